@@ -1,0 +1,338 @@
+//! The command line, defined once: names, help, defaults and parsing.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
+use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
+use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
+
+use crate::exit::Exit;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "plimsoll",
+    version,
+    about = "The HTTP load tester that can be believed",
+    after_help = "`plimsoll URL` is short for `plimsoll run URL`.",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Load a server, closed loop or at a rate, and report
+    Run(Box<RunFlags>),
+    /// The built-in target: hello, echo, client address, sizes, delays, faults
+    Serve(ServeFlags),
+    /// Load the built-in target with a hiccup in it: the one-minute tour
+    Demo(DemoFlags),
+}
+
+/// Stages of `--stages`.
+#[derive(Debug, Clone)]
+pub(crate) struct Stages(pub Vec<Stage>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Html,
+    Hgrm,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriverFlag {
+    #[default]
+    Auto,
+    Uring,
+    Epoll,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpinFlag {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalFlag {
+    #[default]
+    Uniform,
+    Poisson,
+}
+
+impl From<ArrivalFlag> for Arrival {
+    fn from(flag: ArrivalFlag) -> Self {
+        match flag {
+            ArrivalFlag::Uniform => Self::Uniform,
+            ArrivalFlag::Poisson => Self::Poisson,
+        }
+    }
+}
+
+/// Flags of `run`. Every number is a total, never per thread or per connection.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    /// Where to send the requests
+    pub url: String,
+
+    /// Open connections
+    #[arg(short, long, value_name = "N", default_value = "50", value_parser = count32)]
+    pub connections: u32,
+    /// Worker threads [default: chosen from the CPUs, the rate and the connections]
+    #[arg(short, long, value_name = "N", value_parser = count32)]
+    pub threads: Option<u32>,
+    /// How long to start requests [default: 10s if neither -d nor -n]
+    #[arg(short, long, value_name = "T", value_parser = parse_duration_ns)]
+    pub duration: Option<u64>,
+    /// Exactly how many requests to start
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    pub requests: Option<u64>,
+    /// Requests per second; without it, closed loop
+    #[arg(short, long, value_name = "R", value_parser = parse_rate_uhz)]
+    pub rate: Option<u64>,
+    /// How arrivals are spread around the rate
+    #[arg(long, value_enum, default_value_t)]
+    pub arrival: ArrivalFlag,
+    /// A rate over time: 10s@100,1m@100..5k,30s@5k
+    #[arg(long, value_name = "S", value_parser = stages)]
+    #[arg(conflicts_with_all = ["rate", "duration", "requests"])]
+    pub stages: Option<Stages>,
+    /// Load before the measured part, shown apart
+    #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
+    pub warmup: u64,
+    /// How long to wait for open requests at the end
+    #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration_ns)]
+    pub drain: u64,
+    /// How long a request may take
+    #[arg(long, value_name = "T", default_value = "30s", value_parser = parse_duration_ns)]
+    pub timeout: u64,
+
+    /// Method [default: GET, or POST with a body]
+    #[arg(short = 'X', long, value_name = "M")]
+    pub method: Option<String>,
+    /// A header, 'Name: value'; with an empty value, takes a default header away
+    #[arg(short = 'H', long = "header", value_name = "H")]
+    pub headers: Vec<String>,
+    /// The body, or @FILE to read it from
+    #[arg(short, long, value_name = "STR|@FILE")]
+    pub body: Option<String>,
+    /// Version of HTTP
+    #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.0", "1.1"])]
+    pub http: String,
+
+    /// Close a connection after so many requests
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "no_keepalive")]
+    pub requests_per_conn: Option<u64>,
+    /// One connection for each request
+    #[arg(long)]
+    pub no_keepalive: bool,
+    /// Requests in flight on one connection
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
+    pub pipeline: u32,
+
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// How to reach the kernel
+    #[arg(long, value_enum, default_value_t)]
+    pub driver: DriverFlag,
+    /// Spin just before a request is due
+    #[arg(long, value_enum, default_value_t)]
+    pub spin: SpinFlag,
+    /// Exit with 4 unless the verdict is valid
+    #[arg(long)]
+    pub require_valid: bool,
+
+    #[command(flatten)]
+    pub outputs: OutputFlags,
+}
+
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFlags {
+    /// Write the report to a file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What the report is written as [default: text]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Also write the result document
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Also write the HTML report
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Also write the percentile distribution
+    #[arg(long, value_name = "FILE")]
+    pub hgrm: Option<PathBuf>,
+    /// Also write a line of JSON for each second, while it runs
+    #[arg(long, value_name = "FILE")]
+    pub timeseries: Option<PathBuf>,
+    /// Neither progress nor report on the terminal
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// No live progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// No colour
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeFlags {
+    /// Where to serve every route [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// Where to answer everything with hello
+    #[arg(long, value_name = "ADDR")]
+    pub hello: Option<SocketAddr>,
+    /// Where to send back what came
+    #[arg(long, value_name = "ADDR")]
+    pub echo: Option<SocketAddr>,
+    /// Where to answer with the client's address
+    #[arg(long, value_name = "ADDR")]
+    pub address: Option<SocketAddr>,
+    /// Worker threads
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = count32)]
+    pub threads: u32,
+    /// How to reach the kernel
+    #[arg(long, value_enum, default_value_t)]
+    pub driver: DriverFlag,
+
+    /// Answer nothing for a time: 300ms@5s (once) or 50ms/1s (in every second)
+    #[arg(long, value_name = "S", help_heading = "Faults")]
+    pub stall: Option<Stall>,
+    /// Delay answers: 90%:1ms,9%:10ms,1%:1s
+    #[arg(long, value_name = "L", help_heading = "Faults")]
+    pub latency: Option<LatencyMix>,
+    /// Answer with errors: 1%:503,0.5%:500
+    #[arg(long, value_name = "L", help_heading = "Faults")]
+    pub errors: Option<ErrorMix>,
+    /// Reset the connection instead of answering: 0.1%
+    #[arg(long, value_name = "SHARE", help_heading = "Faults")]
+    pub reset: Option<Share>,
+    /// Close a connection after so many answers
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub close_every: Option<NonZeroU32>,
+    /// Seed of the faults
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Faults")]
+    pub seed: u64,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoFlags {
+    /// Where to write the HTML report
+    #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
+    pub html: PathBuf,
+    /// No colour
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+fn count32(text: &str) -> Result<u32, String> {
+    let count = parse_count(text).map_err(|error| error.to_string())?;
+    u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
+}
+
+fn stages(text: &str) -> Result<Stages, String> {
+    parse_stages(text).map(Stages).map_err(|error| error.to_string())
+}
+
+/// Reads the command line. Without a command the first argument is taken for `run`'s.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Exit> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    if let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) {
+        let cli = Cli::command();
+        let known = cli.get_subcommands().any(|command| command.get_name() == first);
+        if !known && !["-h", "--help", "-V", "--version"].contains(&first.as_str()) {
+            arguments.insert(1, "run".into());
+        }
+    }
+    let cli = Cli::command().try_get_matches_from(arguments);
+    cli.and_then(|matches| Cli::from_arg_matches(&matches))
+        .map(|cli| cli.command)
+        .map_err(|error| explain(&error))
+}
+
+/// One line of what clap has to say.
+fn explain(error: &clap::Error) -> Exit {
+    let text = error.to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return Exit::Text(error.render().to_string());
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Exit::Usage("say what to do: plimsoll URL, or plimsoll --help".to_owned());
+    }
+    let parts: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let line = parts.join(" ");
+    Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(arguments: &[&str]) -> Result<Box<RunFlags>, Exit> {
+        let all = std::iter::once("plimsoll").chain(arguments.iter().copied());
+        match parse(all.map(OsString::from))? {
+            Command::Run(flags) => Ok(flags),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn run_may_be_left_out() {
+        for arguments in
+            [&["run", "http://a/", "-c", "7"][..], &["http://a/", "-c7"], &["-c", "7", "http://a/"]]
+        {
+            let flags = run(arguments).unwrap();
+            assert_eq!((flags.connections, flags.url.as_str()), (7, "http://a/"));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_one_line() {
+        let cases: [&[&str]; 8] = [
+            &["run"],
+            &["--bogus", "http://a/"],
+            &["http://a/", "-c", "many"],
+            &["http://a/", "-d", "10"],
+            &["http://a/", "-r", "fast"],
+            &["http://a/", "--stages", "10s"],
+            &["http://a/", "--stages", "10s@5", "-r", "5"],
+            &["http://a/", "--http", "2"],
+        ];
+        for arguments in cases {
+            match run(arguments) {
+                Err(Exit::Usage(text)) => assert!(!text.contains('\n'), "{text}"),
+                other => panic!("{arguments:?}: {other:?}"),
+            }
+        }
+    }
+}

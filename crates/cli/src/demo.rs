@@ -1,0 +1,126 @@
+//! `plimsoll demo`: the one-minute tour. A server that stops answering for 300 ms, loaded at a
+//! fixed rate, and what a closed loop would have said of the same server.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::units::format_ns;
+use plimsoll_core::{Plan, RunResult};
+use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
+
+use crate::args::{DemoFlags, Format, OutputFlags};
+use crate::exit::Exit;
+use crate::outputs::Outputs;
+use crate::run::{Loaded, load};
+
+const STALL_NS: u64 = 300_000_000;
+const STALL_AT_NS: u64 = 5_000_000_000;
+const DURATION_NS: u64 = 10_000_000_000;
+const CLOSED_DURATION_NS: u64 = 2_000_000_000;
+const RATE_UHZ: u64 = 1_000_000_000;
+const CONNECTIONS: u32 = 10;
+
+/// Runs the tour.
+///
+/// # Errors
+/// When the target or the load could not be started, or a report could not be written.
+pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
+    let output = OutputFlags {
+        format: Some(Format::Text),
+        html: Some(flags.html.clone()),
+        no_color: flags.no_color,
+        ..OutputFlags::default()
+    };
+    let mut outputs = Outputs::open(&output)?;
+    let rate = Profile::constant(RATE_UHZ, Some(DURATION_NS), Arrival::Uniform);
+    let open = stalled(STALL_AT_NS, DURATION_NS, Some(rate), &mut outputs)?;
+    if let Some(code) = open.caught.code() {
+        outputs.write(&open.result)?;
+        return Ok(code);
+    }
+    // The same stall in a closed loop, in a shorter run: it costs each connection one request.
+    let mut nowhere = Outputs::open(&OutputFlags { quiet: true, ..OutputFlags::default() })?;
+    let at_ns = CLOSED_DURATION_NS / 2;
+    let closed = stalled(at_ns, CLOSED_DURATION_NS, None, &mut nowhere)?;
+    outputs.write(&open.result)?;
+    lesson(&open.result, &closed.result, flags)?;
+    Ok(closed.caught.code().unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Loads a target of its own that stalls once.
+fn stalled(
+    stall_at_ns: u64,
+    duration_ns: u64,
+    rate: Option<Profile>,
+    outputs: &mut Outputs,
+) -> Result<Loaded, Exit> {
+    let faults = Faults { stall: Some(Stall::once(STALL_NS, stall_at_ns)), ..Faults::default() };
+    let server = ServerOptions { faults, ..ServerOptions::default() };
+    let options = ServeOptions { server, ..ServeOptions::default() };
+    let running = start(options).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+    let port = running
+        .addresses()
+        .iter()
+        .find(|(role, _)| *role == Role::All)
+        .map_or(0, |(_, address)| address.port());
+    let loaded = load(&plan(port, duration_ns, rate), outputs, true);
+    drop(running.stop());
+    loaded
+}
+
+fn plan(port: u16, duration_ns: u64, rate: Option<Profile>) -> Plan {
+    Plan {
+        endpoint: Endpoint {
+            scheme: "http".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port,
+            path: "/".to_owned(),
+        },
+        request: Request {
+            method: "GET".to_owned(),
+            http_minor: 1,
+            headers: Vec::new(),
+            body: None,
+        },
+        connections: CONNECTIONS,
+        workers: 1,
+        duration_ns: Some(duration_ns),
+        requests: None,
+        rate,
+        warmup_ns: 0,
+        drain_ns: DURATION_NS,
+        timeout_ns: DURATION_NS,
+        requests_per_connection: None,
+        pipeline: 1,
+        driver: DriverPlan::Auto,
+        spin: Spin::Auto,
+        seed: 1,
+    }
+}
+
+fn lesson(open: &RunResult, closed: &RunResult, flags: &DemoFlags) -> Result<(), Exit> {
+    let p99 = |result: &RunResult, response: bool| {
+        let latency = &result.latency;
+        let clock = if response { &latency.response } else { &latency.service };
+        clock.quantile_ns(0.99).map_or_else(|| "nothing".to_owned(), format_ns)
+    };
+    let text = format!(
+        "\nThe server stood still for {}. Users who came at {}/s meanwhile had to wait: p99 {}.\n\
+         A closed-loop tester stands still with it and hardly notices: p99 {} from the same server.\n\
+         The whole story: {}\n",
+        format_ns(STALL_NS),
+        RATE_UHZ / 1_000_000,
+        p99(open, true),
+        p99(closed, false),
+        flags.html.display(),
+    );
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Exit::CouldNotRun(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

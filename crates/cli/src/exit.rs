@@ -1,0 +1,46 @@
+//! Exit codes, which are part of the interface: 0 done, 1 could not run, 2 usage, 3 a gate failed,
+//! 4 verdict below what was required, 130 and 143 interrupted with a partial report.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// The verdict is below what was required.
+pub(crate) const VERDICT: u8 = 4;
+
+/// Why the program ends before it could do its work.
+#[derive(Debug)]
+pub(crate) enum Exit {
+    /// It could not be done: one line, code 1.
+    CouldNotRun(String),
+    /// It was asked for wrongly: one line, code 2.
+    Usage(String),
+    /// Text that was asked for (help, version), code 0.
+    Text(String),
+}
+
+impl Exit {
+    /// Says why and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::CouldNotRun(text) => complain(&text, 1),
+            Self::Usage(text) => complain(&text, 2),
+            Self::Text(text) => {
+                // A reader that has gone away has read enough.
+                let _ = write!(std::io::stdout(), "{text}");
+                ExitCode::SUCCESS
+            }
+        }
+    }
+}
+
+impl From<anyhow::Error> for Exit {
+    fn from(error: anyhow::Error) -> Self {
+        Self::CouldNotRun(format!("{error:#}"))
+    }
+}
+
+fn complain(text: &str, code: u8) -> ExitCode {
+    // There is nowhere to complain to when stderr is gone.
+    let _ = writeln!(std::io::stderr(), "plimsoll: {text}");
+    ExitCode::from(code)
+}

@@ -1,0 +1,33 @@
+//! The `plimsoll` command: flags in, a run, reports out, and an exit code that means something.
+#![forbid(unsafe_code)]
+
+mod args;
+mod demo;
+mod exit;
+mod outputs;
+mod plan;
+mod progress;
+mod run;
+mod serve;
+mod signals;
+mod url;
+
+use std::process::ExitCode;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(exit) => return exit.report(),
+    };
+    let outcome = match command {
+        Command::Run(flags) => run::run(&flags),
+        Command::Serve(flags) => serve::serve(&flags),
+        Command::Demo(flags) => demo::demo(&flags),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(exit) => exit.report(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Where reports go. Every file is opened before the load starts, so that a path that cannot be
+//! written costs a second and not a run.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::Path;
+
+use anyhow::Context as _;
+use plimsoll_core::RunResult;
+use plimsoll_core::series::Point;
+use plimsoll_report::text::Style;
+use plimsoll_report::{Clock, hgrm, html, json, text, timeseries};
+
+use crate::args::{Format, OutputFlags};
+
+/// A report and where it goes; `None` is stdout.
+struct Output {
+    format: Format,
+    file: Option<(String, File)>,
+}
+
+/// All reports of a run.
+pub(crate) struct Outputs {
+    outputs: Vec<Output>,
+    timeseries: Option<(String, BufWriter<File>)>,
+    style: Style,
+}
+
+impl Outputs {
+    /// Opens everything the flags name.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub(crate) fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
+        let mut outputs = Vec::new();
+        let format = flags.format.unwrap_or(Format::Text);
+        match &flags.output {
+            Some(path) => outputs.push(Output { format, file: Some(open(path)?) }),
+            None if flags.quiet && flags.format.is_none() => {}
+            None => outputs.push(Output { format, file: None }),
+        }
+        let extra =
+            [(Format::Json, &flags.json), (Format::Html, &flags.html), (Format::Hgrm, &flags.hgrm)];
+        for (format, path) in extra {
+            if let Some(path) = path {
+                outputs.push(Output { format, file: Some(open(path)?) });
+            }
+        }
+        let timeseries = match &flags.timeseries {
+            None => None,
+            Some(path) => {
+                let (name, file) = open(path)?;
+                file.set_len(0).with_context(|| format!("'{name}'"))?;
+                Some((name, BufWriter::new(file)))
+            }
+        };
+        let color = !flags.no_color
+            && flags.output.is_none()
+            && io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Ok(Self { outputs, timeseries, style: Style { color } })
+    }
+
+    /// Writes a second of the time series.
+    ///
+    /// # Errors
+    /// The file that cannot be written; it is not tried again.
+    pub(crate) fn point(&mut self, point: &Point) -> anyhow::Result<()> {
+        let Some((name, file)) = &mut self.timeseries else {
+            return Ok(());
+        };
+        let written = timeseries::write_point(point, file).and_then(|()| file.flush());
+        let context = format!("'{name}'");
+        if written.is_err() {
+            self.timeseries = None;
+        }
+        written.context(context)
+    }
+
+    /// Writes all reports, each even if another cannot be written.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn write(self, result: &RunResult) -> anyhow::Result<()> {
+        let mut first_error = Ok(());
+        for output in self.outputs {
+            let name = output.file.as_ref().map_or("stdout", |(name, _)| name).to_owned();
+            let written = write(output, result, self.style);
+            if written.is_err() && first_error.is_ok() {
+                first_error = written.with_context(|| format!("'{name}'"));
+            }
+        }
+        first_error
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<(String, File)> {
+    let name = path.display().to_string();
+    // What an earlier run left stays until there is something to put in its place.
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).open(path);
+    file.map(|file| (name.clone(), file)).with_context(|| format!("cannot write '{name}'"))
+}
+
+fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
+    match output.file {
+        Some((_, file)) => {
+            file.set_len(0)?;
+            let mut out = BufWriter::new(file);
+            format(output.format, result, &mut out, style)?;
+            out.flush()
+        }
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            let written = format(output.format, result, &mut out, style).and_then(|()| out.flush());
+            match written {
+                // A reader that has gone away has read enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written,
+            }
+        }
+    }
+}
+
+fn format(format: Format, result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(result, out, style),
+        Format::Json => json::write(result, out),
+        Format::Html => html::write(result, out),
+        Format::Hgrm => hgrm::write(result, Clock::headline(&result.plan), out),
+        Format::None => Ok(()),
+    }
+}

@@ -1,0 +1,76 @@
+//! Live progress: one line on stderr, redrawn once a second.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use plimsoll_core::series::Point;
+use plimsoll_core::{Ledger, Plan};
+use plimsoll_engine::Progress;
+use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
+
+/// Shows how a run goes, if somebody is there to see it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    shown: bool,
+    planned_ns: Option<u64>,
+    planned_requests: Option<u64>,
+    open_loop: bool,
+    ledger: Ledger,
+}
+
+const CLEAR_LINE: &str = "\r\x1b[2K";
+
+impl Live {
+    pub(crate) fn new(plan: &Plan, wanted: bool) -> Self {
+        Self {
+            shown: wanted && io::stderr().is_terminal(),
+            planned_ns: plan.duration_ns,
+            planned_requests: plan.requests,
+            open_loop: plan.rate.is_some(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Takes news of the run.
+    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        if !self.shown {
+            return;
+        }
+        let text = match progress {
+            Progress::Started { open: 0 } => "started".to_owned(),
+            Progress::Started { open } => format!("{open} connections open"),
+            Progress::Interval(point) => self.interval(point),
+        };
+        // The line is a courtesy: a terminal that is gone must not stop the run.
+        let _ = write!(io::stderr(), "{CLEAR_LINE}{text}");
+        let _ = io::stderr().flush();
+    }
+
+    fn interval(&mut self, point: &Point) -> String {
+        self.ledger.sent += point.sent;
+        self.ledger.completed += point.completed;
+        self.ledger.ok += point.ok;
+        self.ledger.failed += point.failed;
+        self.ledger.timed_out += point.timed_out;
+        self.ledger.broken += point.broken;
+        let elapsed_ns = point.t_ns + point.interval_ns;
+        let draining = self.planned_ns.is_some_and(|planned_ns| point.t_ns >= planned_ns);
+        line(&ProgressSnapshot {
+            stage: if draining { Stage::Draining } else { Stage::Measuring },
+            elapsed_ns,
+            planned_ns: self.planned_ns,
+            planned_requests: self.planned_requests,
+            ledger: self.ledger,
+            last: Some(point),
+            open_loop: self.open_loop,
+            ..ProgressSnapshot::default()
+        })
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "{CLEAR_LINE}");
+            let _ = io::stderr().flush();
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `plimsoll run`: load a server and report.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use plimsoll_core::verdict::Verdict;
+use plimsoll_core::{Plan, RunResult};
+use plimsoll_engine::{Control, Progress, RunError};
+
+use crate::args::RunFlags;
+use crate::exit::{Exit, VERDICT};
+use crate::outputs::Outputs;
+use crate::progress::Live;
+use crate::signals::Caught;
+
+/// A run that was carried out.
+pub(crate) struct Loaded {
+    /// What happened.
+    pub result: RunResult,
+    /// Whether it was a signal that ended it.
+    pub caught: Caught,
+    /// Whether the time series could be written.
+    pub series: anyhow::Result<()>,
+}
+
+/// Runs the flags' plan.
+///
+/// # Errors
+/// When nothing could be run or a report could not be written.
+pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
+    let plan = crate::plan::plan(flags)?;
+    let mut outputs = Outputs::open(&flags.outputs)?;
+    let live = !flags.outputs.quiet && !flags.outputs.no_progress;
+    let Loaded { result, caught, series } = load(&plan, &mut outputs, live)?;
+    outputs.write(&result)?;
+    series?;
+    if let Some(code) = caught.code() {
+        return Ok(code);
+    }
+    if flags.require_valid && result.loader.verdict != Verdict::Valid {
+        return Ok(ExitCode::from(VERDICT));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Carries out a plan with live progress and signals.
+///
+/// # Errors
+/// When nothing could be run.
+pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loaded, Exit> {
+    let control = Arc::new(Control::default());
+    let stopper = Arc::clone(&control);
+    let caught = Caught::watch(move || stopper.stop())
+        .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let mut live = Live::new(plan, live);
+    let mut series = Ok(());
+    let result = plimsoll_engine::run(plan, &control, &mut |progress| {
+        live.show(&progress);
+        if let Progress::Interval(point) = &progress
+            && let Err(error) = outputs.point(point)
+        {
+            series = Err(error);
+        }
+    });
+    live.clear();
+    Ok(Loaded { result: result.map_err(explain)?, caught, series })
+}
+
+fn explain(error: RunError) -> Exit {
+    match error {
+        RunError::Plan(error) => Exit::Usage(error.to_string()),
+        RunError::Request(error) => Exit::Usage(format!("the request cannot be written: {error}")),
+        other => Exit::CouldNotRun(other.to_string()),
+    }
+}

@@ -1,0 +1,87 @@
+//! `plimsoll serve`: the built-in target, until a signal.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use plimsoll_io::DriverChoice;
+use plimsoll_target::{Faults, Role, Running, ServeOptions, ServerOptions, start};
+
+use crate::args::{DriverFlag, ServeFlags};
+use crate::exit::Exit;
+use crate::signals::Caught;
+
+const DEFAULT_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// How often to look whether the servers still run.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Serves until SIGINT or SIGTERM; prints where it listens once it does.
+///
+/// # Errors
+/// When an address cannot be listened on, or a worker fails.
+pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Exit> {
+    let options = ServeOptions {
+        roles: roles(flags),
+        workers: flags.threads as usize,
+        server: ServerOptions { faults: faults(flags), ..ServerOptions::default() },
+        driver: match flags.driver {
+            DriverFlag::Auto => DriverChoice::Auto,
+            DriverFlag::Uring => DriverChoice::Uring,
+            DriverFlag::Epoll => DriverChoice::Epoll,
+        },
+        ..ServeOptions::default()
+    };
+    let (stop, stopped) = channel();
+    let caught = Caught::watch(move || {
+        // Nobody listens any more once the servers have stopped by themselves.
+        let _ = stop.send(());
+    })
+    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let running = start(options).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+    announce(&running);
+    while running.is_running() && stopped.recv_timeout(LOOK).is_err() {}
+    let report = running.stop();
+    if let Some(failure) = report.failure {
+        return Err(Exit::CouldNotRun(failure.to_string()));
+    }
+    // Being told to stop is how serving ends.
+    let _ = caught;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn roles(flags: &ServeFlags) -> Vec<(Role, SocketAddr)> {
+    let named = [
+        (Role::All, flags.listen),
+        (Role::Hello, flags.hello),
+        (Role::Echo, flags.echo),
+        (Role::Address, flags.address),
+    ];
+    let roles: Vec<_> =
+        named.into_iter().filter_map(|(role, at)| at.map(|address| (role, address))).collect();
+    if roles.is_empty() { vec![(Role::All, DEFAULT_ADDRESS)] } else { roles }
+}
+
+fn faults(flags: &ServeFlags) -> Faults {
+    Faults {
+        stall: flags.stall,
+        latency: flags.latency.clone().unwrap_or_default(),
+        errors: flags.errors.clone().unwrap_or_default(),
+        reset: flags.reset.unwrap_or_default(),
+        close_every: flags.close_every,
+        seed: flags.seed,
+    }
+}
+
+fn announce(running: &Running) {
+    let mut out = std::io::stdout().lock();
+    for (role, address) in running.addresses() {
+        let what = if *role == Role::All { String::new() } else { format!(" ({})", role.name()) };
+        // Whoever started this may not care to read.
+        let _ = writeln!(out, "listening on http://{address}{what}");
+    }
+    let _ = out.flush();
+}

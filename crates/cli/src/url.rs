@@ -1,0 +1,94 @@
+//! URLs of the command line.
+
+use http::Uri;
+use plimsoll_core::plan::Endpoint;
+
+/// Reads a URL.
+///
+/// # Errors
+/// What is wrong with it and what to write instead, in one line.
+pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or_else(|| format!("'{text}' is not a URL: write http://HOST:PORT/PATH"))?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => {}
+        "https" => return Err(format!("'{text}': this version speaks http, not yet https")),
+        other => return Err(format!("'{text}': unknown scheme '{other}', write http://")),
+    }
+    // A URL may go straight from the host to the query; a request line may not.
+    let after_host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(after_host);
+    let path = path.split('#').next().unwrap_or_default();
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    if authority.contains('@') {
+        return Err(format!(
+            "'{text}': give credentials with -H 'Authorization: …', not in the URL"
+        ));
+    }
+    let malformed = |why: &str| format!("'{text}' is not a URL: {why}");
+    let uri: Uri = Uri::builder()
+        .scheme("http")
+        .authority(authority)
+        .path_and_query(path.as_str())
+        .build()
+        .map_err(|error| malformed(&error.to_string()))?;
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    if host.is_empty() {
+        return Err(malformed("it has no host"));
+    }
+    let has_port = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+    let port = match (uri.port_u16(), has_port) {
+        (Some(0), _) | (None, Some(_)) => return Err(malformed("the port is not 1 to 65535")),
+        (Some(port), _) => port,
+        (None, None) => 80,
+    };
+    Ok(Endpoint { scheme: "http".to_owned(), host, port, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read() {
+        let cases = [
+            ("http://a", "a", 80, "/"),
+            ("http://127.0.0.1:8080/x/y?z=1#frag", "127.0.0.1", 8080, "/x/y?z=1"),
+            ("HTTP://[::1]:81?q", "::1", 81, "/?q"),
+            ("http://[::1]/", "::1", 80, "/"),
+            ("http://a.example/%20", "a.example", 80, "/%20"),
+        ];
+        for (text, host, port, path) in cases {
+            let endpoint = parse(text).unwrap();
+            assert_eq!(
+                (endpoint.host.as_str(), endpoint.port, endpoint.path.as_str()),
+                (host, port, path)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_refused_says_what_to_do() {
+        let cases = [
+            "",
+            "a.example",
+            "127.0.0.1:80/",
+            "ftp://a/",
+            "https://a/",
+            "http://",
+            "http:///x",
+            "http://a:0/",
+            "http://a:99999/",
+            "http://a:b/",
+            "http://a/ b",
+            "http://[::1",
+            "http://u:p@a/",
+            "http://a:/",
+        ];
+        for text in cases {
+            let error = parse(text).unwrap_err();
+            assert!(!error.contains('\n') && error.len() > text.len(), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! One connection: a driver's socket joined to a protocol. What a pool holds.
+//!
+//! Absent on purpose: which request goes where and when, what is recorded, and when to open or
+//! close. Those are the engine's decisions.
+#![forbid(unsafe_code)]
+
+pub mod http1;
+
+pub use http1::{Connection, Failure, Progress, Response};

@@ -1,0 +1,94 @@
+//! Precision, extremes, and that nothing is lost at rest, in a document or by merging.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn of(values: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for &value_ns in values {
+        histogram.record(value_ns);
+    }
+    histogram
+}
+
+#[test]
+fn empty_says_nothing() {
+    let empty = Histogram::new();
+    assert_eq!(empty.quantile_ns(0.5), None);
+    assert_eq!((empty.min_ns(), empty.max_ns(), empty.mean_ns()), (None, None, None));
+    let json = serde_json::to_value(&empty).unwrap();
+    assert_eq!(json["quantiles"][0]["us"], serde_json::Value::Null);
+    assert_eq!(serde_json::from_value::<Histogram>(json).unwrap(), empty);
+}
+
+#[test]
+fn precision_is_a_thousandth_and_the_extremes_are_exact() {
+    for value_ns in [100, 100_000, 1_234_000, 65_000_000_000, LIMIT_NS] {
+        let histogram = of(&[value_ns, value_ns + 7, 3]);
+        let median = histogram.quantile_ns(0.5).unwrap();
+        let error = median.abs_diff(value_ns) as f64 / value_ns as f64;
+        assert!(error <= 0.001, "{value_ns}: {median}");
+        assert_eq!(histogram.max_ns(), Some((value_ns + 7).max(3)));
+        assert_eq!(histogram.min_ns(), Some(value_ns.min(3)));
+    }
+}
+
+#[test]
+fn beyond_an_hour_is_counted_and_exact_in_the_maximum() {
+    let histogram = of(&[5, 2 * LIMIT_NS, LIMIT_NS]);
+    assert_eq!(histogram.count(), 3);
+    assert_eq!(histogram.beyond_hour(), 1);
+    assert_eq!(histogram.max_ns(), Some(2 * LIMIT_NS));
+    assert_eq!(histogram.quantile_ns(1.0), Some(2 * LIMIT_NS));
+}
+
+#[test]
+fn hdr_decodes_with_the_library() {
+    let histogram = of(&[1_000, 2_000, 3_000_000]);
+    let text = histogram.to_hdr();
+    assert!(text.starts_with("HISTF"), "{text}");
+    let bytes = BASE64.decode(text).unwrap();
+    let decoded: Hdr<u64> = Deserializer::new().deserialize(&mut Cursor::new(bytes)).unwrap();
+    assert_eq!(decoded.len(), 3);
+    assert_eq!(decoded.high(), LIMIT_NS);
+    assert_eq!(decoded.sigfig(), 3);
+}
+
+#[test]
+fn clear_forgets_all() {
+    let mut histogram = of(&[1, 2 * LIMIT_NS]);
+    histogram.clear();
+    assert_eq!(histogram, Histogram::new());
+}
+
+fn durations() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(prop_oneof![0u64..5_000_000, 0..2 * LIMIT_NS], 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn merge_is_lossless_and_associative(a in durations(), b in durations(), c in durations()) {
+        let whole = of(&[a.clone(), b.clone(), c.clone()].concat());
+        let (ha, hb, hc) = (of(&a), of(&b), of(&c));
+        let mut left = ha.clone();
+        left.merge(&hb);
+        left.merge(&hc);
+        let mut tail = hb.clone();
+        tail.merge(&hc);
+        let mut right = ha;
+        right.merge(&tail);
+        prop_assert_eq!(&left, &whole);
+        prop_assert_eq!(&right, &whole);
+    }
+
+    #[test]
+    fn at_rest_and_as_json_nothing_is_lost(values in durations()) {
+        let histogram = of(&values);
+        prop_assert_eq!(&histogram.pack().unpack(), &histogram);
+        let json = serde_json::to_string(&histogram).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Histogram>(&json).unwrap(), &histogram);
+    }
+}

@@ -1,0 +1,25 @@
+//! The vocabulary of a load test: what to do ([`plan`]), what happened ([`result`]) and the pure
+//! arithmetic between the two.
+//!
+//! [`plan::Plan`] and [`result::RunResult`] are the waist of the program: plain data with a schema
+//! version, the only types that serialize. Everything here is a function of its arguments: no
+//! clock, no randomness of its own, no input or output.
+#![forbid(unsafe_code)]
+
+pub mod histogram;
+pub mod ledger;
+pub mod phase;
+pub mod plan;
+pub mod recorder;
+pub mod result;
+pub mod schedule;
+pub mod seconds;
+pub mod series;
+pub mod units;
+pub mod verdict;
+
+pub use histogram::Histogram;
+pub use ledger::Ledger;
+pub use phase::Phase;
+pub use plan::Plan;
+pub use result::RunResult;

@@ -1,0 +1,400 @@
+//! What happened: the result document, `plimsoll/result/1`.
+//!
+//! Its JSON Schema is `docs/result.schema.json`, which the tests hold against real output. All
+//! times are integers inside, so [`RunResult::merge`] is lossless and associative; the document
+//! prints them as seconds and microseconds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::ledger::Ledger;
+use crate::phase::Phase;
+use crate::plan::Plan;
+use crate::recorder::Recorder;
+use crate::series::Series;
+use crate::verdict::{Cause, Pause, Verdict};
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "plimsoll/result/1";
+
+/// Which program wrote a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The host the tester ran on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Operating system.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs online.
+    pub cores: u32,
+    /// CPUs this process may use.
+    pub cores_allowed: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Frequency governor, where one is visible.
+    pub governor: Option<String>,
+    /// Whether siblings share cores.
+    pub smt: Option<bool>,
+    /// The hypervisor, when in a virtual machine.
+    pub hypervisor: Option<String>,
+}
+
+/// Requests per second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// What the plan asked for, averaged over its stages; null in a closed loop.
+    pub target_rps: Option<f64>,
+    /// Slots that came due, over the time in which they did.
+    pub offered_rps: f64,
+    /// Responses that completed, over the time that took.
+    pub achieved_rps: f64,
+    /// The time in which requests were started.
+    #[serde(rename = "window_s", with = "crate::seconds::from_ns")]
+    pub window_ns: u64,
+}
+
+/// The two clocks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// From the intended time to the end: what a user saw.
+    pub response: Histogram,
+    /// From the start of sending to the end: what the server took.
+    pub service: Histogram,
+}
+
+/// Response times by what became of the request; together they are `latency.response`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ByOutcome {
+    /// Completed as expected.
+    pub ok: Histogram,
+    /// Completed otherwise.
+    pub failed: Histogram,
+    /// Timed out, broken, unfinished or unsent: waited at least this long.
+    pub incomplete: Histogram,
+}
+
+/// Where the time went.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Phases {
+    /// Waiting for a connection, each request sent.
+    pub blocked: Histogram,
+    /// Name lookups.
+    pub dns: Histogram,
+    /// TCP connects, each connection opened.
+    pub connect: Histogram,
+    /// TLS handshakes, each connection opened.
+    pub tls: Histogram,
+    /// Writing, each completed request.
+    pub sending: Histogram,
+    /// Until the first byte, each completed request.
+    pub waiting: Histogram,
+    /// From first to last byte, each completed request.
+    pub receiving: Histogram,
+}
+
+/// One kind of error in one phase.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Where it happened.
+    pub phase: Phase,
+    /// What it was, as a stable name.
+    pub kind: String,
+    /// How often.
+    pub count: u64,
+    /// The first of them, in words.
+    pub sample: String,
+}
+
+/// Bytes on the connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Received from it.
+    pub received: u64,
+}
+
+/// The driver that was used and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverUsed {
+    /// `uring`, `epoll` or `sim`.
+    pub kind: String,
+    /// Why it was chosen.
+    pub reason: String,
+}
+
+/// The tester itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loader {
+    /// CPU time in user mode over the measured part.
+    #[serde(rename = "cpu_user_s", with = "crate::seconds::from_ns")]
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel over the measured part.
+    #[serde(rename = "cpu_system_s", with = "crate::seconds::from_ns")]
+    pub cpu_system_ns: u64,
+    /// Of the CPU time, what was spent spinning towards a deadline.
+    #[serde(rename = "spin_s", with = "crate::seconds::from_ns")]
+    pub spin_ns: u64,
+    /// Peak resident memory.
+    pub rss_peak_bytes: u64,
+    /// Worker threads.
+    pub workers: u32,
+    /// The driver.
+    pub driver: DriverUsed,
+    /// Can the result be believed?
+    pub verdict: Verdict,
+    /// Why not.
+    pub causes: Vec<Cause>,
+    /// How late the tester itself was, each request sent.
+    pub lateness: Histogram,
+    /// Stretches in which it did not run.
+    pub pauses: Vec<Pause>,
+}
+
+/// The server's process, where it was watched.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetUsage {
+    /// CPU time.
+    #[serde(rename = "cpu_s", with = "crate::seconds::from_ns")]
+    pub cpu_ns: u64,
+    /// Peak resident memory.
+    pub rss_peak_bytes: u64,
+    /// Samples over time: seconds, CPU seconds so far, resident bytes.
+    pub samples: Vec<(f64, f64, u64)>,
+}
+
+/// A condition the run had to meet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// As given.
+    pub expr: String,
+    /// What was measured; null when there was nothing to measure.
+    pub value: Option<f64>,
+    /// Whether it was met.
+    pub pass: bool,
+}
+
+/// The load before the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// How long it was.
+    #[serde(rename = "duration_s", with = "crate::seconds::from_ns")]
+    pub duration_ns: u64,
+    /// Where its requests went.
+    pub ledger: Ledger,
+    /// Their response times.
+    pub response: Histogram,
+}
+
+/// What happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Which program wrote it.
+    pub tool: Tool,
+    /// What was asked for.
+    pub plan: Plan,
+    /// Where the tester ran.
+    pub environment: Environment,
+    /// When the measured part began, RFC 3339, UTC.
+    pub started_at: String,
+    /// How long the measured part took, with its drain.
+    #[serde(rename = "elapsed_s", with = "crate::seconds::from_ns")]
+    pub elapsed_ns: u64,
+    /// Whether it was cut short from outside.
+    pub interrupted: bool,
+    /// Where every request went.
+    pub ledger: Ledger,
+    /// Requests per second.
+    pub rate: Rate,
+    /// The two clocks.
+    pub latency: Latency,
+    /// Response times by outcome.
+    pub by_outcome: ByOutcome,
+    /// Where the time went.
+    pub phases: Phases,
+    /// From intended to started, each request sent.
+    pub lag: Histogram,
+    /// Completed requests by status.
+    pub status: BTreeMap<u16, u64>,
+    /// What went wrong, most frequent first.
+    pub errors: Vec<ErrorCount>,
+    /// Bytes on the connections.
+    pub bytes: Bytes,
+    /// The tester itself.
+    pub loader: Loader,
+    /// The server's process, where it was watched.
+    pub target: Option<TargetUsage>,
+    /// What happened in each second.
+    pub series: Series,
+    /// Conditions the run had to meet.
+    pub gates: Vec<Gate>,
+    /// The load before the measured part.
+    pub warmup: Option<Warmup>,
+}
+
+/// Adds `more` to `errors`, most frequent first; the alphabetically first sample is kept, so the
+/// order of merging does not matter.
+pub fn merge_errors(errors: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
+    for error in more {
+        match errors.iter_mut().find(|e| e.phase == error.phase && e.kind == error.kind) {
+            Some(known) => {
+                known.count += error.count;
+                if error.sample < known.sample {
+                    known.sample.clone_from(&error.sample);
+                }
+            }
+            None => errors.push(error.clone()),
+        }
+    }
+    errors.sort_by(|a, b| (b.count, a.phase, &a.kind).cmp(&(a.count, b.phase, &b.kind)));
+}
+
+impl RunResult {
+    /// Fills in what a worker's record (or the sum of several) says. Leaves what it does not know.
+    pub fn record(&mut self, recorder: &Recorder) {
+        self.ledger = recorder.ledger;
+        self.latency = Latency { response: recorder.response(), service: recorder.service.clone() };
+        self.by_outcome = ByOutcome {
+            ok: recorder.ok.clone(),
+            failed: recorder.failed.clone(),
+            incomplete: recorder.incomplete.clone(),
+        };
+        self.phases.blocked.clone_from(&recorder.blocked);
+        self.phases.connect.clone_from(&recorder.connect);
+        self.phases.sending.clone_from(&recorder.sending);
+        self.phases.waiting.clone_from(&recorder.waiting);
+        self.phases.receiving.clone_from(&recorder.receiving);
+        self.lag.clone_from(&recorder.lag);
+        self.loader.lateness.clone_from(&recorder.lateness);
+        self.status =
+            (0u16..).zip(&recorder.status).filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
+        self.errors.clone_from(&recorder.errors);
+        merge_errors(&mut self.errors, &[]);
+        self.bytes = Bytes { sent: recorder.sent_bytes, received: recorder.received_bytes };
+        self.refresh_rates();
+    }
+
+    /// Recomputes the rates from the counts and times.
+    pub fn refresh_rates(&mut self) {
+        let per_second = |count: u64, time_ns: u64| {
+            if time_ns == 0 { 0.0 } else { count as f64 * 1e9 / time_ns as f64 }
+        };
+        let window_ns = self.rate.window_ns;
+        self.rate.offered_rps = per_second(self.ledger.scheduled, window_ns);
+        self.rate.achieved_rps = per_second(self.ledger.completed, self.elapsed_ns.max(window_ns));
+    }
+
+    /// Adds a result of the same load measured side by side: another process, another host. Counts
+    /// and histograms are summed without loss; the worse verdict stands. Associative: any grouping
+    /// gives the same sum, with the plan and environment of the leftmost.
+    pub fn merge(&mut self, other: &Self) {
+        self.started_at = self.started_at.clone().min(other.started_at.clone());
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.interrupted |= other.interrupted;
+        self.ledger.merge(&other.ledger);
+        self.rate.window_ns = self.rate.window_ns.max(other.rate.window_ns);
+        self.rate.target_rps = match (self.rate.target_rps, other.rate.target_rps) {
+            (Some(a), Some(b)) => Some(a + b),
+            _ => None,
+        };
+        for (mine, theirs) in self.histograms_mut().into_iter().zip(other.histograms()) {
+            mine.merge(theirs);
+        }
+        for (status, count) in &other.status {
+            *self.status.entry(*status).or_default() += count;
+        }
+        merge_errors(&mut self.errors, &other.errors);
+        self.bytes.sent += other.bytes.sent;
+        self.bytes.received += other.bytes.received;
+        self.loader.merge(&other.loader);
+        if let Some(theirs) = &other.target {
+            let mine = self.target.get_or_insert_default();
+            mine.cpu_ns += theirs.cpu_ns;
+            mine.rss_peak_bytes += theirs.rss_peak_bytes;
+            mine.samples.extend_from_slice(&theirs.samples);
+        }
+        self.series.merge(&other.series);
+        if let Some(theirs) = &other.warmup {
+            let mine = self.warmup.get_or_insert_default();
+            mine.duration_ns = mine.duration_ns.max(theirs.duration_ns);
+            mine.ledger.merge(&theirs.ledger);
+            mine.response.merge(&theirs.response);
+        }
+        self.gates.clear();
+        self.refresh_rates();
+    }
+
+    fn histograms(&self) -> [&Histogram; 13] {
+        let (latency, outcome, phases) = (&self.latency, &self.by_outcome, &self.phases);
+        [
+            &latency.response,
+            &latency.service,
+            &outcome.ok,
+            &outcome.failed,
+            &outcome.incomplete,
+            &phases.blocked,
+            &phases.dns,
+            &phases.connect,
+            &phases.tls,
+            &phases.sending,
+            &phases.waiting,
+            &phases.receiving,
+            &self.lag,
+        ]
+    }
+
+    fn histograms_mut(&mut self) -> [&mut Histogram; 13] {
+        let (latency, outcome) = (&mut self.latency, &mut self.by_outcome);
+        let phases = &mut self.phases;
+        [
+            &mut latency.response,
+            &mut latency.service,
+            &mut outcome.ok,
+            &mut outcome.failed,
+            &mut outcome.incomplete,
+            &mut phases.blocked,
+            &mut phases.dns,
+            &mut phases.connect,
+            &mut phases.tls,
+            &mut phases.sending,
+            &mut phases.waiting,
+            &mut phases.receiving,
+            &mut self.lag,
+        ]
+    }
+}
+
+impl Loader {
+    fn merge(&mut self, other: &Self) {
+        self.cpu_user_ns += other.cpu_user_ns;
+        self.cpu_system_ns += other.cpu_system_ns;
+        self.spin_ns += other.spin_ns;
+        self.rss_peak_bytes += other.rss_peak_bytes;
+        self.workers += other.workers;
+        self.verdict = self.verdict.max(other.verdict);
+        self.causes.extend_from_slice(&other.causes);
+        self.causes
+            .sort_by(|a, b| (b.verdict, &a.code, &a.text).cmp(&(a.verdict, &b.code, &b.text)));
+        self.causes.dedup();
+        self.lateness.merge(&other.lateness);
+        self.pauses.extend_from_slice(&other.pauses);
+        self.pauses.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,128 @@
+//! Merging, reading back, and the checked-in schema, over results filled through a recorder.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::{DriverPlan, Endpoint, Request, Spin};
+use crate::recorder::{Moments, Outcome};
+
+fn empty() -> RunResult {
+    let endpoint = Endpoint {
+        scheme: "http".to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port: 8080,
+        path: "/".to_owned(),
+    };
+    let request = Request { method: "GET".to_owned(), http_minor: 1, headers: vec![], body: None };
+    let plan = Plan {
+        endpoint,
+        request,
+        connections: 1,
+        workers: 1,
+        duration_ns: Some(1_000_000_000),
+        requests: None,
+        rate: None,
+        warmup_ns: 0,
+        drain_ns: 0,
+        timeout_ns: 1_000_000_000,
+        requests_per_connection: None,
+        pipeline: 1,
+        driver: DriverPlan::Auto,
+        spin: Spin::Auto,
+        seed: 0,
+    };
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        tool: Tool { name: "plimsoll".to_owned(), version: "0".to_owned() },
+        plan,
+        environment: Environment::default(),
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        elapsed_ns: 1_000_000_000,
+        interrupted: false,
+        ledger: Ledger::default(),
+        rate: Rate { window_ns: 1_000_000_000, ..Rate::default() },
+        latency: Latency::default(),
+        by_outcome: ByOutcome::default(),
+        phases: Phases::default(),
+        lag: Histogram::default(),
+        status: BTreeMap::new(),
+        errors: vec![],
+        bytes: Bytes::default(),
+        loader: Loader::default(),
+        target: None,
+        series: Series::default(),
+        gates: vec![],
+        warmup: None,
+    }
+}
+
+/// A result of requests that took `latencies_ns`, of which every third is a 503.
+fn of(latencies_ns: &[u64]) -> RunResult {
+    let mut recorder = Recorder::new();
+    for (i, &latency_ns) in latencies_ns.iter().enumerate() {
+        let moments = Moments {
+            first_byte_ns: latency_ns / 2,
+            written_ns: latency_ns / 4,
+            ..Moments::default()
+        };
+        recorder.ledger.scheduled += 1;
+        recorder.started(&moments);
+        let ok = i % 3 != 0;
+        let status = if ok { 200 } else { 503 };
+        recorder.ended(&moments, latency_ns, Outcome::Completed { status, ok });
+        recorder.error(Phase::Waiting, "closed", 1, || format!("after {latency_ns}"));
+    }
+    let mut result = empty();
+    result.series.add(&recorder.take_interval(latencies_ns.len() as u64 % 4, 17));
+    result.record(&recorder);
+    result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });
+    result
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn merge_is_associative_and_keeps_the_identities(
+        a in prop::collection::vec(0u64..9_000_000_000, 0..9),
+        b in prop::collection::vec(0u64..9_000_000_000, 0..9),
+        c in prop::collection::vec(0u64..9_000_000_000, 0..9),
+    ) {
+        let (ra, rb, rc) = (of(&a), of(&b), of(&c));
+        let mut left = ra.clone();
+        left.merge(&rb);
+        left.merge(&rc);
+        let mut tail = rb;
+        tail.merge(&rc);
+        let mut right = ra;
+        right.merge(&tail);
+        prop_assert_eq!(&left, &right);
+        prop_assert_eq!(left.ledger.check(), Ok(()));
+        prop_assert_eq!(left.status.values().sum::<u64>(), left.ledger.completed);
+        prop_assert_eq!(left.latency.response.count(), (a.len() + b.len() + c.len()) as u64);
+    }
+
+    #[test]
+    fn a_document_reads_back_whole(a in prop::collection::vec(0u64..9_000_000_000, 0..9)) {
+        let result = of(&a);
+        let json = serde_json::to_string(&result).unwrap();
+        prop_assert_eq!(serde_json::from_str::<RunResult>(&json).unwrap(), result);
+    }
+}
+
+#[test]
+fn documents_meet_the_checked_in_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
+    let mut schemas = boon::Schemas::new();
+    let schema = boon::Compiler::new().compile(path, &mut schemas).unwrap();
+    for latencies_ns in [&[][..], &[5, 1_000, 9_999_999]] {
+        let mut document = serde_json::to_value(of(latencies_ns)).unwrap();
+        if let Err(error) = schemas.validate(&document, schema) {
+            panic!("{error}");
+        }
+        document["ledger"]["sent"] = serde_json::json!(-1);
+        assert!(schemas.validate(&document, schema).is_err(), "the schema refuses a bad count");
+        document.as_object_mut().unwrap().remove("ledger");
+        assert!(schemas.validate(&document, schema).is_err(), "the schema wants a ledger");
+    }
+}

@@ -1,0 +1,150 @@
+//! Counts are exact, times are right, whatever the rate, the stages and the workers.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const S: u64 = 1_000_000_000;
+
+fn all(profile: &Profile, workers: u32, limit: Option<u64>) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for worker in 0..workers {
+        let mut cursor = Cursor::new(profile, worker, workers, limit, 7);
+        while let Some(slot) = cursor.peek() {
+            assert_eq!(slot.index % u64::from(workers), u64::from(worker));
+            slots.push(slot);
+            cursor.advance();
+        }
+    }
+    slots.sort_by_key(|slot| slot.index);
+    slots
+}
+
+#[test]
+fn constant_rates_are_exact_for_any_number_of_workers() {
+    let cases = [
+        ("0.5", 10 * S, 5),
+        ("7", 10 * S, 70),
+        ("997", 3 * S, 2991),
+        ("1000", 10 * S, 10_000),
+        ("100003", S, 100_003),
+        ("0.3", 10 * S, 3),
+        ("1", S / 2, 1),
+        ("7.5", S, 8),
+    ];
+    for (rate, duration_ns, want) in cases {
+        let rate_uhz = parse_rate_uhz(rate).unwrap();
+        let profile = Profile::constant(rate_uhz, Some(duration_ns), Arrival::Uniform);
+        assert_eq!(profile.total(), Some(want), "{rate}");
+        for workers in [1, 2, 3, 7] {
+            let slots = all(&profile, workers, None);
+            assert_eq!(slots.len() as u64, want, "{rate} with {workers} workers");
+            for (i, slot) in slots.iter().enumerate() {
+                assert_eq!(slot.index, i as u64);
+                let exact = u128::from(slot.index) * 1_000_000_000_000_000 / u128::from(rate_uhz);
+                assert_eq!(u128::from(slot.due_ns), exact, "{rate} slot {i}");
+                assert_eq!(profile.due_ns(slot.index), slot.due_ns);
+            }
+        }
+    }
+}
+
+#[test]
+fn stages_count_the_area_and_never_go_back() {
+    let cases = [
+        ("10s@100", 1000),
+        ("10s@100,10s@100..300,5s@300", 1000 + 2000 + 1500),
+        ("10s@0..100", 500),
+        ("10s@100..0", 500),
+        ("1s@0,1s@10", 10),
+        ("1s@1..2,1s@2..1", 3),
+        ("1h@0.5..10000", 18_000_900),
+    ];
+    for (text, want) in cases {
+        let profile = Profile { stages: parse_stages(text).unwrap(), arrival: Arrival::Uniform };
+        assert_eq!(profile.total(), Some(want), "{text}");
+        if want > 100_000 {
+            continue;
+        }
+        let slots = all(&profile, 3, None);
+        assert_eq!(slots.len() as u64, want, "{text}");
+        assert!(slots.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns), "{text}");
+        assert!(slots.iter().all(|slot| slot.due_ns < profile.duration_ns().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn a_ramp_follows_its_line() {
+    let profile =
+        Profile { stages: parse_stages("100s@0..1000").unwrap(), arrival: Arrival::Uniform };
+    let slots = all(&profile, 2, None);
+    for at_s in [10u64, 50, 90] {
+        let before = slots.iter().filter(|slot| slot.due_ns < at_s * S).count() as u64;
+        let area = 5 * at_s * at_s;
+        assert!(before.abs_diff(area) <= 1, "{before} before {at_s} s, area {area}");
+    }
+}
+
+#[test]
+fn a_limit_ends_an_endless_schedule() {
+    let profile = Profile::constant(1_000_000_000, None, Arrival::Uniform);
+    assert_eq!(profile.total(), None);
+    let slots = all(&profile, 3, Some(1234));
+    assert_eq!(slots.len(), 1234);
+    assert_eq!(slots[1233].due_ns, 1_233_000_000);
+}
+
+#[test]
+fn poisson_is_seeded_independent_of_workers_and_has_the_right_spread() {
+    let profile = Profile::constant(10_000_000_000, Some(10 * S), Arrival::Poisson);
+    let slots = all(&profile, 1, None);
+    assert_eq!(slots, all(&profile, 3, None));
+    let n = slots.len() as f64;
+    assert!((n - 100_000.0).abs() < 4.0 * 100_000f64.sqrt(), "{n} arrivals");
+    let mut bins = vec![0f64; 10_000];
+    for slot in &slots {
+        bins[(slot.due_ns / 1_000_000) as usize] += 1.0;
+    }
+    let mean = n / 10_000.0;
+    let variance = bins.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / 10_000.0;
+    assert!((variance / mean - 1.0).abs() < 0.06, "index of dispersion {}", variance / mean);
+}
+
+#[test]
+fn stages_that_cannot_be_read() {
+    for text in ["", "10s", "10s@", "@5", "0s@5", "10s@1..", "10s@5,,", "1s@2G"] {
+        assert!(parse_stages(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn shares_add_up() {
+    for (total, workers) in [(0, 1), (1, 3), (12_345, 7), (6, 6)] {
+        let sum: u64 = (0..workers).map(|worker| share(total, worker, workers)).sum();
+        assert_eq!(sum, total);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_stages_any_workers(
+        stages in prop::collection::vec(
+            (1u64..3_000, 0u64..2_000_000_000, 0u64..2_000_000_000),
+            1..5,
+        ),
+        workers in 1u32..6,
+    ) {
+        let stages = stages
+            .into_iter()
+            .map(|(ms, from_uhz, to_uhz)| {
+                let duration_ns = Some(ms * 1_000_000);
+                Stage { duration_ns, from_uhz, to_uhz }
+            })
+            .collect();
+        let profile = Profile { stages, arrival: Arrival::Uniform };
+        let slots = all(&profile, workers, None);
+        prop_assert!(slots.iter().all(|slot| profile.due_ns(slot.index) == slot.due_ns));
+        prop_assert_eq!(Some(slots.len() as u64), profile.total());
+        prop_assert!(slots.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));
+    }
+}

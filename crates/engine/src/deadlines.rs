@@ -1,0 +1,79 @@
+//! Deadlines of connections: when to look at one again.
+//!
+//! A request's timeout is not put here when it is sent, which would cost something for every
+//! request and grow with the rate. Each connection is looked at when its oldest open request
+//! could have timed out at the earliest, and again from there: one entry for each connection, and
+//! exact to the timer.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// When to look at which connection.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    /// For each connection, the earliest entry in the heap that stands for it.
+    watched_ns: Vec<u64>,
+}
+
+impl Deadlines {
+    pub(crate) fn new(connections: usize) -> Self {
+        Self {
+            heap: BinaryHeap::with_capacity(2 * connections),
+            watched_ns: vec![u64::MAX; connections],
+        }
+    }
+
+    /// Looks at the connection at `at_ns` at the latest.
+    #[inline]
+    pub(crate) fn watch(&mut self, index: u32, at_ns: u64) {
+        let watched_ns = &mut self.watched_ns[index as usize];
+        if at_ns < *watched_ns {
+            *watched_ns = at_ns;
+            self.heap.push(Reverse((at_ns, index)));
+        }
+    }
+
+    /// When the next look is due; `u64::MAX` without one.
+    #[inline]
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns)
+    }
+
+    /// A connection to look at now. The caller watches it again if it has another deadline.
+    #[inline]
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<u32> {
+        while self.next_ns() <= now_ns {
+            let Reverse((at_ns, index)) = self.heap.pop()?;
+            let watched_ns = &mut self.watched_ns[index as usize];
+            // An entry that was overtaken by an earlier one is stale.
+            if at_ns == *watched_ns {
+                *watched_ns = u64::MAX;
+                return Some(index);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_deadline_of_each_connection_counts_once() {
+        let mut deadlines = Deadlines::new(3);
+        deadlines.watch(0, 50);
+        deadlines.watch(0, 30);
+        deadlines.watch(0, 40);
+        deadlines.watch(2, 20);
+        assert_eq!(deadlines.next_ns(), 20);
+        assert_eq!(deadlines.pop(19), None);
+        assert_eq!(deadlines.pop(100), Some(2));
+        assert_eq!(deadlines.pop(100), Some(0));
+        assert_eq!(deadlines.pop(100), None);
+        assert_eq!(deadlines.next_ns(), u64::MAX);
+        deadlines.watch(0, 60);
+        assert_eq!(deadlines.pop(60), Some(0));
+    }
+}

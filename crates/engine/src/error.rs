@@ -1,0 +1,63 @@
+//! Why a run could not be made, and the names of what goes wrong within one.
+
+use std::io;
+
+use plimsoll_core::plan::PlanError;
+use plimsoll_io::OsError;
+
+/// Why a run could not be made at all. What goes wrong once it runs is counted in its result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan cannot be carried out.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The request cannot be written.
+    #[error("the request cannot be written: {0}")]
+    Request(#[from] plimsoll_proto::http1::EncodeError),
+    /// The name has no address.
+    #[error("{0}")]
+    Resolve(io::Error),
+    /// This host does not allow what the plan needs.
+    #[error("{0}")]
+    Limit(String),
+    /// No driver could be set up.
+    #[error("driver: {0}")]
+    Driver(io::Error),
+    /// Not one connection could be opened.
+    #[error("no connection to {address} could be opened: {reason}")]
+    Unreachable {
+        /// Where to.
+        address: String,
+        /// What the first attempt met.
+        reason: String,
+    },
+    /// A worker's driver broke while running.
+    #[error("a worker stopped: {0}")]
+    Worker(String),
+}
+
+/// The stable name of an operating system error, for results.
+#[must_use]
+pub(crate) fn kind(error: OsError) -> &'static str {
+    match io::Error::from_raw_os_error(error.0).kind() {
+        io::ErrorKind::ConnectionRefused => "refused",
+        io::ErrorKind::ConnectionReset => "reset",
+        io::ErrorKind::ConnectionAborted => "aborted",
+        io::ErrorKind::BrokenPipe => "broken_pipe",
+        io::ErrorKind::TimedOut => "timed_out",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "unreachable",
+        io::ErrorKind::AddrNotAvailable => NO_PORTS,
+        _ => match error.0 {
+            // EMFILE and ENFILE have no kind of their own in std.
+            24 | 23 => NO_FILES,
+            _ => "other",
+        },
+    }
+}
+
+/// This host has no free local port.
+pub(crate) const NO_PORTS: &str = "no_ports";
+/// This process has no free file descriptor.
+pub(crate) const NO_FILES: &str = "no_files";
+/// The plan's timeout passed.
+pub(crate) const TIMEOUT: &str = "timeout";

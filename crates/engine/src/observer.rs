@@ -1,0 +1,163 @@
+//! What a worker writes down besides single requests: the measured part apart from the warm-up,
+//! the seconds, the pauses, and its own use of the CPU.
+
+use plimsoll_core::recorder::Recorder;
+use plimsoll_core::series::{INTERVAL_NS, Point};
+use plimsoll_core::verdict::Pause;
+use plimsoll_io::host::Usage;
+
+use crate::admission::Timetable;
+
+/// A worker that asked to be woken and came back this much later did not run meanwhile.
+pub(crate) const PAUSE_NS: u64 = 50_000_000;
+
+/// What the thread has used of the CPU. Under a simulated clock it is all zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuUse {
+    /// In user mode, ns.
+    pub user_ns: u64,
+    /// In the kernel, ns.
+    pub system_ns: u64,
+    /// Times the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+}
+
+impl CpuUse {
+    /// Of the calling thread.
+    #[must_use]
+    pub fn of_thread() -> Self {
+        let usage = Usage::of_thread().unwrap_or_else(Usage::of_process);
+        Self {
+            user_ns: usage.cpu_user_us * 1000,
+            system_ns: usage.cpu_system_us * 1000,
+            involuntary_switches: usage.involuntary_switches,
+        }
+    }
+
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns - earlier.user_ns,
+            system_ns: self.system_ns - earlier.system_ns,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+
+    pub(crate) fn total_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+/// A worker's notes.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    pub measured: Recorder,
+    pub warmup: Option<Box<Recorder>>,
+    pub pauses: Vec<Pause>,
+    cpu: fn() -> CpuUse,
+    timetable: Timetable,
+    interval: u64,
+    interval_cpu: CpuUse,
+    interval_spun_ns: u64,
+    started_cpu: CpuUse,
+    started_spun_ns: u64,
+    measuring: bool,
+}
+
+/// What happened in an interval that is over.
+#[derive(Debug)]
+pub(crate) struct IntervalEnd {
+    pub point: Point,
+    /// Times the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+}
+
+impl Observer {
+    pub(crate) fn new(has_warmup: bool, cpu: fn() -> CpuUse) -> Self {
+        Self {
+            measured: Recorder::new(),
+            warmup: has_warmup.then(Box::default),
+            pauses: Vec::new(),
+            cpu,
+            timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
+            interval: 0,
+            interval_cpu: CpuUse::default(),
+            interval_spun_ns: 0,
+            started_cpu: CpuUse::default(),
+            started_spun_ns: 0,
+            measuring: false,
+        }
+    }
+
+    pub(crate) fn start(&mut self, timetable: Timetable) {
+        self.timetable = timetable;
+    }
+
+    /// Starts to count the worker's own CPU time once the measured part has begun.
+    #[inline]
+    pub(crate) fn begin_measuring(&mut self, now_ns: u64, spun_ns: u64) {
+        if self.measuring || now_ns < self.timetable.measured_ns {
+            return;
+        }
+        self.measuring = true;
+        self.started_cpu = (self.cpu)();
+        self.started_spun_ns = spun_ns;
+        self.interval_cpu = self.started_cpu;
+        self.interval_spun_ns = spun_ns;
+    }
+
+    /// The recorder for a request.
+    #[inline]
+    pub(crate) fn recorder(&mut self, measured: bool) -> &mut Recorder {
+        match &mut self.warmup {
+            Some(warmup) if !measured => warmup,
+            _ => &mut self.measured,
+        }
+    }
+
+    /// The recorder for what belongs to no request.
+    pub(crate) fn recorder_at(&mut self, now_ns: u64) -> &mut Recorder {
+        let measured = now_ns >= self.timetable.measured_ns;
+        self.recorder(measured)
+    }
+
+    /// When the running interval ends.
+    #[inline]
+    pub(crate) fn interval_end_ns(&self) -> u64 {
+        self.timetable.measured_ns.saturating_add((self.interval + 1) * INTERVAL_NS)
+    }
+
+    /// Notes that the worker came back at `now_ns` though it should have by `expected_ns`.
+    #[inline]
+    pub(crate) fn note_return(&mut self, expected_ns: u64, now_ns: u64) {
+        if now_ns.saturating_sub(expected_ns) > PAUSE_NS {
+            let at_ns = expected_ns.saturating_sub(self.timetable.measured_ns);
+            self.pauses.push(Pause { at_ns, for_ns: now_ns - expected_ns });
+        }
+    }
+
+    /// Ends the running interval if it is over, or if the run is.
+    pub(crate) fn take_interval(
+        &mut self,
+        now_ns: u64,
+        spun_ns: u64,
+        finished: bool,
+    ) -> Option<IntervalEnd> {
+        if now_ns < self.interval_end_ns() && !finished {
+            return None;
+        }
+        let cpu = (self.cpu)();
+        let used = cpu.since(&self.interval_cpu);
+        let spun_in_interval_ns = spun_ns - self.interval_spun_ns;
+        self.interval_cpu = cpu;
+        self.interval_spun_ns = spun_ns;
+        let busy_ns = used.total_ns().saturating_sub(spun_in_interval_ns);
+        let point = self.measured.take_interval(self.interval, busy_ns);
+        self.interval += 1;
+        Some(IntervalEnd { point, involuntary_switches: used.involuntary_switches })
+    }
+
+    /// CPU use and spinning since the start.
+    pub(crate) fn used(&self, spun_ns: u64) -> (CpuUse, u64) {
+        ((self.cpu)().since(&self.started_cpu), spun_ns - self.started_spun_ns)
+    }
+}

@@ -1,0 +1,200 @@
+//! From the workers' records to the result document, with its verdict.
+
+use std::time::SystemTime;
+
+use plimsoll_core::result::{
+    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RunResult, SCHEMA, Tool,
+    Warmup,
+};
+use plimsoll_core::series::Series;
+use plimsoll_core::verdict::{Evidence, connections_needed, judge};
+use plimsoll_core::{Histogram, Plan};
+use plimsoll_io::host::{CpuTicks, Environment, Throttling, Usage};
+
+use crate::error::{NO_FILES, NO_PORTS};
+use crate::worker::Record;
+
+/// What the workers and the start brought together.
+pub(crate) struct Gathered {
+    pub records: Vec<Record>,
+    pub series: Series,
+    pub dns: Histogram,
+    pub driver: DriverUsed,
+    pub started_at: SystemTime,
+}
+
+/// What the host took from the tester while it ran.
+pub(crate) struct Watch {
+    ticks: Option<CpuTicks>,
+    throttling: Option<Throttling>,
+}
+
+impl Watch {
+    pub(crate) fn begin() -> Self {
+        Self { ticks: CpuTicks::read(), throttling: Throttling::read() }
+    }
+
+    fn steal_share(&self) -> f64 {
+        match (&self.ticks, CpuTicks::read()) {
+            (Some(before), Some(after)) => after.steal_share_since(before),
+            _ => 0.0,
+        }
+    }
+
+    fn throttled_ns(&self) -> u64 {
+        match (&self.throttling, Throttling::read()) {
+            (Some(before), Some(after)) => {
+                after.throttled_us.saturating_sub(before.throttled_us) * 1000
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Puts the result together.
+///
+/// # Panics
+/// When the ledger does not balance.
+pub(crate) fn assemble(
+    plan: &Plan,
+    environment: &Environment,
+    mut gathered: Gathered,
+    watch: &Watch,
+) -> RunResult {
+    let mut records = std::mem::take(&mut gathered.records).into_iter();
+    let mut sum = records.next().expect("there is at least one worker");
+    let mut busy = vec![busy_share(&sum)];
+    for record in records {
+        busy.push(busy_share(&record));
+        add(&mut sum, &record);
+    }
+    if let Err(imbalance) = sum.measured.ledger.check() {
+        panic!("{imbalance}: {:?}", sum.measured.ledger);
+    }
+    let mut result = empty(plan, environment, &gathered);
+    result.elapsed_ns = sum.elapsed_ns;
+    result.interrupted = sum.interrupted;
+    result.rate = rate(plan, &sum);
+    result.record(&sum.measured);
+    result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {
+        duration_ns: plan.warmup_ns,
+        ledger: warmup.ledger,
+        response: warmup.response(),
+    });
+    result.loader.cpu_user_ns = sum.cpu.user_ns;
+    result.loader.cpu_system_ns = sum.cpu.system_ns;
+    result.loader.spin_ns = sum.spun_ns;
+    result.loader.pauses.clone_from(&sum.pauses);
+    result.loader.pauses.sort_unstable();
+    let (verdict, causes) = judge(&evidence(plan, &result, busy, watch));
+    result.loader.verdict = verdict;
+    result.loader.causes = causes;
+    result
+}
+
+fn add(sum: &mut Record, record: &Record) {
+    sum.measured.merge(&record.measured);
+    if let (Some(mine), Some(theirs)) = (&mut sum.warmup, &record.warmup) {
+        mine.merge(theirs);
+    }
+    sum.pauses.extend_from_slice(&record.pauses);
+    sum.cpu.user_ns += record.cpu.user_ns;
+    sum.cpu.system_ns += record.cpu.system_ns;
+    sum.spun_ns += record.spun_ns;
+    sum.elapsed_ns = sum.elapsed_ns.max(record.elapsed_ns);
+    sum.window_ns = sum.window_ns.max(record.window_ns);
+    sum.interrupted |= record.interrupted;
+}
+
+fn busy_share(record: &Record) -> f64 {
+    let worked_ns = record.cpu.total_ns().saturating_sub(record.spun_ns);
+    worked_ns as f64 / record.elapsed_ns.max(1) as f64
+}
+
+/// The rates. The window of a schedule of `n` requests ends where slot `n` would be due, so that
+/// ten requests at 1/s are 1/s.
+fn rate(plan: &Plan, sum: &Record) -> Rate {
+    let window_ns = match (&plan.rate, plan.requests) {
+        (Some(profile), Some(requests)) if !sum.interrupted => {
+            let planned_ns = profile.due_ns(requests);
+            plan.duration_ns.map_or(planned_ns, |duration_ns| duration_ns.min(planned_ns))
+        }
+        _ => sum.window_ns,
+    };
+    let target_rps = plan.rate.as_ref().map(|profile| match profile.duration_ns() {
+        Some(duration_ns) if duration_ns > 0 => {
+            profile.total().unwrap_or(0) as f64 * 1e9 / duration_ns as f64
+        }
+        _ => profile.initial_uhz() as f64 / 1e6,
+    });
+    Rate { target_rps, window_ns, ..Rate::default() }
+}
+
+fn evidence(plan: &Plan, result: &RunResult, worker_busy: Vec<f64>, watch: &Watch) -> Evidence {
+    let failures = |kind: &str| {
+        result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
+    };
+    let service = &result.latency.service;
+    let target_uhz = (result.rate.target_rps.unwrap_or(0.0) * 1e6) as u64;
+    Evidence {
+        open_loop: plan.rate.is_some(),
+        elapsed_ns: result.elapsed_ns,
+        worker_busy,
+        lateness_p99_ns: result.loader.lateness.quantile_ns(0.99).unwrap_or(0),
+        service_p50_ns: service.quantile_ns(0.5).unwrap_or(0),
+        pauses: result.loader.pauses.clone(),
+        throttled_ns: watch.throttled_ns(),
+        steal_share: watch.steal_share(),
+        scheduled: result.ledger.scheduled,
+        unsent: result.ledger.unsent,
+        completed: result.ledger.completed,
+        blocked_p99_ns: result.phases.blocked.quantile_ns(0.99).unwrap_or(0),
+        connections: plan.connections,
+        connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),
+        no_ports: failures(NO_PORTS),
+        no_files: failures(NO_FILES),
+        beyond_hour: result.latency.response.beyond_hour(),
+    }
+}
+
+/// A result with everything that does not come from a record.
+fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResult {
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        plan: plan.for_result(),
+        environment: EnvironmentResult {
+            os: environment.os.clone(),
+            kernel: environment.kernel.clone(),
+            cpu: environment.cpu_model.clone(),
+            cores: environment.cores_online,
+            cores_allowed: environment.cpus_allowed.len() as u32,
+            memory_bytes: environment.memory_bytes,
+            governor: environment.governor.clone(),
+            smt: environment.smt,
+            hypervisor: environment.hypervisor.clone(),
+        },
+        started_at: humantime::format_rfc3339_millis(gathered.started_at).to_string(),
+        elapsed_ns: 0,
+        interrupted: false,
+        ledger: plimsoll_core::Ledger::default(),
+        rate: Rate::default(),
+        latency: plimsoll_core::result::Latency::default(),
+        by_outcome: plimsoll_core::result::ByOutcome::default(),
+        phases: Phases { dns: gathered.dns.clone(), ..Phases::default() },
+        lag: Histogram::new(),
+        status: std::collections::BTreeMap::new(),
+        errors: Vec::new(),
+        bytes: plimsoll_core::result::Bytes::default(),
+        loader: Loader {
+            rss_peak_bytes: Usage::of_process().rss_peak_bytes,
+            workers: plan.workers,
+            driver: gathered.driver.clone(),
+            ..Loader::default()
+        },
+        target: None,
+        series: gathered.series.clone(),
+        gates: Vec::new(),
+        warmup: None,
+    }
+}

@@ -1,0 +1,152 @@
+//! What must be known of this host before a run: how many workers, whether to spin, and whether
+//! the plan fits the host's limits. A plan that does not fit is refused before anything is sent.
+
+use std::net::SocketAddr;
+
+use plimsoll_core::Plan;
+use plimsoll_core::plan::Spin;
+use plimsoll_core::units::format_count;
+use plimsoll_io::host::{Limits, raise_open_files};
+
+use crate::error::RunError;
+use crate::worker::SPIN_NS;
+
+/// A rate that one worker keeps with ease, µHz.
+const WORKER_RATE_UHZ: u64 = 50_000_000_000;
+
+/// With fewer connections than this for each worker, more workers only cost.
+const WORKER_CONNECTIONS: u32 = 8;
+
+/// File descriptors the program needs besides its connections: standard streams, outputs, and
+/// each driver's own.
+const FILES_BESIDES: u64 = 32;
+const FILES_PER_WORKER: u64 = 4;
+
+/// The largest request, so that a payload's length fits its type.
+const REQUEST_BYTES_MAX: usize = 1 << 30;
+
+/// How many workers to start on `cpus` CPUs. A server on the same host is left half of them.
+pub(crate) fn workers(plan: &Plan, addresses: &[SocketAddr], cpus: u32) -> u32 {
+    if plan.workers > 0 {
+        return plan.workers;
+    }
+    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    let available = if is_local { cpus / 2 } else { cpus };
+    let useful = match &plan.rate {
+        None => plan.connections / WORKER_CONNECTIONS,
+        Some(profile) => {
+            let by_rate = profile.peak_uhz().div_ceil(WORKER_RATE_UHZ);
+            u32::try_from(by_rate).unwrap_or(u32::MAX).min(plan.connections)
+        }
+    };
+    available.min(useful).max(1)
+}
+
+/// How long to spin before a request is due: not at all without a schedule, or when the workers
+/// leave the host no CPU.
+pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> u64 {
+    let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
+    match plan.spin {
+        _ if plan.rate.is_none() => 0,
+        Spin::Off => 0,
+        Spin::On => SPIN_NS,
+        Spin::Auto => {
+            if room {
+                SPIN_NS
+            } else {
+                0
+            }
+        }
+    }
+}
+
+/// Refuses what this host does not allow, after raising what can be raised.
+///
+/// # Errors
+/// The limit, what the plan needs, and what to do.
+pub(crate) fn check_limits(
+    plan: &Plan,
+    addresses: &[SocketAddr],
+    workers: u32,
+) -> Result<(), RunError> {
+    let body_bytes = plan.request.body.as_ref().map_or(0, |body| body.as_bytes().len());
+    if body_bytes > REQUEST_BYTES_MAX {
+        let text = format!("a body of {} bytes is above 1 GiB", format_count(body_bytes as u64));
+        return Err(RunError::Limit(text));
+    }
+    let limits = Limits::read();
+    let files = u64::from(plan.connections) + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers);
+    let allowed = if files > limits.open_files_soft {
+        raise_open_files().unwrap_or(limits.open_files_soft)
+    } else {
+        limits.open_files_soft
+    };
+    if files > allowed {
+        return Err(RunError::Limit(format!(
+            "{} connections need {} file descriptors and this process may have {}: raise ulimit -n \
+             or lower -c",
+            format_count(plan.connections.into()),
+            format_count(files),
+            format_count(allowed),
+        )));
+    }
+    let ports = u64::from(limits.local_ports_count()) * addresses.len() as u64;
+    if u64::from(plan.connections) > ports {
+        return Err(RunError::Limit(format!(
+            "{} connections to one address need as many local ports and this host gives {}: widen \
+             net.ipv4.ip_local_port_range or lower -c",
+            format_count(plan.connections.into()),
+            format_count(ports),
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::schedule::{Arrival, Profile};
+
+    use super::*;
+    use crate::worker::tests::plan;
+
+    #[test]
+    fn workers_follow_the_cpus_the_rate_and_the_connections() {
+        let local = ["127.0.0.1:80".parse().unwrap()];
+        let remote = ["192.0.2.1:80".parse().unwrap()];
+        let at = |rps: u64| Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform));
+        let wide = Plan { connections: 1000, workers: 0, ..plan() };
+        let cases = [
+            (wide.clone(), &local, 8, 4),
+            (wide.clone(), &local, 1, 1),
+            (wide.clone(), &remote, 8, 8),
+            (Plan { connections: 10, ..wide.clone() }, &remote, 8, 1),
+            (Plan { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
+            (Plan { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
+            (Plan { workers: 5, ..wide }, &local, 2, 5),
+        ];
+        for (plan, addresses, cpus, want) in cases {
+            assert_eq!(workers(&plan, addresses, cpus), want, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn more_connections_than_files_or_ports_are_refused() {
+        let addresses = ["127.0.0.1:80".parse().unwrap()];
+        assert!(check_limits(&plan(), &addresses, 1).is_ok());
+        let many = Plan { connections: 4_000_000_000, ..plan() };
+        let error = check_limits(&many, &addresses, 1).unwrap_err().to_string();
+        assert!(error.contains("lower -c"), "{error}");
+    }
+
+    #[test]
+    fn spinning_needs_a_schedule_and_a_free_cpu() {
+        let rate = Some(Profile::constant(1_000_000, None, Arrival::Uniform));
+        let open = Plan { rate, ..plan() };
+        assert_eq!(spin_ns(&plan(), 1, 8, 8), 0);
+        assert_eq!(spin_ns(&open, 1, 2, 2), SPIN_NS);
+        assert_eq!(spin_ns(&open, 1, 1, 2), SPIN_NS);
+        assert_eq!(spin_ns(&open, 2, 2, 2), 0);
+        assert_eq!(spin_ns(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), SPIN_NS);
+        assert_eq!(spin_ns(&Plan { spin: Spin::Off, ..open }, 1, 2, 2), 0);
+    }
+}

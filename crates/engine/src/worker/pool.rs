@@ -1,0 +1,270 @@
+//! The life of the connections: opened with a paced window, used first in first out, closed,
+//! opened again after a backoff.
+//!
+//! In general connections are open before they are needed, and a slot waits for a free one. With
+//! one request for each connection it is the other way round: the slot takes a closed entry of the
+//! pool, and the connect is part of its time.
+
+use std::collections::VecDeque;
+
+use plimsoll_conn::http1::State;
+use plimsoll_core::Plan;
+use plimsoll_core::recorder::{Moments, Outcome};
+use plimsoll_io::{Close, Driver};
+
+use super::Worker;
+use crate::admission::Admission;
+use crate::client::{Client, Flight};
+
+/// Connects under way at first, per worker.
+const WINDOW_START: u32 = 16;
+const WINDOW_MIN: u32 = 4;
+const WINDOW_MAX: u32 = 256;
+
+/// A connection that a request could take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Idle {
+    index: u32,
+    epoch: u32,
+    since_ns: u64,
+}
+
+/// Connections waiting to be opened, and how many may be under way at once.
+#[derive(Debug)]
+pub(super) struct Opener {
+    pub queue: VecDeque<u32>,
+    under_way: u32,
+    window: u32,
+}
+
+impl Opener {
+    pub(super) fn new(connections: u32) -> Self {
+        let queue = VecDeque::with_capacity(connections as usize);
+        Self { queue, under_way: 0, window: WINDOW_START }
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        self.under_way -= 1;
+        self.window = (self.window + 1).min(WINDOW_MAX);
+    }
+
+    pub(super) fn failed(&mut self) {
+        self.under_way -= 1;
+        self.window = (self.window / 2).max(WINDOW_MIN);
+    }
+}
+
+impl Client {
+    /// Whether a request can be sent on the open connection.
+    #[inline]
+    pub(super) fn can_send(&self, plan: &Plan) -> bool {
+        self.connection.state() == State::Open
+            && self.connection.open_requests() < plan.pipeline as usize
+            && self.sent < plan.requests_per_connection.unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn is_opening(&self) -> bool {
+        self.connection.state() == State::Opening
+    }
+
+    /// Whether a request can take the closed entry and connect.
+    fn can_connect(&self, plan: &Plan) -> bool {
+        plan.connects_per_request()
+            && self.connection.state() == State::Closed
+            && self.due_ns == u64::MAX
+    }
+}
+
+impl<D: Driver> Worker<D> {
+    /// Starts the slots that are due, as long as there are free connections. The last turn before
+    /// the end still does, so that a slot due just before it is not lost to lateness.
+    pub(super) fn admit(&mut self, now_ns: u64) {
+        if self.stopped_ns.is_some() {
+            return;
+        }
+        let mut now_ns = now_ns;
+        while let Some(due) = self.admission.peek(&self.timetable) {
+            if due.at_ns > now_ns {
+                // The work of this turn took time: look again before going to sleep.
+                now_ns = self.driver.clock_ns();
+                if due.at_ns > now_ns {
+                    return;
+                }
+            }
+            let Some(idle) = self.take_idle() else {
+                return;
+            };
+            self.admission.take();
+            let started_ns = self.driver.clock_ns();
+            let moments = Moments {
+                intended_ns: due.at_ns,
+                available_ns: due.at_ns.max(idle.since_ns),
+                started_ns,
+                ..Moments::default()
+            };
+            self.start(idle.index, Flight { moments, measured: due.measured });
+        }
+    }
+
+    /// A connection has room for a request (or its entry is closed and may connect).
+    pub(super) fn freed(&mut self, index: u32, now_ns: u64) {
+        if !self.running {
+            return;
+        }
+        let client = &mut self.clients[index as usize];
+        let used_up = client.sent >= self.plan.requests_per_connection.unwrap_or(u64::MAX);
+        if used_up && client.connection.open_requests() == 0 {
+            self.close(index, now_ns, Close::Graceful);
+            return;
+        }
+        if matches!(self.admission, Admission::Open { .. }) {
+            self.push_idle(index, now_ns);
+            return;
+        }
+        loop {
+            let client = &self.clients[index as usize];
+            if !client.can_send(&self.plan) && !client.can_connect(&self.plan) {
+                return;
+            }
+            let Some(measured) = self.admission.take_closed(&self.timetable, now_ns) else {
+                return;
+            };
+            let moments = Moments {
+                intended_ns: now_ns,
+                available_ns: now_ns,
+                started_ns: now_ns,
+                ..Moments::default()
+            };
+            self.start(index, Flight { moments, measured });
+        }
+    }
+
+    fn push_idle(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        let usable = client.can_send(&self.plan) || client.can_connect(&self.plan);
+        if usable && !client.queued {
+            client.queued = true;
+            self.idle.push_back(Idle { index, epoch: client.epoch, since_ns: now_ns });
+        }
+    }
+
+    fn take_idle(&mut self) -> Option<Idle> {
+        while let Some(idle) = self.idle.pop_front() {
+            let client = &mut self.clients[idle.index as usize];
+            // An entry of a connection that was closed meanwhile is stale.
+            if idle.epoch == client.epoch {
+                client.queued = false;
+                return Some(idle);
+            }
+        }
+        None
+    }
+
+    /// Sends a request on an open connection, or opens one for it.
+    #[inline]
+    fn start(&mut self, index: u32, mut flight: Flight) {
+        let started_ns = flight.moments.started_ns;
+        self.progress_ns = started_ns;
+        self.open_requests += 1;
+        self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
+        let recorder = self.observer.recorder(flight.measured);
+        recorder.started(&flight.moments);
+        recorder.sent_bytes += u64::from(self.payload_bytes);
+        let client = &mut self.clients[index as usize];
+        if client.connection.state() == State::Open {
+            flight.moments.sent_ns = started_ns;
+            self.send(index, flight);
+            if self.plan.pipeline > 1 && matches!(self.admission, Admission::Open { .. }) {
+                self.push_idle(index, started_ns);
+            }
+        } else {
+            client.pending = Some(flight);
+            self.connect(index, started_ns);
+        }
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, index: u32, flight: Flight) {
+        let payload = self.request();
+        let client = &mut self.clients[index as usize];
+        client.sent += 1;
+        client.connection.send(&mut self.driver, payload, self.request_kind, flight);
+    }
+
+    /// Opens what waits to be opened, as far as the window allows.
+    pub(super) fn open_queued(&mut self, now_ns: u64) {
+        if self.stopped_ns.is_some() {
+            return;
+        }
+        while self.opener.under_way < self.opener.window {
+            let Some(index) = self.opener.queue.pop_front() else {
+                return;
+            };
+            self.opener.under_way += 1;
+            self.connect(index, now_ns);
+            self.deadlines.watch(index, now_ns.saturating_add(self.plan.timeout_ns));
+        }
+    }
+
+    fn connect(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        client.opening_ns = now_ns;
+        client.tried = true;
+        let address = self.addresses[index as usize % self.addresses.len()];
+        client.connection.open(&mut self.driver, address);
+    }
+
+    /// Closes a connection without open requests and sees to it that it comes back.
+    pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
+        let client = &mut self.clients[index as usize];
+        debug_assert_eq!(client.connection.open_requests(), 0);
+        drop(client.connection.close(&mut self.driver, how));
+        client.epoch = client.epoch.wrapping_add(1);
+        client.queued = false;
+        client.failures = if client.answered == 0 { client.failures + 1 } else { 0 };
+        client.sent = 0;
+        client.answered = 0;
+        let backoff_ns = client.backoff_ns();
+        if backoff_ns > 0 {
+            client.due_ns = now_ns + backoff_ns;
+            self.deadlines.watch(index, client.due_ns);
+        } else {
+            self.come_back(index, now_ns);
+        }
+    }
+
+    /// A closed entry may be used again.
+    pub(super) fn come_back(&mut self, index: u32, now_ns: u64) {
+        self.clients[index as usize].due_ns = u64::MAX;
+        if self.plan.connects_per_request() {
+            self.freed(index, now_ns);
+        } else {
+            self.opener.queue.push_back(index);
+        }
+    }
+
+    /// Closes a connection hard and settles its open requests, each with the outcome it gets.
+    /// Returns how many there were.
+    pub(super) fn abandon(
+        &mut self,
+        index: u32,
+        now_ns: u64,
+        outcome: impl Fn(&Flight) -> Outcome,
+    ) -> u64 {
+        let Self { clients, driver, observer, .. } = self;
+        let client = &mut clients[index as usize];
+        let pending = client.pending.take().into_iter();
+        let mut settled = 0;
+        for flight in pending.chain(client.connection.close(driver, Close::Reset)) {
+            settled += 1;
+            let mut moments = flight.moments;
+            if moments.sent_ns == 0 {
+                moments.sent_ns = now_ns;
+            }
+            observer.recorder(flight.measured).ended(&moments, now_ns, outcome(&flight));
+        }
+        self.open_requests -= settled as usize;
+        self.progress_ns = if settled > 0 { now_ns } else { self.progress_ns };
+        settled
+    }
+}

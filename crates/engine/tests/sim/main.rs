@@ -1,0 +1,7 @@
+//! The engine under a simulated kernel: the same worker code, a fake clock, scripted servers, and
+//! truths that are known beforehand.
+
+mod peer;
+mod seeds;
+mod truths;
+mod world;

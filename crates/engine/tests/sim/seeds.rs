@@ -1,0 +1,170 @@
+//! A thousand seeds, each a random plan over a random network against a random server: whatever
+//! happens, every request is accounted for and the schedule is kept.
+
+use plimsoll_core::Plan;
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_io::sim::{SimOptions, Window};
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::peer::Answer;
+use crate::world::{MS, Ran, plan, run};
+
+const SEEDS: u64 = 1000;
+
+struct Dice(Xoshiro256PlusPlus);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// A number from `from` up to, not including, `to`.
+    fn between(&mut self, from: u64, to: u64) -> u64 {
+        from + self.0.next_u64() % (to - from)
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.between(0, 100) < percent
+    }
+}
+
+fn random_plan(dice: &mut Dice) -> Plan {
+    let connections = dice.between(1, 20) as u32;
+    let duration_ns = dice.between(100, 3000) * MS;
+    let mut plan = Plan {
+        connections,
+        workers: dice.between(1, u64::from(connections.min(3)) + 1) as u32,
+        duration_ns: Some(duration_ns),
+        warmup_ns: if dice.chance(20) { dice.between(1, 500) * MS } else { 0 },
+        drain_ns: dice.between(0, 2000) * MS,
+        timeout_ns: dice.between(20, 2000) * MS,
+        requests_per_connection: if dice.chance(30) { Some(dice.between(1, 5)) } else { None },
+        pipeline: if dice.chance(20) { dice.between(2, 5) as u32 } else { 1 },
+        seed: dice.between(0, 1 << 40),
+        ..plan()
+    };
+    if dice.chance(60) {
+        let rate_uhz = dice.between(1, 500_000_000);
+        let arrival = if dice.chance(30) { Arrival::Poisson } else { Arrival::Uniform };
+        plan.rate = Some(Profile::constant(rate_uhz, Some(duration_ns), arrival));
+    }
+    if dice.chance(30) {
+        let fits = plan.rate.as_ref().and_then(Profile::total).unwrap_or(400).max(1);
+        plan.requests = Some(dice.between(1, fits.min(400) + 1));
+        if plan.rate.is_none() && dice.chance(50) {
+            plan.duration_ns = None;
+        }
+    }
+    plan
+}
+
+fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
+    let window = |dice: &mut Dice, percent| {
+        dice.chance(percent).then(|| Window {
+            at_ns: dice.between(0, 5000) * MS,
+            for_ns: dice.between(1, 1500) * MS,
+        })
+    };
+    let calm = dice.chance(30);
+    let share = |dice: &mut Dice, most: u64| {
+        if calm { 0.0 } else { dice.between(0, most) as f64 / 1000.0 }
+    };
+    SimOptions {
+        seed,
+        latency_ns: 10_000..10_001 + dice.between(0, 5 * MS),
+        split: share(dice, 700),
+        partial_write: share(dice, 300),
+        reset: share(dice, 30),
+        refuse: share(dice, 300),
+        accept_delay_ns: 0..1 + dice.between(0, MS),
+        wait_jitter_ns: 0..1 + dice.between(0, MS),
+        pause: if calm { None } else { window(dice, 20) },
+        peer_dead: if calm { None } else { window(dice, 20) },
+        peer_stalled: if calm { None } else { window(dice, 20) },
+    }
+}
+
+/// A server that does anything, mostly answers.
+fn random_server(seed: u64) -> impl FnMut(u64, u64) -> Answer {
+    let mut dice = Dice::new(seed);
+    let hostile = dice.chance(60);
+    move |_, _| {
+        let after_ns = dice.between(0, 30) * MS / 10;
+        if !hostile || dice.chance(85) {
+            return Answer::Status(
+                [200, 200, 200, 404, 503, 204][dice.between(0, 6) as usize],
+                after_ns,
+            );
+        }
+        match dice.between(0, 8) {
+            0 => Answer::Chunked(after_ns),
+            1 => Answer::UntilClose(after_ns),
+            2 => Answer::LastOne(after_ns),
+            3 => Answer::Hang,
+            4 => Answer::Garbage(after_ns),
+            5 => Answer::Truncated(after_ns),
+            6 => Answer::Close,
+            _ => Answer::Reset,
+        }
+    }
+}
+
+fn check(seed: u64, plan: &Plan, ran: &Ran) {
+    let sum = ran.sum();
+    let ledger = sum.ledger;
+    let context = || format!("seed {seed}: {ledger:?}\n{plan:?}");
+    ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
+    assert_eq!(sum.response().count(), ledger.scheduled - ledger.shed, "{}", context());
+    assert_eq!(sum.service.count(), ledger.sent, "{}", context());
+    assert_eq!(sum.lag.count(), ledger.sent, "{}", context());
+    assert_eq!(sum.status.iter().sum::<u64>(), ledger.completed, "{}", context());
+    assert_eq!(sum.ok.count(), ledger.ok, "{}", context());
+    assert_eq!(sum.failed.count(), ledger.failed, "{}", context());
+    let in_series: u64 = ran.series.points().iter().map(|point| point.sent).sum();
+    assert_eq!(in_series, ledger.sent, "{}", context());
+    let warmup_sent: u64 =
+        ran.records.iter().filter_map(|r| r.warmup.as_ref()).map(|w| w.ledger.sent).sum();
+    for warmup in ran.records.iter().filter_map(|record| record.warmup.as_ref()) {
+        warmup.ledger.check().unwrap_or_else(|error| panic!("warm-up: {error}, {}", context()));
+    }
+    assert!(ran.arrivals() as u64 <= ledger.sent + warmup_sent, "{}", context());
+    if let Some(requests) = plan.requests {
+        assert!(ledger.scheduled <= requests, "{}", context());
+    }
+    let uniform = plan.rate.as_ref().filter(|profile| profile.arrival == Arrival::Uniform);
+    if let (Some(profile), Some(_)) = (uniform, plan.duration_ns) {
+        let total = profile.total().unwrap();
+        let want = plan.requests.map_or(total, |requests| requests.min(total));
+        assert_eq!(ledger.scheduled, want, "the schedule is exact, {}", context());
+    }
+}
+
+#[test]
+fn whatever_happens_every_request_is_accounted_for() {
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let plan = random_plan(&mut dice);
+        if plan.check().is_err() {
+            continue;
+        }
+        let network = random_network(&mut dice, seed);
+        let ran = run(&plan, &network, |worker| random_server(seed ^ u64::from(worker) << 32));
+        check(seed, &plan, &ran);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..20 {
+        let once = |seed| {
+            let mut dice = Dice::new(seed);
+            let plan = random_plan(&mut dice);
+            let network = random_network(&mut dice, seed);
+            let ran = run(&plan, &network, |worker| random_server(seed ^ u64::from(worker) << 32));
+            let sum = ran.sum();
+            (sum.ledger, sum.response().sum_ns(), sum.service.sum_ns(), sum.errors)
+        };
+        assert_eq!(once(seed), once(seed), "seed {seed}");
+    }
+}

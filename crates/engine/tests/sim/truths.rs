@@ -1,0 +1,239 @@
+//! Runs whose outcome can be worked out on paper.
+
+use plimsoll_core::Phase;
+use plimsoll_core::Plan;
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_io::sim::{SimOptions, Window};
+
+use crate::peer::Answer;
+use crate::world::{MS, S, assert_quantile, at_rate, plan, run};
+
+/// A delivery takes 10 µs each way by default.
+const ROUND_TRIP: u64 = 20_000;
+
+fn always(answer: Answer) -> impl Fn(u32) -> Box<dyn FnMut(u64, u64) -> Answer> {
+    move |_| Box::new(move |_, _| answer)
+}
+
+#[test]
+fn requests_arrive_when_the_schedule_says() {
+    for (rate_uhz, duration_ns, connections, want) in [
+        (1_000_000_000, S, 7, 1000),
+        (997_000_000, 2 * S, 64, 1994),
+        (7_000_000, 3 * S, 1, 21),
+        (500_000, 10 * S, 64, 5),
+        (100_003_000_000, S / 10, 64, 10_001),
+    ] {
+        let plan = Plan { connections, ..at_rate(rate_uhz, duration_ns) };
+        let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 1000)));
+        let log = ran.logs[0].borrow();
+        assert_eq!(log.arrivals_ns.len(), want, "{rate_uhz}");
+        let profile = plan.rate.as_ref().unwrap();
+        for (index, arrival_ns) in (0..).zip(&log.arrivals_ns) {
+            let due_ns = ran.starts_ns[0] + profile.due_ns(index);
+            assert_eq!(*arrival_ns, due_ns + ROUND_TRIP / 2, "slot {index} at {rate_uhz}");
+        }
+        let sum = ran.sum();
+        assert_eq!(sum.lateness.max_ns(), Some(0));
+        assert_eq!(sum.ok.min_ns(), sum.ok.max_ns());
+        assert_eq!(sum.ok.max_ns(), Some(ROUND_TRIP + 1000));
+    }
+}
+
+/// The response time of those who came into a stall of `S` in a run of `T`:
+/// P(L > x) = (S - x) / T.
+#[test]
+fn a_stall_of_a_second_stands_in_the_response_time_and_not_in_the_service_time() {
+    let sim = SimOptions {
+        peer_stalled: Some(Window { at_ns: 2 * S + 4 * S, for_ns: S }),
+        ..SimOptions::default()
+    };
+    let open = Plan { connections: 100, ..at_rate(1_000_000_000, 10 * S) };
+    let ran = run(&open, &sim, always(Answer::Status(200, 1000)));
+    let sum = ran.sum();
+    let response = sum.response();
+    assert_eq!(sum.ledger.completed, 10_000);
+    assert_quantile(&response, 0.5, ROUND_TRIP + 1000, 0);
+    assert_quantile(&response, 0.95, S / 2, 3 * MS);
+    assert_quantile(&response, 0.99, 9 * S / 10, 3 * MS);
+    assert_quantile(&response, 1.0, S, 3 * MS);
+    // A hundred connections were caught in it; the backlog went out when it was over.
+    assert!(sum.service.quantile_ns(0.98).unwrap() < MS);
+    assert_eq!(sum.service.count() - sum.service.count_at_most(MS), 100);
+
+    let closed = Plan { connections: 10, duration_ns: Some(10 * S), ..plan() };
+    let ran = run(&closed, &sim, always(Answer::Status(200, 100_000)));
+    let sum = ran.sum();
+    let slow = sum.service.count() - sum.service.count_at_most(500 * MS);
+    assert_eq!(slow, 10, "a closed loop sees one slow request for each connection");
+    assert!(sum.service.quantile_ns(0.9999).unwrap() < MS);
+}
+
+/// Half of the requests take longer than what is left of the run: all of them count.
+#[test]
+fn slow_requests_open_at_the_end_count() {
+    let plan = Plan { connections: 400, drain_ns: 10 * S, ..at_rate(100_000_000, 2 * S) };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |number, _| Answer::Status(200, if number % 2 == 0 { 5 * S } else { MS })
+    });
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.sent, sum.ledger.completed), (200, 200));
+    let slow = sum.response().count() - sum.response().count_at_most(4 * S);
+    assert_eq!(slow, 100);
+    assert_quantile(&sum.response(), 0.75, 5 * S + ROUND_TRIP, MS);
+}
+
+#[test]
+fn requests_hung_at_the_end_count_as_at_least_the_time_they_waited() {
+    let plan = Plan { connections: 400, drain_ns: S, ..at_rate(100_000_000, 2 * S) };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |number, _| if number % 2 == 0 { Answer::Hang } else { Answer::Status(200, MS) }
+    });
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.completed, sum.ledger.unfinished), (100, 100));
+    // The first was sent at 0, the last at 1.98 s; the drain ended at 3 s.
+    assert_quantile(&sum.incomplete, 1.0, 3 * S, MS);
+    assert_quantile(&sum.incomplete, 0.0, 3 * S - 1_980 * MS, MS);
+    assert_eq!(sum.response().count(), 200);
+    assert_quantile(&sum.response(), 0.75, 2 * S, 25 * MS);
+}
+
+#[test]
+fn timed_out_requests_count_as_the_timeout_and_their_connection_is_replaced() {
+    let plan = Plan { connections: 50, timeout_ns: S, ..at_rate(100_000_000, 10 * S) };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |number, _| if number % 50 == 7 { Answer::Hang } else { Answer::Status(200, MS) }
+    });
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.sent, sum.ledger.timed_out), (1000, 20));
+    // The last two ran out after the end, when nothing is opened any more.
+    assert_eq!(sum.ledger.reconnects, 18);
+    assert_eq!((sum.incomplete.min_ns(), sum.incomplete.max_ns()), (Some(S), Some(S)));
+    assert_quantile(&sum.response(), 0.97, MS + ROUND_TRIP, 0);
+    assert_quantile(&sum.response(), 0.985, S, 0);
+    let errors: Vec<_> = sum.errors.iter().map(|e| (e.phase, e.kind.as_str(), e.count)).collect();
+    assert_eq!(errors, [(Phase::Waiting, "timeout", 20)]);
+}
+
+#[test]
+fn what_finds_no_connection_is_unsent_and_counted_with_its_wait() {
+    let plan = Plan { connections: 1, drain_ns: 10 * S, ..at_rate(10_000_000, S) };
+    let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 400 * MS)));
+    let sum = ran.sum();
+    let ledger = sum.ledger;
+    assert_eq!((ledger.scheduled, ledger.sent, ledger.unsent), (10, 3, 7));
+    assert_eq!(sum.response().count(), 10);
+    // The fourth slot was due at 300 ms and had waited 700 ms at the end.
+    assert_quantile(&sum.incomplete, 1.0, 700 * MS, 0);
+}
+
+#[test]
+fn the_phases_of_one_connection_per_request_sum_to_the_response_time() {
+    let plan = Plan { requests_per_connection: Some(1), connections: 3, ..at_rate(100_000_000, S) };
+    let sim = SimOptions { latency_ns: 1_000_000..1_000_001, ..SimOptions::default() };
+    let ran = run(&plan, &sim, always(Answer::LastOne(5 * MS)));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.completed, 100);
+    assert_eq!(ran.logs[0].borrow().connections, 100);
+    let phases =
+        [&sum.blocked, &sum.lateness, &sum.connect, &sum.sending, &sum.waiting, &sum.receiving];
+    let total: u64 = phases.iter().map(|phase| phase.sum_ns()).sum();
+    assert_eq!(total, sum.response().sum_ns());
+    assert!(sum.connect.min_ns().unwrap() >= MS, "a connect takes a round trip");
+}
+
+#[test]
+fn a_server_that_dies_is_not_hammered_and_the_run_resumes_when_it_is_back() {
+    let dead = Window { at_ns: 2 * S + 3 * S, for_ns: 2 * S };
+    let sim = SimOptions { peer_dead: Some(dead), ..SimOptions::default() };
+    let plan = Plan { connections: 20, ..at_rate(1_000_000_000, 10 * S) };
+    let ran = run(&plan, &sim, always(Answer::Status(200, 100_000)));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.scheduled, sum.ledger.unsent), (10_000, 0));
+    let refused: u64 =
+        sum.errors.iter().filter(|error| error.kind == "refused").map(|error| error.count).sum();
+    // 10, 20, 40 ms … up to a second: about 8 attempts for each connection in two seconds.
+    assert!((20..=20 * 10).contains(&refused), "{refused} connects refused");
+    assert_eq!(sum.ledger.reconnects, 20);
+    assert!(sum.ledger.broken <= 20);
+    // Those who came at the beginning of the outage waited for all of it and the backoff.
+    let worst_ns = sum.response().max_ns().unwrap();
+    assert!((2 * S..4 * S).contains(&worst_ns), "{worst_ns}");
+    let down = &ran.series.points()[4];
+    assert_eq!(down.completed, 0, "the outage shows in the series");
+}
+
+#[test]
+fn exactly_n_also_over_workers_and_connections_that_end() {
+    for (requests, workers, per_connection) in [(1, 1, None), (12_345, 3, None), (1000, 2, Some(7))]
+    {
+        let plan = Plan {
+            requests: Some(requests),
+            duration_ns: None,
+            workers,
+            requests_per_connection: per_connection,
+            ..plan()
+        };
+        let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 1000)));
+        let ledger = ran.sum().ledger;
+        assert_eq!((ledger.scheduled, ledger.completed), (requests, requests));
+        assert_eq!(ran.arrivals() as u64, requests);
+    }
+}
+
+#[test]
+fn warm_up_is_kept_apart_and_nothing_is_lost_between() {
+    let plan = Plan { warmup_ns: 2 * S, ..at_rate(100_000_000, S) };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |_, now_ns| Answer::Status(200, if now_ns < 4 * S { 20 * MS } else { MS })
+    });
+    let record = &ran.records[0];
+    let warmup = record.warmup.as_ref().unwrap();
+    assert_eq!((warmup.ledger.scheduled, warmup.ledger.completed), (200, 200));
+    assert_eq!((record.measured.ledger.scheduled, record.measured.ledger.completed), (100, 100));
+    assert_eq!(record.measured.ok.max_ns(), Some(MS + ROUND_TRIP));
+    assert_eq!(ran.arrivals(), 300);
+}
+
+/// Little's law: with one connection, throughput times mean latency is one.
+#[test]
+fn a_closed_loop_of_one_obeys_littles_law() {
+    let plan = Plan { connections: 1, ..plan() };
+    let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 480_000)));
+    let sum = ran.sum();
+    let concurrency = sum.ledger.completed as f64 * sum.service.mean_ns().unwrap()
+        / ran.records[0].elapsed_ns as f64;
+    assert!((0.97..=1.0).contains(&concurrency), "{concurrency}");
+}
+
+#[test]
+fn a_pause_of_the_tester_is_noticed() {
+    let pause = Window { at_ns: 2 * S + 500 * MS, for_ns: 500 * MS };
+    let sim = SimOptions { pause: Some(pause), ..SimOptions::default() };
+    let ran = run(&at_rate(100_000_000, 2 * S), &sim, always(Answer::Status(200, MS)));
+    let pauses = &ran.records[0].pauses;
+    assert_eq!(pauses.len(), 1, "{pauses:?}");
+    assert!(pauses[0].for_ns.abs_diff(500 * MS) < 60 * MS, "{pauses:?}");
+    assert!(pauses[0].at_ns.abs_diff(500 * MS) < 60 * MS, "{pauses:?}");
+    let quiet =
+        run(&at_rate(100_000_000, 2 * S), &SimOptions::default(), always(Answer::Status(200, MS)));
+    assert!(quiet.records[0].pauses.is_empty());
+}
+
+#[test]
+fn poisson_arrivals_have_the_spread_of_poisson_and_even_ones_none() {
+    let dispersion = |arrival| {
+        let rate = Profile::constant(10_000_000_000, Some(2 * S), arrival);
+        let plan = Plan { connections: 256, rate: Some(rate), duration_ns: Some(2 * S), ..plan() };
+        let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 1000)));
+        let mut bins = vec![0f64; 2000];
+        for arrival_ns in &ran.logs[0].borrow().arrivals_ns {
+            let bin = (arrival_ns - ran.starts_ns[0] - ROUND_TRIP / 2) / MS;
+            bins[bin as usize] += 1.0;
+        }
+        let mean = bins.iter().sum::<f64>() / 2000.0;
+        bins.iter().map(|bin| (bin - mean).powi(2)).sum::<f64>() / 2000.0 / mean
+    };
+    assert!(dispersion(Arrival::Uniform) < 0.01);
+    assert!((dispersion(Arrival::Poisson) - 1.0).abs() < 0.15);
+}

@@ -1,0 +1,126 @@
+//! Runs a plan's workers, one after the other, each on a simulated kernel of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::recorder::Recorder;
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::series::Series;
+use plimsoll_core::{Histogram, Plan};
+use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
+use plimsoll_io::SimDriver;
+use plimsoll_io::sim::SimOptions;
+
+use crate::peer::{Answer, Log, Server};
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const S: u64 = 1_000_000_000;
+
+/// A closed loop over 4 connections for a second, to vary.
+pub(crate) fn plan() -> Plan {
+    Plan {
+        endpoint: Endpoint {
+            scheme: "http".to_owned(),
+            host: "192.0.2.1".to_owned(),
+            port: 80,
+            path: "/".to_owned(),
+        },
+        request: Request {
+            method: "GET".to_owned(),
+            http_minor: 1,
+            headers: Vec::new(),
+            body: None,
+        },
+        connections: 4,
+        workers: 1,
+        duration_ns: Some(S),
+        requests: None,
+        rate: None,
+        warmup_ns: 0,
+        drain_ns: 10 * S,
+        timeout_ns: 30 * S,
+        requests_per_connection: None,
+        pipeline: 1,
+        driver: DriverPlan::Auto,
+        spin: Spin::Off,
+        seed: 1,
+    }
+}
+
+/// The same at a rate.
+pub(crate) fn at_rate(rate_uhz: u64, duration_ns: u64) -> Plan {
+    let rate = Profile::constant(rate_uhz, Some(duration_ns), Arrival::Uniform);
+    Plan { rate: Some(rate), duration_ns: Some(duration_ns), ..plan() }
+}
+
+/// What came of a run.
+pub(crate) struct Ran {
+    pub records: Vec<Record>,
+    pub logs: Vec<Rc<RefCell<Log>>>,
+    pub series: Series,
+    /// When the load began, by worker.
+    pub starts_ns: Vec<u64>,
+}
+
+impl Ran {
+    /// All workers' records as one.
+    pub(crate) fn sum(&self) -> Recorder {
+        let mut sum = Recorder::new();
+        for record in &self.records {
+            sum.merge(&record.measured);
+        }
+        sum
+    }
+
+    pub(crate) fn arrivals(&self) -> usize {
+        self.logs.iter().map(|log| log.borrow().arrivals_ns.len()).sum()
+    }
+}
+
+/// Runs `plan` against servers that follow `script` over a network with these faults.
+pub(crate) fn run<F>(plan: &Plan, sim: &SimOptions, script: impl Fn(u32) -> F) -> Ran
+where
+    F: FnMut(u64, u64) -> Answer + 'static,
+{
+    let workers = plan.workers;
+    let plan = Arc::new(plan.clone());
+    let addresses = ["192.0.2.1:80".parse().unwrap()];
+    let first = Assignment::new(plan, addresses.into(), workers, 0).unwrap();
+    let mut ran = Ran {
+        records: Vec::new(),
+        logs: Vec::new(),
+        series: Series::default(),
+        starts_ns: Vec::new(),
+    };
+    let stop = AtomicBool::new(false);
+    for index in 0..workers {
+        let assignment = first.for_worker(index);
+        let (server, log) = Server::new(script(index));
+        let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
+        let driver = SimDriver::new(&assignment.driver_options(), sim, Some(Box::new(server)));
+        let mut worker = Worker::new(driver, &assignment, CpuUse::default);
+        worker.open(S, &stop).unwrap();
+        let start_ns = 2 * S;
+        let mut points = Vec::new();
+        worker.run(start_ns, &stop, &mut |point| points.push(point)).unwrap();
+        points.iter().for_each(|point| ran.series.add(point));
+        ran.records.push(worker.into_record());
+        ran.logs.push(log);
+        ran.starts_ns.push(start_ns);
+    }
+    ran
+}
+
+/// Asserts that a quantile is what it must be, within `tolerance_ns` and a bucket's width.
+#[track_caller]
+pub(crate) fn assert_quantile(histogram: &Histogram, q: f64, want_ns: u64, tolerance_ns: u64) {
+    let found_ns = histogram.quantile_ns(q).unwrap();
+    let slack_ns = tolerance_ns + want_ns / 1000;
+    assert!(
+        found_ns.abs_diff(want_ns) <= slack_ns,
+        "quantile {q}: {found_ns} ns, should be {want_ns} ns within {slack_ns} ns"
+    );
+}

@@ -1,0 +1,284 @@
+//! The seam between the program and the operating system: what a driver can be asked to do, and
+//! what it reports back.
+//!
+//! The shape is io_uring's (submit operations, then take completions), because a readiness API can
+//! emulate completions while the reverse loses multishot receives and provided buffers. The same
+//! trait is met by `uring`, `epoll` and `sim`, and one conformance test holds all three to it.
+//!
+//! A caller names its sockets by dense [`Token`]s and indexes its own table with them. Once
+//! [`Driver::close`] returns, no event for the old use of a token is ever delivered, so a token may
+//! be used again at once.
+//!
+//! Absent on purpose: TLS and HTTP (they are `proto`'s), callbacks, futures, and a clock other than
+//! the one a driver hands out.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A socket, as its user numbers it.
+///
+/// Tokens below [`DriverOptions::reserved`] are the caller's to choose, for
+/// [`Driver::connect`] and [`Driver::listen`]; those from there up to
+/// [`DriverOptions::sockets`] are handed out by the driver, one for each accepted connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u32);
+
+impl Token {
+    /// The token as an index into a table.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Bytes registered with [`Driver::register`], to be sent any number of times without a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadId(pub u32);
+
+/// What to send.
+#[derive(Debug, Clone, Copy)]
+pub enum Payload<'a> {
+    /// Copied by the driver before the call returns.
+    Copied(&'a [u8]),
+    /// A range of registered bytes.
+    Registered {
+        /// Which registered bytes.
+        id: PayloadId,
+        /// Where the range starts.
+        offset: u32,
+        /// How many bytes to send.
+        len: u32,
+    },
+}
+
+impl Payload<'_> {
+    /// How many bytes this sends.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Copied(bytes) => bytes.len(),
+            Self::Registered { len, .. } => *len as usize,
+        }
+    }
+
+    /// Whether there is nothing to send.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// The kernel delivers what was sent, then a FIN. Bytes the driver still queues are dropped.
+    Graceful,
+    /// A reset: nothing more is delivered, and the port is free at once (`SO_LINGER` 0).
+    Reset,
+}
+
+/// Received bytes the driver still owns: read with [`Driver::bytes`], then give back with
+/// [`Driver::release`]. At most a bounded number can be out, so release before asking for the next
+/// event.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "give the buffer back with Driver::release"]
+pub struct Received {
+    /// Whose bytes these are.
+    pub token: Token,
+    pub(crate) buffer: u32,
+    pub(crate) len: u32,
+}
+
+impl Received {
+    /// How many bytes were received; never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "an end of stream is its own event")]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// Which operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Opening a connection.
+    Connect,
+    /// Writing.
+    Send,
+    /// Reading.
+    Receive,
+    /// Taking a new connection from a listener.
+    Accept,
+}
+
+/// An operating system error number (`errno`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OsError(pub i32);
+
+impl std::fmt::Display for OsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        io::Error::from_raw_os_error(self.0).fmt(f)
+    }
+}
+
+/// A completion.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A [`Driver::connect`] succeeded; the connection already receives.
+    Connected(Token),
+    /// A listener took a connection, which already receives. `token` is the new one.
+    Accepted {
+        /// The listener's token.
+        listener: Token,
+        /// The new connection's token, free again after [`Driver::close`].
+        token: Token,
+        /// The address at the other end.
+        peer: SocketAddr,
+    },
+    /// Everything handed to [`Driver::send`] on this token so far is with the kernel.
+    Sent(Token),
+    /// Bytes arrived.
+    Received(Received),
+    /// The peer will send no more (an orderly FIN). The token stays in use until closed.
+    Ended(Token),
+    /// The operation failed for good. The token stays in use until closed; nothing more comes on
+    /// it. On a listener ([`Operation::Accept`]) it is passing: the listener goes on accepting.
+    Failed {
+        /// The socket.
+        token: Token,
+        /// What was being done.
+        operation: Operation,
+        /// Why it failed.
+        error: OsError,
+    },
+    /// [`Waker::wake`] was called, once or more.
+    Woken,
+}
+
+/// Which driver it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DriverKind {
+    /// io_uring.
+    Uring,
+    /// epoll, through mio.
+    Epoll,
+    /// The simulated kernel.
+    Sim,
+}
+
+impl DriverKind {
+    /// The name used on command lines and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// What a driver is sized and set up for. Everything is allocated from this at the start.
+#[derive(Debug, Clone)]
+pub struct DriverOptions {
+    /// Sockets in all; tokens are `0..sockets`.
+    pub sockets: u32,
+    /// Tokens below this are the caller's to choose; the rest are for accepted connections.
+    pub reserved: u32,
+    /// Bytes in one receive buffer.
+    pub receive_buffer_bytes: u32,
+    /// Whether connections live for many requests, so that registering their files pays.
+    pub long_lived: bool,
+    /// Spin instead of sleeping for the last stretch before a deadline, this long at most.
+    pub spin_ns: u64,
+    /// Local addresses and other settings of new sockets.
+    pub socket: SocketOptions,
+}
+
+/// Settings of every socket a driver opens.
+#[derive(Debug, Clone, Default)]
+pub struct SocketOptions {
+    /// Source address to connect from.
+    pub bind: Option<SocketAddr>,
+    /// `SO_REUSEPORT` on listeners, so that several workers share one port.
+    pub reuse_port: bool,
+    /// Length of a listener's queue of connections not yet accepted; 0 means the kernel's limit.
+    pub listen_backlog: u32,
+}
+
+/// Wakes a driver out of [`Driver::wait`] from another thread.
+pub trait Wake: Send + Sync {
+    /// Makes the driver report [`Event::Woken`] soon. Never blocks.
+    fn wake(&self);
+}
+
+/// A handle to wake a driver with.
+pub type Waker = Arc<dyn Wake>;
+
+/// Sockets and time, completion-shaped. One driver belongs to one thread.
+///
+/// The order of a loop: do what is due, [`wait`](Self::wait), then take events with
+/// [`next`](Self::next) until there are none. Operations may be started at any point; they reach
+/// the kernel at the latest in the next `wait`.
+///
+/// Per token, events keep the order of what they report: bytes in stream order, `Ended` after the
+/// last bytes, nothing after `Failed`.
+pub trait Driver {
+    /// Which driver this is.
+    fn kind(&self) -> DriverKind;
+
+    /// Reads the monotonic clock, ns since an origin common to all drivers of the process.
+    fn clock_ns(&mut self) -> u64;
+
+    /// Keeps `bytes` for [`Payload::Registered`] until the driver is dropped. Not for the path of
+    /// a request.
+    fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId;
+
+    /// Opens a connection on a free caller's token (`TCP_NODELAY` set). Every outcome, also one
+    /// known at once, is reported as [`Event::Connected`] or [`Event::Failed`].
+    fn connect(&mut self, token: Token, to: SocketAddr);
+
+    /// Starts listening on a free caller's token and accepts until closed.
+    ///
+    /// # Errors
+    /// What `socket`, `bind` and `listen` return. The address bound is returned (port 0 resolved).
+    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr>;
+
+    /// Queues bytes on a connected token. Sends on one token go out in order; one
+    /// [`Event::Sent`] follows when all that was queued has been taken by the kernel.
+    fn send(&mut self, token: Token, payload: Payload<'_>);
+
+    /// Bytes queued on the token that the kernel has not taken yet.
+    fn queued_bytes(&self, token: Token) -> usize;
+
+    /// Ends a connection, a connect under way, or a listener. The token is free on return and no
+    /// event of its old use follows.
+    fn close(&mut self, token: Token, how: Close);
+
+    /// Hands queued operations to the kernel, then sleeps until an event is there or `until_ns`
+    /// has come (0: do not sleep). Returns the clock on return. Spins for the last
+    /// [`DriverOptions::spin_ns`] before the deadline.
+    ///
+    /// # Errors
+    /// Only when the driver itself is broken; errors of sockets come as events.
+    fn wait(&mut self, until_ns: u64) -> io::Result<u64>;
+
+    /// Changes [`DriverOptions::spin_ns`] while running.
+    fn set_spin_ns(&mut self, spin_ns: u64);
+
+    /// Time spent spinning so far: CPU time that was not work.
+    fn spun_ns(&self) -> u64;
+
+    /// The next completion and the time to record for it. `None`: call [`wait`](Self::wait).
+    fn next(&mut self) -> Option<(u64, Event)>;
+
+    /// The received bytes.
+    fn bytes(&self, received: &Received) -> &[u8];
+
+    /// Gives a receive buffer back.
+    fn release(&mut self, received: Received);
+
+    /// A handle that wakes this driver from other threads.
+    fn waker(&self) -> Waker;
+}

@@ -1,0 +1,469 @@
+//! The driver over a readiness API (mio: epoll, or kqueue): completions, emulated.
+//!
+//! Sockets are registered once, edge-triggered, for both directions, so a request costs one `send`,
+//! one `recv` and its share of one poll. `send` writes at once and queues only what the kernel
+//! refuses. A poll merely marks sockets as ready; `next` then serves them round robin, one receive
+//! or one accept at a time, and reads the clock for each, so that an event carries the time it was
+//! really seen.
+//!
+//! A receive that does not fill its buffer has drained the socket (epoll(7), "edge-triggered"), so
+//! the `recv` that would return `EAGAIN` is left out, unless the poll said that the stream ends.
+//!
+//! Absent on purpose: interest changes (no `epoll_ctl` after registration) and any allocation for a
+//! request; only a send that the kernel cannot take in full may allocate.
+
+mod queue;
+mod serve;
+mod slot;
+mod socket;
+mod timer;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll};
+
+use crate::clock;
+use crate::driver::{
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
+    Received, Token, Wake, Waker,
+};
+use queue::Registered;
+use slot::{Handle, Slot};
+use timer::Timer;
+
+/// Receive buffers: how many [`Received`] can be out at once.
+const RECEIVE_BUFFERS: u32 = 8;
+/// Readiness events taken from the kernel in one poll.
+const POLL_EVENTS: usize = 1024;
+/// How often each ready socket is served before the kernel is asked again.
+const ROUNDS_PER_TURN: usize = 16;
+/// How long a listener rests after `accept` failed for want of descriptors or memory.
+const ACCEPT_REST_NS: u64 = 10_000_000;
+
+const WAKER: mio::Token = mio::Token(usize::MAX);
+const TIMER: mio::Token = mio::Token(usize::MAX - 1);
+
+/// An event known before [`Driver::next`] was asked for it.
+#[derive(Debug)]
+struct Pending {
+    at_ns: u64,
+    index: u32,
+    generation: u32,
+    what: PendingKind,
+}
+
+#[derive(Debug)]
+enum PendingKind {
+    Sent,
+    ConnectFailed(OsError),
+    Woken,
+}
+
+#[derive(Debug)]
+struct MioWaker(mio::Waker);
+
+impl Wake for MioWaker {
+    fn wake(&self) {
+        // An eventfd write fails only when its counter is full, and then the wake-up is due anyway.
+        let _ = self.0.wake();
+    }
+}
+
+/// [`Driver`] over epoll or kqueue, through mio.
+#[derive(Debug)]
+pub struct EpollDriver {
+    options: DriverOptions,
+    poll: Poll,
+    events: Events,
+    waker: Arc<MioWaker>,
+    woken: bool,
+    timer: Timer,
+    slots: Box<[Slot]>,
+    /// Free tokens for accepted connections.
+    spare: Vec<u32>,
+    /// Slots with work, each at most once, in the order they are served.
+    ready: VecDeque<u32>,
+    /// Servings left before the kernel must be polled again.
+    turn_left: usize,
+    pending: VecDeque<Pending>,
+    /// The last `wait` had pending events and left the poll out.
+    poll_skipped: bool,
+    /// Listeners resting after a failed accept, and when they try again.
+    resting: Vec<u32>,
+    rest_until_ns: u64,
+    buffers: Box<[u8]>,
+    free_buffers: Vec<u32>,
+    registered: Registered,
+    spun_ns: u64,
+}
+
+impl EpollDriver {
+    /// Opens a driver of this size.
+    ///
+    /// # Errors
+    /// When the kernel gives no epoll instance, event or timer descriptor.
+    pub fn new(options: &DriverOptions) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(MioWaker(mio::Waker::new(poll.registry(), WAKER)?));
+        let timer = Timer::new(poll.registry(), TIMER)?;
+        let buffer_bytes = options.receive_buffer_bytes.max(1) as usize;
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(POLL_EVENTS),
+            waker,
+            woken: false,
+            timer,
+            slots: (0..options.sockets).map(|_| Slot::free()).collect(),
+            spare: (options.reserved..options.sockets).rev().collect(),
+            ready: VecDeque::with_capacity(options.sockets as usize),
+            turn_left: 0,
+            pending: VecDeque::with_capacity(options.sockets as usize + 1),
+            poll_skipped: false,
+            resting: Vec::new(),
+            rest_until_ns: u64::MAX,
+            buffers: vec![0; buffer_bytes * RECEIVE_BUFFERS as usize].into_boxed_slice(),
+            free_buffers: (0..RECEIVE_BUFFERS).collect(),
+            registered: Vec::new(),
+            spun_ns: 0,
+            options: options.clone(),
+        })
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.buffers.len() / RECEIVE_BUFFERS as usize
+    }
+
+    fn push_pending(&mut self, index: u32, what: PendingKind) {
+        let generation = self.slots[index as usize].generation;
+        self.pending.push_back(Pending { at_ns: clock::now_ns(), index, generation, what });
+    }
+
+    /// Puts a slot on the ready ring if it is not there.
+    fn list(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if !slot.listed {
+            slot.listed = true;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// Polls once and marks what is ready.
+    fn collect(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            result => result?,
+        }
+        for event in &self.events {
+            let token = event.token();
+            if token == WAKER {
+                self.woken = true;
+                continue;
+            }
+            if token == TIMER {
+                self.timer.fired();
+                continue;
+            }
+            let (index, generation) = unpack(token);
+            let slot = &mut self.slots[index as usize];
+            if slot.generation != generation {
+                continue;
+            }
+            let closed = event.is_read_closed() || event.is_error();
+            let waits_to_write = slot.connecting || !slot.queue.is_empty();
+            slot.to_end |= closed;
+            slot.readable |= (event.is_readable() || closed) && !slot.ended;
+            slot.writable |= (event.is_writable() || closed) && waits_to_write;
+            if slot.has_work() && !slot.listed {
+                slot.listed = true;
+                self.ready.push_back(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the next poll may sleep. Arms the timer where a timeout in ms would be too coarse.
+    fn timeout(&mut self, now_ns: u64, sleep_until_ns: u64) -> io::Result<Option<Duration>> {
+        if !self.ready.is_empty() || !self.pending.is_empty() || now_ns >= sleep_until_ns {
+            return Ok(Some(Duration::ZERO));
+        }
+        if sleep_until_ns == u64::MAX {
+            return Ok(None);
+        }
+        self.timer.timeout(now_ns, sleep_until_ns)
+    }
+
+    /// Lets resting listeners try again once their time has come.
+    fn wake_listeners(&mut self, now_ns: u64) {
+        if now_ns < self.rest_until_ns {
+            return;
+        }
+        self.rest_until_ns = u64::MAX;
+        for index in std::mem::take(&mut self.resting) {
+            let slot = &mut self.slots[index as usize];
+            if matches!(slot.handle, Handle::Listener(_)) {
+                slot.readable = true;
+                self.list(index);
+            }
+        }
+    }
+
+    /// Whether an event that was noted is no longer true, or of an old use of its token.
+    fn is_stale(&self, pending: &Pending) -> bool {
+        let slot = &self.slots[pending.index as usize];
+        match pending.what {
+            PendingKind::Woken => false,
+            PendingKind::ConnectFailed(_) => slot.generation != pending.generation,
+            // More may have been queued since; its own completion follows.
+            PendingKind::Sent => {
+                slot.generation != pending.generation
+                    || !slot.sent_pending
+                    || !slot.queue.is_empty()
+            }
+        }
+    }
+
+    /// Drops what would end a wait for nothing: events and readiness of sockets closed since.
+    fn prune(&mut self) {
+        while self.pending.front().is_some_and(|pending| self.is_stale(pending)) {
+            self.take_pending();
+        }
+        while let Some(&index) = self.ready.front()
+            && !self.slots[index as usize].has_work()
+        {
+            self.slots[index as usize].listed = false;
+            self.ready.pop_front();
+        }
+    }
+
+    fn take_pending(&mut self) -> Option<(u64, Event)> {
+        while let Some(pending) = self.pending.pop_front() {
+            let stale = self.is_stale(&pending);
+            let Pending { at_ns, index, generation, what } = pending;
+            let slot = &mut self.slots[index as usize];
+            if matches!(what, PendingKind::Sent) && slot.generation == generation {
+                slot.sent_pending = false;
+            }
+            if stale {
+                continue;
+            }
+            let event = match what {
+                PendingKind::Sent => Event::Sent(Token(index)),
+                PendingKind::ConnectFailed(error) => {
+                    failed(Token(index), Operation::Connect, error)
+                }
+                PendingKind::Woken => Event::Woken,
+            };
+            return Some((at_ns, event));
+        }
+        None
+    }
+
+    /// Registers a stream under a free token.
+    fn adopt(&mut self, index: u32, mut stream: TcpStream) -> io::Result<()> {
+        let slot = &mut self.slots[index as usize];
+        debug_assert!(matches!(slot.handle, Handle::Free), "token {index} is in use");
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let token = pack(index, slot.generation);
+        self.poll.registry().register(&mut stream, token, interest)?;
+        slot.handle = Handle::Stream(stream);
+        Ok(())
+    }
+
+    fn fail(&mut self, index: u32, operation: Operation, error: OsError) -> (u64, Event) {
+        self.slots[index as usize].vacate(Handle::Failed);
+        (clock::now_ns(), failed(Token(index), operation, error))
+    }
+
+    /// Ends a `wait` at `now_ns`.
+    fn begin_turn(&mut self, now_ns: u64) -> u64 {
+        self.turn_left = self.ready.len() * ROUNDS_PER_TURN;
+        now_ns
+    }
+}
+
+impl Driver for EpollDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Epoll
+    }
+
+    fn clock_ns(&mut self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.registered.push(bytes);
+        PayloadId(self.registered.len() as u32 - 1)
+    }
+
+    fn connect(&mut self, token: Token, to: SocketAddr) {
+        let opened = socket::connect(to, &self.options.socket);
+        match opened.and_then(|stream| self.adopt(token.0, stream)) {
+            Ok(()) => self.slots[token.index()].connecting = true,
+            Err(error) => {
+                self.slots[token.index()].handle = Handle::Failed;
+                self.push_pending(token.0, PendingKind::ConnectFailed(os_error(&error)));
+            }
+        }
+    }
+
+    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+        let mut listener = socket::listen(at, &self.options.socket)?;
+        let bound = listener.local_addr()?;
+        let slot = &mut self.slots[token.index()];
+        debug_assert!(matches!(slot.handle, Handle::Free), "token {} is in use", token.0);
+        let key = pack(token.0, slot.generation);
+        self.poll.registry().register(&mut listener, key, Interest::READABLE)?;
+        slot.handle = Handle::Listener(listener);
+        Ok(bound)
+    }
+
+    fn send(&mut self, token: Token, payload: Payload<'_>) {
+        let slot = &mut self.slots[token.index()];
+        let Handle::Stream(stream) = &mut slot.handle else { return };
+        if slot.send_error.is_some() {
+            return;
+        }
+        let mut taken = 0;
+        if !slot.connecting && slot.queue.is_empty() {
+            match queue::write(stream, queue::bytes_of(&payload, &self.registered)) {
+                Ok(len) => taken = len,
+                Err(error) => {
+                    slot.send_failed(&error);
+                    self.list(token.0);
+                    return;
+                }
+            }
+            if taken == payload.len() {
+                if !slot.sent_pending {
+                    slot.sent_pending = true;
+                    self.push_pending(token.0, PendingKind::Sent);
+                }
+                return;
+            }
+        }
+        slot.queue.push(payload, taken);
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.slots[token.index()].queue.len()
+    }
+
+    fn close(&mut self, token: Token, how: Close) {
+        let slot = &mut self.slots[token.index()];
+        let handle = slot.vacate(Handle::Free);
+        slot.generation = slot.generation.wrapping_add(1);
+        if token.0 >= self.options.reserved && !matches!(handle, Handle::Free) {
+            self.spare.push(token.0);
+        }
+        if let (Handle::Stream(stream), Close::Reset) = (handle, how) {
+            socket::reset(stream);
+        }
+    }
+
+    fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
+        let mut now_ns = clock::now_ns();
+        self.prune();
+        // What is pending can be had without a poll, which may not be put off for ever, though.
+        self.poll_skipped = !self.pending.is_empty() && !self.poll_skipped;
+        if self.poll_skipped {
+            return Ok(self.begin_turn(now_ns));
+        }
+        loop {
+            let wake_ns = until_ns.min(self.rest_until_ns);
+            let sleep_until_ns = match wake_ns {
+                u64::MAX => u64::MAX,
+                _ => wake_ns.saturating_sub(self.options.spin_ns),
+            };
+            let spinning = (sleep_until_ns..wake_ns).contains(&now_ns);
+            let timeout = self.timeout(now_ns, sleep_until_ns)?;
+            self.collect(timeout)?;
+            let before_ns = std::mem::replace(&mut now_ns, clock::now_ns());
+            self.wake_listeners(now_ns);
+            if std::mem::take(&mut self.woken) {
+                let what = PendingKind::Woken;
+                self.pending.push_back(Pending { at_ns: now_ns, index: 0, generation: 0, what });
+            }
+            if !self.ready.is_empty() || !self.pending.is_empty() || now_ns >= until_ns {
+                return Ok(self.begin_turn(now_ns));
+            }
+            if spinning {
+                self.spun_ns += now_ns - before_ns;
+            }
+        }
+    }
+
+    fn set_spin_ns(&mut self, spin_ns: u64) {
+        self.options.spin_ns = spin_ns;
+    }
+
+    fn spun_ns(&self) -> u64 {
+        self.spun_ns
+    }
+
+    fn next(&mut self) -> Option<(u64, Event)> {
+        if !self.pending.is_empty()
+            && let Some(event) = self.take_pending()
+        {
+            return Some(event);
+        }
+        while self.turn_left > 0 {
+            let index = self.ready.pop_front()?;
+            self.turn_left -= 1;
+            let event = self.serve(index);
+            let slot = &mut self.slots[index as usize];
+            slot.listed = slot.has_work();
+            if slot.listed {
+                self.ready.push_back(index);
+            }
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, received: &Received) -> &[u8] {
+        let start = received.buffer as usize * self.buffer_bytes();
+        &self.buffers[start..start + received.len as usize]
+    }
+
+    fn release(&mut self, received: Received) {
+        self.free_buffers.push(received.buffer);
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+}
+
+/// A slot and the use of it, as the poll's key.
+fn pack(index: u32, generation: u32) -> mio::Token {
+    mio::Token((generation as usize) << 32 | index as usize)
+}
+
+fn unpack(token: mio::Token) -> (u32, u32) {
+    (token.0 as u32, (token.0 >> 32) as u32)
+}
+
+fn failed(token: Token, operation: Operation, error: OsError) -> Event {
+    Event::Failed { token, operation, error }
+}
+
+fn os_error(error: &io::Error) -> OsError {
+    OsError(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// Runs a system call again for as long as a signal interrupts it.
+fn retrying<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

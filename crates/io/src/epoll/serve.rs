@@ -1,0 +1,128 @@
+//! Does what a poll said can be done: concludes connects, writes queued bytes, receives, accepts.
+
+use std::io::{ErrorKind, Read as _};
+
+use super::slot::Handle;
+use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying, socket};
+use crate::clock;
+use crate::driver::{Event, Operation, OsError, Received, Token};
+
+impl EpollDriver {
+    /// Does one thing a slot is ready for.
+    pub(super) fn serve(&mut self, index: u32) -> Option<(u64, Event)> {
+        let slot = &self.slots[index as usize];
+        match &slot.handle {
+            Handle::Free | Handle::Failed => None,
+            Handle::Listener(_) => self.accept(index),
+            Handle::Stream(_) if slot.connecting => self.conclude_connect(index),
+            Handle::Stream(_) => {
+                let sent = if slot.writable { self.flush(index) } else { None };
+                if sent.is_none() && self.slots[index as usize].readable {
+                    return self.receive(index);
+                }
+                sent
+            }
+        }
+    }
+
+    fn conclude_connect(&mut self, index: u32) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[index as usize];
+        let Handle::Stream(stream) = &slot.handle else { return None };
+        if slot.to_end
+            && let Some(error) = stream.take_error().unwrap_or_else(Some)
+        {
+            return Some(self.fail(index, Operation::Connect, os_error(&error)));
+        }
+        if !slot.writable {
+            return None;
+        }
+        slot.connecting = false;
+        slot.writable = !slot.queue.is_empty();
+        Some((clock::now_ns(), Event::Connected(Token(index))))
+    }
+
+    fn flush(&mut self, index: u32) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[index as usize];
+        slot.writable = false;
+        let Handle::Stream(stream) = &mut slot.handle else { return None };
+        match slot.queue.write_to(stream, &self.registered) {
+            Ok(()) if slot.queue.is_empty() => Some((clock::now_ns(), Event::Sent(Token(index)))),
+            Ok(()) => None,
+            Err(error) => {
+                slot.send_failed(&error);
+                None
+            }
+        }
+    }
+
+    fn receive(&mut self, index: u32) -> Option<(u64, Event)> {
+        let buffer_bytes = self.buffer_bytes();
+        let slot = &mut self.slots[index as usize];
+        let Handle::Stream(stream) = &mut slot.handle else { return None };
+        if slot.ended {
+            slot.readable = false;
+            let error = slot.send_error?;
+            return Some(self.fail(index, Operation::Send, error));
+        }
+        // Without a buffer the slot stays readable, so its turn comes after a release.
+        let buffer = self.free_buffers.pop()?;
+        let start = buffer as usize * buffer_bytes;
+        let result = retrying(|| stream.read(&mut self.buffers[start..start + buffer_bytes]));
+        let at_ns = clock::now_ns();
+        if let Ok(len @ 1..) = result {
+            slot.readable = slot.to_end || len == buffer_bytes;
+            let received = Received { token: Token(index), buffer, len: len as u32 };
+            return Some((at_ns, Event::Received(received)));
+        }
+        self.free_buffers.push(buffer);
+        slot.readable = false;
+        if let Some(error) = slot.send_error {
+            return Some(self.fail(index, Operation::Send, error));
+        }
+        match result {
+            Ok(_) => {
+                slot.ended = true;
+                Some((at_ns, Event::Ended(Token(index))))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                slot.to_end = false;
+                None
+            }
+            Err(error) => Some(self.fail(index, Operation::Receive, os_error(&error))),
+        }
+    }
+
+    fn accept(&mut self, index: u32) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[index as usize];
+        let Handle::Listener(listener) = &slot.handle else { return None };
+        let (stream, peer) = match retrying(|| listener.accept()) {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                slot.readable = false;
+                return None;
+            }
+            Err(error) => {
+                let at_ns = clock::now_ns();
+                // A connection that was gone again says nothing about the next one. Anything else
+                // would fail again at once: rest, instead of spinning.
+                if error.kind() != ErrorKind::ConnectionAborted {
+                    slot.readable = false;
+                    self.resting.push(index);
+                    self.rest_until_ns = self.rest_until_ns.min(at_ns + ACCEPT_REST_NS);
+                }
+                return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
+            }
+        };
+        let at_ns = clock::now_ns();
+        let Some(token) = self.spare.pop() else {
+            socket::reset(stream);
+            return Some((at_ns, failed(Token(index), Operation::Accept, OsError(libc::EMFILE))));
+        };
+        if let Err(error) = self.adopt(token, stream) {
+            self.spare.push(token);
+            return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
+        }
+        let (listener, token) = (Token(index), Token(token));
+        Some((at_ns, Event::Accepted { listener, token, peer }))
+    }
+}

@@ -1,0 +1,88 @@
+//! What is known of one token: its file, what it is ready for and what it still has to send.
+
+use std::io;
+
+use mio::net::{TcpListener, TcpStream};
+
+use super::os_error;
+use super::queue::SendQueue;
+use crate::driver::OsError;
+
+/// The file behind a token.
+#[derive(Debug)]
+pub(super) enum Handle {
+    /// The token is free.
+    Free,
+    /// `Failed` was reported or is about to be; in use until closed.
+    Failed,
+    Stream(TcpStream),
+    Listener(TcpListener),
+}
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) handle: Handle,
+    /// Counts the uses of the token, so that what was queued for an old use is recognised.
+    pub(super) generation: u32,
+    pub(super) connecting: bool,
+    /// There may be something to receive or accept.
+    pub(super) readable: bool,
+    /// The poll reported an end or an error: receive until it shows.
+    pub(super) to_end: bool,
+    /// The kernel takes bytes again, and there are some (or a connect to conclude).
+    pub(super) writable: bool,
+    /// `Ended` was reported.
+    pub(super) ended: bool,
+    /// The slot is on the ready ring. Outlives a close, as its place on the ring does.
+    pub(super) listed: bool,
+    /// A `Sent` is in the pending queue.
+    pub(super) sent_pending: bool,
+    /// Why a send failed, held back until what the peer sent before that has been received.
+    pub(super) send_error: Option<OsError>,
+    pub(super) queue: SendQueue,
+}
+
+impl Slot {
+    pub(super) fn free() -> Self {
+        Self {
+            handle: Handle::Free,
+            generation: 0,
+            connecting: false,
+            readable: false,
+            to_end: false,
+            writable: false,
+            ended: false,
+            listed: false,
+            sent_pending: false,
+            send_error: None,
+            queue: SendQueue::default(),
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        self.readable || self.writable
+    }
+
+    /// Ends the present use of the token, leaving `handle`; returns the old one.
+    pub(super) fn vacate(&mut self, handle: Handle) -> Handle {
+        let old = std::mem::replace(&mut self.handle, handle);
+        self.connecting = false;
+        self.readable = false;
+        self.to_end = false;
+        self.writable = false;
+        self.ended = false;
+        self.sent_pending = false;
+        self.send_error = None;
+        self.queue.clear();
+        old
+    }
+
+    pub(super) fn send_failed(&mut self, error: &io::Error) {
+        self.send_error = Some(os_error(error));
+        self.sent_pending = false;
+        self.queue.clear();
+        self.writable = false;
+        self.readable = true;
+        self.to_end = true;
+    }
+}

@@ -1,0 +1,62 @@
+//! What the host says of itself: what it is, what it allows, what the process has used of it, and
+//! what was taken away meanwhile.
+//!
+//! Everything is read from `/proc` and `/sys` by small parsers that work on text and accept what is
+//! missing: a container hides files, another system has none, and a load test must not fail for
+//! that. What cannot be read is `None` or a documented default, never a guess.
+//!
+//! Absent on purpose: serialization (the result document has its own types), other processes, and
+//! judgement. Whether a figure makes a run suspect is the engine's to say.
+
+mod environment;
+mod limits;
+mod resolve;
+mod theft;
+mod usage;
+
+pub use environment::Environment;
+pub use limits::{Limits, raise_open_files};
+pub use resolve::resolve;
+pub use theft::{CpuTicks, Throttling};
+pub use usage::{Usage, rss_bytes};
+
+/// The text of a file without the white space around it; `None` when it cannot be read or is
+/// empty.
+fn read(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    if text.is_empty() { None } else { Some(text.to_owned()) }
+}
+
+/// The value of the first `KEY<separator>VALUE` line with this key, without the white space around
+/// it.
+fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(separator)?;
+        (name.trim() == key).then(|| value.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "MemTotal:  16 kB\nMem: 3\nEmpty:\nno separator";
+        for (key, want) in [
+            ("MemTotal", Some("16 kB")),
+            ("Mem", Some("3")),
+            ("Empty", Some("")),
+            ("Total", None),
+            ("no separator", None),
+        ] {
+            assert_eq!(field(text, key, ':'), want, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_reads_as_nothing() {
+        assert_eq!(read("/proc/no such file"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the process or one thread has used: CPU time, memory, and how often it was taken off its
+//! CPU. Totals since the start; a figure for a stretch of time is the difference of two readings.
+
+use super::read;
+
+/// What getrusage(2) counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time spent in the program, microseconds.
+    pub cpu_user_us: u64,
+    /// CPU time spent in the kernel on its behalf, microseconds.
+    pub cpu_system_us: u64,
+    /// The most memory that was resident at once. Of the process, also when read for a thread.
+    pub rss_peak_bytes: u64,
+    /// Times the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+    /// Times the CPU was given up to wait.
+    pub voluntary_switches: u64,
+}
+
+impl Usage {
+    /// All threads of this process, also those that have ended.
+    #[must_use]
+    pub fn of_process() -> Self {
+        usage(libc::RUSAGE_SELF)
+    }
+
+    /// The calling thread. `None` on systems that count processes only.
+    #[must_use]
+    pub fn of_thread() -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        return Some(usage(libc::RUSAGE_THREAD));
+        #[cfg(not(target_os = "linux"))]
+        return None;
+    }
+
+    /// CPU time in all, microseconds.
+    #[must_use]
+    pub fn cpu_us(&self) -> u64 {
+        self.cpu_user_us + self.cpu_system_us
+    }
+}
+
+/// Bytes in the unit of `ru_maxrss`.
+const MAXRSS_UNIT_BYTES: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
+
+fn usage(who: libc::c_int) -> Usage {
+    // SAFETY: `rusage` is made of integers only, for which all zeroes is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is a writable `rusage` that outlives the call.
+    let status = unsafe { libc::getrusage(who, &raw mut usage) };
+    assert_eq!(status, 0, "getrusage fails only for an unknown `who`");
+    Usage {
+        cpu_user_us: microseconds(usage.ru_utime),
+        cpu_system_us: microseconds(usage.ru_stime),
+        rss_peak_bytes: count(usage.ru_maxrss) * MAXRSS_UNIT_BYTES,
+        involuntary_switches: count(usage.ru_nivcsw),
+        voluntary_switches: count(usage.ru_nvcsw),
+    }
+}
+
+fn microseconds(time: libc::timeval) -> u64 {
+    count(time.tv_sec) * 1_000_000 + count(time.tv_usec)
+}
+
+/// A counter of the kernel's, which is signed in C and never negative.
+fn count(value: impl TryInto<u64>) -> u64 {
+    value.try_into().unwrap_or(0)
+}
+
+/// Memory of this process resident now. `None` where `/proc` does not tell.
+#[must_use]
+pub fn rss_bytes() -> Option<u64> {
+    let pages = resident_pages(&read("/proc/self/statm")?)?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
+/// The second field of `/proc/PID/statm`.
+fn resident_pages(statm: &str) -> Option<u64> {
+    statm.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_pages_of_statm() {
+        for (text, want) in
+            [("765 432 403 5 0 123 0", Some(432)), ("765", None), ("1 x 2", None), ("", None)]
+        {
+            assert_eq!(resident_pages(text), want, "{text:?}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_thread_burns_its_process_burned() {
+        let thread_us = || Usage::of_thread().expect("Linux counts threads").cpu_us();
+        let process_before_us = Usage::of_process().cpu_us();
+        let thread_before_us = thread_us();
+        while thread_us() < thread_before_us + 1000 {
+            std::hint::spin_loop();
+        }
+        // User and system time are each rounded down to a microsecond.
+        assert!(Usage::of_process().cpu_us() >= process_before_us + 1000 - 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn resident_memory_and_its_peak_are_told() {
+        let resident = rss_bytes().expect("Linux tells the resident size");
+        let peak = Usage::of_process().rss_peak_bytes;
+        assert!(resident > 0 && peak > 0, "{resident} resident, {peak} at the peak");
+    }
+}

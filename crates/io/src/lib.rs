@@ -1,0 +1,24 @@
+//! Everything that touches the operating system: sockets, timers, clocks, CPUs and what the host
+//! says of itself. The rest of the program sees [`Driver`] and plain data.
+//!
+//! `unsafe` is allowed here and nowhere else below the script engines; each block says why it
+//! holds.
+
+pub mod clock;
+pub mod driver;
+pub mod epoll;
+pub mod host;
+pub mod select;
+pub mod sim;
+#[cfg(target_os = "linux")]
+pub mod uring;
+
+pub use driver::{
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
+    Received, SocketOptions, Token, Wake, Waker,
+};
+pub use epoll::EpollDriver;
+pub use select::{DriverChoice, Opened, Selection};
+pub use sim::SimDriver;
+#[cfg(target_os = "linux")]
+pub use uring::UringDriver;

@@ -1,0 +1,424 @@
+//! A driver over a simulated kernel, network and clock: the same seed and the same calls give the
+//! same events at the same times, to the nanosecond, on any machine.
+//!
+//! The clock moves only in [`Driver::wait`]; everything done between two waits takes no time. At
+//! the other end of a connection is a listener of the same driver or a scripted [`Peer`], and
+//! [`SimOptions`] says what goes wrong on the way.
+//!
+//! Absent on purpose: real files, real time and threads. A wait that nothing could ever end is an
+//! error here, since it would be a hang with a real kernel.
+
+mod network;
+mod script;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::driver::{
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
+    Received, Token, Wake, Waker,
+};
+use network::{End, Network, Notice, START_NS};
+pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
+
+/// Receive buffers: how many [`Received`] can be out at once.
+const RECEIVE_BUFFERS: u32 = 8;
+/// What a wait takes that does not sleep, so that a loop that only polls gets somewhere.
+const POLL_NS: u64 = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Free,
+    Listening,
+    Open(End),
+    Failed,
+}
+
+#[derive(Debug)]
+struct Slot {
+    now: Use,
+    /// Counts the uses of the token, so that what was queued for an old use is recognised.
+    generation: u32,
+    inbox: VecDeque<u8>,
+    outbox: VecDeque<u8>,
+    ended: bool,
+    reset: bool,
+    sent_pending: bool,
+}
+
+#[derive(Debug)]
+enum Queued {
+    Connected,
+    Accepted {
+        listener: Token,
+        peer: SocketAddr,
+    },
+    Sent,
+    /// Bytes, an end or a reset, in this order.
+    Readable,
+    Failed(Operation, OsError),
+    Woken,
+}
+
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// [`Driver`] over a simulated kernel.
+pub struct SimDriver {
+    now_ns: u64,
+    network: Network,
+    /// The standstill that is still to come.
+    pause: Option<Window>,
+    slots: Box<[Slot]>,
+    reserved: u32,
+    /// Token, generation, and what to report.
+    events: VecDeque<(u32, u32, Queued)>,
+    buffers: Vec<Vec<u8>>,
+    free_buffers: Vec<u32>,
+    buffer_bytes: usize,
+    registered: Vec<Arc<[u8]>>,
+    woken: Arc<Flag>,
+}
+
+impl std::fmt::Debug for SimDriver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimDriver").field("now_ns", &self.now_ns).finish_non_exhaustive()
+    }
+}
+
+impl SimDriver {
+    /// A driver with this network. Without a peer, a connect to an address that nobody listens on
+    /// is refused.
+    #[must_use]
+    pub fn new(options: &DriverOptions, sim: SimOptions, peer: Option<Box<dyn Peer>>) -> Self {
+        let free = || Slot {
+            now: Use::Free,
+            generation: 0,
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            ended: false,
+            reset: false,
+            sent_pending: false,
+        };
+        let spare = (options.reserved..options.sockets).rev().collect();
+        Self {
+            now_ns: START_NS,
+            pause: sim.pause,
+            network: Network::new(sim, peer, spare),
+            slots: (0..options.sockets).map(|_| free()).collect(),
+            reserved: options.reserved,
+            events: VecDeque::new(),
+            buffers: vec![Vec::new(); RECEIVE_BUFFERS as usize],
+            free_buffers: (0..RECEIVE_BUFFERS).collect(),
+            buffer_bytes: options.receive_buffer_bytes.max(1) as usize,
+            registered: Vec::new(),
+            woken: Arc::default(),
+        }
+    }
+
+    fn push(&mut self, token: u32, what: Queued) {
+        self.events.push_back((token, self.slots[token as usize].generation, what));
+    }
+
+    /// Drops from the front what is no longer true; says whether anything is left.
+    fn has_events(&mut self) -> bool {
+        while let Some((token, generation, what)) = self.events.front() {
+            let slot = &mut self.slots[*token as usize];
+            let stale = match what {
+                Queued::Woken => false,
+                _ if slot.generation != *generation => true,
+                // More may have been queued since; its own completion follows.
+                Queued::Sent => !slot.sent_pending || !slot.outbox.is_empty() || slot.reset,
+                _ => false,
+            };
+            if !stale {
+                return true;
+            }
+            if slot.generation == *generation {
+                slot.sent_pending = false;
+            }
+            self.events.pop_front();
+        }
+        false
+    }
+
+    fn take_notices(&mut self) {
+        if self.woken.0.swap(false, Ordering::Acquire) {
+            self.events.push_back((0, 0, Queued::Woken));
+        }
+        let mut notices = std::mem::take(&mut self.network.notices);
+        for notice in notices.drain(..) {
+            self.take_notice(notice);
+        }
+        // What these notices led to is among the events; the network tells no more meanwhile.
+        self.network.notices = notices;
+    }
+
+    fn take_notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Connected(token) => self.push(token, Queued::Connected),
+            Notice::Refused(token) => {
+                let error = OsError(libc::ECONNREFUSED);
+                self.push(token, Queued::Failed(Operation::Connect, error));
+            }
+            Notice::Accepted { listener, token, end, peer } => {
+                self.slots[token as usize].now = Use::Open(end);
+                self.push(token, Queued::Accepted { listener: Token(listener), peer });
+            }
+            Notice::NoToken(listener) => {
+                self.push(listener, Queued::Failed(Operation::Accept, OsError(libc::EMFILE)));
+            }
+            Notice::Room(token) => self.flush(token),
+            Notice::Data(token, bytes) => self.readable(token, |slot| slot.inbox.extend(bytes)),
+            Notice::Ended(token) => self.readable(token, |slot| slot.ended = true),
+            Notice::Reset(token) => self.readable(token, |slot| {
+                slot.reset = true;
+                slot.outbox.clear();
+            }),
+        }
+    }
+
+    /// Changes what there is to read, and puts the token on the queue if it is not there for it.
+    fn readable(&mut self, token: u32, change: impl FnOnce(&mut Slot)) {
+        let slot = &mut self.slots[token as usize];
+        let listed = slot.has_input();
+        change(slot);
+        if !listed {
+            self.push(token, Queued::Readable);
+        }
+    }
+
+    /// Gives the network what it takes.
+    fn flush(&mut self, token: u32) {
+        let slot = &mut self.slots[token as usize];
+        let Use::Open(end) = slot.now else { return };
+        while !slot.outbox.is_empty() {
+            let (bytes, _) = slot.outbox.as_slices();
+            let wanted = bytes.len();
+            let taken = self.network.send(end, bytes);
+            slot.outbox.drain(..taken);
+            if taken < wanted {
+                return;
+            }
+        }
+        if !slot.sent_pending {
+            slot.sent_pending = true;
+            self.push(token, Queued::Sent);
+        }
+    }
+
+    fn read(&mut self, token: u32) -> Option<Event> {
+        let slot = &mut self.slots[token as usize];
+        let Use::Open(end) = slot.now else { return None };
+        if slot.inbox.is_empty() {
+            if slot.reset {
+                slot.vacate(Use::Failed);
+                let (operation, error) = (Operation::Receive, OsError(libc::ECONNRESET));
+                return Some(Event::Failed { token: Token(token), operation, error });
+            }
+            slot.ended = false;
+            return Some(Event::Ended(Token(token)));
+        }
+        let Some(buffer) = self.free_buffers.pop() else {
+            // Its turn comes after a release.
+            self.push(token, Queued::Readable);
+            return None;
+        };
+        // Two receives where the ring of bytes wraps round.
+        let (bytes, _) = slot.inbox.as_slices();
+        let len = bytes.len().min(self.buffer_bytes);
+        self.buffers[buffer as usize].clear();
+        self.buffers[buffer as usize].extend_from_slice(&bytes[..len]);
+        slot.inbox.drain(..len);
+        let more = slot.has_input();
+        self.network.consumed(end, len);
+        if more {
+            self.push(token, Queued::Readable);
+        }
+        Some(Event::Received(Received { token: Token(token), buffer, len: len as u32 }))
+    }
+
+    /// Resets what this listener accepted and nobody was told of yet.
+    fn reset_unseen(&mut self, of: Token) {
+        let unseen = |(accepted, _, what): &(u32, u32, Queued)| match what {
+            Queued::Accepted { listener, .. } if *listener == of => Some(Token(*accepted)),
+            _ => None,
+        };
+        let unseen: Vec<Token> = self.events.iter().filter_map(unseen).collect();
+        for token in unseen {
+            self.close(token, Close::Reset);
+        }
+    }
+
+    /// Moves the clock to `at_ns` and lets happen what is due by then.
+    fn advance(&mut self, at_ns: u64) {
+        self.now_ns = at_ns;
+        if let Some(pause) = self.pause
+            && at_ns >= pause.at_ns
+        {
+            self.now_ns = at_ns.max(pause.end_ns());
+            self.pause = None;
+        }
+        self.network.run(self.now_ns, false);
+        self.take_notices();
+    }
+}
+
+impl Slot {
+    fn has_input(&self) -> bool {
+        !self.inbox.is_empty() || self.ended || self.reset
+    }
+
+    fn vacate(&mut self, now: Use) {
+        self.now = now;
+        self.inbox = VecDeque::new();
+        self.outbox = VecDeque::new();
+        self.ended = false;
+        self.reset = false;
+        self.sent_pending = false;
+    }
+}
+
+impl Driver for SimDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Sim
+    }
+
+    fn clock_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+
+    fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.registered.push(bytes);
+        PayloadId(self.registered.len() as u32 - 1)
+    }
+
+    fn connect(&mut self, token: Token, to: SocketAddr) {
+        debug_assert_eq!(self.slots[token.index()].now, Use::Free, "token {} is in use", token.0);
+        let end = self.network.connect(token.0, to);
+        self.slots[token.index()].now = Use::Open(end);
+    }
+
+    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+        debug_assert_eq!(self.slots[token.index()].now, Use::Free, "token {} is in use", token.0);
+        let taken = || io::Error::from_raw_os_error(libc::EADDRINUSE);
+        let at = self.network.listen(token.0, at).ok_or_else(taken)?;
+        self.slots[token.index()].now = Use::Listening;
+        Ok(at)
+    }
+
+    fn send(&mut self, token: Token, payload: Payload<'_>) {
+        let slot = &mut self.slots[token.index()];
+        let Use::Open(_) = slot.now else { return };
+        if slot.reset {
+            return;
+        }
+        let waiting = !slot.outbox.is_empty();
+        match payload {
+            Payload::Copied(bytes) => slot.outbox.extend(bytes),
+            Payload::Registered { id, offset, len } => {
+                let range = offset as usize..offset as usize + len as usize;
+                slot.outbox.extend(&self.registered[id.0 as usize][range]);
+            }
+        }
+        if !waiting {
+            self.flush(token.0);
+        }
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.slots[token.index()].outbox.len()
+    }
+
+    fn close(&mut self, token: Token, how: Close) {
+        let slot = &mut self.slots[token.index()];
+        let was = slot.now;
+        slot.vacate(Use::Free);
+        slot.generation = slot.generation.wrapping_add(1);
+        match was {
+            Use::Free => return,
+            Use::Failed => {}
+            Use::Open(end) => self.network.close(end, how == Close::Reset),
+            Use::Listening => {
+                self.network.unlisten(token.0);
+                self.reset_unseen(token);
+            }
+        }
+        if token.0 >= self.reserved {
+            self.network.spare.push(token.0);
+        }
+    }
+
+    fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
+        self.take_notices();
+        if self.has_events() {
+            return Ok(self.now_ns);
+        }
+        if until_ns <= self.now_ns {
+            self.advance(self.now_ns + POLL_NS);
+            return Ok(self.now_ns);
+        }
+        while !self.has_events() && self.network.now_ns < until_ns {
+            if until_ns == u64::MAX && self.network.next_ns().is_none() {
+                return Err(io::Error::other("simulated wait without end: nothing is under way"));
+            }
+            self.network.run(until_ns, true);
+            self.take_notices();
+        }
+        let late_ns = self.network.wait_jitter_ns();
+        self.advance(self.network.now_ns + late_ns);
+        Ok(self.now_ns)
+    }
+
+    fn set_spin_ns(&mut self, _: u64) {}
+
+    fn spun_ns(&self) -> u64 {
+        0
+    }
+
+    fn next(&mut self) -> Option<(u64, Event)> {
+        if !self.has_events() {
+            return None;
+        }
+        let (index, _, what) = self.events.pop_front()?;
+        let token = Token(index);
+        let event = match what {
+            Queued::Connected => Event::Connected(token),
+            Queued::Accepted { listener, peer } => Event::Accepted { listener, token, peer },
+            Queued::Sent => {
+                self.slots[token.index()].sent_pending = false;
+                Event::Sent(token)
+            }
+            Queued::Readable => self.read(index)?,
+            Queued::Failed(operation, error) => {
+                if operation == Operation::Connect {
+                    self.slots[token.index()].vacate(Use::Failed);
+                }
+                Event::Failed { token, operation, error }
+            }
+            Queued::Woken => Event::Woken,
+        };
+        Some((self.now_ns, event))
+    }
+
+    fn bytes(&self, received: &Received) -> &[u8] {
+        &self.buffers[received.buffer as usize]
+    }
+
+    fn release(&mut self, received: Received) {
+        self.free_buffers.push(received.buffer);
+    }
+
+    fn waker(&self) -> Waker {
+        self.woken.clone()
+    }
+}

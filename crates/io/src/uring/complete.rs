@@ -1,0 +1,219 @@
+//! Completions into events.
+
+use std::os::fd::OwnedFd;
+
+use io_uring::cqueue;
+
+use super::operate::POLL_FIRST;
+use super::socket::Phase;
+use super::tag::{Op, Tag};
+use super::{ACCEPT_REST_NS, UringDriver, open, own};
+use crate::driver::{Event, Operation, OsError, Received, Token};
+
+/// Errors after which the same operation is simply tried again.
+fn is_passing(error: i32) -> bool {
+    matches!(error, libc::EINTR | libc::EAGAIN)
+}
+
+/// Gives back what a completion nobody waits for carries.
+pub(super) fn discard(completion: &cqueue::Entry) {
+    if Tag(completion.user_data()).op() == Op::Accept && completion.result() >= 0 {
+        drop(own(completion.result()));
+    }
+}
+
+impl UringDriver {
+    /// What a completion means to the caller, if anything.
+    #[inline]
+    pub(super) fn complete(&mut self, completion: &cqueue::Entry) -> Option<Event> {
+        let tag = Tag(completion.user_data());
+        let more = cqueue::more(completion.flags());
+        match tag.op() {
+            Op::Receive => {
+                let buffer = cqueue::buffer_select(completion.flags()).map(u32::from);
+                self.receive_completed(tag, completion.result(), buffer, more)
+            }
+            Op::Send => self.send_completed(tag, completion.result()),
+            Op::Connect => self.connect_completed(tag, completion.result()),
+            Op::Accept => self.accept_completed(tag, completion.result(), more),
+            Op::Wake => {
+                if !more {
+                    self.arm_waker();
+                }
+                self.waker.take().then_some(Event::Woken)
+            }
+            Op::Unwatched => None,
+        }
+    }
+
+    fn is_current(&self, tag: Tag) -> bool {
+        self.sockets[tag.token() as usize].generation == tag.generation()
+    }
+
+    #[inline]
+    fn receive_completed(
+        &mut self,
+        tag: Tag,
+        result: i32,
+        buffer: Option<u32>,
+        more: bool,
+    ) -> Option<Event> {
+        let token = tag.token();
+        let socket = &mut self.sockets[token as usize];
+        let current = socket.generation == tag.generation();
+        if current && !more {
+            socket.receiving = false;
+        }
+        if !current || socket.phase != Phase::Open {
+            if let Some(buffer) = buffer {
+                self.buffers.give_back(buffer);
+            }
+            return None;
+        }
+        if result > 0
+            && let Some(buffer) = buffer
+        {
+            if !more {
+                self.arm_receive(token, 0);
+            }
+            let len = result as u32;
+            return Some(Event::Received(Received { token: Token(token), buffer, len }));
+        }
+        if let Some(buffer) = buffer {
+            self.buffers.give_back(buffer);
+        }
+        self.receive_stopped(tag, -result)
+    }
+
+    /// A receive came to its end, or to a halt.
+    fn receive_stopped(&mut self, tag: Tag, error: i32) -> Option<Event> {
+        let token = tag.token();
+        if error == libc::ENOBUFS {
+            self.starved.push(tag);
+            return None;
+        }
+        if is_passing(error) {
+            self.arm_receive(token, 0);
+            return None;
+        }
+        let socket = &mut self.sockets[token as usize];
+        if error == 0 && socket.cut_short {
+            socket.send_error = libc::ECONNRESET; // no orderly end
+        }
+        if socket.send_error != 0 {
+            let error = socket.send_error;
+            return Some(self.fail(token, Operation::Send, error));
+        }
+        if error != 0 {
+            return Some(self.fail(token, Operation::Receive, error));
+        }
+        socket.ended = true;
+        Some(Event::Ended(Token(token)))
+    }
+
+    #[inline]
+    fn send_completed(&mut self, tag: Tag, result: i32) -> Option<Event> {
+        let token = tag.token();
+        if !self.is_current(tag) {
+            self.orphans.retain(|orphan| orphan.tag != tag);
+            return None;
+        }
+        let socket = &mut self.sockets[token as usize];
+        if result < 0 && !is_passing(-result) {
+            return self.send_failed(token, -result);
+        }
+        let (_, asked) = socket.outbox.current();
+        socket.cut_short = 0 < result && (result as u32) < asked;
+        if socket.outbox.advance(result.max(0) as usize) {
+            self.start_send(token);
+            return None;
+        }
+        (socket.phase == Phase::Open).then_some(Event::Sent(Token(token)))
+    }
+
+    #[cold]
+    fn send_failed(&mut self, token: u32, error: i32) -> Option<Event> {
+        let socket = &mut self.sockets[token as usize];
+        socket.outbox.abandon(); // the kernel is done with it
+        if socket.phase != Phase::Open {
+            return None;
+        }
+        // The peer is gone, but may have answered before it went: what it said comes first, and
+        // the receive ends soon, with its own completion.
+        let gone = matches!(error, libc::EPIPE | libc::ECONNRESET);
+        if gone && !socket.ended {
+            socket.send_error = error;
+            return None;
+        }
+        Some(self.fail(token, Operation::Send, error))
+    }
+
+    fn connect_completed(&mut self, tag: Tag, result: i32) -> Option<Event> {
+        let token = tag.token();
+        if !self.is_current(tag) {
+            return None;
+        }
+        if result < 0 {
+            return Some(self.fail(token, Operation::Connect, -result));
+        }
+        self.sockets[token as usize].phase = Phase::Open;
+        self.arm_receive(token, POLL_FIRST);
+        Some(Event::Connected(Token(token)))
+    }
+
+    pub(super) fn accept_completed(&mut self, tag: Tag, result: i32, more: bool) -> Option<Event> {
+        let accepted = (result >= 0).then(|| own(result));
+        if !self.is_current(tag) {
+            return None;
+        }
+        let listener = tag.token();
+        if !more {
+            self.sockets[listener as usize].receiving = false;
+        }
+        match accepted {
+            Some(fd) => {
+                if !more {
+                    self.arm_accept(listener);
+                }
+                self.take_connection(listener, fd)
+            }
+            None => self.accept_failed(tag, -result),
+        }
+    }
+
+    fn take_connection(&mut self, listener: u32, fd: OwnedFd) -> Option<Event> {
+        let Some(token) = self.free.pop() else {
+            open::reset_on_close(&fd);
+            return Some(Event::Failed {
+                token: Token(listener),
+                operation: Operation::Accept,
+                error: OsError(libc::EMFILE),
+            });
+        };
+        let Ok(peer) = open::peer(&fd) else {
+            self.free.push(token);
+            return None; // reset before it could be looked at
+        };
+        self.adopt(token, fd, Phase::Open);
+        self.arm_receive(token, 0);
+        Some(Event::Accepted { listener: Token(listener), token: Token(token), peer })
+    }
+
+    #[cold]
+    fn accept_failed(&mut self, tag: Tag, error: i32) -> Option<Event> {
+        let listener = tag.token();
+        if is_passing(error) {
+            self.arm_accept(listener);
+            return None;
+        }
+        if error == libc::ECONNABORTED {
+            self.arm_accept(listener);
+        } else {
+            // Trying at once would fail at once, again and again.
+            self.resting.push(tag);
+            self.accept_again_ns = self.now_ns + ACCEPT_REST_NS;
+        }
+        let operation = Operation::Accept;
+        Some(Event::Failed { token: Token(listener), operation, error: OsError(error) })
+    }
+}

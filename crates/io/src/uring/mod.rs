@@ -1,0 +1,341 @@
+//! The driver on io_uring (Linux 6.1 or later).
+//!
+//! Each connection has one multishot receive, all of them into one ring of provided buffers, and
+//! at most one send outstanding. Completions name the token and its generation, so what belongs to
+//! an earlier use of a token is dropped (and its buffer or descriptor given back). Operations are
+//! batched: a loop that keeps up makes one system call for all that is due.
+//!
+//! Memory the kernel reads or writes (receive buffers, bytes being sent, addresses) outlives the
+//! operation: a send cut off by a close leaves its bytes with the orphans until it completes, and
+//! the ring is emptied and closed before anything is freed.
+//!
+//! Absent on purpose: a kernel thread that polls the queue (it burns a core that the run should
+//! measure), zero-copy sends (slower than a copy for requests' sizes), and reading clocks per
+//! event: a batch of completions carries the time of the wait that brought it.
+
+mod buffers;
+mod complete;
+mod open;
+mod operate;
+mod outbox;
+mod ring;
+mod socket;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod waker;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use io_uring::{opcode, squeue, types};
+
+use crate::clock::now_ns;
+use crate::driver::{
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
+    Received, Token, Waker,
+};
+
+use self::buffers::Buffers;
+use self::open::Addresses;
+use self::operate::receive;
+use self::ring::{Ring, Spin, explain};
+use self::socket::{Phase, Socket};
+use self::tag::{Op, Tag};
+use self::waker::EventWaker;
+
+/// How long a listener rests that ran into a limit (descriptors, memory), ns.
+const ACCEPT_REST_NS: u64 = 10_000_000;
+
+/// An event that no completion stands for, and the use of the token it belongs to.
+struct Ready {
+    token: u32,
+    generation: u32,
+    event: Event,
+}
+
+/// The bytes of a send that was cut off by a close, until the kernel lets go of them.
+struct Orphan {
+    tag: Tag,
+    _bytes: Vec<u8>,
+}
+
+/// A [`Driver`] on io_uring. It belongs to the thread that made it.
+pub struct UringDriver {
+    // Dropped first: nothing below may be freed while the ring is open.
+    ring: Ring,
+    buffers: Buffers,
+    sockets: Box<[Socket]>,
+    orphans: Vec<Orphan>,
+    registered: Vec<Arc<[u8]>>,
+    addresses: Addresses,
+    waker: Arc<EventWaker>,
+    ready: VecDeque<Ready>,
+    /// Tokens for accepted connections, the next one last.
+    free: Vec<u32>,
+    /// Connections whose receive ended because no buffer was free.
+    starved: Vec<Tag>,
+    /// Listeners that rest until `accept_again_ns`.
+    resting: Vec<Tag>,
+    accept_again_ns: u64,
+    /// Whether sockets are registered as files.
+    register_files: bool,
+    now_ns: u64,
+    spin: Spin,
+    options: DriverOptions,
+}
+
+impl UringDriver {
+    /// Sets up a ring for `options` and proves it: bytes go through a socket pair into a provided
+    /// buffer, and a wait with a deadline ends.
+    ///
+    /// # Errors
+    /// When the kernel does not offer what the driver needs. The text says what was refused and
+    /// where to look.
+    pub fn new(options: &DriverOptions) -> io::Result<Self> {
+        let ring = Ring::new(options.sockets)?;
+        let count = options.sockets.clamp(64, 1024).next_power_of_two();
+        let buffers = Buffers::new(&ring, count, options.receive_buffer_bytes)?;
+        let reserved = options.reserved.min(options.sockets);
+        let register_files =
+            options.long_lived && ring.submitter().register_files_sparse(options.sockets).is_ok();
+        let mut driver = Self {
+            ring,
+            buffers,
+            sockets: (0..options.sockets).map(|_| Socket::new()).collect(),
+            orphans: Vec::new(),
+            registered: Vec::new(),
+            addresses: Addresses::default(),
+            waker: Arc::new(EventWaker::new()?),
+            ready: VecDeque::new(),
+            free: (reserved..options.sockets).rev().collect(),
+            starved: Vec::new(),
+            resting: Vec::new(),
+            accept_again_ns: u64::MAX,
+            register_files,
+            now_ns: now_ns(),
+            spin: Spin { limit_ns: options.spin_ns, spun_ns: 0 },
+            options: options.clone(),
+        };
+        driver.prove().map_err(|error| explain("io_uring self-test", &error))?;
+        driver.arm_waker();
+        Ok(driver)
+    }
+
+    /// Receives a byte, then the end, through everything a connection uses.
+    fn prove(&mut self) -> io::Result<()> {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        rustix::io::write(&far, b"x")?;
+        drop(far);
+        let entry = receive(near.as_raw_fd(), squeue::Flags::empty(), 0, Tag::UNWATCHED);
+        // SAFETY: it points to no memory; the buffers live as long as the ring.
+        unsafe { self.ring.push(&entry) };
+        let deadline_ns = now_ns() + 100_000_000;
+        let mut received = false;
+        loop {
+            let now = self.ring.wait(deadline_ns, &mut Spin::default())?;
+            while let Some(completion) = self.ring.pop() {
+                let buffer = io_uring::cqueue::buffer_select(completion.flags());
+                match (completion.result(), buffer.map(u32::from)) {
+                    (1, Some(buffer)) if self.buffers.bytes(buffer, 1) == b"x" => {
+                        received = io_uring::cqueue::more(completion.flags());
+                        self.buffers.give_back(buffer);
+                    }
+                    (0, None) if received => return Ok(()),
+                    (error, _) if error < 0 => return Err(io::Error::from_raw_os_error(-error)),
+                    _ => return Err(io::Error::other("multishot receive misbehaves")),
+                }
+            }
+            if now >= deadline_ns {
+                return Err(io::Error::other("no completion within 100 ms"));
+            }
+        }
+    }
+
+    fn make_ready(&mut self, token: u32, event: Event) {
+        let generation = self.sockets[token as usize].generation;
+        self.ready.push_back(Ready { token, generation, event });
+    }
+
+    /// Ends what a token can report, and says why.
+    fn fail(&mut self, token: u32, operation: Operation, error: i32) -> Event {
+        let socket = &mut self.sockets[token as usize];
+        socket.phase = Phase::Failed;
+        Event::Failed { token: Token(token), operation, error: OsError(error) }
+    }
+}
+
+impl Driver for UringDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Uring
+    }
+
+    #[inline]
+    fn clock_ns(&mut self) -> u64 {
+        now_ns()
+    }
+
+    fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.registered.push(bytes);
+        PayloadId(self.registered.len() as u32 - 1)
+    }
+
+    fn connect(&mut self, token: Token, to: SocketAddr) {
+        let Token(number) = token;
+        let fd = match self.open_for_connecting(&to) {
+            Ok(fd) => fd,
+            Err(error) => {
+                let error = error.raw_os_error().unwrap_or(libc::EIO);
+                let event = self.fail(number, Operation::Connect, error);
+                return self.make_ready(number, event);
+            }
+        };
+        self.adopt(number, fd, Phase::Connecting);
+        let socket = &self.sockets[token.index()];
+        let address = self.addresses.intern(to);
+        let start = address.as_ptr().cast();
+        let entry = opcode::Connect::new(types::Fd(socket.handle), start, address.len())
+            .build()
+            .flags(socket.handle_flags)
+            .user_data(socket.tag(Op::Connect, number).0);
+        // SAFETY: the address stays where it is for the life of the driver.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+        let (fd, bound) = open::for_listening(at, &self.options.socket)?;
+        self.adopt(token.0, fd, Phase::Listening);
+        self.arm_accept(token.0);
+        Ok(bound)
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, payload: Payload<'_>) {
+        let socket = &mut self.sockets[token.index()];
+        if socket.phase != Phase::Open || socket.send_error != 0 {
+            return; // its failure is on the way, or has been reported
+        }
+        if payload.is_empty() {
+            if !socket.outbox.is_sending() {
+                self.make_ready(token.0, Event::Sent(token));
+            }
+            return;
+        }
+        let start_now = match payload {
+            Payload::Copied(bytes) => socket.outbox.push_copied(bytes),
+            Payload::Registered { id, offset, len } => {
+                let range = offset as usize..offset as usize + len as usize;
+                socket.outbox.push_registered(&self.registered[id.0 as usize][range])
+            }
+        };
+        if start_now {
+            self.start_send(token.0);
+        }
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.sockets[token.index()].outbox.queued_bytes()
+    }
+
+    fn close(&mut self, token: Token, how: Close) {
+        let socket = &self.sockets[token.index()];
+        if socket.phase == Phase::Free {
+            return;
+        }
+        match &socket.fd {
+            // At once, and not when the accept lets go of the socket: a connect that is started
+            // after this is not to find the listener.
+            Some(fd) if socket.phase == Phase::Listening => open::stop_listening(fd),
+            Some(fd) if how == Close::Reset => open::reset_on_close(fd),
+            _ => {}
+        }
+        self.release_socket(token.0);
+        if token.0 >= self.options.reserved {
+            self.free.push(token.0);
+        }
+        if !self.resting.is_empty() {
+            self.accept_again_ns = 0; // there may be room again
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
+        let mut until_ns = until_ns;
+        if !self.starved.is_empty() || !self.resting.is_empty() {
+            self.resume();
+            until_ns = until_ns.min(self.accept_again_ns);
+        }
+        if !self.ready.is_empty() {
+            until_ns = 0;
+        }
+        self.now_ns = self.ring.wait(until_ns, &mut self.spin)?;
+        Ok(self.now_ns)
+    }
+
+    fn set_spin_ns(&mut self, spin_ns: u64) {
+        self.spin.limit_ns = spin_ns;
+    }
+
+    fn spun_ns(&self) -> u64 {
+        self.spin.spun_ns
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, Event)> {
+        while let Some(ready) = self.ready.pop_front() {
+            if self.sockets[ready.token as usize].generation == ready.generation {
+                return Some((self.now_ns, ready.event));
+            }
+        }
+        while let Some(completion) = self.ring.pop() {
+            if let Some(event) = self.complete(&completion) {
+                return Some((self.now_ns, event));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn bytes(&self, received: &Received) -> &[u8] {
+        self.buffers.bytes(received.buffer, received.len)
+    }
+
+    #[inline]
+    fn release(&mut self, received: Received) {
+        self.buffers.give_back(received.buffer);
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+}
+
+impl Drop for UringDriver {
+    fn drop(&mut self) {
+        for token in 0..self.sockets.len() as u32 {
+            if self.sockets[token as usize].phase != Phase::Free {
+                self.release_socket(token);
+            }
+        }
+        self.ring.cancel_all();
+        loop {
+            while let Some(completion) = self.ring.pop() {
+                complete::discard(&completion);
+            }
+            if !self.ring.run_rest() {
+                break;
+            }
+        }
+    }
+}
+
+/// Owns a descriptor the kernel has just made.
+fn own(fd: RawFd) -> OwnedFd {
+    // SAFETY: a descriptor fresh out of an accept belongs to nobody else.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}

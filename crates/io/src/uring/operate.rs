@@ -1,0 +1,177 @@
+//! Operations handed to the ring, and sockets put on tokens and taken off them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use io_uring::{opcode, squeue, types};
+
+use super::socket::{Phase, Socket};
+use super::tag::{Op, Tag, next_generation};
+use super::{Orphan, UringDriver, buffers, open};
+use crate::clock::now_ns;
+
+/// `IORING_RECVSEND_POLL_FIRST`: wait for data before the first try.
+pub(super) const POLL_FIRST: u16 = 1 << 0;
+/// `IORING_RECV_MULTISHOT`: one receive completes again and again.
+const RECEIVE_MULTISHOT: u16 = 1 << 1;
+
+impl UringDriver {
+    /// Queues an operation whose completion nobody needs; only a failure makes one.
+    pub(super) fn push_unwatched(&mut self, entry: squeue::Entry) {
+        let flags = squeue::Flags::SKIP_SUCCESS;
+        let entry = entry.user_data(Tag::UNWATCHED.0).flags(flags);
+        // SAFETY: only cancels and closes come here; they point to no memory.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    pub(super) fn arm_waker(&mut self) {
+        let entry = opcode::PollAdd::new(types::Fd(self.waker.fd()), libc::POLLIN as u32)
+            .multi(true)
+            .build()
+            .user_data(Tag::new(Op::Wake, 0, 0).0);
+        // SAFETY: it points to no memory; the event lives as long as the driver.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    pub(super) fn arm_receive(&mut self, token: u32, flags: u16) {
+        let socket = &mut self.sockets[token as usize];
+        socket.receiving = true;
+        let tag = socket.tag(Op::Receive, token);
+        let entry = receive(socket.handle, socket.handle_flags, flags, tag);
+        // SAFETY: it points to no memory; the buffers it takes live as long as the ring.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    pub(super) fn arm_accept(&mut self, token: u32) {
+        let socket = &mut self.sockets[token as usize];
+        socket.receiving = true;
+        let entry = opcode::AcceptMulti::new(types::Fd(socket.handle))
+            .flags(libc::SOCK_CLOEXEC)
+            .build()
+            .user_data(socket.tag(Op::Accept, token).0);
+        // SAFETY: it points to no memory.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    /// Gives the outbox's current stretch to the kernel.
+    #[inline]
+    pub(super) fn start_send(&mut self, token: u32) {
+        let socket = &self.sockets[token as usize];
+        let (start, len) = socket.outbox.current();
+        let entry = opcode::Send::new(types::Fd(socket.handle), start, len)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .flags(socket.handle_flags)
+            .user_data(socket.tag(Op::Send, token).0);
+        // SAFETY: the outbox keeps the bytes until the completion, or the orphans do.
+        unsafe { self.ring.push(&entry) };
+    }
+
+    /// Puts a socket on a token.
+    pub(super) fn adopt(&mut self, token: u32, fd: OwnedFd, phase: Phase) {
+        let raw = fd.as_raw_fd();
+        let registered = phase != Phase::Listening && self.register_file(token, raw);
+        let socket = &mut self.sockets[token as usize];
+        debug_assert_eq!(socket.phase, Phase::Free, "token {token} is in use");
+        socket.phase = phase;
+        socket.fd = Some(fd);
+        (socket.handle, socket.handle_flags) = if registered {
+            (token as i32, squeue::Flags::FIXED_FILE)
+        } else {
+            (raw, squeue::Flags::empty())
+        };
+    }
+
+    /// Registers a socket under its token's number, if that pays. The plain descriptor stays open
+    /// for socket options.
+    fn register_file(&mut self, token: u32, fd: RawFd) -> bool {
+        if !self.register_files {
+            return false;
+        }
+        // Entries of the token's last use may still be queued, its close among them.
+        let in_queue = self.sockets[token as usize].closed_at == self.ring.submissions();
+        if in_queue && !self.ring.submit().unwrap_or(false) {
+            return false;
+        }
+        matches!(self.ring.submitter().register_files_update(token, &[fd]), Ok(1))
+    }
+
+    /// Opens a socket; when descriptors have run out, those of queued closes are freed first.
+    pub(super) fn open_for_connecting(&mut self, to: &SocketAddr) -> io::Result<OwnedFd> {
+        let exhausted = |error: &io::Error| error.raw_os_error() == Some(libc::EMFILE);
+        match open::for_connecting(to, &self.options.socket) {
+            Err(error) if exhausted(&error) => {
+                self.ring.submit()?;
+                open::for_connecting(to, &self.options.socket)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Starts again what had to pause: receives that found no buffer, listeners that rest.
+    #[cold]
+    pub(super) fn resume(&mut self) {
+        for tag in std::mem::take(&mut self.starved) {
+            let socket = &self.sockets[tag.token() as usize];
+            let current = socket.generation == tag.generation() && socket.phase == Phase::Open;
+            if current && !socket.receiving {
+                self.arm_receive(tag.token(), 0);
+            }
+        }
+        if !self.resting.is_empty() && now_ns() >= self.accept_again_ns {
+            self.accept_again_ns = u64::MAX;
+            for tag in std::mem::take(&mut self.resting) {
+                if self.sockets[tag.token() as usize].generation == tag.generation() {
+                    self.arm_accept(tag.token());
+                }
+            }
+        }
+    }
+
+    /// Takes the socket off its token. What is with the kernel is cancelled and the descriptors are
+    /// closed, in that order, in the next submission.
+    pub(super) fn release_socket(&mut self, token: u32) {
+        let socket = &mut self.sockets[token as usize];
+        let receive = if socket.phase == Phase::Listening { Op::Accept } else { Op::Receive };
+        let outstanding = [
+            (receive, socket.receiving),
+            (Op::Send, socket.outbox.is_sending()),
+            (Op::Connect, socket.phase == Phase::Connecting),
+        ];
+        let next = Socket {
+            generation: next_generation(socket.generation),
+            closed_at: self.ring.submissions(),
+            ..Socket::new()
+        };
+        let mut last = std::mem::replace(socket, next);
+        if let Some(bytes) = last.outbox.abandon() {
+            self.orphans.push(Orphan { tag: last.tag(Op::Send, token), _bytes: bytes });
+        }
+        std::mem::swap(&mut socket.outbox, &mut last.outbox); // its memory is used again
+        for (op, _) in outstanding.iter().filter(|(_, is_outstanding)| *is_outstanding) {
+            self.push_unwatched(opcode::AsyncCancel::new(last.tag(*op, token).0).build());
+        }
+        if last.is_registered() {
+            self.push_unwatched(opcode::Close::new(types::Fixed(token)).build());
+        }
+        if let Some(fd) = last.fd {
+            self.push_unwatched(opcode::Close::new(types::Fd(fd.into_raw_fd())).build());
+        }
+    }
+}
+
+/// A multishot receive into the provided buffers.
+pub(super) fn receive(
+    handle: i32,
+    handle_flags: squeue::Flags,
+    flags: u16,
+    tag: Tag,
+) -> squeue::Entry {
+    opcode::Recv::new(types::Fd(handle), std::ptr::null_mut(), 0)
+        .ioprio(RECEIVE_MULTISHOT | flags)
+        .buf_group(buffers::GROUP)
+        .build()
+        .flags(squeue::Flags::BUFFER_SELECT | handle_flags)
+        .user_data(tag.0)
+}

@@ -1,0 +1,77 @@
+//! What a completion says of itself: which operation, on which use of which token.
+
+/// Generations count modulo this.
+const GENERATIONS: u32 = 1 << 24;
+
+/// The operation a completion belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Op {
+    /// Nobody waits for it: cancels and closes, which report only failures.
+    Unwatched,
+    Receive,
+    Send,
+    Connect,
+    Accept,
+    Wake,
+}
+
+/// Operation, generation and token, as the kernel carries them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tag(pub(super) u64);
+
+impl Tag {
+    /// For operations whose completion is dropped.
+    pub(super) const UNWATCHED: Self = Self::new(Op::Unwatched, 0, 0);
+
+    #[inline]
+    pub(super) const fn new(op: Op, generation: u32, token: u32) -> Self {
+        Self((op as u64) << 56 | (generation as u64) << 32 | token as u64)
+    }
+
+    #[inline]
+    pub(super) fn op(self) -> Op {
+        match self.0 >> 56 {
+            1 => Op::Receive,
+            2 => Op::Send,
+            3 => Op::Connect,
+            4 => Op::Accept,
+            5 => Op::Wake,
+            _ => Op::Unwatched,
+        }
+    }
+
+    #[inline]
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32 % GENERATIONS
+    }
+
+    #[inline]
+    pub(super) fn token(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// The generation after this one.
+pub(super) fn next_generation(generation: u32) -> u32 {
+    (generation + 1) % GENERATIONS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_gives_back_what_went_in() {
+        for op in [Op::Unwatched, Op::Receive, Op::Send, Op::Connect, Op::Accept, Op::Wake] {
+            for generation in [0, 1, GENERATIONS - 1] {
+                for token in [0, 1, u32::MAX] {
+                    let tag = Tag::new(op, generation, token);
+                    let parts = (tag.op(), tag.generation(), tag.token());
+                    assert_eq!(parts, (op, generation, token));
+                }
+            }
+        }
+        assert_eq!(next_generation(GENERATIONS - 1), 0);
+    }
+}

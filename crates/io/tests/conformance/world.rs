@@ -1,0 +1,204 @@
+//! A driver with a record of what it reported, which checks on every event what must always hold.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use plimsoll_io::{
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, SocketOptions, Token,
+};
+
+/// Longer than anything here takes, so that what never happens ends in a failure.
+pub(crate) const PATIENCE_NS: u64 = 60_000_000_000;
+
+/// Any free port of the loopback interface.
+pub(crate) fn anywhere() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+pub(crate) fn options(reserved: u32, accepted: u32) -> DriverOptions {
+    DriverOptions {
+        sockets: reserved + accepted,
+        reserved,
+        receive_buffer_bytes: 4096,
+        long_lived: true,
+        spin_ns: 0,
+        socket: SocketOptions::default(),
+    }
+}
+
+/// What was seen of one use of a token.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    in_use: bool,
+    pub(crate) open: bool,
+    pub(crate) received: Vec<u8>,
+    pub(crate) sent: u32,
+    pub(crate) ended: bool,
+    pub(crate) failed: Option<(Operation, i32)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct World<D> {
+    pub(crate) driver: D,
+    pub(crate) seen: Vec<Seen>,
+    /// Accepted and not yet asked for: listener, token, peer.
+    pub(crate) accepted: VecDeque<(Token, Token, SocketAddr)>,
+    /// Failures of listeners.
+    pub(crate) refused: Vec<(Token, Operation, i32)>,
+    pub(crate) woken: u32,
+    last_ns: u64,
+}
+
+impl<D: Driver> World<D> {
+    pub(crate) fn new(driver: D, sockets: u32) -> Self {
+        let seen = (0..sockets).map(|_| Seen::default()).collect();
+        let (accepted, refused) = (VecDeque::new(), Vec::new());
+        Self { driver, seen, accepted, refused, woken: 0, last_ns: 0 }
+    }
+
+    pub(crate) fn of(&self, token: Token) -> &Seen {
+        &self.seen[token.index()]
+    }
+
+    fn begin_use(&mut self, token: Token) {
+        assert!(!self.of(token).in_use, "{token:?} is in use");
+        self.seen[token.index()] = Seen { in_use: true, ..Seen::default() };
+    }
+
+    pub(crate) fn connect(&mut self, token: Token, to: SocketAddr) {
+        self.begin_use(token);
+        self.driver.connect(token, to);
+    }
+
+    pub(crate) fn listen(&mut self, token: Token) -> SocketAddr {
+        self.begin_use(token);
+        let at = self.driver.listen(token, anywhere()).expect("a free port");
+        assert_ne!(at.port(), 0);
+        at
+    }
+
+    pub(crate) fn send(&mut self, token: Token, bytes: &[u8]) {
+        self.driver.send(token, Payload::Copied(bytes));
+    }
+
+    pub(crate) fn close(&mut self, token: Token, how: Close) {
+        self.driver.close(token, how);
+        self.seen[token.index()].in_use = false;
+    }
+
+    /// Waits until `until_ns` at most and takes all events; returns how many.
+    pub(crate) fn turn(&mut self, until_ns: u64) -> usize {
+        let before_ns = self.driver.clock_ns();
+        let now_ns = self.driver.wait(until_ns).expect("the driver works");
+        assert!(now_ns >= before_ns, "the clock went back");
+        let mut count = 0;
+        while let Some((at_ns, event)) = self.driver.next() {
+            count += 1;
+            self.note(at_ns, event);
+        }
+        count
+    }
+
+    fn note(&mut self, at_ns: u64, event: Event) {
+        assert!(at_ns >= self.last_ns, "event times went back: {event:?}");
+        self.last_ns = at_ns;
+        match event {
+            Event::Woken => self.woken += 1,
+            Event::Accepted { listener, token, peer } => {
+                assert!(self.of(listener).in_use, "accepted by a closed listener");
+                self.begin_use(token);
+                self.seen[token.index()].open = true;
+                self.accepted.push_back((listener, token, peer));
+            }
+            Event::Connected(token) => {
+                let seen = self.live(token);
+                assert!(!seen.open, "connected twice");
+                seen.open = true;
+            }
+            Event::Sent(token) => {
+                assert_eq!(self.driver.queued_bytes(token), 0, "sent, but bytes are queued");
+                self.open(token).sent += 1;
+            }
+            Event::Received(received) => {
+                let seen = &mut self.seen[received.token.index()];
+                assert!(seen.in_use && seen.open && seen.failed.is_none() && !seen.ended);
+                assert!(received.len() > 0);
+                seen.received.extend_from_slice(self.driver.bytes(&received));
+                self.driver.release(received);
+            }
+            Event::Ended(token) => {
+                let seen = self.open(token);
+                assert!(!std::mem::replace(&mut seen.ended, true), "ended twice");
+            }
+            Event::Failed { token, operation: Operation::Accept, error } => {
+                assert!(self.of(token).in_use);
+                self.refused.push((token, Operation::Accept, error.0));
+            }
+            Event::Failed { token, operation, error } => {
+                self.live(token).failed = Some((operation, error.0));
+            }
+        }
+    }
+
+    fn live(&mut self, token: Token) -> &mut Seen {
+        let seen = &mut self.seen[token.index()];
+        assert!(seen.in_use, "an event for a token that is free");
+        assert_eq!(seen.failed, None, "an event after Failed");
+        seen
+    }
+
+    fn open(&mut self, token: Token) -> &mut Seen {
+        let seen = self.live(token);
+        assert!(seen.open, "an event before the connection is there");
+        seen
+    }
+
+    /// Runs until `done`.
+    pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
+        let limit_ns = self.driver.clock_ns() + PATIENCE_NS;
+        while !done(self) {
+            assert!(self.driver.clock_ns() < limit_ns, "never happened: {what}");
+            self.turn(limit_ns);
+        }
+    }
+
+    /// Runs for a while in which nothing more should happen.
+    pub(crate) fn settle(&mut self) {
+        let until_ns = self.driver.clock_ns() + 5_000_000;
+        while self.driver.clock_ns() < until_ns {
+            self.turn(until_ns);
+        }
+    }
+
+    /// Waits for the next accepted connection.
+    pub(crate) fn accept(&mut self) -> (Token, Token, SocketAddr) {
+        self.until("accepted", |world| !world.accepted.is_empty());
+        self.accepted.pop_front().expect("just seen")
+    }
+
+    /// Connects `client` and returns the token at the other end.
+    pub(crate) fn pair(&mut self, client: Token, to: SocketAddr) -> Token {
+        self.connect(client, to);
+        let (_, server, _) = self.accept();
+        self.until("connected", |world| world.of(client).open);
+        server
+    }
+
+    /// Whether this is the simulation, which has no threads and no real time.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.driver.kind() == DriverKind::Sim
+    }
+}
+
+/// Bytes whose value depends on their place, so that lost, doubled and swapped ones show.
+pub(crate) fn pattern(len: usize, salt: u8) -> Vec<u8> {
+    (0..len).map(|at| (at ^ at >> 8 ^ at >> 16) as u8 ^ salt).collect()
+}
+
+/// Compares without printing megabytes.
+#[track_caller]
+pub(crate) fn assert_same(got: &[u8], expected: &[u8]) {
+    let differs = got.iter().zip(expected).position(|(got, expected)| got != expected);
+    assert_eq!(differs, None, "the first byte that differs");
+    assert_eq!(got.len(), expected.len());
+}

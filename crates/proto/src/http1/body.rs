@@ -1,0 +1,148 @@
+//! Where in a message a decoder stands, for both roles: the states that [`super`] draws.
+
+use super::chunked::{ChunkStep, Chunked};
+use super::framing::Framing;
+use super::{BodyLength, DecodeError, Limits};
+
+/// What comes next.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// A head, or nothing.
+    Head,
+    /// Body: this many bytes more, at least one.
+    Length(u64),
+    /// Body in chunks.
+    Chunked(Chunked),
+    /// Body up to the close: this many bytes more at most.
+    UntilClose(u64),
+    /// The message was delivered, all but its `End`, which takes the last byte of it.
+    Last,
+    /// Nothing: the connection is not to be used again.
+    Done,
+    /// Nothing: the peer's bytes were refused.
+    Failed(DecodeError),
+}
+
+/// The progress of one message after another.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    phase: Phase,
+    keep_alive: bool,
+}
+
+/// What a stretch of input after a head led to.
+pub(super) enum Step<'a> {
+    /// All of it is used up.
+    More,
+    /// A piece of the body.
+    Body { consumed: usize, piece: &'a [u8] },
+    /// The end of the message.
+    End { consumed: usize, keep_alive: bool },
+}
+
+impl Message {
+    pub(super) fn new() -> Self {
+        Self { phase: Phase::Head, keep_alive: true }
+    }
+
+    #[inline]
+    pub(super) fn wants_head(&self) -> bool {
+        matches!(self.phase, Phase::Head)
+    }
+
+    /// Stays failed from here on; hands the error back.
+    #[cold]
+    pub(super) fn fail(&mut self, error: DecodeError) -> DecodeError {
+        self.phase = Phase::Failed(error);
+        error
+    }
+
+    /// Goes on from a head. Says how many of its `head_bytes` to consume: when no body follows,
+    /// the last one is left for the end.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        limits: &Limits,
+        framing: Framing,
+        head_bytes: usize,
+    ) -> Result<usize, DecodeError> {
+        self.keep_alive = framing.keep_alive;
+        self.phase = match framing.body {
+            BodyLength::None | BodyLength::Known(0) => {
+                self.phase = Phase::Last;
+                return Ok(head_bytes - 1);
+            }
+            BodyLength::Known(length) if length > limits.body_bytes => {
+                return Err(self.fail(DecodeError::BodyTooLong));
+            }
+            BodyLength::Known(length) => Phase::Length(length),
+            BodyLength::Chunked => Phase::Chunked(Chunked::new(limits.body_bytes)),
+            BodyLength::UntilClose => Phase::UntilClose(limits.body_bytes),
+        };
+        Ok(head_bytes)
+    }
+
+    /// Goes on within a message.
+    #[inline]
+    pub(super) fn step<'a>(
+        &mut self,
+        limits: &Limits,
+        input: &'a [u8],
+    ) -> Result<Step<'a>, DecodeError> {
+        if input.is_empty() {
+            return match self.phase {
+                Phase::Failed(error) => Err(error),
+                _ => Ok(Step::More),
+            };
+        }
+        match &mut self.phase {
+            Phase::Length(left) if *left <= input.len() as u64 => {
+                let length = *left as usize;
+                self.phase = Phase::Last;
+                Ok(Step::Body { consumed: length - 1, piece: &input[..length] })
+            }
+            Phase::Length(left) => {
+                *left -= input.len() as u64;
+                Ok(Step::Body { consumed: input.len(), piece: input })
+            }
+            Phase::Last => Ok(self.finish(1)),
+            Phase::Chunked(chunked) => match chunked.step(limits, input) {
+                Ok(ChunkStep::More) => Ok(Step::More),
+                Ok(ChunkStep::Data { start, end }) => {
+                    Ok(Step::Body { consumed: end, piece: &input[start..end] })
+                }
+                Ok(ChunkStep::End { consumed }) => Ok(self.finish(consumed)),
+                Err(error) => Err(self.fail(error)),
+            },
+            Phase::UntilClose(0) => Err(self.fail(DecodeError::BodyTooLong)),
+            Phase::UntilClose(budget) => {
+                let allowed = usize::try_from(*budget).unwrap_or(usize::MAX);
+                let piece = &input[..allowed.min(input.len())];
+                *budget -= piece.len() as u64;
+                Ok(Step::Body { consumed: piece.len(), piece })
+            }
+            Phase::Failed(error) => Err(*error),
+            Phase::Done | Phase::Head => Ok(Step::More),
+        }
+    }
+
+    #[inline]
+    fn finish<'a>(&mut self, consumed: usize) -> Step<'a> {
+        self.phase = if self.keep_alive { Phase::Head } else { Phase::Done };
+        Step::End { consumed, keep_alive: self.keep_alive }
+    }
+
+    /// The peer sends no more. Whether that ended a message; between messages it did not. Not to
+    /// be asked within a head.
+    pub(super) fn end(&mut self) -> Result<bool, DecodeError> {
+        match self.phase {
+            Phase::Head | Phase::Done => Ok(false),
+            Phase::Last | Phase::UntilClose(_) => {
+                self.phase = Phase::Done;
+                Ok(true)
+            }
+            Phase::Length(_) | Phase::Chunked(_) => Err(self.fail(DecodeError::TruncatedBody)),
+            Phase::Failed(error) => Err(error),
+        }
+    }
+}

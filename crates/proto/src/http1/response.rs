@@ -1,0 +1,274 @@
+//! The client's side: bytes from a server become responses.
+
+use std::mem::MaybeUninit;
+
+use super::body::{Message, Step};
+use super::carry::Carry;
+use super::framing::{self, Framing};
+use super::{
+    BodyLength, DecodeError, Decoded, HEADERS_MAX, Headers, INTERIM_MAX, Limits, RequestKind,
+};
+
+/// Reads the responses on one connection.
+#[derive(Debug, Clone)]
+pub struct ResponseDecoder {
+    limits: Limits,
+    carry: Carry,
+    message: Message,
+    /// Interim responses since the last final one.
+    interim: u8,
+}
+
+/// What a server sent.
+#[derive(Debug, Clone)]
+pub enum ResponseEvent<'a> {
+    /// An interim response with this status, 100 or 102 to 199; the final one is still to come.
+    Interim(u16),
+    /// The head of a final response (or of 101, which ends HTTP on this connection).
+    Head(ResponseHead<'a>),
+    /// A piece of the body; never empty.
+    Body(&'a [u8]),
+    /// The response is complete.
+    End(ResponseEnd),
+}
+
+/// The head of a response.
+#[derive(Debug, Clone)]
+pub struct ResponseHead<'a> {
+    /// 101, or 200 to 999.
+    pub status: u16,
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
+    pub minor_version: u8,
+    /// How the body ends.
+    pub body: BodyLength,
+    bytes: &'a [u8],
+}
+
+impl<'a> ResponseHead<'a> {
+    /// The header fields, scanned when the iterator is advanced.
+    #[must_use]
+    pub fn headers(&self) -> Headers<'a> {
+        Headers::new(self.bytes)
+    }
+
+    /// The whole head as it came, from the status line to the blank line.
+    #[must_use]
+    pub fn head_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// How a response ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ResponseEnd {
+    /// Whether another request may be sent on the connection.
+    pub keep_alive: bool,
+}
+
+/// What the parser makes of a whole head.
+struct Parsed {
+    head_bytes: usize,
+    status: u16,
+    minor_version: u8,
+    framing: Framing,
+}
+
+impl ResponseDecoder {
+    /// A decoder for a new connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, carry: Carry::default(), message: Message::new(), interim: 0 }
+    }
+
+    /// Reads the next event out of `input`; `kind` is that of the oldest request not yet answered.
+    /// The [module](super) says how to loop.
+    ///
+    /// # Errors
+    /// When the bytes are not a response, or longer than the limits; then for every further call.
+    #[inline]
+    pub fn decode<'a>(
+        &'a mut self,
+        kind: RequestKind,
+        input: &'a [u8],
+    ) -> Result<Decoded<ResponseEvent<'a>>, DecodeError> {
+        if self.message.wants_head() {
+            return self.decode_head(kind, input);
+        }
+        self.carry.release();
+        Ok(match self.message.step(&self.limits, input)? {
+            Step::More => Decoded::more(input),
+            Step::Body { consumed, piece } => {
+                Decoded { consumed, event: Some(ResponseEvent::Body(piece)) }
+            }
+            Step::End { consumed, keep_alive } => {
+                Decoded { consumed, event: Some(ResponseEvent::End(ResponseEnd { keep_alive })) }
+            }
+        })
+    }
+
+    /// The server sends no more (a FIN). Gives the end of a response that the close completes, and
+    /// `None` when none was under way.
+    ///
+    /// # Errors
+    /// When the close cuts a response short, or the decoder had failed before.
+    pub fn end(&mut self) -> Result<Option<ResponseEnd>, DecodeError> {
+        if self.message.wants_head() && !self.is_idle() {
+            let parsed = parse(RequestKind::Plain, self.limits.headers, self.carry.bytes());
+            let error = parsed.err().unwrap_or(DecodeError::TruncatedHead);
+            return Err(self.message.fail(error));
+        }
+        Ok(self.message.end()?.then_some(ResponseEnd { keep_alive: false }))
+    }
+
+    /// Whether this stands between responses, with nothing of the next one read.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.message.wants_head() && self.carry.is_empty() && self.interim == 0
+    }
+
+    /// Starts anew, for another connection.
+    pub fn reset(&mut self) {
+        self.carry.release();
+        self.message = Message::new();
+        self.interim = 0;
+    }
+
+    #[inline]
+    fn decode_head<'a>(
+        &'a mut self,
+        kind: RequestKind,
+        input: &'a [u8],
+    ) -> Result<Decoded<ResponseEvent<'a>>, DecodeError> {
+        let skipped = match self.carry.skip_blank_lines(self.limits.head_bytes, input) {
+            Ok(skipped) => skipped,
+            Err(error) => return Err(self.message.fail(error)),
+        };
+        let rest = &input[skipped..];
+        if rest.is_empty() {
+            return Ok(Decoded::more(input));
+        }
+        if !self.carry.is_empty() {
+            return self.decode_carried(kind, input);
+        }
+        let room = self.carry.room(self.limits.head_bytes);
+        let window = &rest[..rest.len().min(room)];
+        match parse(kind, self.limits.headers, window) {
+            Ok(Some(parsed)) => {
+                let head = &rest[..parsed.head_bytes];
+                self.carry.release();
+                let (taken, event) = self.begin(&parsed)?;
+                let event = event.unwrap_or_else(|| ResponseEvent::Head(parsed.head(head)));
+                Ok(Decoded { consumed: skipped + taken, event: Some(event) })
+            }
+            Ok(None) if rest.len() > room => Err(self.message.fail(DecodeError::HeadTooLong)),
+            Ok(None) => {
+                self.carry.start(rest);
+                Ok(Decoded::more(input))
+            }
+            Err(error) => Err(self.message.fail(error)),
+        }
+    }
+
+    /// Goes on with a head that began in an earlier input.
+    #[cold]
+    fn decode_carried<'a>(
+        &'a mut self,
+        kind: RequestKind,
+        input: &[u8],
+    ) -> Result<Decoded<ResponseEvent<'a>>, DecodeError> {
+        let headers_max = self.limits.headers;
+        let parse = |bytes: &[u8]| parse(kind, headers_max, bytes);
+        match self.carry.add(self.limits.head_bytes, input, parse) {
+            Ok(Some((parsed, taken))) => {
+                // The part of the head that this input does not hold was consumed before.
+                let carried = parsed.head_bytes - taken;
+                let (consumed, event) = self.begin(&parsed)?;
+                let event = match event {
+                    Some(interim) => {
+                        self.carry.release();
+                        interim
+                    }
+                    None => ResponseEvent::Head(parsed.head(self.carry.bytes())),
+                };
+                Ok(Decoded { consumed: consumed - carried, event: Some(event) })
+            }
+            Ok(None) => Ok(Decoded::more(input)),
+            Err(error) => Err(self.message.fail(error)),
+        }
+    }
+
+    /// Goes on from a head: how many bytes of it to consume, and the event if it is an interim one.
+    #[inline]
+    fn begin(
+        &mut self,
+        parsed: &Parsed,
+    ) -> Result<(usize, Option<ResponseEvent<'static>>), DecodeError> {
+        if parsed.is_interim() {
+            if self.interim == INTERIM_MAX {
+                return Err(self.message.fail(DecodeError::TooManyInterim));
+            }
+            self.interim += 1;
+            return Ok((parsed.head_bytes, Some(ResponseEvent::Interim(parsed.status))));
+        }
+        self.interim = 0;
+        let consumed = self.message.begin(&self.limits, parsed.framing, parsed.head_bytes)?;
+        Ok((consumed, None))
+    }
+}
+
+impl Parsed {
+    fn is_interim(&self) -> bool {
+        is_interim(self.status)
+    }
+
+    fn head<'a>(&self, bytes: &'a [u8]) -> ResponseHead<'a> {
+        ResponseHead {
+            status: self.status,
+            minor_version: self.minor_version,
+            body: self.framing.body,
+            bytes,
+        }
+    }
+}
+
+/// 1xx, except 101: that one is the last HTTP on its connection (RFC 9110 15.2.2).
+fn is_interim(status: u16) -> bool {
+    matches!(status, 100 | 102..=199)
+}
+
+/// Reads a head; `None` when it is not whole yet.
+#[inline]
+fn parse(
+    kind: RequestKind,
+    headers_max: usize,
+    bytes: &[u8],
+) -> Result<Option<Parsed>, DecodeError> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let headers = &mut headers[..headers_max.min(HEADERS_MAX)];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let head_bytes = match config.parse_response_with_uninit_headers(&mut response, bytes, headers)
+    {
+        Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(refusal(error, bytes)),
+    };
+    let (Some(status @ 100..), Some(minor_version)) = (response.code, response.version) else {
+        return Err(DecodeError::MalformedHead);
+    };
+    let framing = if is_interim(status) {
+        Framing { body: BodyLength::None, keep_alive: true, expect_continue: false }
+    } else {
+        framing::response(kind, status, minor_version, response.headers)?
+    };
+    Ok(Some(Parsed { head_bytes, status, minor_version, framing }))
+}
+
+#[cold]
+fn refusal(error: httparse::Error, bytes: &[u8]) -> DecodeError {
+    match error {
+        httparse::Error::TooManyHeaders => DecodeError::TooManyHeaders,
+        httparse::Error::Version if bytes.starts_with(b"HTTP/") => DecodeError::UnsupportedVersion,
+        _ => DecodeError::MalformedHead,
+    }
+}

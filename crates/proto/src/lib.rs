@@ -1,0 +1,11 @@
+//! Protocol state machines without sockets or clocks.
+//!
+//! Bytes go in as slices and come out as events that borrow from them; what to do about an event
+//! is the caller's business. Both roles are here: the client's side reads responses, the server's
+//! side reads requests, and one set of writers serves both.
+//!
+//! Absent on purpose: sockets, time, threads and buffering beyond a message head that arrived in
+//! pieces. Peers are not trusted: no input panics, and every length has a limit.
+#![forbid(unsafe_code)]
+
+pub mod http1;

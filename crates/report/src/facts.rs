@@ -1,0 +1,316 @@
+//! What several views say alike: which clock leads, how much a quantile stands on, the plan in
+//! words, the tester's share of a CPU.
+
+use plimsoll_core::plan::Body;
+use plimsoll_core::schedule::{Arrival, Profile, Stage};
+use plimsoll_core::units::{format_count, format_duration, format_rate};
+use plimsoll_core::{Histogram, Plan, RunResult};
+
+/// One of the two clocks of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// From the intended time to the end: what a user saw.
+    Response,
+    /// From the start of sending to the end: what the server took.
+    Service,
+}
+
+impl Clock {
+    /// The clock that leads a report: response time at a rate, service time in a closed loop.
+    #[must_use]
+    pub fn headline(plan: &Plan) -> Self {
+        if plan.rate.is_some() { Self::Response } else { Self::Service }
+    }
+
+    /// The clock that does not.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Response => Self::Service,
+            Self::Service => Self::Response,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response time",
+            Self::Service => "service time",
+        }
+    }
+
+    /// Its name where it is clear that a time is meant.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+        }
+    }
+
+    /// What it reads in a result.
+    #[must_use]
+    pub fn histogram(self, result: &RunResult) -> &Histogram {
+        match self {
+            Self::Response => &result.latency.response,
+            Self::Service => &result.latency.service,
+        }
+    }
+
+    /// Where it starts.
+    pub(crate) fn origin(self, plan: &Plan) -> &'static str {
+        match self {
+            Self::Response if plan.rate.is_some() => "from schedule",
+            Self::Response => "from due time",
+            Self::Service => "from send",
+        }
+    }
+}
+
+/// The quantiles that reports show: label and rank in ten thousandths.
+pub(crate) const QUANTILES: [(&str, u64); 7] = [
+    ("p50", 5000),
+    ("p75", 7500),
+    ("p90", 9000),
+    ("p95", 9500),
+    ("p99", 9900),
+    ("p99.9", 9990),
+    ("p99.99", 9999),
+];
+
+/// A quantile with fewer samples beyond it than this moves a lot from run to run.
+pub(crate) const FEW_BEYOND: u64 = 10;
+
+/// A quantile and what it stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// The value; `None` when no sample lies beyond, so that it would be the maximum again.
+    pub(crate) value_ns: Option<u64>,
+    /// How many samples rank above it.
+    pub(crate) beyond: u64,
+}
+
+impl Tail {
+    /// The quantile of rank `per_10k` ten thousandths.
+    pub(crate) fn of(histogram: &Histogram, per_10k: u64) -> Self {
+        let beyond = u128::from(histogram.count()) * u128::from(10_000 - per_10k) / 10_000;
+        let beyond = u64::try_from(beyond).unwrap_or(u64::MAX);
+        let value_ns = histogram.quantile_ns(per_10k as f64 / 10_000.0).filter(|_| beyond > 0);
+        Self { value_ns, beyond }
+    }
+
+    /// Whether too few samples lie beyond for the value to be more than a rough one.
+    pub(crate) fn is_rough(self) -> bool {
+        self.value_ns.is_some() && self.beyond < FEW_BEYOND
+    }
+}
+
+/// `1 thread`, `2 threads`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", format_count(count), if count == 1 { "" } else { "s" })
+}
+
+/// A share of a whole in percent, with the digits a person needs.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
+    match share {
+        0.0 => "0 %".to_owned(),
+        s if s < 0.01 => "< 0.01 %".to_owned(),
+        s if s > 99.99 && part < whole => "> 99.99 %".to_owned(),
+        s if s < 1.0 => format!("{s:.2} %"),
+        s if s < 10.0 || (s > 99.0 && part < whole) => format!("{s:.1} %"),
+        s => format!("{s:.0} %"),
+    }
+}
+
+fn rate_uhz(uhz: u64) -> String {
+    format_rate(uhz as f64 / 1e6)
+}
+
+fn stage_rate(stage: &Stage) -> String {
+    if stage.from_uhz == stage.to_uhz {
+        format!("{}/s", rate_uhz(stage.from_uhz))
+    } else {
+        format!("{} to {}/s", rate_uhz(stage.from_uhz), rate_uhz(stage.to_uhz))
+    }
+}
+
+/// Stages that are spelled out; of more, only the first and the last are.
+const STAGES_SHOWN: usize = 3;
+
+fn profile_words(profile: &Profile) -> String {
+    let stages: Vec<String> = match profile.stages.as_slice() {
+        [only] => vec![stage_rate(only)],
+        several => several
+            .iter()
+            .map(|stage| {
+                let time = stage.duration_ns.map(|ns| format!(" for {}", format_duration(ns)));
+                stage_rate(stage) + &time.unwrap_or_default()
+            })
+            .collect(),
+    };
+    let rates = match stages.as_slice() {
+        [first, .., last] if stages.len() > STAGES_SHOWN => {
+            format!("{first}, … {last} ({} stages)", stages.len())
+        }
+        _ => stages.join(", "),
+    };
+    match profile.arrival {
+        Arrival::Uniform => rates,
+        Arrival::Poisson => format!("{rates}, Poisson arrivals"),
+    }
+}
+
+/// The request's line: method and URL.
+pub(crate) fn request_words(plan: &Plan) -> String {
+    format!("{} {}", plan.request.method, plan.endpoint)
+}
+
+/// The load in a few words each: connections, rate, length, driver, and what is out of the
+/// ordinary.
+pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
+    let plan = &result.plan;
+    let mut words = vec![counted(plan.connections.into(), "connection")];
+    words.push(plan.rate.as_ref().map_or_else(|| "closed loop".to_owned(), profile_words));
+    words.extend(match (plan.requests, plan.duration_ns.map(format_duration)) {
+        (Some(requests), None) => Some(counted(requests, "request")),
+        (Some(requests), Some(limit)) => Some(format!("{requests} requests, at most {limit}")),
+        (None, duration) => duration,
+    });
+    if !result.loader.driver.kind.is_empty() {
+        let threads = counted(result.loader.workers.into(), "thread");
+        words.push(format!("{}, {threads}", result.loader.driver.kind));
+    }
+    if plan.request.http_minor == 0 {
+        words.push("HTTP/1.0".to_owned());
+    }
+    if plan.pipeline > 1 {
+        words.push(format!("{} pipelined", plan.pipeline));
+    }
+    if let Some(requests) = plan.requests_per_connection {
+        words.push(format!("{} per connection", counted(requests, "request")));
+    }
+    if let Some(body) = &plan.request.body {
+        words.push(format!("body of {}", plimsoll_core::units::format_bytes(body_bytes(body))));
+    }
+    words
+}
+
+/// How long the request's body is.
+pub(crate) fn body_bytes(body: &Body) -> u64 {
+    match body {
+        Body::Omitted { bytes } => *bytes,
+        kept => kept.as_bytes().len() as u64,
+    }
+}
+
+/// The tester's CPU time as shares of one core: at work, and spinning towards a deadline.
+pub(crate) fn tester_cores(result: &RunResult) -> (f64, f64) {
+    let loader = &result.loader;
+    let total_ns = loader.cpu_user_ns + loader.cpu_system_ns;
+    let elapsed_ns = result.elapsed_ns.max(1) as f64;
+    let work_ns = total_ns.saturating_sub(loader.spin_ns);
+    (work_ns as f64 / elapsed_ns, (total_ns - work_ns) as f64 / elapsed_ns)
+}
+
+/// Requests that did not complete, by the ledger's words, those that happened.
+pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
+    let ledger = &result.ledger;
+    [
+        (ledger.timed_out, "timed out"),
+        (ledger.broken, "broken"),
+        (ledger.unfinished, "unfinished"),
+        (ledger.unsent, "unsent"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{} {word}", format_count(*count)))
+    .collect()
+}
+
+/// Everything a terminal or a page could take for something other than text, replaced: control
+/// characters, escapes, and the marks that reverse the direction of writing.
+pub(crate) fn printable(text: &str) -> String {
+    let harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().map(|c| if harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn a_quantile_counts_the_samples_beyond_it() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000_000, 100_000);
+        let cases = [(100_000, 9999, 10, false), (99_999, 9999, 9, true), (1_000, 9900, 10, false)];
+        for (count, per_10k, beyond, rough) in cases {
+            let mut histogram = Histogram::new();
+            histogram.record_n(1_000_000, count);
+            let tail = Tail::of(&histogram, per_10k);
+            assert_eq!((tail.beyond, tail.is_rough()), (beyond, rough), "{count} {per_10k}");
+        }
+        let mut few = Histogram::new();
+        few.record_n(1, 9_999);
+        assert_eq!(Tail::of(&few, 9999), Tail { value_ns: None, beyond: 0 });
+        assert_eq!(Tail::of(&Histogram::new(), 5000), Tail { value_ns: None, beyond: 0 });
+    }
+
+    #[test]
+    fn percents_never_round_to_none_or_all() {
+        let cases = [
+            (0, 10, "0 %"),
+            (10, 10, "100 %"),
+            (1, 1_000_000, "< 0.01 %"),
+            (999_999, 1_000_000, "> 99.99 %"),
+            (995, 1_000, "99.5 %"),
+            (1, 200, "0.50 %"),
+            (1, 30, "3.3 %"),
+            (1, 2, "50 %"),
+            (0, 0, "0 %"),
+        ];
+        for (part, whole, want) in cases {
+            assert_eq!(percent(part, whole), want);
+        }
+    }
+
+    #[test]
+    fn a_plan_in_words() {
+        let words = |result: &RunResult| load_words(result).join(" · ");
+        assert_eq!(
+            words(&samples::steady()),
+            "50 connections · closed loop · 10s · uring, 2 threads"
+        );
+        assert_eq!(words(&samples::stall()), "50 connections · 1 000/s · 10s · uring, 1 thread");
+        let mut result = samples::ramp();
+        assert_eq!(
+            words(&result),
+            "64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · \
+             epoll, 1 thread"
+        );
+        result.plan.pipeline = 4;
+        result.plan.requests_per_connection = Some(1);
+        result.plan.request.http_minor = 0;
+        result.plan.request.body = Some(Body::Omitted { bytes: 5000 });
+        let rate = result.plan.rate.as_mut().unwrap();
+        rate.stages = vec![rate.stages[1]; 5];
+        rate.arrival = Arrival::Uniform;
+        assert_eq!(
+            words(&result),
+            "64 connections · 2 000/s for 20s, … 2 000/s for 20s (5 stages) · 30s · epoll, 1 thread \
+             · HTTP/1.0 · 4 pipelined · 1 request per connection · body of 4.88 KiB"
+        );
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_replaced() {
+        assert_eq!(
+            printable("a\x1b[31mb\r\n\u{202e}c\u{9b}d é"),
+            "a\u{fffd}[31mb\u{fffd}\u{fffd}\u{fffd}c\u{fffd}d é"
+        );
+    }
+}

@@ -1,0 +1,37 @@
+//! Text from outside on its way into a page.
+
+use std::fmt;
+
+use crate::facts::printable;
+
+/// Shows a text so that it can be nothing but text, in an element and in a quoted attribute.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in printable(self.0).chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(
+            Escaped("<a href=\"x\" b='y'>&\0é").to_string(),
+            "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\u{fffd}é"
+        );
+    }
+}

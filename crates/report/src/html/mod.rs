@@ -1,0 +1,244 @@
+//! The report as a page: one file that needs nothing else, offline, on screen and on paper.
+//!
+//! Charts are SVG written here, not drawn by a script: they are there without scripts, print sharp,
+//! and can be held against a snapshot. A script of a few lines adds a cursor that reads the values.
+//! A vendored chart library would have brought zooming and fifty kilobytes, and a page that shows
+//! nothing until it runs. The page's size depends on neither the number of requests nor the length
+//! of the run: series are thinned to what a screen can show, histograms to a few hundred points.
+//!
+//! What comes from outside passes through `escape`, and a content security policy in the page lets
+//! it load nothing, whatever is in it.
+
+mod chart;
+mod escape;
+mod figures;
+mod intervals;
+mod scale;
+mod tables;
+
+use std::io::{self, Write};
+
+use plimsoll_core::RunResult;
+use plimsoll_core::units::{format_count, format_ns, format_rate};
+use plimsoll_core::verdict::{Verdict, headline};
+
+use crate::Clock;
+use crate::facts::{Tail, incomplete_words, load_words, percent, request_words, tester_cores};
+use chart::push;
+use escape::Escaped;
+use figures::{OverTime, Readings};
+
+/// Intervals a chart draws: with more, steps are too narrow to be told apart.
+const INTERVALS_DRAWN: usize = 360;
+
+/// Intervals in the table.
+const INTERVALS_LISTED: usize = 60;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Writes the page.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(page(result).as_bytes())
+}
+
+fn page(result: &RunResult) -> String {
+    let mut page = String::with_capacity(128 << 10);
+    let mut readings = Readings::default();
+    head(result, &mut page);
+    page.push_str("<body>\n<main>\n");
+    banner(result, &mut page);
+    tiles(result, &mut page);
+    latency(result, &mut page, &mut readings);
+    over_time(result, &mut page, &mut readings);
+    section("Requests", &mut page, |page| {
+        tables::ledger(result, page);
+        tables::statuses(result, page);
+        tables::gates(result, page);
+        tables::errors(result, page);
+    });
+    section("How it was measured", &mut page, |page| {
+        tables::plan(result, page);
+        tables::tester(result, page);
+        tables::warmup(result, page);
+    });
+    let tool = format!("{} {}", result.tool.name, result.tool.version);
+    let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
+    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
+    figures::data_island(&readings, &mut page);
+    push(&mut page, format_args!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"));
+    page
+}
+
+fn head(result: &RunResult, page: &mut String) {
+    let title = format!(
+        "{} · {} · {}",
+        result.loader.verdict.name(),
+        request_words(&result.plan),
+        result.tool.name
+    );
+    push(
+        page,
+        format_args!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n\
+             <style>\n{STYLE}</style>\n</head>\n",
+            Escaped(&title)
+        ),
+    );
+}
+
+/// The verdict with its causes, then what was run, when and by what.
+fn banner(result: &RunResult, page: &mut String) {
+    let loader = &result.loader;
+    let (name, sign) = (loader.verdict.name(), sign(loader.verdict));
+    let sentence = headline(loader.verdict, result.plan.rate.is_some(), result.rate.achieved_rps);
+    push(page, format_args!("<header class=\"verdict {name}\">\n<p class=\"mark\">"));
+    push(
+        page,
+        format_args!("<span aria-hidden=\"true\">{sign}</span>{}</p>\n", name.to_uppercase()),
+    );
+    push(page, format_args!("<div><h1>{}</h1>\n", Escaped(&unbroken(&sentence))));
+    let mut causes: Vec<String> = loader.causes.iter().map(|cause| cause.text.clone()).collect();
+    causes.extend(result.ledger.check().err().map(|imbalance| imbalance.to_string()));
+    if result.interrupted {
+        let elapsed = format_ns(result.elapsed_ns);
+        causes.push(format!("interrupted after {elapsed}: this is what had happened until then"));
+    }
+    let beyond_hour = result.latency.response.beyond_hour();
+    if beyond_hour > 0 {
+        let count = format_count(beyond_hour);
+        causes.push(format!(
+            "{count} response times of more than an hour: quantiles show an hour, the maximum is exact"
+        ));
+    }
+    if !causes.is_empty() {
+        page.push_str("<ul>");
+        for cause in &causes {
+            push(page, format_args!("<li>{}</li>", Escaped(cause)));
+        }
+        page.push_str("</ul>\n");
+    }
+    page.push_str("</div></header>\n");
+    let (request, load) = (request_words(&result.plan), load_words(result).join(" · "));
+    push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&request)));
+    push(page, format_args!("<span>{}</span>", Escaped(&load)));
+    push(page, format_args!("<time>{}</time></p>\n", Escaped(&result.started_at)));
+}
+
+/// Numbers of ours held together: `1 638` and `553 ms` on one line.
+fn unbroken(text: &str) -> String {
+    let mut unbroken = String::with_capacity(text.len());
+    let mut after_digit = false;
+    for c in text.chars() {
+        unbroken.push(if c == ' ' && after_digit { '\u{a0}' } else { c });
+        after_digit = c.is_ascii_digit();
+    }
+    unbroken
+}
+
+fn sign(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Valid => '✓',
+        Verdict::Suspect => '!',
+        Verdict::Invalid => '✕',
+    }
+}
+
+/// The key figures.
+fn tiles(result: &RunResult, page: &mut String) {
+    let lead = Clock::headline(&result.plan);
+    let rate = &result.rate;
+    let ledger = &result.ledger;
+    let quantile = |clock: Clock, per_10k| {
+        let tail = Tail::of(clock.histogram(result), per_10k);
+        tail.value_ns.map_or_else(|| "–".to_owned(), format_ns)
+    };
+    let max =
+        |clock: Clock| clock.histogram(result).max_ns().map_or_else(|| "–".to_owned(), format_ns);
+    let other = lead.other().word();
+    let not_ok = ledger.scheduled.saturating_sub(ledger.ok);
+    let mut reasons = incomplete_words(result);
+    if ledger.failed > 0 {
+        reasons.insert(0, format!("{} failed", format_count(ledger.failed)));
+    }
+    if reasons.is_empty() {
+        reasons.push(format!("of {}", format_count(ledger.scheduled)));
+    }
+    let (work, spin) = tester_cores(result);
+    let goal = rate.target_rps.map_or_else(
+        || format!("in {}", format_ns(result.elapsed_ns)),
+        |target_rps| format!("of {} asked for", format_rate(target_rps)),
+    );
+    let tiles = [
+        (
+            format!("{} p50", lead.name()),
+            quantile(lead, 5000),
+            format!("{other} {}", quantile(lead.other(), 5000)),
+        ),
+        (
+            format!("{} p99", lead.name()),
+            quantile(lead, 9900),
+            format!("{other} {}", quantile(lead.other(), 9900)),
+        ),
+        (format!("{} max", lead.name()), max(lead), format!("{other} {}", max(lead.other()))),
+        ("responses/s".to_owned(), format_rate(rate.achieved_rps), goal),
+        ("requests not ok".to_owned(), percent(not_ok, ledger.scheduled), reasons.join(", ")),
+        ("tester's CPU".to_owned(), format!("{:.0} %", work * 100.0), spin_words(spin)),
+    ];
+    page.push_str("<dl class=\"tiles\">\n");
+    for (name, value, more) in &tiles {
+        let (name, value, more) = (Escaped(name), Escaped(value), Escaped(&unbroken(more)));
+        push(page, format_args!("<div><dt>{name}</dt><dd>{value}</dd><dd>{more}</dd></div>\n"));
+    }
+    page.push_str("</dl>\n");
+}
+
+fn spin_words(spin: f64) -> String {
+    if spin < 0.005 {
+        "of a core".to_owned()
+    } else {
+        format!("of a core, and {:.0} % spinning", spin * 100.0)
+    }
+}
+
+fn section(title: &str, page: &mut String, content: impl FnOnce(&mut String)) {
+    push(page, format_args!("<section>\n<h2>{}</h2>\n<div class=\"tables\">\n", Escaped(title)));
+    content(page);
+    page.push_str("</div>\n</section>\n");
+}
+
+fn latency(result: &RunResult, page: &mut String, readings: &mut Readings) {
+    page.push_str("<section>\n<h2>Latency</h2>\n");
+    figures::spectrum(result, page, readings);
+    page.push_str("<div class=\"tables\">\n");
+    tables::quantiles(result, page);
+    tables::phases(result, page);
+    tables::outcomes(result, page);
+    page.push_str("</div>\n</section>\n");
+}
+
+fn over_time(result: &RunResult, page: &mut String, readings: &mut Readings) {
+    let drawn = intervals::thin(result, INTERVALS_DRAWN);
+    if drawn.is_empty() {
+        return;
+    }
+    page.push_str("<section>\n<h2>Over time</h2>\n");
+    OverTime::new(result, &drawn).write(page, readings);
+    if drawn.len() <= INTERVALS_LISTED {
+        tables::intervals(&drawn, page);
+    } else {
+        tables::intervals(&intervals::thin(result, INTERVALS_LISTED), page);
+    }
+    page.push_str("</section>\n");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,414 @@
+//! The tables of a page. Every cell is escaped here, so no table can carry markup from outside.
+
+use plimsoll_core::units::{
+    format_bytes, format_count, format_duration, format_ns, format_rate, three_digits,
+};
+use plimsoll_core::{Histogram, RunResult};
+
+use super::chart::push;
+use super::escape::Escaped;
+use super::intervals::Interval;
+use super::scale::percent_name;
+use crate::Clock;
+use crate::facts::{QUANTILES, Tail, body_bytes, load_words, percent, request_words, tester_cores};
+
+/// How a column is set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    /// Words, from the left.
+    Text,
+    /// Figures, from the right.
+    Figure,
+}
+
+use Column::{Figure, Text};
+
+struct Table<'a> {
+    caption: &'a str,
+    head: &'a [(&'a str, Column)],
+    /// Cells. Em spaces before the first cell of a row are how deep it is indented.
+    rows: Vec<Vec<String>>,
+    note: &'a str,
+}
+
+const INDENT: char = '\u{2003}';
+
+impl Table<'_> {
+    fn write(&self, page: &mut String) {
+        push(
+            page,
+            format_args!(
+                "<div class=\"table\"><table><caption>{}</caption>",
+                Escaped(self.caption)
+            ),
+        );
+        if self.head.iter().any(|(name, _)| !name.is_empty()) {
+            page.push_str("<thead><tr>");
+            for (name, column) in self.head {
+                push(
+                    page,
+                    format_args!("<th scope=\"col\"{}>{}</th>", class(*column), Escaped(name)),
+                );
+            }
+            page.push_str("</tr></thead>");
+        }
+        page.push_str("<tbody>\n");
+        for row in &self.rows {
+            page.push_str("<tr>");
+            for (i, (cell, (_, column))) in row.iter().zip(self.head).enumerate() {
+                if i == 0 {
+                    row_head(cell, page);
+                } else {
+                    push(page, format_args!("<td{}>{}</td>", class(*column), Escaped(cell)));
+                }
+            }
+            page.push_str("</tr>\n");
+        }
+        page.push_str("</tbody></table>");
+        if !self.note.is_empty() {
+            push(page, format_args!("<p class=\"note\">{}</p>", Escaped(self.note)));
+        }
+        page.push_str("</div>\n");
+    }
+}
+
+fn row_head(cell: &str, page: &mut String) {
+    let text = cell.trim_start_matches(INDENT);
+    let depth = cell.chars().take_while(|&c| c == INDENT).count();
+    let style =
+        if depth > 0 { format!(" style=\"padding-left:{depth}em\"") } else { String::new() };
+    push(page, format_args!("<th scope=\"row\"{style}>{}</th>", Escaped(text)));
+}
+
+fn class(column: Column) -> &'static str {
+    if column == Figure { " class=\"n\"" } else { "" }
+}
+
+fn duration(value_ns: Option<u64>) -> String {
+    value_ns.map_or_else(|| "–".to_owned(), format_ns)
+}
+
+/// Both clocks: extremes, mean, quantiles, each with the samples beyond.
+pub(super) fn quantiles(result: &RunResult, page: &mut String) {
+    let lead = Clock::headline(&result.plan);
+    let clocks = [lead, lead.other()];
+    let histograms = clocks.map(|clock| clock.histogram(result));
+    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
+        let mut row = vec![label.to_owned()];
+        for histogram in histograms {
+            row.extend([duration(of(histogram)), String::new()]);
+        }
+        row
+    };
+    let mut rows = vec![
+        plain("min", Histogram::min_ns),
+        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+    ];
+    for (label, per_10k) in QUANTILES {
+        let mut row = vec![label.to_owned()];
+        for histogram in histograms {
+            let tail = Tail::of(histogram, per_10k);
+            let mark = if tail.is_rough() { "~ " } else { "" };
+            row.push(format!("{mark}{}", duration(tail.value_ns)));
+            let beyond =
+                if histogram.is_empty() { String::new() } else { format_count(tail.beyond) };
+            row.push(beyond);
+        }
+        rows.push(row);
+    }
+    rows.push(plain("max", Histogram::max_ns));
+    let count = |histogram: &Histogram| vec![format_count(histogram.count()), String::new()];
+    rows.push([vec!["samples".to_owned()], count(histograms[0]), count(histograms[1])].concat());
+    let head = [
+        ("", Text),
+        (clocks[0].name(), Figure),
+        ("beyond", Figure),
+        (clocks[1].name(), Figure),
+        ("beyond", Figure),
+    ];
+    let note = "Beyond: how many samples lie above the quantile. ~ marks those with fewer than 10, \
+        which vary a lot from run to run; where there is none the maximum says it all.";
+    Table { caption: "Quantiles", head: &head, rows, note }.write(page);
+}
+
+fn spread_row(label: &str, histogram: &Histogram) -> Vec<String> {
+    let quantiles = [0.5, 0.99, 1.0].map(|q| duration(histogram.quantile_ns(q)));
+    [vec![label.to_owned(), format_count(histogram.count())], quantiles.to_vec()].concat()
+}
+
+const SPREAD_HEAD: [(&str, Column); 5] =
+    [("", Text), ("count", Figure), ("p50", Figure), ("p99", Figure), ("max", Figure)];
+
+/// Where the time went.
+pub(super) fn phases(result: &RunResult, page: &mut String) {
+    let phases = &result.phases;
+    let rows = [
+        ("lag: due, not yet sent", &result.lag),
+        ("\u{2003}waiting for a connection", &phases.blocked),
+        ("\u{2003}the tester was late", &result.loader.lateness),
+        ("looking the name up", &phases.dns),
+        ("opening a connection", &phases.connect),
+        ("TLS handshake", &phases.tls),
+        ("sending", &phases.sending),
+        ("waiting for the first byte", &phases.waiting),
+        ("receiving", &phases.receiving),
+    ];
+    let happened = |histogram: &Histogram| histogram.max_ns().is_some_and(|max_ns| max_ns > 0);
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .filter(|(_, histogram)| happened(histogram))
+        .map(|(label, histogram)| spread_row(label, histogram))
+        .collect();
+    if !rows.is_empty() {
+        let note = "Connections are opened once and kept, unless the plan says otherwise.";
+        Table { caption: "Where the time went", head: &SPREAD_HEAD, rows, note }.write(page);
+    }
+}
+
+/// Response times by outcome.
+pub(super) fn outcomes(result: &RunResult, page: &mut String) {
+    let by = &result.by_outcome;
+    let rows: Vec<Vec<String>> =
+        [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)]
+            .iter()
+            .filter(|(_, histogram)| !histogram.is_empty())
+            .map(|(label, histogram)| spread_row(label, histogram))
+            .collect();
+    if rows.len() > 1 {
+        let note = "Incomplete requests got no whole response; they count with the time they had \
+            waited, so these are lower bounds.";
+        Table { caption: "Response time by outcome", head: &SPREAD_HEAD, rows, note }.write(page);
+    }
+}
+
+/// Where every request went.
+pub(super) fn ledger(result: &RunResult, page: &mut String) {
+    let ledger = &result.ledger;
+    let rows = [
+        (0, "scheduled", ledger.scheduled, "requests that came due"),
+        (1, "sent", ledger.sent, "started on a connection"),
+        (2, "completed", ledger.completed, "the whole response arrived"),
+        (3, "ok", ledger.ok, "and was as expected"),
+        (3, "failed", ledger.failed, "and was not (a status of 400 or more)"),
+        (2, "timed out", ledger.timed_out, "the timeout came first"),
+        (2, "broken", ledger.broken, "the connection failed before the end"),
+        (2, "unfinished", ledger.unfinished, "still open when the run ended"),
+        (1, "unsent", ledger.unsent, "found no free connection before the end"),
+        (1, "shed", ledger.shed, "dropped because the plan says so"),
+    ];
+    let rows = rows
+        .iter()
+        .map(|(depth, name, count, meaning)| {
+            let name = format!("{}{name}", INDENT.to_string().repeat(*depth));
+            vec![
+                name,
+                format_count(*count),
+                percent(*count, ledger.scheduled),
+                (*meaning).to_owned(),
+            ]
+        })
+        .collect();
+    let head = [("", Text), ("requests", Figure), ("share", Figure), ("", Text)];
+    Table { caption: "Where every request went", head: &head, rows, note: "" }.write(page);
+}
+
+/// Rows of a table that takes what it is given; the rest is summed up.
+const ROWS_SHOWN: usize = 40;
+
+/// Completed requests by status.
+pub(super) fn statuses(result: &RunResult, page: &mut String) {
+    let mut rows: Vec<Vec<String>> = result
+        .status
+        .iter()
+        .take(ROWS_SHOWN)
+        .map(|(status, count)| {
+            let share = percent(*count, result.ledger.completed);
+            vec![status.to_string(), format_count(*count), share]
+        })
+        .collect();
+    let more: u64 = result.status.values().skip(ROWS_SHOWN).sum();
+    if more > 0 {
+        let share = percent(more, result.ledger.completed);
+        rows.push(vec!["others".to_owned(), format_count(more), share]);
+    }
+    if !rows.is_empty() {
+        let head = [("status", Text), ("responses", Figure), ("share", Figure)];
+        Table { caption: "Statuses", head: &head, rows, note: "" }.write(page);
+    }
+}
+
+/// What went wrong.
+pub(super) fn errors(result: &RunResult, page: &mut String) {
+    let mut rows: Vec<Vec<String>> = result
+        .errors
+        .iter()
+        .take(ROWS_SHOWN)
+        .map(|error| {
+            let (phase, count) = (error.phase.name().to_owned(), format_count(error.count));
+            vec![error.kind.clone(), phase, count, clipped(&error.sample)]
+        })
+        .collect();
+    let more: u64 = result.errors.iter().skip(ROWS_SHOWN).map(|error| error.count).sum();
+    if more > 0 {
+        rows.push(vec!["others".to_owned(), String::new(), format_count(more), String::new()]);
+    }
+    if !rows.is_empty() {
+        let head = [("kind", Text), ("phase", Text), ("count", Figure), ("an example", Text)];
+        let note = "An error is an event: a connection that cannot be opened is one, and so is the \
+            next attempt. The ledger counts requests.";
+        Table { caption: "Errors", head: &head, rows, note }.write(page);
+    }
+}
+
+/// Text from outside as far as a page shows it.
+const TEXT_SHOWN: usize = 400;
+
+fn clipped(text: &str) -> String {
+    if text.chars().nth(TEXT_SHOWN).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(TEXT_SHOWN).chain(['…']).collect()
+}
+
+/// The conditions the run had to meet.
+pub(super) fn gates(result: &RunResult, page: &mut String) {
+    let row = |gate: &plimsoll_core::result::Gate| {
+        let value = gate.value.map_or_else(|| "nothing to measure".to_owned(), three_digits);
+        let word = if gate.pass { "✓ pass" } else { "✕ fail" };
+        vec![clipped(&gate.expr), value, word.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = result.gates.iter().take(ROWS_SHOWN).map(row).collect();
+    if !rows.is_empty() {
+        let head = [("gate", Text), ("measured", Figure), ("", Text)];
+        Table { caption: "Gates", head: &head, rows, note: "" }.write(page);
+    }
+}
+
+/// The figures of the charts over time.
+pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
+    let row = |i: &Interval| {
+        let at = |ns: u64| three_digits_or_more(ns as f64 / 1e9);
+        let [p50, p99, max] = i.response_ns.map_or([None; 3], |ns| ns.map(Some));
+        vec![
+            format!("{}–{}", at(i.from_ns), at(i.to_ns)),
+            format_rate(i.sent_rps),
+            format_rate(i.ok_rps),
+            format_rate(i.failed_rps + i.lost_rps),
+            duration(p50),
+            duration(p99),
+            duration(max),
+            duration(i.service_p99_ns),
+            percent_name(i.cpu_cores),
+            format_ns(i.lateness_max_ns),
+        ]
+    };
+    let rows = intervals.iter().map(row).collect();
+    let head = [
+        ("seconds", Text),
+        ("sent/s", Figure),
+        ("ok/s", Figure),
+        ("not ok/s", Figure),
+        ("response p50", Figure),
+        ("p99", Figure),
+        ("max", Figure),
+        ("service p99", Figure),
+        ("tester CPU", Figure),
+        ("lateness", Figure),
+    ];
+    page.push_str("<details><summary>The figures of these charts as a table</summary>\n");
+    Table { caption: "", head: &head, rows, note: "" }.write(page);
+    page.push_str("</details>\n");
+}
+
+/// Seconds, whole where they are.
+fn three_digits_or_more(seconds: f64) -> String {
+    if seconds.fract() < 5e-4 { format!("{seconds:.0}") } else { format!("{seconds:.2}") }
+}
+
+fn pairs(caption: &str, rows: Vec<(&str, String)>, page: &mut String) {
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    Table { caption, head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
+}
+
+/// What was asked for, whole.
+pub(super) fn plan(result: &RunResult, page: &mut String) {
+    let plan = &result.plan;
+    let mut rows = vec![
+        ("request", clipped(&request_words(plan))),
+        ("version", format!("HTTP/1.{}", plan.request.http_minor)),
+    ];
+    for (name, value) in plan.request.headers.iter().take(ROWS_SHOWN) {
+        rows.push(("header", clipped(&format!("{name}: {value}"))));
+    }
+    if let Some(body) = &plan.request.body {
+        rows.push(("body", format_bytes(body_bytes(body))));
+    }
+    rows.push(("load", clipped(&load_words(result).join(" · "))));
+    if plan.warmup_ns > 0 {
+        rows.push(("warm-up", format_duration(plan.warmup_ns)));
+    }
+    rows.push(("timeout", format_duration(plan.timeout_ns)));
+    rows.push(("drain", format_duration(plan.drain_ns)));
+    rows.push(("seed", plan.seed.to_string()));
+    pairs("The plan", rows, page);
+}
+
+/// The tester and its host.
+pub(super) fn tester(result: &RunResult, page: &mut String) {
+    let (loader, host) = (&result.loader, &result.environment);
+    let (work, spin) = tester_cores(result);
+    let mut rows = vec![
+        ("CPU", format!("{:.0} % of a core at work, {:.0} % spinning", work * 100.0, spin * 100.0)),
+        ("memory", format!("{} at most", format_bytes(loader.rss_peak_bytes))),
+        ("driver", clipped(&format!("{}: {}", loader.driver.kind, loader.driver.reason))),
+        ("threads", loader.workers.to_string()),
+        ("lateness", lateness_words(&loader.lateness)),
+        ("pauses", pauses_words(result)),
+    ];
+    let bytes = result.bytes;
+    let words =
+        format!("{} sent, {} received", format_bytes(bytes.sent), format_bytes(bytes.received));
+    rows.push(("bytes", words));
+    rows.push(("reconnects", format_count(result.ledger.reconnects)));
+    let cores = format!("{} of {} may be used", host.cores_allowed, host.cores);
+    rows.push(("host", clipped(&format!("{} {}", host.os, host.kernel))));
+    rows.push(("processor", clipped(&host.cpu)));
+    rows.push(("CPUs", cores));
+    rows.push(("host memory", format_bytes(host.memory_bytes)));
+    rows.extend(host.hypervisor.as_ref().map(|name| ("hypervisor", clipped(name))));
+    rows.extend(host.governor.as_ref().map(|name| ("governor", clipped(name))));
+    pairs("The tester", rows, page);
+}
+
+fn lateness_words(lateness: &Histogram) -> String {
+    match [0.5, 0.99, 1.0].map(|q| lateness.quantile_ns(q)) {
+        [Some(p50), Some(p99), Some(max)] if max > 0 => {
+            format!("p50 {}, p99 {}, max {}", format_ns(p50), format_ns(p99), format_ns(max))
+        }
+        _ => "none".to_owned(),
+    }
+}
+
+fn pauses_words(result: &RunResult) -> String {
+    let pauses = &result.loader.pauses;
+    pauses.iter().max_by_key(|pause| pause.for_ns).map_or_else(
+        || "none seen".to_owned(),
+        |longest| {
+            let (length, at) = (format_ns(longest.for_ns), format_ns(longest.at_ns));
+            format!("{}, the longest of {length} at {at}", format_count(pauses.len() as u64))
+        },
+    )
+}
+
+/// The load before the measured part.
+pub(super) fn warmup(result: &RunResult, page: &mut String) {
+    let Some(warmup) = &result.warmup else { return };
+    let rows = vec![
+        ("length", format_duration(warmup.duration_ns)),
+        ("sent", format_count(warmup.ledger.sent)),
+        ("completed", format_count(warmup.ledger.completed)),
+        ("response p50", duration(warmup.response.quantile_ns(0.5))),
+        ("response p99", duration(warmup.response.quantile_ns(0.99))),
+    ];
+    pairs("Warm-up, in no other figure", rows, page);
+}

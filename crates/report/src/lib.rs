@@ -1,0 +1,20 @@
+//! Views of a result: pure functions from a [`plimsoll_core::RunResult`] to bytes.
+//!
+//! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
+//! engine: what a view shows is in the result document, so a stored result prints the same text
+//! and the same page as the run that made it. What comes from outside (URLs, header values, texts
+//! of errors) is made harmless on the way: no terminal escapes in text, no markup in HTML.
+#![forbid(unsafe_code)]
+
+mod facts;
+pub mod hgrm;
+pub mod html;
+pub mod json;
+pub mod progress;
+pub mod text;
+pub mod timeseries;
+
+#[cfg(test)]
+mod samples;
+
+pub use facts::Clock;

@@ -1,0 +1,191 @@
+//! The line that shows a run while it goes on: at most 100 columns, made once a second.
+
+use plimsoll_core::Ledger;
+use plimsoll_core::series::Point;
+use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
+
+/// What part of a run is going on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Load that is not part of the figures.
+    WarmUp,
+    /// The measured part.
+    #[default]
+    Measuring,
+    /// Requests are no longer started; those open may still end.
+    Draining,
+}
+
+/// A run at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProgressSnapshot<'a> {
+    /// What is going on.
+    pub stage: Stage,
+    /// Time since that began, ns.
+    pub elapsed_ns: u64,
+    /// How long it is to last, ns; `None` when only the number of requests is known.
+    pub planned_ns: Option<u64>,
+    /// How many requests are to be started, where the plan says so.
+    pub planned_requests: Option<u64>,
+    /// Where the requests of this part went so far.
+    pub ledger: Ledger,
+    /// Slots that are due and wait for a connection.
+    pub backlog: u64,
+    /// Events counted as errors so far.
+    pub errors: u64,
+    /// The last whole interval.
+    pub last: Option<&'a Point>,
+    /// Whether there is a schedule, so that response time leads.
+    pub open_loop: bool,
+}
+
+/// The most columns a line takes; words that do not fit are left out from the end.
+const WIDTH: usize = 100;
+
+/// The line, without an end of line.
+#[must_use]
+pub fn line(snapshot: &ProgressSnapshot<'_>) -> String {
+    let mut words = vec![position(snapshot)];
+    if let Some(point) = snapshot.last {
+        words.extend(pace(point, snapshot.open_loop));
+    }
+    let ledger = &snapshot.ledger;
+    let lost = ledger.timed_out + ledger.broken;
+    let counts = [
+        (ledger.failed, "failed"),
+        (lost, "lost"),
+        (snapshot.errors, "errors"),
+        (snapshot.backlog, "waiting"),
+    ];
+    for (count, word) in counts {
+        if count > 0 {
+            words.push(format!("{} {word}", short(count)));
+        }
+    }
+    while words.iter().map(|word| word.chars().count() + 2).sum::<usize>() > WIDTH + 2 {
+        words.pop();
+    }
+    words.join("  ")
+}
+
+/// A count in at most six columns.
+fn short(count: u64) -> String {
+    match count {
+        0..=99_999 => format_count(count),
+        100_000..=9_999_999 => format!("{}k", count / 1_000),
+        10_000_000..=9_999_999_999 => format!("{}M", count / 1_000_000),
+        _ => format!("{}G", count / 1_000_000_000),
+    }
+}
+
+/// Whole seconds: a line that is redrawn each second shows no more.
+fn whole_seconds(time_ns: u64) -> String {
+    let seconds = time_ns / 1_000_000_000;
+    match seconds {
+        0..=119 => format!("{seconds}s"),
+        120..=7_199 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+fn position(snapshot: &ProgressSnapshot<'_>) -> String {
+    let ledger = &snapshot.ledger;
+    let done = ledger.completed + ledger.timed_out + ledger.broken + ledger.unfinished;
+    let elapsed = whole_seconds(snapshot.elapsed_ns);
+    let name = match snapshot.stage {
+        Stage::WarmUp => "warm-up ",
+        Stage::Measuring => "",
+        Stage::Draining => {
+            let open = short(ledger.sent.saturating_sub(done));
+            return format!("draining {elapsed}, {open} open");
+        }
+    };
+    match (snapshot.planned_requests, snapshot.planned_ns) {
+        (Some(requests), _) => format!("{name}{elapsed}  {}/{}", short(done), short(requests)),
+        (None, Some(planned_ns)) => format!("{name}{elapsed}/{}", planned(planned_ns)),
+        (None, None) => format!("{name}{elapsed}"),
+    }
+}
+
+fn planned(planned_ns: u64) -> String {
+    if planned_ns < 1_000_000_000 { format_duration(planned_ns) } else { whole_seconds(planned_ns) }
+}
+
+fn pace(point: &Point, open_loop: bool) -> Vec<String> {
+    let rate = point.completed as f64 * 1e9 / point.interval_ns.max(1) as f64;
+    let mut words = vec![format!("{}/s", format_rate(rate))];
+    let packed = if open_loop { &point.response } else { &point.service };
+    let histogram = packed.unpack();
+    for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
+        words.extend(histogram.quantile_ns(q).map(|ns| format!("{name} {}", format_ns(ns))));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn lines() {
+        let stall = samples::stall();
+        let ramp = samples::ramp();
+        let measuring = ProgressSnapshot {
+            elapsed_ns: 5_000_000_000,
+            planned_ns: Some(10_000_000_000),
+            last: Some(&stall.series.points()[5]),
+            open_loop: true,
+            ..ProgressSnapshot::default()
+        };
+        let half = Ledger { sent: 600, completed: 500, ok: 500, ..Ledger::default() };
+        let cases = [
+            (measuring, ""),
+            (ProgressSnapshot { stage: Stage::WarmUp, last: None, ..measuring }, ""),
+            (
+                ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
+                "",
+            ),
+            (ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring }, ""),
+            (ProgressSnapshot { planned_ns: None, last: None, ..measuring }, ""),
+            (
+                ProgressSnapshot {
+                    elapsed_ns: 3_723_000_000_000,
+                    planned_ns: Some(86_400_000_000_000),
+                    ledger: ramp.ledger,
+                    last: Some(&ramp.series.points()[12]),
+                    open_loop: false,
+                    errors: 412_000,
+                    backlog: 3,
+                    ..measuring
+                },
+                "",
+            ),
+        ];
+        for (snapshot, want) in cases {
+            assert_eq!(line(&snapshot), want);
+        }
+    }
+
+    #[test]
+    fn a_line_fits_whatever_the_counts() {
+        let mut point = Point { interval_ns: 1, completed: u64::MAX >> 30, ..Point::default() };
+        let mut histogram = plimsoll_core::Histogram::new();
+        histogram.record(3_600_000_000_000);
+        point.response = histogram.pack();
+        let huge = 999_999_999_999;
+        let snapshot = ProgressSnapshot {
+            stage: Stage::WarmUp,
+            elapsed_ns: 86_000_000_000_000,
+            planned_requests: Some(huge),
+            ledger: Ledger { failed: huge, timed_out: huge, ..Ledger::default() },
+            backlog: huge,
+            errors: huge,
+            last: Some(&point),
+            open_loop: true,
+            ..ProgressSnapshot::default()
+        };
+        let line = line(&snapshot);
+        assert!(line.chars().count() <= 100 && !line.contains('\n'), "{line}");
+    }
+}

@@ -1,0 +1,446 @@
+//! Results for tests, made like the engine makes them: request by request through a `Recorder`,
+//! from a small simulation of a server with a fixed sequence of pseudo-random numbers.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::ledger::Ledger;
+use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::recorder::{Moments, Outcome, Recorder};
+use plimsoll_core::result::{
+    Bytes, DriverUsed, Environment, Gate, Loader, Rate, RunResult, SCHEMA, Tool, Warmup,
+};
+use plimsoll_core::schedule::{Arrival, Profile, Stage};
+use plimsoll_core::series::{INTERVAL_NS, Point};
+use plimsoll_core::verdict::{Cause, Pause, Verdict};
+use plimsoll_core::{Histogram, Phase, Plan};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// xorshift64*, for spread that is the same in every run.
+pub(crate) struct Spread(u64);
+
+impl Spread {
+    pub(crate) fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// From 0 to 1.
+    fn share(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A time around `median_ns` with the long right tail of servers.
+    fn around(&mut self, median_ns: u64) -> u64 {
+        let sum: f64 = (0..4).map(|_| self.share()).sum::<f64>() - 2.0;
+        let tail = 1.0 / (1.0 - self.share().min(0.999_999));
+        (median_ns as f64 * (0.6 * sum).exp() * tail.powf(0.12)) as u64
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        endpoint: Endpoint {
+            scheme: "http".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: 8080,
+            path: "/".to_owned(),
+        },
+        request: Request { method: "GET".to_owned(), http_minor: 1, headers: vec![], body: None },
+        connections: 50,
+        workers: 0,
+        duration_ns: Some(10 * SECOND),
+        requests: None,
+        rate: None,
+        warmup_ns: 0,
+        drain_ns: 5 * SECOND,
+        timeout_ns: 30 * SECOND,
+        requests_per_connection: None,
+        pipeline: 1,
+        driver: DriverPlan::Auto,
+        spin: Spin::Auto,
+        seed: 1,
+    }
+}
+
+/// A result in which nothing happened.
+pub(crate) fn bare() -> RunResult {
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
+        plan: plan(),
+        environment: Environment {
+            os: "linux".to_owned(),
+            kernel: "6.18.5".to_owned(),
+            cpu: "Intel Xeon Gold 6338 @ 2.50 GHz".to_owned(),
+            cores: 4,
+            cores_allowed: 4,
+            memory_bytes: 16 << 30,
+            governor: None,
+            smt: Some(false),
+            hypervisor: Some("kvm".to_owned()),
+        },
+        started_at: "2026-11-21T10:20:30Z".to_owned(),
+        elapsed_ns: 10 * SECOND,
+        interrupted: false,
+        ledger: Ledger::default(),
+        rate: Rate { window_ns: 10 * SECOND, ..Rate::default() },
+        latency: Default::default(),
+        by_outcome: Default::default(),
+        phases: Default::default(),
+        lag: Histogram::default(),
+        status: BTreeMap::new(),
+        errors: vec![],
+        bytes: Bytes::default(),
+        loader: Loader {
+            workers: 1,
+            driver: DriverUsed {
+                kind: "uring".to_owned(),
+                reason: "the kernel offers all that it needs".to_owned(),
+            },
+            rss_peak_bytes: 9 << 20,
+            ..Loader::default()
+        },
+        target: None,
+        series: Default::default(),
+        gates: vec![],
+        warmup: None,
+    }
+}
+
+/// One request of a simulated run.
+#[derive(Clone, Copy)]
+struct Sent {
+    intended_ns: u64,
+    available_ns: u64,
+    late_ns: u64,
+    service_ns: u64,
+    outcome: Outcome,
+}
+
+const OK: Outcome = Outcome::Completed { status: 200, ok: true };
+
+/// Fills a result from requests: each is recorded when it is sent and again when it ends.
+fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u64) {
+    let sent_ns = |r: &Sent| r.available_ns + r.late_ns;
+    let end_ns = |r: &Sent| sent_ns(r) + r.service_ns;
+    let mut events: Vec<(u64, bool, &Sent)> =
+        requests.iter().flat_map(|r| [(sent_ns(r), false, r), (end_ns(r), true, r)]).collect();
+    events.sort_by_key(|&(time_ns, ends, _)| (time_ns, ends));
+    let mut recorder = Recorder::new();
+    let mut index = 0;
+    let mut close = |recorder: &mut Recorder, index: u64| {
+        let mut point = recorder.take_interval(index, 0);
+        point.loader_cpu_ns = cpu_ns(&point);
+        result.loader.cpu_system_ns += point.loader_cpu_ns;
+        result.series.add(&point);
+    };
+    for &(time_ns, ends, request) in &events {
+        while time_ns >= (index + 1) * INTERVAL_NS {
+            close(&mut recorder, index);
+            index += 1;
+        }
+        let sent_ns = sent_ns(request);
+        let written_ns = sent_ns + (request.service_ns / 8).min(6_000);
+        let first_byte_ns = end_ns(request) - (request.service_ns / 16).min(2_500);
+        let moments = Moments {
+            intended_ns: request.intended_ns,
+            available_ns: request.available_ns,
+            started_ns: sent_ns,
+            sent_ns,
+            written_ns,
+            first_byte_ns: first_byte_ns.max(written_ns),
+        };
+        if ends {
+            recorder.ended(&moments, time_ns, request.outcome);
+            recorder.received_bytes += 156;
+            error_of(&mut recorder, request.outcome);
+        } else {
+            recorder.ledger.scheduled += 1;
+            recorder.started(&moments);
+            recorder.sent_bytes += 45;
+        }
+    }
+    close(&mut recorder, index);
+    for _ in 0..result.plan.connections {
+        recorder.connect.record(80_000 + recorder.connect.count() * 1_500);
+    }
+    let last_ns = events.last().map_or(0, |event| event.0);
+    result.elapsed_ns = result.rate.window_ns.max(last_ns);
+    result.record(&recorder);
+}
+
+fn error_of(recorder: &mut Recorder, outcome: Outcome) {
+    match outcome {
+        Outcome::TimedOut => {
+            recorder.error(Phase::Waiting, "timeout", 1, || "no answer within 500 ms".to_owned());
+        }
+        Outcome::Broken => recorder.error(Phase::Receiving, "closed_early", 1, || {
+            "the server closed the connection 512 bytes before the end of the body".to_owned()
+        }),
+        _ => {}
+    }
+}
+
+/// A closed loop of 50 connections against a fast server.
+pub(crate) fn steady() -> RunResult {
+    let mut result = bare();
+    result.loader.workers = 2;
+    let mut spread = Spread::new();
+    let mut requests = Vec::new();
+    for connection in 0..50 {
+        let mut now_ns = connection * 11_000;
+        while now_ns < 10 * SECOND {
+            let slow = if spread.share() < 0.0005 { 8.0 } else { 1.0 };
+            let service_ns = (spread.around(2_400_000) as f64 * slow) as u64;
+            requests.push(Sent {
+                intended_ns: now_ns,
+                available_ns: now_ns,
+                late_ns: 0,
+                service_ns,
+                outcome: OK,
+            });
+            now_ns += service_ns;
+        }
+    }
+    fill(&mut result, &requests, |point| point.completed * 40_000);
+    result.loader.cpu_user_ns = 190 * MS;
+    result
+}
+
+/// 1 000 requests/s over 50 connections; from 5.0 s to 5.3 s the server answers nothing.
+pub(crate) fn stall() -> RunResult {
+    let mut result = bare();
+    result.plan.rate = Some(Profile::constant(1_000_000_000, Some(10 * SECOND), Arrival::Uniform));
+    result.rate.target_rps = Some(1_000.0);
+    let mut spread = Spread::new();
+    let (from_ns, to_ns) = (5 * SECOND, 5 * SECOND + 300 * MS);
+    let requests = (0..10_000).map(|slot| {
+        let intended_ns = slot * MS;
+        let mut request = Sent {
+            intended_ns,
+            available_ns: intended_ns,
+            late_ns: spread.around(1_500),
+            service_ns: spread.around(34_000),
+            outcome: OK,
+        };
+        if (from_ns..to_ns).contains(&intended_ns) {
+            if intended_ns < from_ns + 50 * MS {
+                request.service_ns += to_ns - intended_ns;
+            } else {
+                request.available_ns = to_ns + 35_000;
+            }
+        }
+        request
+    });
+    let requests: Vec<Sent> = requests.collect();
+    fill(&mut result, &requests, |point| point.completed * 14_000 + 2_000_000);
+    result.loader.spin_ns = 400 * MS;
+    result.loader.cpu_user_ns = result.loader.spin_ns + 90 * MS;
+    result.gates = vec![
+        Gate { expr: "p99<250ms".to_owned(), value: Some(271.4), pass: false },
+        Gate { expr: "errors<1%".to_owned(), value: Some(0.0), pass: true },
+    ];
+    result
+}
+
+/// From 100 to 2 000 requests/s, then held there; the server answers 503 above 1 200/s, lets some
+/// requests run into the timeout and closes on others. The tester is short of CPU.
+pub(crate) fn ramp() -> RunResult {
+    let mut result = bare();
+    let stage = |seconds: u64, from: u64, to: u64| Stage {
+        duration_ns: Some(seconds * SECOND),
+        from_uhz: from * 1_000_000,
+        to_uhz: to * 1_000_000,
+    };
+    let stages = vec![stage(10, 100, 2_000), stage(20, 2_000, 2_000)];
+    result.plan.rate = Some(Profile { stages, arrival: Arrival::Poisson });
+    result.plan.connections = 64;
+    result.plan.duration_ns = Some(30 * SECOND);
+    result.plan.timeout_ns = 500 * MS;
+    result.plan.endpoint.path = "/search?q=hull&page=2".to_owned();
+    result.loader.driver.kind = "epoll".to_owned();
+    result.rate.window_ns = 30 * SECOND;
+    result.rate.target_rps = Some(1_683.3);
+    let mut spread = Spread::new();
+    let mut requests = Vec::new();
+    let mut due_s = 0.0;
+    while due_s < 30.0 {
+        let rate = if due_s < 10.0 { 100.0 + 190.0 * due_s } else { 2_000.0 };
+        requests.push(overloaded(&mut spread, due_s, rate));
+        due_s += -(1.0 - spread.share()).ln() / rate;
+    }
+    fill(&mut result, &requests, |point| (point.completed * 420_000).min(970 * MS));
+    result.loader.cpu_user_ns = result.loader.cpu_system_ns / 3;
+    result.loader.pauses = vec![Pause { at_ns: 21_300 * MS, for_ns: 420 * MS }];
+    result.loader.verdict = Verdict::Suspect;
+    result.loader.causes = vec![
+        Cause {
+            verdict: Verdict::Suspect,
+            code: "cpu".to_owned(),
+            text: "a worker used 97 % of its CPU, so the tester may have been the limit: give it \
+                   more threads (-t) or a lower rate"
+                .to_owned(),
+        },
+        Cause {
+            verdict: Verdict::Suspect,
+            code: "paused".to_owned(),
+            text: "the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited \
+                   then looks slower than the server was"
+                .to_owned(),
+        },
+    ];
+    result
+}
+
+fn overloaded(spread: &mut Spread, due_s: f64, rate: f64) -> Sent {
+    let load = rate / 2_000.0;
+    let outcome = match spread.share() {
+        s if s < 0.004 * load.powi(6) => Outcome::TimedOut,
+        s if s < 0.006 * load.powi(6) => Outcome::Broken,
+        s if s < 0.25 * (load - 0.6).max(0.0) => Outcome::Completed { status: 503, ok: false },
+        s if s < 0.3 * (load - 0.6).max(0.0) => Outcome::Completed { status: 429, ok: false },
+        _ => OK,
+    };
+    let mut service_ns = spread.around((3e6 * (1.0 + 4.0 * load.powi(4))) as u64);
+    if matches!(outcome, Outcome::Completed { ok: false, .. }) {
+        service_ns /= 6;
+    }
+    let service_ns = match outcome {
+        Outcome::TimedOut => 500 * MS,
+        _ => service_ns.min(499 * MS),
+    };
+    let intended_ns = (due_s * 1e9) as u64;
+    let blocked_ns = if load > 0.9 { spread.around(2_000_000) } else { 0 };
+    let paused_ns = (21_720 * MS).saturating_sub(intended_ns.max(21_300 * MS));
+    Sent {
+        intended_ns,
+        available_ns: intended_ns + blocked_ns,
+        late_ns: spread.around(40_000) + if intended_ns < 21_300 * MS { 0 } else { paused_ns },
+        service_ns,
+        outcome,
+    }
+}
+
+/// Nothing listens.
+pub(crate) fn nothing() -> RunResult {
+    let mut result = bare();
+    let mut recorder = Recorder::new();
+    recorder.ledger.scheduled = 50;
+    for _ in 0..50 {
+        recorder.unsent(10 * SECOND);
+    }
+    for _ in 0..412 {
+        recorder.error(Phase::Connect, "refused", 1, || "connection refused".to_owned());
+    }
+    for index in 0..10 {
+        result.series.add(&recorder.take_interval(index, 3 * MS));
+    }
+    result.loader.cpu_system_ns = 30 * MS;
+    result.record(&recorder);
+    result.loader.verdict = Verdict::Invalid;
+    result.loader.causes = vec![Cause {
+        verdict: Verdict::Invalid,
+        code: "no_responses".to_owned(),
+        text: "not one response arrived".to_owned(),
+    }];
+    result
+}
+
+/// A run of exactly 400 requests after a warm-up, cut short.
+pub(crate) fn cut_short() -> RunResult {
+    let mut result = bare();
+    result.plan.warmup_ns = 2 * SECOND;
+    result.plan.connections = 1;
+    result.plan.requests = Some(400);
+    result.plan.duration_ns = None;
+    result.rate.window_ns = 1_234 * MS;
+    let mut spread = Spread::new();
+    let mut now_ns = 0;
+    let mut requests = Vec::new();
+    while now_ns < 1_234 * MS {
+        let service_ns = spread.around(6 * MS);
+        requests.push(Sent {
+            intended_ns: now_ns,
+            available_ns: now_ns,
+            late_ns: 0,
+            service_ns,
+            outcome: OK,
+        });
+        now_ns += service_ns;
+    }
+    if let Some(last) = requests.last_mut() {
+        last.outcome = Outcome::Unfinished;
+    }
+    fill(&mut result, &requests, |point| point.completed * 40_000);
+    result.interrupted = true;
+    let mut response = Histogram::new();
+    response.record_n(7 * MS, 280);
+    result.warmup = Some(Warmup {
+        duration_ns: 2 * SECOND,
+        ledger: Ledger { scheduled: 280, sent: 280, completed: 280, ok: 280, ..Ledger::default() },
+        response,
+    });
+    result
+}
+
+/// A run of an hour at a rate, its points made directly.
+pub(crate) fn hour() -> RunResult {
+    let mut result = stall();
+    result.series = Default::default();
+    let mut spread = Spread::new();
+    for second in 0..3_600 {
+        let (mut response, mut service) = (Histogram::new(), Histogram::new());
+        let wave = 1.0 + 0.5 * (second as f64 / 300.0).sin();
+        for _ in 0..60 {
+            let service_ns = spread.around((400_000.0 * wave) as u64);
+            service.record(service_ns);
+            response.record(service_ns + spread.around(20_000));
+        }
+        result.series.add(&Point {
+            t_ns: second * SECOND,
+            interval_ns: SECOND,
+            sent: 1_000,
+            completed: 1_000,
+            ok: 1_000 - second % 7,
+            failed: second % 7,
+            loader_cpu_ns: spread.around(50 * MS),
+            lateness_max_ns: spread.around(9_000),
+            response: response.pack(),
+            service: service.pack(),
+            ..Point::default()
+        });
+    }
+    result.elapsed_ns = 3_600 * SECOND;
+    result.rate.window_ns = result.elapsed_ns;
+    result.plan.duration_ns = Some(result.elapsed_ns);
+    result
+}
+
+/// A result whose texts try to break out of a terminal and of a page.
+pub(crate) fn hostile() -> RunResult {
+    let mut result = ramp();
+    let script = "\"><script>alert('x')</script>\x1b[2J&amp;\u{202e}";
+    result.plan.endpoint.path = format!("/{script}");
+    result.plan.request.method = format!("GET{script}");
+    result.plan.request.headers = vec![(format!("X-{script}"), script.to_owned())];
+    result.plan.request.body = Some(plimsoll_core::plan::Body::Text(script.to_owned()));
+    result.tool.version = script.to_owned();
+    result.started_at = script.to_owned();
+    result.environment.cpu = script.to_owned();
+    result.environment.kernel = script.to_owned();
+    result.loader.driver.kind = script.to_owned();
+    result.loader.driver.reason = script.to_owned();
+    for error in &mut result.errors {
+        error.sample = script.to_owned();
+        error.kind = script.to_owned();
+    }
+    for cause in &mut result.loader.causes {
+        cause.text = script.to_owned();
+    }
+    result.gates = vec![Gate { expr: script.to_owned(), value: None, pass: false }];
+    result
+}

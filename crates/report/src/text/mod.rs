@@ -1,0 +1,397 @@
+//! The report on one screen: at most 100 columns, and about 30 lines for a run without surprises.
+//!
+//! The verdict stands first, because it says how to read the rest. A quantile is shown with the
+//! number of samples beyond it: one with fewer than ten is marked, one with none is left out,
+//! because it would repeat the maximum.
+
+mod table;
+
+use std::io::{self, Write};
+
+use plimsoll_core::units::{
+    format_bytes, format_count, format_duration, format_ns, format_rate, three_digits,
+};
+use plimsoll_core::verdict::{Verdict, headline};
+use plimsoll_core::{Histogram, RunResult};
+
+use crate::Clock;
+use crate::facts::{
+    self, FEW_BEYOND, QUANTILES, Tail, counted, load_words, printable, tester_cores,
+};
+use table::{WIDTH, beside, labelled, shorten, wrap};
+
+/// How to write a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether verdict and errors are coloured with terminal escapes; nothing else differs.
+    pub color: bool,
+}
+
+/// Kinds of errors that are listed; of more, the sum is.
+const ERRORS_SHOWN: usize = 5;
+const STATUSES_SHOWN: usize = 8;
+const GATES_SHOWN: usize = 6;
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let blocks = [
+        verdict(result, style),
+        plan(result),
+        beside(&requests(result, style), &rates(result), 62),
+        beside(&latency(result), &phases(result), 60),
+        outcomes(result),
+        rest(result, style),
+    ];
+    let blocks: Vec<String> =
+        blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    writeln!(out, "{}", blocks.join("\n\n"))
+}
+
+fn verdict(result: &RunResult, style: Style) -> Vec<String> {
+    let loader = &result.loader;
+    let color = match loader.verdict {
+        Verdict::Valid => "1;32",
+        Verdict::Suspect => "1;33",
+        Verdict::Invalid => "1;31",
+    };
+    let open_loop = result.plan.rate.is_some();
+    let name = loader.verdict.name().to_uppercase();
+    let sentence = headline(loader.verdict, open_loop, result.rate.achieved_rps);
+    let mut lines = vec![format!("{}  {sentence}", style.paint(color, &name))];
+    for cause in &loader.causes {
+        lines.extend(wrap("- ", "  ", &printable(&cause.text)));
+    }
+    if let Err(imbalance) = result.ledger.check() {
+        lines.extend(wrap("- ", "  ", &format!("{imbalance}: please report this")));
+    }
+    if result.interrupted {
+        let text = format!("- interrupted after {}", format_ns(result.elapsed_ns));
+        lines.push(text + ": this is what had happened until then");
+    }
+    lines
+}
+
+/// One line where it fits, else the request and the load on a line each.
+fn plan(result: &RunResult) -> Vec<String> {
+    let request = printable(&facts::request_words(&result.plan));
+    let load = printable(&load_words(result).join(" · "));
+    if request.chars().count() + 3 + load.chars().count() <= WIDTH {
+        return vec![format!("{request} · {load}")];
+    }
+    vec![shorten(&request, WIDTH), shorten(&load, WIDTH)]
+}
+
+fn requests(result: &RunResult, style: Style) -> Vec<String> {
+    let ledger = &result.ledger;
+    let row = |name: &str, count: u64, others: &[(u64, &str)]| {
+        let others: Vec<String> = others
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{} {word}", format_count(*count)))
+            .collect();
+        let line = format!("{name:<9} {:>11}", format_count(count));
+        match others.join(", ") {
+            others if others.is_empty() => line,
+            others => format!("{line}   {}", style.bad(&others)),
+        }
+    };
+    let lines = [
+        row("scheduled", ledger.scheduled, &[]),
+        row("sent", ledger.sent, &[(ledger.unsent, "unsent"), (ledger.shed, "shed")]),
+        row(
+            "completed",
+            ledger.completed,
+            &[
+                (ledger.timed_out, "timed out"),
+                (ledger.broken, "broken"),
+                (ledger.unfinished, "unfinished"),
+            ],
+        ),
+        row("ok", ledger.ok, &[(ledger.failed, "failed")]),
+    ];
+    labelled("Requests", &lines)
+}
+
+fn rates(result: &RunResult) -> Vec<String> {
+    let rate = &result.rate;
+    let mut lines = Vec::new();
+    let mut row = |name: &str, rps| {
+        let label = if lines.is_empty() { "Rate" } else { "" };
+        lines.push(format!("{label:<6}{name:<8} {:>11}/s", format_rate(rps)));
+    };
+    if let Some(target_rps) = rate.target_rps {
+        row("target", target_rps);
+    }
+    row("offered", rate.offered_rps);
+    row("achieved", rate.achieved_rps);
+    lines.push(format!("{:<6}{:<8} {:>11}", "", "in", format_ns(result.elapsed_ns)));
+    lines
+}
+
+/// A count in at most nine columns.
+fn short_count(count: u64) -> String {
+    match count {
+        0..=9_999_999 => format_count(count),
+        10_000_000..=999_999_999 => format!("{} M", three_digits(count as f64 / 1e6)),
+        _ => format!("{} G", three_digits(count as f64 / 1e9)),
+    }
+}
+
+fn latency(result: &RunResult) -> Vec<String> {
+    let lead = Clock::headline(&result.plan);
+    let clocks = [lead, lead.other()];
+    let histograms = clocks.map(|clock| clock.histogram(result));
+    if histograms.iter().all(|histogram| histogram.is_empty()) {
+        return labelled("Latency", &["nothing was measured".to_owned()]);
+    }
+    let row = |label: &str, cells: [(String, String); 2]| {
+        let cells = cells.map(|(value, beyond)| format!("{value:>15}{beyond:>10}"));
+        format!("{label:<7}{}", cells.concat()).trim_end().to_owned()
+    };
+    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
+        let cell = |histogram| of(histogram).map_or_else(|| "-".to_owned(), format_ns);
+        row(label, histograms.map(|histogram| (cell(histogram), String::new())))
+    };
+    let mut lines = vec![
+        row("Latency", clocks.map(|clock| (clock.name().to_owned(), "beyond".to_owned()))),
+        row("", clocks.map(|clock| (clock.origin(&result.plan).to_owned(), String::new()))),
+        plain("min", Histogram::min_ns),
+        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+    ];
+    let mut rough = false;
+    for (label, per_10k) in QUANTILES {
+        lines.push(row(label, histograms.map(|histogram| quantile_cell(histogram, per_10k))));
+        rough |=
+            histograms.iter().any(|h| !h.is_empty() && Tail::of(h, per_10k).beyond < FEW_BEYOND);
+    }
+    lines.push(plain("max", Histogram::max_ns));
+    if rough {
+        lines.push(format!(
+            "~ fewer than {FEW_BEYOND} samples beyond: varies a lot from run to run; n/a none beyond: see max"
+        ));
+    }
+    lines
+}
+
+fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
+    if histogram.is_empty() {
+        return ("-".to_owned(), String::new());
+    }
+    let tail = Tail::of(histogram, per_10k);
+    let mark = if tail.is_rough() { "~ " } else { "" };
+    let value = tail.value_ns.map_or_else(|| "n/a".to_owned(), format_ns);
+    (format!("{mark}{value}"), short_count(tail.beyond))
+}
+
+/// The phases that took time, and what stands before them: lag, and the tester's part of it.
+fn phases(result: &RunResult) -> Vec<String> {
+    let phases = &result.phases;
+    let rows = [
+        ("lag", &result.lag),
+        ("  blocked", &phases.blocked),
+        ("  tester", &result.loader.lateness),
+        ("dns", &phases.dns),
+        ("connect", &phases.connect),
+        ("tls", &phases.tls),
+        ("sending", &phases.sending),
+        ("waiting", &phases.waiting),
+        ("receiving", &phases.receiving),
+    ];
+    let happened = |histogram: &Histogram| histogram.max_ns().is_some_and(|max_ns| max_ns > 0);
+    let rows: Vec<String> = rows
+        .iter()
+        .filter(|(_, histogram)| happened(histogram))
+        .map(|(label, histogram)| {
+            let cells = [0.5, 0.99, 1.0]
+                .map(|q| format!("{:>10}", format_ns(histogram.quantile_ns(q).unwrap_or(0))));
+            format!("{label:<10}{}", cells.concat())
+        })
+        .collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    let head = format!("{:<10}{:>10}{:>10}{:>10}", "Phases", "p50", "p99", "max");
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// Response times by outcome, where there was more than one.
+fn outcomes(result: &RunResult) -> Vec<String> {
+    let by = &result.by_outcome;
+    let rows = [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)];
+    let rows: Vec<String> = rows
+        .iter()
+        .filter(|(_, histogram)| !histogram.is_empty())
+        .map(|(label, histogram)| {
+            let cells = [0.5, 0.99, 1.0]
+                .map(|q| format!("{:>12}", format_ns(histogram.quantile_ns(q).unwrap_or(0))));
+            format!("{label:<12}{:>13}{}", format_count(histogram.count()), cells.concat())
+        })
+        .collect();
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let mut lines =
+        vec![format!("{:<12}{:>13}{:>12}{:>12}{:>12}", "Outcome", "count", "p50", "p99", "max")];
+    lines.extend(rows);
+    if !by.incomplete.is_empty() {
+        lines.push(
+            "incomplete: no whole response; counted with the time they had waited".to_owned(),
+        );
+    }
+    lines
+}
+
+fn rest(result: &RunResult, style: Style) -> Vec<String> {
+    let mut lines = statuses(result);
+    lines.extend(errors(result, style));
+    lines.extend(bytes(result));
+    lines.extend(tester(result));
+    lines.extend(warmup(result));
+    lines.extend(beyond_hour(result));
+    lines.extend(gates(result, style));
+    lines
+}
+
+fn statuses(result: &RunResult) -> Vec<String> {
+    let mut words: Vec<String> = result
+        .status
+        .iter()
+        .take(STATUSES_SHOWN)
+        .map(|(status, count)| format!("{status}: {}", format_count(*count)))
+        .collect();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    if let more @ 1.. = result.status.len().saturating_sub(STATUSES_SHOWN) {
+        words.push(format!("and {more} more"));
+    }
+    wrap("Status    ", "          ", &words.join("   "))
+}
+
+fn errors(result: &RunResult, style: Style) -> Vec<String> {
+    let mut rows: Vec<String> = result
+        .errors
+        .iter()
+        .take(ERRORS_SHOWN)
+        .map(|error| {
+            let count = format_count(error.count);
+            let line = format!(
+                "{count:>11}  {:<9}  {:<12}  {}",
+                error.phase.name(),
+                printable(&error.kind),
+                printable(&error.sample),
+            );
+            style.bad(&shorten(&line, WIDTH - 10))
+        })
+        .collect();
+    let more = result.errors.get(ERRORS_SHOWN..).unwrap_or_default();
+    if !more.is_empty() {
+        let count: u64 = more.iter().map(|error| error.count).sum();
+        let kinds = counted(more.len() as u64, "more kind");
+        rows.push(style.bad(&format!("{:>11}  of {kinds}", format_count(count))));
+    }
+    labelled("Errors", &rows)
+}
+
+fn bytes(result: &RunResult) -> Vec<String> {
+    let bytes = result.bytes;
+    if bytes.sent + bytes.received == 0 {
+        return Vec::new();
+    }
+    let elapsed_ns = u128::from(result.elapsed_ns.max(1));
+    let per_second = u128::from(bytes.received) * 1_000_000_000 / elapsed_ns;
+    let per_second = u64::try_from(per_second).unwrap_or(u64::MAX);
+    let mut text = format!(
+        "{} sent, {} received ({}/s)",
+        format_bytes(bytes.sent),
+        format_bytes(bytes.received),
+        format_bytes(per_second),
+    );
+    if result.ledger.reconnects > 0 {
+        text += &format!(", {}", counted(result.ledger.reconnects, "reconnect"));
+    }
+    labelled("Bytes", &[text])
+}
+
+fn tester(result: &RunResult) -> Vec<String> {
+    let loader = &result.loader;
+    let (work, spin) = tester_cores(result);
+    let mut text = format!("{:.0} % of a core", work * 100.0);
+    if spin > 0.0 {
+        text += &format!(", and {:.0} % spinning", spin * 100.0);
+    }
+    text += &format!("; {} of memory", format_bytes(loader.rss_peak_bytes));
+    let mut lines = labelled("Tester", &[text]);
+    if let Some(longest) = loader.pauses.iter().max_by_key(|pause| pause.for_ns) {
+        let text = format!(
+            "{}, the longest of {} at {}",
+            counted(loader.pauses.len() as u64, "pause"),
+            format_ns(longest.for_ns),
+            format_ns(longest.at_ns),
+        );
+        lines.extend(labelled("", &[text]));
+    }
+    lines
+}
+
+fn warmup(result: &RunResult) -> Vec<String> {
+    let Some(warmup) = &result.warmup else { return Vec::new() };
+    let mut text = format!(
+        "{} before all this, {} completed",
+        format_duration(warmup.duration_ns),
+        format_count(warmup.ledger.completed)
+    );
+    if let (Some(p50_ns), Some(p99_ns)) =
+        (warmup.response.quantile_ns(0.5), warmup.response.quantile_ns(0.99))
+    {
+        text += &format!(", response p50 {}, p99 {}", format_ns(p50_ns), format_ns(p99_ns));
+    }
+    labelled("Warm-up", &[text])
+}
+
+fn beyond_hour(result: &RunResult) -> Vec<String> {
+    let count = result.latency.response.beyond_hour();
+    if count == 0 {
+        return Vec::new();
+    }
+    let text = format!(
+        "{} of more than an hour: quantiles show an hour, the maximum is exact",
+        counted(count, "response time")
+    );
+    labelled("Note", &[text])
+}
+
+fn gates(result: &RunResult, style: Style) -> Vec<String> {
+    let mut rows: Vec<String> = result
+        .gates
+        .iter()
+        .take(GATES_SHOWN)
+        .map(|gate| {
+            let value = gate.value.map_or_else(|| "nothing to measure".to_owned(), three_digits);
+            let word = if gate.pass { "pass" } else { "FAIL" };
+            let line =
+                shorten(&format!("{word}  {:<24} {value}", printable(&gate.expr)), WIDTH - 10);
+            if gate.pass { line } else { style.bad(&line) }
+        })
+        .collect();
+    if let more @ 1.. = result.gates.len().saturating_sub(GATES_SHOWN) {
+        rows.push(format!("and {more} more"));
+    }
+    labelled("Gates", &rows)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,412 @@
+//! One client: bytes to requests, and what is known of the request being read or answered.
+//!
+//! Requests are answered strictly in order, one at a time: while one waits for its time or for its
+//! body to be sent, what the client sends is held, up to a limit, and read afterwards.
+//!
+//! ```text
+//!             Step::Answer or ::Refuse, not due yet              timer
+//!   Open ───────────────────────────────────────▶ Waiting ──────────────▶ Open
+//!    │ ▲    body longer than one turn, or client slow to read    Sent
+//!    │ └─────────────────────────────────────────── Sending ◀──┘
+//!    │   refused: drops input for a while, so that the client can read why
+//!    ├───────────────────────────────────────────▶ Lingering ── timer or FIN ──▶ closed
+//!    └── last answer ────────────────────────────▶ Closing ──── Sent ──────────▶ closed
+//! ```
+//!
+//! Pure: no driver and no clock here; `server` moves the bytes.
+
+use std::net::SocketAddr;
+
+use plimsoll_proto::http1::{
+    BodyLength, DecodeError, Limits, RequestDecoder, RequestEvent, RequestHead,
+};
+
+use crate::answer::{self, Rest, TEXT};
+use crate::faults::Outcome;
+use crate::route::{Echo, Refusal, Role, Route, route};
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing: the slot is free.
+    Free,
+    /// Reading requests.
+    Open,
+    /// Input is held until a time.
+    Waiting(Next),
+    /// Input is held until what was sent is with the kernel.
+    Sending,
+    /// Input is dropped until the client closes or a time comes.
+    Lingering,
+    /// Input is dropped until what was sent is with the kernel.
+    Closing,
+}
+
+/// What is done when the time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Answer the request.
+    Answer(Outcome),
+    /// Tell the client to send the body.
+    Continue,
+    /// Say what was wrong.
+    Refuse(Refusal),
+    /// Go on sending.
+    Send,
+}
+
+/// Where reading a stretch of input stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// All of it was used up.
+    More,
+    /// At the end of a request for the hello that was rendered beforehand.
+    Hello,
+    /// At the end of any other request.
+    Answer,
+    /// The client waits for permission to send its body.
+    Continue,
+    /// This will not be answered as asked, and the connection ends.
+    Refuse(Refusal),
+}
+
+/// The request being read or answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) route: Route,
+    pub(crate) is_head: bool,
+    pub(crate) minor_version: u8,
+    pub(crate) keep_alive: bool,
+}
+
+/// The memory of an echo, used again for later ones.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Header lines of the answer.
+    pub(crate) fields: Vec<u8>,
+    /// Body of the answer.
+    pub(crate) body: Vec<u8>,
+    /// How much of the request's body came so far.
+    received: u64,
+}
+
+/// The memory of all echoes: buffers not in use, so that an echo allocates only when more are under
+/// way than ever, and how much those in use hold.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    #[expect(clippy::vec_box, reason = "a connection holds the box, allocated once")]
+    free: Vec<Box<Work>>,
+    /// Bytes of bodies in buffers in use.
+    used_bytes: u64,
+    used_bytes_max: u64,
+}
+
+impl Pool {
+    const KEPT_MAX: usize = 256;
+    const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+    /// For at most so many bytes of bodies.
+    pub(crate) fn new(used_bytes_max: u64) -> Self {
+        Self { free: Vec::new(), used_bytes: 0, used_bytes_max }
+    }
+
+    fn take(&mut self) -> Box<Work> {
+        self.free.pop().unwrap_or_default()
+    }
+
+    /// Adds to a body, if that keeps within the limits.
+    fn extend(&mut self, work: &mut Work, piece: &[u8], bytes_max: u64) -> Result<(), Refusal> {
+        let bytes = piece.len() as u64;
+        if work.received + bytes > bytes_max {
+            return Err(TOO_LARGE);
+        }
+        if self.used_bytes + bytes > self.used_bytes_max {
+            return Err(TOO_MUCH);
+        }
+        self.used_bytes += bytes;
+        work.received += bytes;
+        work.body.extend_from_slice(piece);
+        Ok(())
+    }
+
+    /// Takes one back, unless it grew so large that it is better freed.
+    pub(crate) fn put(&mut self, mut work: Box<Work>) {
+        self.used_bytes -= work.received;
+        if self.free.len() < Self::KEPT_MAX && work.body.capacity() <= Self::KEPT_BYTES_MAX {
+            work.fields.clear();
+            work.body.clear();
+            work.received = 0;
+            self.free.push(work);
+        }
+    }
+}
+
+/// A client.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    decoder: RequestDecoder,
+    pub(crate) peer: SocketAddr,
+    pub(crate) role: Role,
+    pub(crate) state: State,
+    pub(crate) request: Request,
+    /// When this is to be looked at; `u64::MAX` for never.
+    pub(crate) timer_ns: u64,
+    /// Answers begun so far.
+    pub(crate) answers: u32,
+    /// The client sends no more.
+    pub(crate) ended: bool,
+    /// The answer under way is the last.
+    pub(crate) last: bool,
+    /// What remains of the body being sent.
+    pub(crate) rest: Rest,
+    pub(crate) work: Option<Box<Work>>,
+    held: Vec<u8>,
+    held_at: usize,
+}
+
+impl Connection {
+    /// A free slot.
+    pub(crate) fn free(limits: Limits) -> Self {
+        Self {
+            decoder: RequestDecoder::new(limits),
+            peer: SocketAddr::from(([0, 0, 0, 0], 0)),
+            role: Role::All,
+            state: State::Free,
+            request: Request {
+                route: Route::Hello,
+                is_head: false,
+                minor_version: 1,
+                keep_alive: true,
+            },
+            timer_ns: u64::MAX,
+            answers: 0,
+            ended: false,
+            last: false,
+            rest: Rest::Nothing,
+            work: None,
+            held: Vec::new(),
+            held_at: 0,
+        }
+    }
+
+    /// Takes the slot for a new client.
+    pub(crate) fn open(&mut self, role: Role, peer: SocketAddr) {
+        debug_assert_eq!(self.state, State::Free);
+        self.state = State::Open;
+        self.role = role;
+        self.peer = peer;
+    }
+
+    /// Frees the slot and the memory it held.
+    pub(crate) fn clear(&mut self, pool: &mut Pool) {
+        self.decoder.reset();
+        self.state = State::Free;
+        self.timer_ns = u64::MAX;
+        self.answers = 0;
+        self.ended = false;
+        self.last = false;
+        self.rest = Rest::Nothing;
+        self.held = Vec::new();
+        self.held_at = 0;
+        if let Some(work) = self.work.take() {
+            pool.put(work);
+        }
+    }
+
+    /// Whether this stands between two requests.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state == State::Open && self.decoder.is_idle()
+    }
+
+    /// Reads up to the next thing to be done about it. Gives the bytes used up and that thing. With
+    /// `plain`, hellos that need nothing special are told apart.
+    #[inline]
+    pub(crate) fn step(
+        &mut self,
+        input: &[u8],
+        plain: bool,
+        echo_bytes_max: u64,
+        pool: &mut Pool,
+    ) -> (usize, Step) {
+        let mut at = 0;
+        loop {
+            let decoded = match self.decoder.decode(&input[at..]) {
+                Ok(decoded) => decoded,
+                Err(error) => return (input.len(), Step::Refuse(refusal(error))),
+            };
+            at += decoded.consumed;
+            match decoded.event {
+                None => return (at, Step::More),
+                Some(RequestEvent::Head(head)) => {
+                    let request = &mut self.request;
+                    request.is_head = head.method == "HEAD";
+                    request.minor_version = head.minor_version;
+                    request.keep_alive = head.keep_alive;
+                    request.route = match admit(self.role, &head, echo_bytes_max) {
+                        Ok(route) => route,
+                        Err(refusal) => return (input.len(), Step::Refuse(refusal)),
+                    };
+                    if let Route::Echo(echo) = request.route {
+                        begin_echo(echo, &head, self.work.insert(pool.take()));
+                    }
+                    if head.expect_continue {
+                        return (at, Step::Continue);
+                    }
+                }
+                Some(RequestEvent::Body(piece)) => {
+                    if let Some(work) = &mut self.work
+                        && let Err(refusal) = pool.extend(work, piece, echo_bytes_max)
+                    {
+                        return (input.len(), Step::Refuse(refusal));
+                    }
+                }
+                Some(RequestEvent::End(_)) => {
+                    let request = &self.request;
+                    let hello = plain
+                        && request.route == Route::Hello
+                        && request.keep_alive
+                        && !request.is_head
+                        && request.minor_version == 1;
+                    return (at, if hello { Step::Hello } else { Step::Answer });
+                }
+            }
+        }
+    }
+
+    /// Holds input for later; `false` when that would be more than `bytes_max`.
+    pub(crate) fn hold(&mut self, input: &[u8], bytes_max: usize) -> bool {
+        if self.held.len() - self.held_at + input.len() > bytes_max {
+            return false;
+        }
+        self.held.drain(..self.held_at);
+        self.held_at = 0;
+        self.held.extend_from_slice(input);
+        true
+    }
+
+    /// Takes what is held, and from where on it is new.
+    pub(crate) fn take_held(&mut self) -> (Vec<u8>, usize) {
+        (std::mem::take(&mut self.held), std::mem::take(&mut self.held_at))
+    }
+
+    /// Gives back what [`take_held`](Self::take_held) gave, used up to `at`.
+    pub(crate) fn put_held(&mut self, held: Vec<u8>, at: usize) {
+        self.held = held;
+        self.held_at = at;
+    }
+}
+
+const TOO_LARGE: Refusal = Refusal { status: 413, line: "the body is larger than is echoed" };
+const TOO_MUCH: Refusal =
+    Refusal { status: 503, line: "too much is being echoed at once; try again" };
+const NO_HOST: Refusal =
+    Refusal { status: 400, line: "HTTP/1.1 requires one Host header (RFC 9112 section 3.2)" };
+
+/// The route of a request, or why it gets none.
+#[inline]
+fn admit(role: Role, head: &RequestHead<'_>, echo_bytes_max: u64) -> Result<Route, Refusal> {
+    let hosts = || head.headers().filter(|(name, _)| name.eq_ignore_ascii_case("host")).count();
+    if head.minor_version == 1 && hosts() != 1 {
+        return Err(NO_HOST);
+    }
+    let route = route(role, head.method, head.target);
+    match (route, head.body) {
+        (Route::Echo(_), BodyLength::Known(count)) if count > echo_bytes_max => Err(TOO_LARGE),
+        _ => Ok(route),
+    }
+}
+
+/// Starts the answer of an echo with what the head alone decides.
+fn begin_echo(echo: Echo, head: &RequestHead<'_>, work: &mut Work) {
+    let has_body = !matches!(head.body, BodyLength::None | BodyLength::Known(0));
+    let shows_head = match echo {
+        Echo::Body => false,
+        Echo::Request => !has_body,
+        Echo::Full => true,
+    };
+    let content_type = || {
+        let mut headers = head.headers();
+        headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type")).map(|(_, value)| value)
+    };
+    let request = (echo != Echo::Body).then_some((head.method, head.target));
+    let content_type = if shows_head { Some(TEXT) } else { content_type() };
+    answer::write_echo_fields(&mut work.fields, request, content_type);
+    if shows_head {
+        work.body.extend_from_slice(head.head_bytes());
+    }
+}
+
+/// What a client is told whose bytes are not a request.
+fn refusal(error: DecodeError) -> Refusal {
+    use DecodeError as E;
+    let (status, line) = match error {
+        E::HeadTooLong => (431, "the request head is too long"),
+        E::TooManyHeaders => (431, "the request has too many header fields"),
+        E::TrailersTooLong => (431, "the trailer fields are too long"),
+        E::BodyTooLong => (413, "the body is too long"),
+        E::UnsupportedVersion => (505, "only HTTP/1.0 and HTTP/1.1 are spoken here"),
+        E::BadTransferEncoding => (501, "the only transfer coding understood is one chunked"),
+        E::BadContentLength => (400, "Content-Length is not a number"),
+        E::ConflictingLength => (400, "the length of the body is stated in conflicting ways"),
+        E::BadChunk | E::ChunkLineTooLong => (400, "the chunked body is malformed"),
+        E::MalformedHead | E::TooManyInterim | E::TruncatedHead | E::TruncatedBody => {
+            (400, "the request is malformed")
+        }
+    };
+    Refusal { status, line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<Connection>() <= 384, "{} bytes", size_of::<Connection>());
+    }
+
+    #[test]
+    fn hold_is_bounded_by_what_is_not_read_yet() {
+        let mut connection = Connection::free(Limits::default());
+        assert!(connection.hold(b"abcdef", 8));
+        assert!(!connection.hold(b"ghi", 8));
+        let (held, at) = connection.take_held();
+        assert_eq!((held.as_slice(), at), (b"abcdef".as_slice(), 0));
+        connection.put_held(held, 4);
+        assert!(connection.hold(b"ghijkl", 8));
+        assert!(!connection.hold(b"m", 8));
+        let (held, at) = connection.take_held();
+        assert_eq!(&held[at..], b"efghijkl");
+        assert_eq!(connection.take_held().0.capacity(), 0);
+    }
+
+    #[test]
+    fn echo_buffers_that_grew_large_are_not_kept() {
+        let mut pool = Pool::new(1 << 20);
+        let large = vec![0; Pool::KEPT_BYTES_MAX + 1];
+        for (piece, kept) in [(&large[..100], 1), (&large, 0)] {
+            let mut work = pool.take();
+            pool.extend(&mut work, piece, u64::MAX).expect("room");
+            work.fields.extend_from_slice(b"x");
+            assert_eq!(pool.used_bytes, piece.len() as u64);
+            pool.put(work);
+            assert_eq!((pool.free.len(), pool.used_bytes), (kept, 0));
+        }
+        pool.put(Box::default());
+        let work = pool.take();
+        assert!(work.fields.is_empty() && work.body.is_empty() && work.received == 0);
+    }
+
+    #[test]
+    fn echoes_are_bounded_each_and_together() {
+        let mut pool = Pool::new(10);
+        let (mut first, mut second) = (pool.take(), pool.take());
+        assert_eq!(pool.extend(&mut first, b"12345", 5), Ok(()));
+        assert_eq!(pool.extend(&mut first, b"6", 5), Err(TOO_LARGE));
+        assert_eq!(pool.extend(&mut second, b"123456", 9), Err(TOO_MUCH));
+        assert_eq!(pool.extend(&mut second, b"12345", 9), Ok(()));
+        pool.put(first);
+        assert_eq!(pool.extend(&mut second, b"6789", 9), Ok(()));
+        assert_eq!(second.body, b"123456789");
+    }
+}

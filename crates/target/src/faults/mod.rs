@@ -1,0 +1,197 @@
+//! Faults on purpose: stalls, latency, errors, closes and resets, so that a tester can be tested.
+//!
+//! [`Faults`] says which; a `Fates` draws them, one per request, from a seed and the clock it is
+//! given: same seed, same faults. Stalls are a function of the time since the server's start
+//! alone, so that a test knows the truth to compare with.
+
+mod spec;
+
+use std::num::NonZeroU32;
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+pub use spec::{ErrorMix, FaultSpecError, LatencyMix, Share, Stall};
+
+/// The faults a server commits. The default is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// When the server answers nothing. A request that arrives then, or would be answered then, is
+    /// answered when the stall ends.
+    pub stall: Option<Stall>,
+    /// How long answers are held back.
+    pub latency: LatencyMix,
+    /// Which answers are an error instead.
+    pub errors: ErrorMix,
+    /// The share of requests at which the connection is reset.
+    pub reset: Share,
+    /// A connection is closed after this many answers, the last of which says so.
+    pub close_every: Option<NonZeroU32>,
+    /// What the random choices are drawn from.
+    pub seed: u64,
+}
+
+impl Faults {
+    /// Whether there are none, so that nothing need be asked at each request.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self { seed: self.seed, ..Self::default() }
+    }
+}
+
+/// What becomes of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fate {
+    /// When it is answered, on the server's clock.
+    pub(crate) due_ns: u64,
+    /// How.
+    pub(crate) outcome: Outcome,
+}
+
+/// How a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// As its route says.
+    Answer,
+    /// With this status.
+    Error(u16),
+    /// Not at all: the connection is reset.
+    Reset,
+}
+
+/// The faults of one worker, drawn one request after the other.
+#[derive(Debug)]
+pub(crate) struct Fates {
+    faults: Faults,
+    active: bool,
+    start_ns: u64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Fates {
+    /// For the worker of this number; `start_ns` is when the server started, for the stalls.
+    pub(crate) fn new(faults: Faults, worker: usize, start_ns: u64) -> Self {
+        let random = Xoshiro256PlusPlus::seed_from_u64(faults.seed.wrapping_add(worker as u64));
+        Self { active: !faults.is_none(), faults, start_ns, random }
+    }
+
+    /// Whether requests have to be asked about at all.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether a connection is to be closed with its `answers`-th answer.
+    pub(crate) fn closes_after(&self, answers: u32) -> bool {
+        self.faults.close_every.is_some_and(|every| answers >= every.get())
+    }
+
+    /// The fate of the next request, whose answer is ready at `ready_ns`. Draws the same number of
+    /// times whatever comes out, so that one fault does not shift the others.
+    pub(crate) fn draw(&mut self, ready_ns: u64) -> Fate {
+        let (reset, error, latency) =
+            (self.random.next_u64(), self.random.next_u64(), self.random.next_u64());
+        let outcome = match self.faults.errors.draw(error) {
+            _ if self.faults.reset.draw(reset) => Outcome::Reset,
+            Some(status) => Outcome::Error(status),
+            None => Outcome::Answer,
+        };
+        let late_ns = self.faults.latency.draw(latency);
+        Fate { due_ns: self.stalled_until_ns(ready_ns.saturating_add(late_ns)), outcome }
+    }
+
+    /// When something ready at `ready_ns` may go out: at once, or at the end of a stall.
+    pub(crate) fn stalled_until_ns(&self, ready_ns: u64) -> u64 {
+        let elapsed_ns = ready_ns.saturating_sub(self.start_ns);
+        match self.faults.stall {
+            Some(stall) => ready_ns.saturating_add(stall.remaining_ns(elapsed_ns)),
+            None => ready_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(latency: &str, errors: &str, reset: &str) -> Faults {
+        Faults {
+            latency: latency.parse().expect("latency"),
+            errors: errors.parse().expect("errors"),
+            reset: reset.parse().expect("reset"),
+            seed: 7,
+            ..Faults::default()
+        }
+    }
+
+    #[test]
+    fn none_is_none_whatever_the_seed() {
+        assert!(Faults { seed: 3, ..Faults::default() }.is_none());
+        assert!(!Fates::new(Faults::default(), 0, 0).is_active());
+        assert!(!faults("1%:1ms", "0%:500", "0%").is_none());
+        assert!(!Faults { close_every: NonZeroU32::new(1), ..Faults::default() }.is_none());
+        assert!(!Faults { stall: "1s@2s".parse().ok(), ..Faults::default() }.is_none());
+    }
+
+    #[test]
+    fn shares_are_drawn_as_asked_and_the_same_for_the_same_seed() {
+        let draw = |worker| {
+            let mut fates = Fates::new(faults("9%:10ms,1%:1s", "2%:503,1%:500", "0.5%"), worker, 0);
+            (0..100_000).map(|_| fates.draw(0)).collect::<Vec<_>>()
+        };
+        let first = draw(0);
+        assert_eq!(first, draw(0));
+        assert_ne!(first, draw(1), "workers have streams of their own");
+        let count = |is: &dyn Fn(&Fate) -> bool| first.iter().filter(|fate| is(fate)).count();
+        // Exact for this seed; the expectations are 500, 1990, 995, 9000 and 1000.
+        assert_eq!(
+            [
+                count(&|fate| fate.outcome == Outcome::Reset),
+                count(&|fate| fate.outcome == Outcome::Error(503)),
+                count(&|fate| fate.outcome == Outcome::Error(500)),
+                count(&|fate| fate.due_ns == 10_000_000),
+                count(&|fate| fate.due_ns == 1_000_000_000),
+            ],
+            [511, 2002, 953, 8963, 1034],
+        );
+    }
+
+    #[test]
+    fn one_fault_does_not_shift_the_others() {
+        let mut plain = Fates::new(faults("50%:1ms", "0%:500", "0%"), 0, 0);
+        let mut erring = Fates::new(faults("50%:1ms", "50%:500", "50%"), 0, 0);
+        for _ in 0..1000 {
+            assert_eq!(plain.draw(5).due_ns, erring.draw(5).due_ns);
+        }
+    }
+
+    #[test]
+    fn certain_and_impossible_shares() {
+        let mut always = Fates::new(faults("100%:1ms", "100%:503", "0%"), 0, 0);
+        for _ in 0..1000 {
+            let fate = always.draw(0);
+            assert_eq!(fate, Fate { due_ns: 1_000_000, outcome: Outcome::Error(503) });
+        }
+    }
+
+    #[test]
+    fn latency_that_ends_in_a_stall_waits_for_its_end() {
+        let stalling =
+            Faults { stall: "300ms@1s".parse().ok(), ..faults("100%:50ms", "0%:500", "0%") };
+        let start_ns = 5_000_000_000;
+        let mut fates = Fates::new(stalling, 0, start_ns);
+        for (ready_ms, due_ms) in [(0, 50), (949, 999), (950, 1300), (1299, 1349), (2000, 2050)] {
+            let fate = fates.draw(start_ns + ready_ms * 1_000_000);
+            assert_eq!(fate.due_ns, start_ns + due_ms * 1_000_000, "{ready_ms}");
+        }
+    }
+
+    #[test]
+    fn closing_counts_answers() {
+        let every =
+            |n| Fates::new(Faults { close_every: NonZeroU32::new(n), ..Faults::default() }, 0, 0);
+        assert!(every(1).closes_after(1));
+        assert!(!every(3).closes_after(2));
+        assert!(every(3).closes_after(3));
+        assert!(!every(0).closes_after(u32::MAX));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a server is told, and what it tells.
+
+use std::net::SocketAddr;
+
+use plimsoll_proto::http1;
+
+use crate::faults::Faults;
+
+/// How much clients may ask for. Lengths are per connection unless they say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Of request heads, chunk lines and trailers.
+    pub http1: http1::Limits,
+    /// Bytes of the largest body that is echoed; larger ones are answered 413.
+    pub echo_bytes: u64,
+    /// Bytes of all bodies that one worker is echoing at once; beyond, the answer is 503.
+    pub echo_total_bytes: u64,
+    /// Bytes of requests held while an earlier one is answered; with more, the connection is
+    /// reset.
+    pub held_bytes: usize,
+    /// Bytes queued for a client that is slow to read before its requests wait.
+    pub queued_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            http1: http1::Limits::default(),
+            echo_bytes: 16 << 20,
+            echo_total_bytes: 1 << 30,
+            held_bytes: 256 << 10,
+            queued_bytes: 1 << 20,
+        }
+    }
+}
+
+/// What a server does, beside where it listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// Faults to commit.
+    pub faults: Faults,
+    /// How much a client may ask for.
+    pub limits: Limits,
+    /// How long requests under way may take to finish once the server was told to stop.
+    pub drain_ns: u64,
+}
+
+impl Default for ServerOptions {
+    /// No faults, the usual limits, and a second to finish.
+    fn default() -> Self {
+        Self { faults: Faults::default(), limits: Limits::default(), drain_ns: 1_000_000_000 }
+    }
+}
+
+/// What a server did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests read in whole, whatever became of them.
+    pub requests: u64,
+    /// Answers begun, by the first digit of their status less one.
+    pub responses: [u64; 5],
+    /// Requests that were malformed, too long or refused unread.
+    pub refused: u64,
+    /// Connections reset on purpose, as a fault or for exceeding a limit.
+    pub resets: u64,
+    /// Connections that could not be accepted.
+    pub accept_failures: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Bytes handed to the driver to be sent.
+    pub bytes_sent: u64,
+}
+
+impl Counters {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.requests += other.requests;
+        for (mine, theirs) in self.responses.iter_mut().zip(other.responses) {
+            *mine += theirs;
+        }
+        self.refused += other.refused;
+        self.resets += other.resets;
+        self.accept_failures += other.accept_failures;
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+    }
+}
+
+/// Why a server could not be started, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The options make no sense.
+    #[error("{0}")]
+    Options(&'static str),
+    /// An address can't be listened on.
+    #[error("cannot listen on {address}: {}", reason(source))]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A thread, or the driver within it, could not be had, or the driver broke.
+    #[error("cannot {action}: {}", reason(source))]
+    Worker {
+        /// What was being done.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// The system's words without the number after them.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
+        None => text,
+    }
+}

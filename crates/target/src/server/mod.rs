@@ -1,0 +1,417 @@
+//! The loop of one worker: a driver, its connections, and what each event does.
+//!
+//! Time comes from the driver and goes in as an argument, so the whole server runs under the
+//! simulated kernel. The path of a hello: one event, one decode, one send of registered bytes; no
+//! allocation, no formatting, no clock. Hellos that arrive together leave together.
+//!
+//! Absent on purpose: idle timeouts. A load tester may hold connections open for as long as it
+//! likes; their number and the memory of each are bounded.
+
+mod reply;
+
+use std::io;
+use std::net::SocketAddr;
+
+use plimsoll_io::{Close, Driver, DriverKind, Event, Operation, Payload, Received, Token, Waker};
+
+use crate::answer::{self, HELLO_BATCH, Prepared, Rest};
+use crate::connection::{Connection, Next, Pool, State, Step};
+use crate::faults::{Fate, Fates, Outcome};
+use crate::options::{Counters, ServerOptions};
+use crate::route::{Role, Route};
+use crate::timers::Timers;
+
+/// One worker's server. Give it a driver, let it listen, then call [`step`](Self::step) for as
+/// long as it is to run.
+#[derive(Debug)]
+pub struct Server<D> {
+    driver: D,
+    options: ServerOptions,
+    prepared: Prepared,
+    fates: Fates,
+    /// By the listener's token.
+    roles: Vec<Role>,
+    /// By token; those of listeners stay free.
+    connections: Vec<Connection>,
+    open: u32,
+    timers: Timers,
+    pool: Pool,
+    /// Where answers are rendered.
+    scratch: Vec<u8>,
+    counters: Counters,
+    /// Neither faults nor a stop need looking at: hellos can go out as they are.
+    plain: bool,
+    /// When connections still open are closed; `None` until told to stop.
+    deadline_ns: Option<u64>,
+}
+
+/// Received bytes, or held ones.
+enum Input<'a> {
+    Received(&'a Received),
+    Held(&'a [u8]),
+}
+
+impl Input<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Received(received) => received.len(),
+            Self::Held(bytes) => bytes.len(),
+        }
+    }
+}
+
+impl<D: Driver> Server<D> {
+    /// A server on `driver`, whose options reserve at least as many tokens as
+    /// [`listen`](Self::listen) will be called. `worker` numbers the servers that share a seed,
+    /// `start_ns` is when stalls are counted from, on the driver's clock.
+    pub fn new(
+        mut driver: D,
+        options: ServerOptions,
+        connections_max: u32,
+        worker: usize,
+        start_ns: u64,
+    ) -> Self {
+        let prepared = Prepared::register(&mut driver);
+        let fates = Fates::new(options.faults.clone(), worker, start_ns);
+        Self {
+            driver,
+            prepared,
+            plain: !fates.is_active(),
+            fates,
+            roles: Vec::new(),
+            connections: Vec::new(),
+            open: 0,
+            timers: Timers::new(connections_max),
+            pool: Pool::new(options.limits.echo_total_bytes),
+            scratch: Vec::new(),
+            counters: Counters::default(),
+            deadline_ns: None,
+            options,
+        }
+    }
+
+    /// Serves `role` at an address, and returns it with the port that was found if it was 0.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn listen(&mut self, role: Role, at: SocketAddr) -> io::Result<SocketAddr> {
+        let token = Token(self.roles.len() as u32);
+        let bound = self.driver.listen(token, at)?;
+        self.roles.push(role);
+        Ok(bound)
+    }
+
+    /// Sleeps until something is to be done or the [`waker`](Self::waker) is called, `until_ns` at
+    /// the latest, and does it. Returns the driver's clock.
+    ///
+    /// # Errors
+    /// When the driver is broken.
+    pub fn step(&mut self, until_ns: u64) -> io::Result<u64> {
+        let deadline_ns = self.deadline_ns.unwrap_or(u64::MAX);
+        let until_ns = until_ns.min(self.timers.next_ns()).min(deadline_ns);
+        let now_ns = self.driver.wait(until_ns)?;
+        while let Some((at_ns, event)) = self.driver.next() {
+            self.handle(at_ns, event);
+        }
+        while let Some((due_ns, token)) = self.timers.take_due(now_ns) {
+            self.on_timer(now_ns, due_ns, token);
+        }
+        if now_ns >= deadline_ns {
+            self.close_all();
+        }
+        Ok(now_ns)
+    }
+
+    /// Stops accepting and closes what is idle; requests under way have until the drain time to
+    /// finish.
+    pub fn stop(&mut self, now_ns: u64) {
+        if self.deadline_ns.is_some() {
+            return;
+        }
+        self.deadline_ns = Some(now_ns.saturating_add(self.options.drain_ns));
+        self.plain = false;
+        for listener in 0..self.roles.len() {
+            self.driver.close(Token(listener as u32), Close::Graceful);
+        }
+        for index in 0..self.connections.len() {
+            if self.connections[index].is_idle()
+                || self.connections[index].state == State::Lingering
+            {
+                self.close_when_sent(Token(index as u32));
+            }
+        }
+    }
+
+    /// Whether it was told to stop and every connection is closed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.deadline_ns.is_some() && self.open == 0
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Connections open now.
+    #[must_use]
+    pub fn connections_open(&self) -> u32 {
+        self.open
+    }
+
+    /// Which driver it runs on.
+    #[must_use]
+    pub fn driver_kind(&self) -> DriverKind {
+        self.driver.kind()
+    }
+
+    /// The driver, for what drives it in tests.
+    pub fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// Ends the driver's sleep from another thread.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.driver.waker()
+    }
+
+    fn handle(&mut self, at_ns: u64, event: Event) {
+        match event {
+            Event::Received(received) => self.on_received(at_ns, received),
+            Event::Sent(token) => self.on_sent(at_ns, token),
+            Event::Accepted { listener, token, peer } => self.on_accepted(listener, token, peer),
+            Event::Ended(token) => self.on_ended(token),
+            Event::Failed { operation: Operation::Accept, .. } => {
+                self.counters.accept_failures += 1;
+            }
+            Event::Failed { token, .. } => self.close(token, Close::Reset),
+            Event::Woken | Event::Connected(_) => {}
+        }
+    }
+
+    fn on_accepted(&mut self, listener: Token, token: Token, peer: SocketAddr) {
+        let http1 = self.options.limits.http1;
+        while self.connections.len() <= token.index() {
+            self.connections.push(Connection::free(http1));
+        }
+        self.connections[token.index()].open(self.roles[listener.index()], peer);
+        self.open += 1;
+        self.counters.connections += 1;
+    }
+
+    #[inline]
+    fn on_received(&mut self, now_ns: u64, received: Received) {
+        let token = received.token;
+        self.counters.bytes_received += received.len() as u64;
+        let mut at = 0;
+        if self.connections[token.index()].state == State::Open {
+            at = self.read(now_ns, token, &Input::Received(&received));
+        }
+        let connection = &mut self.connections[token.index()];
+        if at < received.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
+            let bytes = &self.driver.bytes(&received)[at..];
+            if !connection.hold(bytes, self.options.limits.held_bytes) {
+                self.reset(token);
+            }
+        }
+        self.driver.release(received);
+    }
+
+    fn on_sent(&mut self, now_ns: u64, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        let waits = matches!(connection.state, State::Sending | State::Closing);
+        // It may be the news of an earlier send, with another one queued since.
+        if !waits || self.driver.queued_bytes(token) > 0 {
+            return;
+        }
+        if connection.state == State::Closing {
+            return self.close(token, Close::Graceful);
+        }
+        connection.state = State::Open;
+        if connection.rest != Rest::Nothing {
+            let due_ns = self.fates.stalled_until_ns(now_ns);
+            self.perform_at(now_ns, token, due_ns, Next::Send);
+        }
+        self.resume(now_ns, token);
+    }
+
+    fn on_ended(&mut self, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        connection.ended = true;
+        if let State::Open | State::Lingering = connection.state {
+            self.close_when_sent(token);
+        }
+    }
+
+    fn on_timer(&mut self, now_ns: u64, due_ns: u64, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        if connection.timer_ns != due_ns {
+            return;
+        }
+        connection.timer_ns = u64::MAX;
+        match connection.state {
+            State::Waiting(next) => {
+                connection.state = State::Open;
+                self.perform(now_ns, token, next);
+                self.resume(now_ns, token);
+            }
+            State::Lingering => self.close(token, Close::Graceful),
+            _ => {}
+        }
+    }
+
+    /// Reads requests and answers them until the input is used up or one is not to be answered at
+    /// once. Returns how much was used up.
+    #[inline]
+    fn read(&mut self, now_ns: u64, token: Token, input: &Input<'_>) -> usize {
+        let echo_bytes_max = self.options.limits.echo_bytes;
+        let mut at = 0;
+        let mut hellos = 0;
+        while at < input.len() {
+            let bytes = match input {
+                Input::Received(received) => self.driver.bytes(received),
+                Input::Held(bytes) => bytes,
+            };
+            let connection = &mut self.connections[token.index()];
+            let (used, step) =
+                connection.step(&bytes[at..], self.plain, echo_bytes_max, &mut self.pool);
+            at += used;
+            if step == Step::Hello {
+                hellos += 1;
+                continue;
+            }
+            self.send_hellos(token, std::mem::take(&mut hellos));
+            self.take_step(now_ns, token, step);
+            if self.connections[token.index()].state != State::Open {
+                return at;
+            }
+        }
+        self.send_hellos(token, hellos);
+        if self.driver.queued_bytes(token) > self.options.limits.queued_bytes {
+            self.connections[token.index()].state = State::Sending;
+        }
+        at
+    }
+
+    #[inline]
+    fn send_hellos(&mut self, token: Token, mut count: u32) {
+        self.counters.requests += u64::from(count);
+        self.counters.responses[1] += u64::from(count);
+        while count > 0 {
+            let batch = count.min(HELLO_BATCH);
+            let payload = self.prepared.hellos(batch);
+            self.counters.bytes_sent += payload.len() as u64;
+            self.driver.send(token, payload);
+            count -= batch;
+        }
+    }
+
+    /// Reads on in what was held, once the connection is open again.
+    fn resume(&mut self, now_ns: u64, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        if connection.state != State::Open {
+            return;
+        }
+        let (held, from) = connection.take_held();
+        let at = from + self.read(now_ns, token, &Input::Held(&held[from..]));
+        let connection = &mut self.connections[token.index()];
+        match connection.state {
+            State::Waiting(_) | State::Sending if at < held.len() => connection.put_held(held, at),
+            State::Open if connection.ended => self.close_when_sent(token),
+            _ => {}
+        }
+    }
+
+    fn take_step(&mut self, now_ns: u64, token: Token, step: Step) {
+        match step {
+            Step::More | Step::Hello => {}
+            Step::Answer => self.answer(now_ns, token),
+            Step::Continue => {
+                self.perform_at(now_ns, token, self.fates.stalled_until_ns(now_ns), Next::Continue);
+            }
+            Step::Refuse(refusal) => {
+                self.counters.refused += 1;
+                let due_ns = self.fates.stalled_until_ns(now_ns);
+                self.perform_at(now_ns, token, due_ns, Next::Refuse(refusal));
+            }
+        }
+    }
+
+    /// Answers the request just read: now, or when its route and the faults say.
+    fn answer(&mut self, now_ns: u64, token: Token) {
+        self.counters.requests += 1;
+        let delay_ns = match self.connections[token.index()].request.route {
+            Route::Delay(delay_ns) => delay_ns,
+            _ => 0,
+        };
+        let ready_ns = now_ns.saturating_add(delay_ns);
+        let fate = if self.fates.is_active() {
+            self.fates.draw(ready_ns)
+        } else {
+            Fate { due_ns: ready_ns, outcome: Outcome::Answer }
+        };
+        self.perform_at(now_ns, token, fate.due_ns, Next::Answer(fate.outcome));
+    }
+
+    fn perform_at(&mut self, now_ns: u64, token: Token, due_ns: u64, next: Next) {
+        if due_ns <= now_ns {
+            return self.perform(now_ns, token, next);
+        }
+        self.connections[token.index()].state = State::Waiting(next);
+        self.set_timer(token, due_ns);
+    }
+
+    fn set_timer(&mut self, token: Token, due_ns: u64) {
+        self.connections[token.index()].timer_ns = due_ns;
+        let connections = &self.connections;
+        self.timers
+            .set(due_ns, token, |due_ns, token| connections[token.index()].timer_ns == due_ns);
+    }
+
+    fn perform(&mut self, now_ns: u64, token: Token, next: Next) {
+        match next {
+            Next::Answer(Outcome::Reset) => self.reset(token),
+            Next::Answer(Outcome::Error(status)) => self.reply(token, Some(status)),
+            Next::Answer(Outcome::Answer) => self.reply(token, None),
+            Next::Continue => {
+                self.counters.responses[0] += 1;
+                self.send(token, Payload::Copied(answer::CONTINUE));
+            }
+            Next::Refuse(refusal) => self.refuse(now_ns, token, refusal),
+            Next::Send => self.send_rest(token),
+        }
+    }
+
+    fn send(&mut self, token: Token, payload: Payload<'_>) {
+        self.counters.bytes_sent += payload.len() as u64;
+        self.driver.send(token, payload);
+    }
+
+    fn close_when_sent(&mut self, token: Token) {
+        if self.driver.queued_bytes(token) == 0 {
+            return self.close(token, Close::Graceful);
+        }
+        self.connections[token.index()].state = State::Closing;
+    }
+
+    fn reset(&mut self, token: Token) {
+        self.counters.resets += 1;
+        self.close(token, Close::Reset);
+    }
+
+    fn close(&mut self, token: Token, how: Close) {
+        self.driver.close(token, how);
+        self.connections[token.index()].clear(&mut self.pool);
+        self.open -= 1;
+    }
+
+    fn close_all(&mut self) {
+        for index in 0..self.connections.len() {
+            if self.connections[index].state != State::Free {
+                self.close(Token(index as u32), Close::Graceful);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Answers on their way out: rendered, sent in turns, and what becomes of the connection then.
+
+use plimsoll_io::{Driver, Payload, Token};
+
+use super::Server;
+use crate::answer::{self, Length, Persistence, Rest};
+use crate::connection::State;
+use crate::route::{Refusal, Route};
+
+/// Bytes of one body handed to the driver before waiting for the kernel to take them.
+const TURN_BYTES: usize = 1 << 20;
+/// How long a refused client may go on sending, so that the refusal is not lost to a reset.
+const LINGER_NS: u64 = 1_000_000_000;
+
+impl<D: Driver> Server<D> {
+    /// Sends an answer, or as much of it as goes out at once.
+    pub(super) fn reply(&mut self, token: Token, error: Option<u16>) {
+        let connection = &mut self.connections[token.index()];
+        connection.answers = connection.answers.saturating_add(1);
+        let request = connection.request;
+        let no_chunks = matches!(request.route, Route::Chunked(_)) && request.minor_version == 0;
+        connection.last = !request.keep_alive
+            || no_chunks
+            || self.deadline_ns.is_some()
+            || self.fates.closes_after(connection.answers);
+        let persistence = match (connection.last, request.minor_version) {
+            (true, _) => Persistence::Close,
+            (false, 0) => Persistence::KeepAlive10,
+            (false, _) => Persistence::KeepAlive,
+        };
+        let route = error.map_or(request.route, Route::Status);
+        self.count_response(route);
+        if let Route::Hello | Route::Delay(_) = route {
+            let payload = self.prepared.hello(persistence, request.is_head);
+            self.send(token, payload);
+            return self.finish(token);
+        }
+        let rest = self.render(token, route, persistence);
+        let payload = Payload::Copied(&self.scratch);
+        self.counters.bytes_sent += payload.len() as u64;
+        self.driver.send(token, payload);
+        self.connections[token.index()].rest = if request.is_head { Rest::Nothing } else { rest };
+        self.send_rest(token);
+    }
+
+    fn count_response(&mut self, route: Route) {
+        let status = match route {
+            Route::Status(status) => status,
+            Route::Refused(refusal) => refusal.status,
+            _ => 200,
+        };
+        self.counters.responses[usize::from(status / 100 - 1)] += 1;
+    }
+
+    /// Renders the head of an answer, with the body if it is small, and returns what remains.
+    fn render(&mut self, token: Token, route: Route, to: Persistence) -> Rest {
+        let connection = &self.connections[token.index()];
+        let request = &connection.request;
+        let out = &mut self.scratch;
+        out.clear();
+        match route {
+            Route::Status(status) => answer::write_status(out, status, to, request.is_head),
+            Route::Refused(refusal) => answer::write_refusal(out, refusal, to, request.is_head),
+            Route::Address => answer::write_address(out, connection.peer, to, request.is_head),
+            Route::Bytes(count) | Route::Chunked(count) if request.is_head => {
+                let length = match route {
+                    Route::Bytes(_) => Length::Known(count),
+                    _ if request.minor_version == 0 => Length::UntilClose,
+                    _ => Length::Chunked,
+                };
+                answer::write_head(out, 200, to, Some(answer::BINARY), length);
+            }
+            Route::Bytes(count) => return self.prepared.write_bytes(out, count, to),
+            Route::Chunked(count) => {
+                return self.prepared.write_chunked(out, count, to, request.minor_version);
+            }
+            Route::Echo(_) => {
+                let work = connection.work.as_ref().expect("an echo has its buffer until answered");
+                return answer::write_echo(out, &work.fields, &work.body, to, request.is_head);
+            }
+            Route::Hello | Route::Delay(_) => unreachable!("rendered beforehand"),
+        }
+        Rest::Nothing
+    }
+
+    pub(super) fn refuse(&mut self, now_ns: u64, token: Token, refusal: Refusal) {
+        let is_head = self.connections[token.index()].request.is_head;
+        self.count_response(Route::Refused(refusal));
+        self.scratch.clear();
+        answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, is_head);
+        self.counters.bytes_sent += self.scratch.len() as u64;
+        self.driver.send(token, Payload::Copied(&self.scratch));
+        if self.connections[token.index()].ended || self.deadline_ns.is_some() {
+            return self.close_when_sent(token);
+        }
+        self.connections[token.index()].state = State::Lingering;
+        self.set_timer(token, now_ns.saturating_add(LINGER_NS));
+    }
+
+    /// Sends on, up to a turn's worth; the next turn comes when the kernel has taken that.
+    pub(super) fn send_rest(&mut self, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        let body = connection.work.as_ref().map_or(&[][..], |work| &work.body);
+        let mut turn_bytes = 0;
+        while turn_bytes < TURN_BYTES {
+            let taken = connection.rest.take(&self.prepared, body, &mut self.scratch);
+            let Some(payload) = taken else { return self.finish(token) };
+            turn_bytes += payload.len();
+            self.counters.bytes_sent += payload.len() as u64;
+            self.driver.send(token, payload);
+        }
+        connection.state = State::Sending;
+    }
+
+    /// An answer is with the driver in whole.
+    fn finish(&mut self, token: Token) {
+        let connection = &mut self.connections[token.index()];
+        connection.rest = Rest::Nothing;
+        connection.request.is_head = false;
+        if let Some(work) = connection.work.take() {
+            self.pool.put(work);
+        }
+        if connection.last {
+            return self.close_when_sent(token);
+        }
+        let slow = self.driver.queued_bytes(token) > self.options.limits.queued_bytes;
+        connection.state = if slow { State::Sending } else { State::Open };
+    }
+}

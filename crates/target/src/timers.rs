@@ -1,0 +1,78 @@
+//! When which connection is next to be looked at.
+//!
+//! A connection has at most one timer, and holds its time itself; an entry here whose time is not
+//! the connection's any more is stale and ignored. Stale entries are swept out when the queue is
+//! full, so its size is bounded by the number of connections.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use plimsoll_io::Token;
+
+/// The timers of one worker, earliest first.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(u64, Token)>>,
+    entries_max: usize,
+}
+
+impl Timers {
+    /// For so many connections.
+    pub(crate) fn new(connections_max: u32) -> Self {
+        Self { heap: BinaryHeap::new(), entries_max: 2 * connections_max as usize + 16 }
+    }
+
+    /// Adds a timer. `is_live` tells whether an entry still is its connection's timer.
+    pub(crate) fn set(&mut self, due_ns: u64, token: Token, is_live: impl Fn(u64, Token) -> bool) {
+        if self.heap.len() >= self.entries_max {
+            self.heap.retain(|&Reverse((due_ns, token))| is_live(due_ns, token));
+        }
+        self.heap.push(Reverse((due_ns, token)));
+    }
+
+    /// When the first entry is due; `u64::MAX` when there is none.
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |&Reverse((due_ns, _))| due_ns)
+    }
+
+    /// Takes the first entry out if it is due.
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(u64, Token)> {
+        if self.next_ns() > now_ns {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(entry)| entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn earliest_first_and_only_when_due() {
+        let mut timers = Timers::new(4);
+        assert_eq!(timers.next_ns(), u64::MAX);
+        for (due_ns, token) in [(30, 1), (10, 2), (20, 3)] {
+            timers.set(due_ns, Token(token), |_, _| true);
+        }
+        assert_eq!(timers.next_ns(), 10);
+        assert_eq!(timers.take_due(9), None);
+        assert_eq!(timers.take_due(20), Some((10, Token(2))));
+        assert_eq!(timers.take_due(20), Some((20, Token(3))));
+        assert_eq!(timers.take_due(20), None);
+        assert_eq!(timers.take_due(u64::MAX), Some((30, Token(1))));
+        assert_eq!(timers.take_due(u64::MAX), None);
+    }
+
+    #[test]
+    fn stale_entries_do_not_pile_up() {
+        let mut timers = Timers::new(4);
+        // Connections come, are given an hour and go: only the newest timer of each is live.
+        for round in 0..10_000u64 {
+            let token = Token((round % 4) as u32);
+            timers.set(round, token, |due_ns, _| due_ns + 4 >= round);
+            assert!(timers.heap.len() <= 24);
+        }
+        assert!((0..4).all(|i| timers.heap.iter().any(|e| e.0.0 == 9_999 - i)));
+    }
+}

@@ -1,0 +1,7 @@
+//! The built-in server from the outside: under the simulated kernel, and over real loopback.
+
+mod faulty;
+mod hostile;
+mod loopback;
+mod routes;
+mod world;

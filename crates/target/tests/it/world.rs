@@ -1,0 +1,254 @@
+//! A simulated world with one server and scripted clients in it.
+//!
+//! `World` is the simulated driver with the clients' side of it taken out: the server sees its own
+//! events only, the script does the rest at its times.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use plimsoll_io::sim::SimOptions;
+use plimsoll_io::{
+    Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, SimDriver,
+    SocketOptions, Token, Waker,
+};
+use plimsoll_target::{Counters, Role, Server, ServerOptions};
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const S: u64 = 1_000 * MS;
+
+/// What a client does. It connects at the start.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Send(Vec<u8>),
+    Close,
+}
+
+/// What a client saw.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    /// All bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// When how many bytes were there in all.
+    pub(crate) arrivals: Vec<(u64, usize)>,
+    /// When the server closed.
+    pub(crate) ended_ns: Option<u64>,
+    /// When the connection was reset.
+    pub(crate) reset_ns: Option<u64>,
+}
+
+impl Seen {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// When the first `len` bytes were there.
+    pub(crate) fn at_ns(&self, len: usize) -> u64 {
+        let arrival = self.arrivals.iter().find(|(_, total)| *total >= len);
+        arrival.unwrap_or_else(|| panic!("{len} bytes never came: {self:?}")).0
+    }
+}
+
+pub(crate) struct World {
+    sim: SimDriver,
+    first_client: u32,
+    seen: Vec<Seen>,
+    gone: Vec<bool>,
+    /// Latest first.
+    script: Vec<(u64, usize, Act)>,
+}
+
+impl World {
+    fn act(&mut self, client: usize, act: Act) {
+        let token = Token(self.first_client + client as u32);
+        if self.gone[client] {
+            return;
+        }
+        match act {
+            Act::Send(bytes) => self.sim.send(token, Payload::Copied(&bytes)),
+            Act::Close => {
+                self.sim.close(token, Close::Graceful);
+                self.gone[client] = true;
+            }
+        }
+    }
+
+    fn client_of(&self, event: &Event) -> Option<usize> {
+        let token = match event {
+            Event::Connected(token) | Event::Sent(token) | Event::Ended(token) => *token,
+            Event::Failed { token, .. } => *token,
+            Event::Received(received) => received.token,
+            Event::Accepted { .. } | Event::Woken => return None,
+        };
+        let client = token.0.checked_sub(self.first_client)? as usize;
+        (client < self.seen.len()).then_some(client)
+    }
+
+    fn note(&mut self, at_ns: u64, client: usize, event: Event) {
+        let token = Token(self.first_client + client as u32);
+        match event {
+            Event::Received(received) => {
+                let seen = &mut self.seen[client];
+                seen.bytes.extend_from_slice(self.sim.bytes(&received));
+                seen.arrivals.push((at_ns, seen.bytes.len()));
+                self.sim.release(received);
+            }
+            Event::Ended(_) => {
+                self.seen[client].ended_ns = Some(at_ns);
+                self.gone[client] = true;
+                self.sim.close(token, Close::Graceful);
+            }
+            Event::Failed { .. } => {
+                self.seen[client].reset_ns = Some(at_ns);
+                self.gone[client] = true;
+                self.sim.close(token, Close::Reset);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Driver for World {
+    fn kind(&self) -> DriverKind {
+        self.sim.kind()
+    }
+    fn clock_ns(&mut self) -> u64 {
+        self.sim.clock_ns()
+    }
+    fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.sim.register(bytes)
+    }
+    fn connect(&mut self, token: Token, to: SocketAddr) {
+        self.sim.connect(token, to);
+    }
+    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+        self.sim.listen(token, at)
+    }
+    fn send(&mut self, token: Token, payload: Payload<'_>) {
+        self.sim.send(token, payload);
+    }
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.sim.queued_bytes(token)
+    }
+    fn close(&mut self, token: Token, how: Close) {
+        self.sim.close(token, how);
+    }
+    fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
+        let next_ns = self.script.last().map_or(u64::MAX, |(at_ns, ..)| *at_ns);
+        let now_ns = self.sim.wait(until_ns.min(next_ns))?;
+        while self.script.last().is_some_and(|(at_ns, ..)| *at_ns <= now_ns) {
+            let (_, client, act) = self.script.pop().expect("just seen");
+            self.act(client, act);
+        }
+        Ok(now_ns)
+    }
+    fn set_spin_ns(&mut self, spin_ns: u64) {
+        self.sim.set_spin_ns(spin_ns);
+    }
+    fn spun_ns(&self) -> u64 {
+        self.sim.spun_ns()
+    }
+    fn next(&mut self) -> Option<(u64, Event)> {
+        loop {
+            let (at_ns, event) = self.sim.next()?;
+            match self.client_of(&event) {
+                Some(client) => self.note(at_ns, client, event),
+                None => return Some((at_ns, event)),
+            }
+        }
+    }
+    fn bytes(&self, received: &Received) -> &[u8] {
+        self.sim.bytes(received)
+    }
+    fn release(&mut self, received: Received) {
+        self.sim.release(received);
+    }
+    fn waker(&self) -> Waker {
+        self.sim.waker()
+    }
+}
+
+/// A run: who does what, and for how long.
+pub(crate) struct Scene {
+    pub(crate) role: Role,
+    pub(crate) options: ServerOptions,
+    pub(crate) sim: SimOptions,
+    /// Time, client, and what it does.
+    pub(crate) script: Vec<(u64, usize, Act)>,
+    /// How long everything lasts.
+    pub(crate) until_ns: u64,
+    /// When the server is told to stop.
+    pub(crate) stop_ns: Option<u64>,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            role: Role::All,
+            options: ServerOptions::default(),
+            sim: SimOptions::default(),
+            script: Vec::new(),
+            until_ns: 3 * S,
+            stop_ns: None,
+        }
+    }
+}
+
+/// What came of a run.
+pub(crate) struct Outcome {
+    pub(crate) clients: Vec<Seen>,
+    pub(crate) counters: Counters,
+    pub(crate) open: u32,
+    pub(crate) finished: bool,
+    /// When it was over.
+    pub(crate) ended_ns: u64,
+}
+
+impl Scene {
+    /// One client that sends `request`, 1 ms after the start.
+    pub(crate) fn ask(request: impl AsRef<[u8]>) -> Self {
+        Self { script: vec![(MS, 0, Act::Send(request.as_ref().to_vec()))], ..Self::default() }
+    }
+
+    pub(crate) fn run(mut self) -> Outcome {
+        let clients = self.script.iter().map(|(_, client, _)| client + 1).max().unwrap_or(0);
+        self.script.sort_by_key(|(at_ns, ..)| std::cmp::Reverse(*at_ns));
+        let connections_max = 64;
+        let options = DriverOptions {
+            sockets: 1 + clients as u32 + connections_max,
+            reserved: 1 + clients as u32,
+            receive_buffer_bytes: 16 * 1024,
+            long_lived: true,
+            spin_ns: 0,
+            socket: SocketOptions::default(),
+        };
+        let world = World {
+            sim: SimDriver::new(&options, self.sim, None),
+            first_client: 1,
+            seen: vec![Seen::default(); clients],
+            gone: vec![false; clients],
+            script: self.script,
+        };
+        let mut server = Server::new(world, self.options, connections_max, 0, 0);
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let at = server.listen(self.role, any).expect("a simulated address is free");
+        for client in 0..clients {
+            server.driver_mut().connect(Token(1 + client as u32), at);
+        }
+        let mut now_ns = 0;
+        while now_ns < self.until_ns && !server.is_finished() {
+            let next_ns = self.stop_ns.filter(|stop_ns| now_ns < *stop_ns);
+            now_ns = server.step(next_ns.unwrap_or(self.until_ns)).expect("the world goes on");
+            if self.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns) {
+                server.stop(now_ns);
+            }
+        }
+        Outcome {
+            counters: *server.counters(),
+            open: server.connections_open(),
+            finished: server.is_finished(),
+            ended_ns: now_ns,
+            clients: std::mem::take(&mut server.driver_mut().seen),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The tables: who competes in what, and which figures are told.
+
+use anyhow::{Result, bail};
+
+use super::contest::{Column, Contender, Contest, Run, Stage};
+use super::server::{self, Kind};
+use super::tool::{self, Load, Tool};
+
+/// Their names.
+pub(super) const NAMES: [&str; 6] = ["closed", "rate", "connect", "memory", "hello", "observer"];
+
+const CONNECTIONS: u32 = 100;
+const RATE: u32 = 10_000;
+
+/// The contests that make up a table.
+pub(super) fn contests(name: &str, stage: &Stage<'_>) -> Result<Vec<Contest>> {
+    Ok(match name {
+        "closed" => vec![closed(stage)],
+        "rate" => vec![rate(stage)],
+        "connect" => vec![
+            connect(stage, server::BARE_CLOSING, "a bare epoll server"),
+            connect(stage, server::NGINX, "nginx"),
+        ],
+        "memory" => vec![memory_by_connections(stage), memory_by_time(stage)],
+        "hello" => vec![hello(stage)],
+        "observer" => vec![observer(stage)],
+        _ => bail!("there is no table {name}"),
+    })
+}
+
+fn closed(stage: &Stage<'_>) -> Contest {
+    let load = keep_alive(stage);
+    let tools = [
+        &tool::PLIMSOLL,
+        &tool::PLIMSOLL_EPOLL,
+        &tool::BARE_URING,
+        &tool::BARE_EPOLL,
+        &tool::WRK,
+        &tool::AB,
+        &tool::H2LOAD,
+        &tool::ZRK,
+        &tool::FORTIO,
+        &tool::OHA,
+    ];
+    Contest {
+        title: "closed loop".to_owned(),
+        explanation: format!(
+            "Keep-alive, {CONNECTIONS} connections, against the bare io_uring server. zrk has no \
+             closed loop; it is given a rate it cannot reach."
+        ),
+        columns: vec![REQUESTS_PER_S, CLIENT_CPU, SERVER_CPU, P50, P99, RSS],
+        contenders: clients(stage, &tools, load, server::BARE_URING),
+        ..regular(stage)
+    }
+}
+
+fn rate(stage: &Stage<'_>) -> Contest {
+    let load = Load { rate: Some(RATE), ..keep_alive(stage) };
+    let tools = [
+        &tool::PLIMSOLL,
+        &tool::PLIMSOLL_EPOLL,
+        &tool::ZRK,
+        &tool::WRK2,
+        &tool::FORTIO,
+        &tool::OHA,
+    ];
+    Contest {
+        title: "at a rate".to_owned(),
+        explanation: format!(
+            "{RATE} requests/s over {CONNECTIONS} connections, latency as each tool reports it. \
+             Arrivals are counted per 1 ms by the server, a bare epoll one: variance/mean 0 is \
+             even, 1 is Poisson."
+        ),
+        columns: vec![
+            REQUESTS_PER_S_ALONE,
+            Column { ratio: true, ..P50 },
+            Column { ratio: true, ..P99 },
+            P999,
+            LATENESS,
+            DISPERSION,
+            CLIENT_CPU,
+        ],
+        contenders: clients(stage, &tools, load, server::BARE_LOGGING),
+        ..regular(stage)
+    }
+}
+
+fn connect(stage: &Stage<'_>, server: Kind, name: &str) -> Contest {
+    let load = Load { keep_alive: false, ..keep_alive(stage) };
+    let tools = [
+        &tool::PLIMSOLL,
+        &tool::PLIMSOLL_EPOLL,
+        &tool::BARE_URING,
+        &tool::BARE_EPOLL,
+        &tool::AB,
+        &tool::WRK,
+        &tool::FORTIO,
+        &tool::OHA,
+    ];
+    Contest {
+        title: format!("one request per connection, to {name}"),
+        explanation: format!("{CONNECTIONS} at a time; the server closes."),
+        columns: vec![REQUESTS_PER_S, CLIENT_CPU, SERVER_CPU, P50, P99],
+        contenders: clients(stage, &tools, load, server),
+        ..regular(stage)
+    }
+}
+
+/// A single round: memory hardly varies between runs.
+fn memory_by_connections(stage: &Stage<'_>) -> Contest {
+    let tools = [&tool::PLIMSOLL, &tool::ZRK, &tool::WRK2, &tool::FORTIO, &tool::OHA];
+    let mut contenders = Vec::new();
+    for connections in [100, 1000, 10_000] {
+        // Long enough for ten thousand connections to open.
+        let seconds = stage.options.seconds.max(5);
+        let load = Load { connections, seconds, rate: Some(connections), keep_alive: true };
+        for mut contender in clients(stage, &tools, load, server::BARE_URING) {
+            for name in [&mut contender.label, &mut contender.base] {
+                *name = format!("{name}, {connections} connections");
+            }
+            contenders.push(contender);
+        }
+    }
+    Contest {
+        title: "memory by connections".to_owned(),
+        explanation: "Each connection makes one request a second. The peak of resident memory, \
+                      and that divided by the connections."
+            .to_owned(),
+        columns: vec![REQUESTS_PER_S_ALONE, Column { ratio: true, ..RSS }, RSS_EACH],
+        contenders,
+        rounds: 1,
+        ..regular(stage)
+    }
+}
+
+fn memory_by_time(stage: &Stage<'_>) -> Contest {
+    let load = Load { seconds: 12 * stage.options.seconds, ..keep_alive(stage) };
+    let tools = [
+        &tool::PLIMSOLL,
+        &tool::BARE_URING,
+        &tool::WRK,
+        &tool::AB,
+        &tool::H2LOAD,
+        &tool::ZRK,
+        &tool::FORTIO,
+        &tool::OHA,
+    ];
+    Contest {
+        title: "memory by time".to_owned(),
+        explanation: format!(
+            "Closed loop at full speed, {CONNECTIONS} connections, for {} s; resident memory after \
+             a sixth of that, at the last sample, and at its peak.",
+            load.seconds
+        ),
+        columns: vec![REQUESTS_PER_S_ALONE, RSS_EARLY, RSS_LATE, RSS],
+        contenders: clients(stage, &tools, load, server::BARE_URING),
+        rounds: 1,
+        sample_memory: true,
+    }
+}
+
+fn hello(stage: &Stage<'_>) -> Contest {
+    let servers =
+        [server::PLIMSOLL, server::BARE_URING, server::BARE_EPOLL, server::NGINX, server::HAPROXY];
+    let contender = |server: Kind| Contender {
+        label: server.program.to_owned(),
+        base: "plimsoll".to_owned(),
+        tool: &tool::BARE_URING,
+        load: keep_alive(stage),
+        server,
+    };
+    Contest {
+        title: "servers".to_owned(),
+        explanation: format!(
+            "An 11-byte answer to the bare io_uring client, keep-alive, {CONNECTIONS} connections."
+        ),
+        columns: vec![REQUESTS_PER_S, Column { ratio: true, ..SERVER_CPU }],
+        contenders: servers
+            .into_iter()
+            .filter(|server| takes_part(stage, server.program))
+            .map(contender)
+            .collect(),
+        ..regular(stage)
+    }
+}
+
+fn observer(stage: &Stage<'_>) -> Contest {
+    let tools = [&tool::PLIMSOLL, &tool::PLIMSOLL_PROGRESS, &tool::PLIMSOLL_TIMESERIES];
+    Contest {
+        title: "what watching costs".to_owned(),
+        explanation: format!(
+            "Closed loop, {CONNECTIONS} connections, against the bare io_uring server; the plain \
+             run shows no progress, as its stderr is a file."
+        ),
+        columns: vec![REQUESTS_PER_S, CLIENT_CPU],
+        contenders: clients(stage, &tools, keep_alive(stage), server::BARE_URING),
+        ..regular(stage)
+    }
+}
+
+fn keep_alive(stage: &Stage<'_>) -> Load {
+    let seconds = stage.options.seconds;
+    Load { connections: CONNECTIONS, seconds, rate: None, keep_alive: true }
+}
+
+/// What contests have in common.
+fn regular(stage: &Stage<'_>) -> Contest {
+    Contest {
+        title: String::new(),
+        explanation: String::new(),
+        columns: Vec::new(),
+        contenders: Vec::new(),
+        rounds: stage.options.pairs,
+        sample_memory: false,
+    }
+}
+
+/// The clients that are there and wanted, against a server that is there.
+fn clients(stage: &Stage<'_>, tools: &[&'static Tool], load: Load, server: Kind) -> Vec<Contender> {
+    if !stage.programs.contains_key(server.program) {
+        return Vec::new();
+    }
+    tools
+        .iter()
+        .filter(|tool| takes_part(stage, tool.program))
+        .map(|&tool| Contender {
+            label: tool.label(),
+            base: tool::PLIMSOLL.label(),
+            tool,
+            load,
+            server,
+        })
+        .collect()
+}
+
+fn takes_part(stage: &Stage<'_>, program: &str) -> bool {
+    stage.options.wants(program) && stage.programs.contains_key(program)
+}
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+const REQUESTS_PER_S: Column = Column {
+    title: "requests/s",
+    value: |run| Some(run.measured.requests_per_s),
+    digits: 0,
+    ratio: true,
+};
+
+const REQUESTS_PER_S_ALONE: Column = Column { ratio: false, ..REQUESTS_PER_S };
+
+const CLIENT_CPU: Column = Column {
+    title: "client CPU µs/request",
+    value: |run| Some(run.client_cpu.as_secs_f64() * 1e6 / run.measured.requests as f64),
+    digits: 2,
+    ratio: true,
+};
+
+const SERVER_CPU: Column = Column {
+    title: "server CPU µs/request",
+    value: |run| Some(run.server_cpu.as_secs_f64() * 1e6 / run.measured.requests as f64),
+    digits: 2,
+    ratio: false,
+};
+
+const P50: Column =
+    Column { title: "p50 µs", value: |run| run.measured.p50_us, digits: 0, ratio: false };
+
+const P99: Column =
+    Column { title: "p99 µs", value: |run| run.measured.p99_us, digits: 0, ratio: false };
+
+const P999: Column =
+    Column { title: "p99.9 µs", value: |run| run.measured.p999_us, digits: 0, ratio: true };
+
+const LATENESS: Column = Column {
+    title: "own lateness p99 µs",
+    value: |run| run.measured.lateness_p99_us,
+    digits: 1,
+    ratio: false,
+};
+
+const DISPERSION: Column = Column {
+    title: "arrivals per ms, variance/mean",
+    value: |run| run.dispersion,
+    digits: 2,
+    ratio: false,
+};
+
+const RSS: Column = Column {
+    title: "peak RSS MiB",
+    value: |run| Some(run.client_rss_peak_bytes as f64 / MIB),
+    digits: 1,
+    ratio: false,
+};
+
+const RSS_EACH: Column = Column {
+    title: "KiB each",
+    value: |run| {
+        let connections = f64::from(run.connections);
+        Some(run.client_rss_peak_bytes as f64 / 1024.0 / connections)
+    },
+    digits: 1,
+    ratio: false,
+};
+
+const RSS_EARLY: Column = Column {
+    title: "RSS MiB, early",
+    value: |run| {
+        let (end, _) = run.resident.last()?;
+        let early = run.resident.iter().find(|(at, _)| *at >= *end / 6)?;
+        Some(early.1 as f64 / MIB)
+    },
+    digits: 1,
+    ratio: false,
+};
+
+const RSS_LATE: Column = Column {
+    title: "RSS MiB, late",
+    value: |run: &Run| run.resident.last().map(|(_, bytes)| *bytes as f64 / MIB),
+    digits: 1,
+    ratio: false,
+};

@@ -1,0 +1,39 @@
+//! The project's automation: `cargo xtask tidy` and `cargo xtask bench`. Everything that is not a
+//! Cargo command of its own lives here, so that there is one place to look and nothing to install.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line talks")]
+
+use std::process::ExitCode;
+
+mod bench;
+mod tidy;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy         check the rules of STYLE.md that a machine can check
+  bench        measure plimsoll beside other tools; see `cargo xtask bench --help`";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let outcome = match args.next().as_deref() {
+        Some("tidy") => tidy::run(),
+        Some("bench") => bench::run(args.collect()),
+        Some("help" | "-h" | "--help") => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
