@@ -152,6 +152,9 @@ pub(crate) struct RunFlags {
     /// Spin just before a request is due
     #[arg(long, value_enum, default_value_t)]
     pub spin: SpinFlag,
+    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub pin: Vec<u32>,
     /// Exit with 4 unless the verdict is valid
     #[arg(long)]
     pub require_valid: bool,
@@ -213,6 +216,9 @@ pub(crate) struct ServeFlags {
     /// How to reach the kernel
     #[arg(long, value_enum, default_value_t)]
     pub driver: DriverFlag,
+    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub pin: Vec<usize>,
 
     /// Answer nothing for a time: 300ms@5s (once) or 50ms/1s (in every second)
     #[arg(long, value_name = "S", help_heading = "Faults")]

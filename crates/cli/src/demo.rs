@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
@@ -72,31 +72,11 @@ fn stalled(
 
 fn plan(port: u16, duration_ns: u64, rate: Option<Profile>) -> Plan {
     Plan {
-        endpoint: Endpoint {
-            scheme: "http".to_owned(),
-            host: "127.0.0.1".to_owned(),
-            port,
-            path: "/".to_owned(),
-        },
-        request: Request {
-            method: "GET".to_owned(),
-            http_minor: 1,
-            headers: Vec::new(),
-            body: None,
-        },
         connections: CONNECTIONS,
         workers: 1,
         duration_ns: Some(duration_ns),
-        requests: None,
         rate,
-        warmup_ns: 0,
-        drain_ns: DURATION_NS,
-        timeout_ns: DURATION_NS,
-        requests_per_connection: None,
-        pipeline: 1,
-        driver: DriverPlan::Auto,
-        spin: Spin::Auto,
-        seed: 1,
+        ..Plan::new(Endpoint::http("127.0.0.1", port, "/"))
     }
 }
 

@@ -10,8 +10,6 @@ use crate::args::{DriverFlag, RunFlags, SpinFlag};
 use crate::exit::Exit;
 use crate::url;
 
-const DEFAULT_DURATION_NS: u64 = 10_000_000_000;
-
 /// Makes a plan of the flags of `run`, reading the body's file.
 ///
 /// # Errors
@@ -22,9 +20,9 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
     let default_method = if body.is_some() { "POST" } else { "GET" };
     let method = flags.method.clone().unwrap_or_else(|| default_method.to_owned());
     let headers = flags.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
-    let (duration_ns, rate) = schedule(flags);
+    let default = Plan::new(endpoint);
+    let (duration_ns, rate) = schedule(flags, default.duration_ns);
     let plan = Plan {
-        endpoint,
         request: Request { method, http_minor: u8::from(flags.http == "1.1"), headers, body },
         connections: flags.connections,
         workers: threads(flags)?,
@@ -42,7 +40,9 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
             SpinFlag::On => Spin::On,
             SpinFlag::Off => Spin::Off,
         },
+        pin: flags.pin.clone(),
         seed: flags.seed,
+        ..default
     };
     plan.check().map_err(|error| Exit::Usage(error.to_string()))?;
     Ok(plan)
@@ -55,14 +55,14 @@ fn threads(flags: &RunFlags) -> Result<u32, Exit> {
     }
 }
 
-fn schedule(flags: &RunFlags) -> (Option<u64>, Option<Profile>) {
+fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<Profile>) {
     let arrival = flags.arrival.into();
     if let Some(stages) = &flags.stages {
         let profile = Profile { stages: stages.0.clone(), arrival };
         return (profile.duration_ns(), Some(profile));
     }
     let duration_ns = match (flags.duration, flags.requests) {
-        (None, None) => Some(DEFAULT_DURATION_NS),
+        (None, None) => default_ns,
         (duration_ns, _) => duration_ns,
     };
     let rate = flags.rate.map(|rate_uhz| Profile::constant(rate_uhz, duration_ns, arrival));

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plimsoll_core::series::Point;
+use plimsoll_core::units::format_duration;
 use plimsoll_core::{Ledger, Plan};
 use plimsoll_engine::Progress;
 use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
@@ -13,6 +14,7 @@ pub(crate) struct Live {
     shown: bool,
     planned_ns: Option<u64>,
     planned_requests: Option<u64>,
+    warmup_ns: u64,
     open_loop: bool,
     ledger: Ledger,
 }
@@ -25,6 +27,7 @@ impl Live {
             shown: wanted && io::stderr().is_terminal(),
             planned_ns: plan.duration_ns,
             planned_requests: plan.requests,
+            warmup_ns: plan.warmup_ns,
             open_loop: plan.rate.is_some(),
             ledger: Ledger::default(),
         }
@@ -36,7 +39,12 @@ impl Live {
             return;
         }
         let text = match progress {
-            Progress::Started { open: 0 } => "started".to_owned(),
+            Progress::Started { open } if self.warmup_ns > 0 => {
+                format!(
+                    "{open} connections open, warming up for {}",
+                    format_duration(self.warmup_ns)
+                )
+            }
             Progress::Started { open } => format!("{open} connections open"),
             Progress::Interval(point) => self.interval(point),
         };

@@ -33,6 +33,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Exit> {
             DriverFlag::Uring => DriverChoice::Uring,
             DriverFlag::Epoll => DriverChoice::Epoll,
         },
+        pin: (!flags.pin.is_empty()).then(|| flags.pin.clone()),
         ..ServeOptions::default()
     };
     let (stop, stopped) = channel();

@@ -133,6 +133,8 @@ pub struct Plan {
     pub driver: DriverPlan,
     /// Whether to spin before a request is due.
     pub spin: Spin,
+    /// CPUs to tie the workers to, taken in turn; empty leaves it to the kernel.
+    pub pin: Vec<u32>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -148,6 +150,34 @@ const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cook
 pub struct PlanError(pub String);
 
 impl Plan {
+    /// The plan of `plimsoll URL`: GET in a closed loop over 50 connections for ten seconds.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            request: Request {
+                method: "GET".to_owned(),
+                http_minor: 1,
+                headers: Vec::new(),
+                body: None,
+            },
+            connections: 50,
+            workers: 0,
+            duration_ns: Some(10_000_000_000),
+            requests: None,
+            rate: None,
+            warmup_ns: 0,
+            drain_ns: 10_000_000_000,
+            timeout_ns: 30_000_000_000,
+            requests_per_connection: None,
+            pipeline: 1,
+            driver: DriverPlan::Auto,
+            spin: Spin::Auto,
+            pin: Vec::new(),
+            seed: 1,
+        }
+    }
+
     /// Refuses impossible plans.
     ///
     /// # Errors
@@ -228,6 +258,12 @@ impl Plan {
 }
 
 impl Endpoint {
+    /// A path on an http server.
+    #[must_use]
+    pub fn http(host: &str, port: u16, path: &str) -> Self {
+        Self { scheme: "http".to_owned(), host: host.to_owned(), port, path: path.to_owned() }
+    }
+
     /// `host:port`, with brackets around an IPv6 address; the port left out where it is the
     /// scheme's own.
     #[must_use]
@@ -254,33 +290,10 @@ mod tests {
     use crate::schedule::Arrival;
 
     fn plan() -> Plan {
-        Plan {
-            endpoint: Endpoint {
-                scheme: "http".to_owned(),
-                host: "::1".to_owned(),
-                port: 8080,
-                path: "/x?y".to_owned(),
-            },
-            request: Request {
-                method: "GET".to_owned(),
-                http_minor: 1,
-                headers: vec![("Authorization".to_owned(), "Basic c2VjcmV0".to_owned())],
-                body: Some(Body::new(vec![b'x'; BODY_KEPT_BYTES + 1])),
-            },
-            connections: 50,
-            workers: 0,
-            duration_ns: Some(10_000_000_000),
-            requests: None,
-            rate: None,
-            warmup_ns: 0,
-            drain_ns: 1,
-            timeout_ns: 1,
-            requests_per_connection: None,
-            pipeline: 1,
-            driver: DriverPlan::Auto,
-            spin: Spin::Auto,
-            seed: 0,
-        }
+        let mut plan = Plan::new(Endpoint::http("::1", 8080, "/x?y"));
+        plan.request.headers = vec![("Authorization".to_owned(), "Basic c2VjcmV0".to_owned())];
+        plan.request.body = Some(Body::new(vec![b'x'; BODY_KEPT_BYTES + 1]));
+        plan
     }
 
     #[test]

@@ -149,6 +149,13 @@ fn work(
 ) {
     // Without it timers are some 50 µs late; the verdict sees that.
     let _ = clock::set_timer_slack_ns(1);
+    if let Some(cpu) = assignment.pinned_to()
+        && let Err(error) = clock::pin_to_cpu(cpu)
+    {
+        let text = format!("cannot tie a worker to CPU {cpu}: {error}");
+        let _ = sender.send(Message::Failed(RunError::Limit(text)));
+        return;
+    }
     let choice = match assignment.plan().driver {
         DriverPlan::Auto => DriverChoice::Auto,
         DriverPlan::Uring => DriverChoice::Uring,

@@ -231,9 +231,9 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
 /// Everything a terminal or a page could take for something other than text, replaced: control
 /// characters, escapes, and the marks that reverse the direction of writing.
 pub(crate) fn printable(text: &str) -> String {
+    let invisible = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
     let harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        c.is_control() || c == '\u{feff}' || invisible.iter().any(|range| range.contains(&c))
     };
     text.chars().map(|c| if harmful(c) { '\u{fffd}' } else { c }).collect()
 }

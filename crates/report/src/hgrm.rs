@@ -40,15 +40,17 @@ fn distribution(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
     for (value_ns, here) in histogram.buckets() {
         running += here;
         last_ns = value_ns;
-        while 100.0 * running as f64 / count as f64 >= level {
-            let share = level / 100.0;
+        while level < 100.0 && 100.0 * running as f64 / count as f64 >= level {
+            // Java rounds decimal halves up; a half that binary holds as a little less is lifted.
+            let share = level / 100.0 + f64::EPSILON;
             let value_ms = value_ns as f64 / NS_PER_MS;
             writeln!(
                 out,
                 "{value_ms:12.3} {share:2.12} {running:10} {:14.2}",
-                1.0 / (1.0 - share)
+                1.0 / (1.0 - level / 100.0)
             )?;
-            level += step(level);
+            // Of counts beyond 2^50 the step is smaller than the level can tell.
+            level = (level + step(level)).max(level.next_up());
             if running == count {
                 break;
             }
@@ -106,12 +108,76 @@ mod tests {
         histogram.record_n(40_000, 980);
         histogram.record_n(1_234_567, 19);
         histogram.record(300_000_000);
-        insta::assert_snapshot!(text(&histogram), @"");
+        insta::assert_snapshot!(text(&histogram), @r"
+               Value     Percentile TotalCount 1/(1-Percentile)
+
+               0.040 0.000000000000        980           1.00
+               0.040 0.100000000000        980           1.11
+               0.040 0.200000000000        980           1.25
+               0.040 0.300000000000        980           1.43
+               0.040 0.400000000000        980           1.67
+               0.040 0.500000000000        980           2.00
+               0.040 0.550000000000        980           2.22
+               0.040 0.600000000000        980           2.50
+               0.040 0.650000000000        980           2.86
+               0.040 0.700000000000        980           3.33
+               0.040 0.750000000000        980           4.00
+               0.040 0.775000000000        980           4.44
+               0.040 0.800000000000        980           5.00
+               0.040 0.825000000000        980           5.71
+               0.040 0.850000000000        980           6.67
+               0.040 0.875000000000        980           8.00
+               0.040 0.887500000000        980           8.89
+               0.040 0.900000000000        980          10.00
+               0.040 0.912500000000        980          11.43
+               0.040 0.925000000000        980          13.33
+               0.040 0.937500000000        980          16.00
+               0.040 0.943750000000        980          17.78
+               0.040 0.950000000000        980          20.00
+               0.040 0.956250000000        980          22.86
+               0.040 0.962500000000        980          26.67
+               0.040 0.968750000000        980          32.00
+               0.040 0.971875000000        980          35.56
+               0.040 0.975000000000        980          40.00
+               0.040 0.978125000000        980          45.71
+               1.235 0.981250000000        999          53.33
+               1.235 0.984375000000        999          64.00
+               1.235 0.985937500000        999          71.11
+               1.235 0.987500000000        999          80.00
+               1.235 0.989062500000        999          91.43
+               1.235 0.990625000000        999         106.67
+               1.235 0.992187500000        999         128.00
+               1.235 0.992968750000        999         142.22
+               1.235 0.993750000000        999         160.00
+               1.235 0.994531250000        999         182.86
+               1.235 0.995312500000        999         213.33
+               1.235 0.996093750000        999         256.00
+               1.235 0.996484375000        999         284.44
+               1.235 0.996875000000        999         320.00
+               1.235 0.997265625000        999         365.71
+               1.235 0.997656250000        999         426.67
+               1.235 0.998046875000        999         512.00
+               1.235 0.998242187500        999         568.89
+               1.235 0.998437500000        999         640.00
+               1.235 0.998632812500        999         731.43
+               1.235 0.998828125000        999         853.33
+             300.155 0.999023437500       1000        1024.00
+             300.155 1.000000000000       1000
+        #[Mean    =        0.363, StdDeviation   =        9.482]
+        #[Max     =      300.155, Total count    =         1000]
+        #[Buckets =           32, SubBuckets     =         2048]
+        ");
     }
 
     #[test]
     fn an_empty_distribution() {
-        insta::assert_snapshot!(text(&Histogram::new()), @"");
+        insta::assert_snapshot!(text(&Histogram::new()), @r"
+               Value     Percentile TotalCount 1/(1-Percentile)
+
+        #[Mean    =        0.000, StdDeviation   =        0.000]
+        #[Max     =        0.000, Total count    =            0]
+        #[Buckets =           32, SubBuckets     =         2048]
+        ");
     }
 
     #[test]

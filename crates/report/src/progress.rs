@@ -140,31 +140,30 @@ mod tests {
         };
         let half = Ledger { sent: 600, completed: 500, ok: 500, ..Ledger::default() };
         let cases = [
-            (measuring, ""),
-            (ProgressSnapshot { stage: Stage::WarmUp, last: None, ..measuring }, ""),
-            (
-                ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
-                "",
-            ),
-            (ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring }, ""),
-            (ProgressSnapshot { planned_ns: None, last: None, ..measuring }, ""),
-            (
-                ProgressSnapshot {
-                    elapsed_ns: 3_723_000_000_000,
-                    planned_ns: Some(86_400_000_000_000),
-                    ledger: ramp.ledger,
-                    last: Some(&ramp.series.points()[12]),
-                    open_loop: false,
-                    errors: 412_000,
-                    backlog: 3,
-                    ..measuring
-                },
-                "",
-            ),
+            measuring,
+            ProgressSnapshot { stage: Stage::WarmUp, last: None, ..measuring },
+            ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
+            ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring },
+            ProgressSnapshot { planned_ns: None, last: None, ..measuring },
+            ProgressSnapshot {
+                elapsed_ns: 3_723_000_000_000,
+                planned_ns: Some(86_400_000_000_000),
+                ledger: ramp.ledger,
+                last: Some(&ramp.series.points()[12]),
+                open_loop: false,
+                errors: 412_000,
+                backlog: 3,
+                ..measuring
+            },
         ];
-        for (snapshot, want) in cases {
-            assert_eq!(line(&snapshot), want);
-        }
+        insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
+        5s/10s  1 000/s  p50 47.5 µs  p99 290 ms
+        warm-up 5s/10s
+        draining 5s, 100 open
+        5s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
+        5s
+        62m03s/24h00m  1 880/s  p50 15.9 ms  p99 43.7 ms  5 013 failed  271 lost  412k errors  3 waiting
+        ");
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn plan() -> Plan {
         pipeline: 1,
         driver: DriverPlan::Auto,
         spin: Spin::Auto,
+        pin: Vec::new(),
         seed: 1,
     }
 }

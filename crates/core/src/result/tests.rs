@@ -3,34 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::{DriverPlan, Endpoint, Request, Spin};
+use crate::plan::Endpoint;
 use crate::recorder::{Moments, Outcome};
 
 fn empty() -> RunResult {
-    let endpoint = Endpoint {
-        scheme: "http".to_owned(),
-        host: "127.0.0.1".to_owned(),
-        port: 8080,
-        path: "/".to_owned(),
-    };
-    let request = Request { method: "GET".to_owned(), http_minor: 1, headers: vec![], body: None };
-    let plan = Plan {
-        endpoint,
-        request,
-        connections: 1,
-        workers: 1,
-        duration_ns: Some(1_000_000_000),
-        requests: None,
-        rate: None,
-        warmup_ns: 0,
-        drain_ns: 0,
-        timeout_ns: 1_000_000_000,
-        requests_per_connection: None,
-        pipeline: 1,
-        driver: DriverPlan::Auto,
-        spin: Spin::Auto,
-        seed: 0,
-    };
+    let plan = Plan { pin: vec![0], ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) };
     RunResult {
         schema: SCHEMA.to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0".to_owned() },

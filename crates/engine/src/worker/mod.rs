@@ -86,6 +86,13 @@ impl Assignment {
         &self.plan
     }
 
+    /// The CPU it is to be tied to, if the plan says so.
+    #[must_use]
+    pub fn pinned_to(&self) -> Option<usize> {
+        let pin = &self.plan.pin;
+        (!pin.is_empty()).then(|| pin[self.worker as usize % pin.len()] as usize)
+    }
+
     /// What its driver has to be set up for.
     #[must_use]
     pub fn driver_options(&self) -> DriverOptions {

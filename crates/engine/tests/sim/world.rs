@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::Series;
@@ -22,31 +22,10 @@ pub(crate) const S: u64 = 1_000_000_000;
 /// A closed loop over 4 connections for a second, to vary.
 pub(crate) fn plan() -> Plan {
     Plan {
-        endpoint: Endpoint {
-            scheme: "http".to_owned(),
-            host: "192.0.2.1".to_owned(),
-            port: 80,
-            path: "/".to_owned(),
-        },
-        request: Request {
-            method: "GET".to_owned(),
-            http_minor: 1,
-            headers: Vec::new(),
-            body: None,
-        },
         connections: 4,
         workers: 1,
         duration_ns: Some(S),
-        requests: None,
-        rate: None,
-        warmup_ns: 0,
-        drain_ns: 10 * S,
-        timeout_ns: 30 * S,
-        requests_per_connection: None,
-        pipeline: 1,
-        driver: DriverPlan::Auto,
-        spin: Spin::Off,
-        seed: 1,
+        ..Plan::new(Endpoint::http("192.0.2.1", 80, "/"))
     }
 }
 

@@ -298,3 +298,32 @@ fn what_the_peer_said_before_it_went_comes_before_the_failed_send() {
         assert_eq!(driver.queued_bytes(Token(0)), 0);
     }
 }
+
+#[test]
+fn both_families_connect_and_are_accepted() {
+    use std::net::{IpAddr, Ipv6Addr};
+    for address in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+        if TcpListener::bind((address, 0)).is_err() {
+            continue; // a host without IPv6
+        }
+        for mut driver in drivers() {
+            let at = driver.listen(Token(1), (address, 0).into()).expect("a free port");
+            assert_eq!(at.ip(), address);
+            driver.connect(Token(0), at);
+            let (mut connected, mut accepted) = (false, None);
+            while !connected || accepted.is_none() {
+                match next_event(&mut driver) {
+                    Event::Connected(Token(0)) => connected = true,
+                    Event::Accepted { listener: Token(1), token, peer } => {
+                        assert_eq!(peer.ip(), address);
+                        accepted = Some(token);
+                    }
+                    event => panic!("{event:?}"),
+                }
+            }
+            driver.close(Token(0), Close::Graceful);
+            let token = accepted.expect("just seen");
+            assert_eq!(next_event(&mut driver), Event::Ended(token));
+        }
+    }
+}

@@ -228,6 +228,19 @@ mod tests {
         };
         let mut page = String::new();
         chart.write(&mut page);
-        insta::assert_snapshot!(page, @"");
+        insta::assert_snapshot!(page, @r#"
+        <figure class="chart" id="a">
+        <figcaption><h3>A &amp; B</h3><ul class="legend"><li><svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="s-p99" d="M1 5H27"/></svg>p99</li><li><svg class="key" viewBox="0 0 28 10" aria-hidden="true"><rect class="band" width="28" height="10"/></svg>paused</li></ul><p class="readout" aria-hidden="true"></p></figcaption>
+        <div class="plot" data-chart="a" data-group="time">
+        <svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-labelledby="a-t a-d"><title id="a-t">A &amp; B</title><desc id="a-d">one &lt; two</desc>
+        <rect class="band" x="250.0" width="2.0" height="1000"/><path class="grid" d="M0 1000H1000M0 699H1000M0 301H1000M0 0H1000M0.0 0V1000M100.0 0V1000M200.0 0V1000M300.0 0V1000M400.0 0V1000M500.0 0V1000M600.0 0V1000M700.0 0V1000M800.0 0V1000M900.0 0V1000M1000.0 0V1000"/><path class="axis" d="M0 0V1000H1000"/>
+        <path class="s-p99" d="M0.0 500L1000.0 500"/>
+        </svg>
+        <div class="y" aria-hidden="true"><span style="bottom:0.00%">1 µs</span><span class="minor" style="bottom:30.10%">2 µs</span><span class="minor" style="bottom:69.90%">5 µs</span><span style="bottom:100.00%">10 µs</span></div>
+        <div class="x" aria-hidden="true"><span style="left:0.00%">0.0 s</span><span class="minor" style="left:10.00%">0.2 s</span><span style="left:20.00%">0.4 s</span><span class="minor" style="left:30.00%">0.6 s</span><span style="left:40.00%">0.8 s</span><span class="minor" style="left:50.00%">1.0 s</span><span style="left:60.00%">1.2 s</span><span class="minor" style="left:70.00%">1.4 s</span><span style="left:80.00%">1.6 s</span><span class="minor" style="left:90.00%">1.8 s</span><span style="left:100.00%">2.0 s</span></div>
+        <div class="cursor" hidden></div></div>
+        <p class="how">Look.</p>
+        </figure>
+        "#);
     }
 }

@@ -232,8 +232,8 @@ impl<'a> OverTime<'a> {
         }
         readings.add("rate", data);
         let description = format!(
-            "Requests per second over time. At most {}/s were sent and {}/s answered as expected in \
-             one interval. The values are in the table of intervals below.",
+            "Requests per second over time. At most {}/s were sent and {}/s answered as expected \
+             in one interval. The values are in the table of intervals below.",
             format_rate(self.highest(|i| i.sent_rps)),
             format_rate(self.highest(|i| i.ok_rps)),
         );

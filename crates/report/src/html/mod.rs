@@ -116,7 +116,8 @@ fn banner(result: &RunResult, page: &mut String) {
     if beyond_hour > 0 {
         let count = format_count(beyond_hour);
         causes.push(format!(
-            "{count} response times of more than an hour: quantiles show an hour, the maximum is exact"
+            "{count} response times of more than an hour: quantiles show an hour, the maximum is \
+             exact"
         ));
     }
     if !causes.is_empty() {

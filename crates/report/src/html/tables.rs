@@ -349,6 +349,10 @@ pub(super) fn plan(result: &RunResult, page: &mut String) {
     }
     rows.push(("timeout", format_duration(plan.timeout_ns)));
     rows.push(("drain", format_duration(plan.drain_ns)));
+    if !plan.pin.is_empty() {
+        let cpus: Vec<String> = plan.pin.iter().take(ROWS_SHOWN).map(u32::to_string).collect();
+        rows.push(("pinned to CPUs", cpus.join(", ")));
+    }
     rows.push(("seed", plan.seed.to_string()));
     pairs("The plan", rows, page);
 }

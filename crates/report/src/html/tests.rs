@@ -1,3 +1,6 @@
+//! The page as a whole: that it is well formed, harmless, readable and bounded. What it looks like
+//! is for eyes.
+
 use super::*;
 use crate::samples;
 

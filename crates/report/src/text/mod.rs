@@ -171,19 +171,28 @@ fn latency(result: &RunResult) -> Vec<String> {
         plain("min", Histogram::min_ns),
         plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
     ];
-    let mut rough = false;
     for (label, per_10k) in QUANTILES {
         lines.push(row(label, histograms.map(|histogram| quantile_cell(histogram, per_10k))));
-        rough |=
-            histograms.iter().any(|h| !h.is_empty() && Tail::of(h, per_10k).beyond < FEW_BEYOND);
     }
     lines.push(plain("max", Histogram::max_ns));
-    if rough {
-        lines.push(format!(
-            "~ fewer than {FEW_BEYOND} samples beyond: varies a lot from run to run; n/a none beyond: see max"
-        ));
-    }
+    lines.extend(footnote(&histograms));
     lines
+}
+
+/// What the marks mean, those that are used.
+fn footnote(histograms: &[&Histogram]) -> Option<String> {
+    let measured = histograms.iter().filter(|histogram| !histogram.is_empty());
+    let tails: Vec<Tail> = measured
+        .flat_map(|histogram| QUANTILES.map(|(_, per_10k)| Tail::of(histogram, per_10k)))
+        .collect();
+    let mut notes = Vec::new();
+    if tails.iter().any(|tail| tail.is_rough()) {
+        notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
+    }
+    if tails.iter().any(|tail| tail.value_ns.is_none()) {
+        notes.push("n/a no sample beyond, see max".to_owned());
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {

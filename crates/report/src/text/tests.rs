@@ -1,3 +1,5 @@
+//! The report as a whole, on results made by hand.
+
 use super::table::WIDTH;
 use super::*;
 use crate::samples;
@@ -22,27 +24,184 @@ fn all() -> Vec<RunResult> {
 
 #[test]
 fn a_closed_loop() {
-    insta::assert_snapshot!(report(&samples::steady(), false), @"");
+    insta::assert_snapshot!(report(&samples::steady(), false), @r"
+    VALID  the tester had room to spare, 17 188 responses/s
+
+    GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 2 threads
+
+    Requests  scheduled     171 977                               Rate  offered       17 198/s
+              sent          171 977                                     achieved      17 188/s
+              completed     171 977                                     in            10.0 s
+              ok            171 977
+
+    Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
+                 from send            from due time             connect       116 µs    154 µs    154 µs
+    min             797 µs                   797 µs             sending      6.00 µs   6.00 µs   6.00 µs
+    mean           2.91 ms                  2.91 ms             waiting      2.69 ms   6.39 ms   53.8 ms
+    p50            2.70 ms    85 988        2.70 ms    85 988   receiving    2.50 µs   2.50 µs   2.50 µs
+    p75            3.49 ms    42 994        3.49 ms    42 994
+    p90            4.36 ms    17 197        4.36 ms    17 197
+    p95            5.00 ms     8 598        5.00 ms     8 598
+    p99            6.39 ms     1 719        6.39 ms     1 719
+    p99.9          9.39 ms       171        9.39 ms       171
+    p99.99         28.7 ms        17        28.7 ms        17
+    max            53.8 ms                  53.8 ms
+
+    Status    200: 171 977
+    Bytes     7.38 MiB sent, 25.6 MiB received (2.56 MiB/s)
+    Tester    71 % of a core; 9.00 MiB of memory
+    ");
 }
 
 #[test]
 fn a_stall_under_a_rate() {
-    insta::assert_snapshot!(report(&samples::stall(), false), @"");
+    insta::assert_snapshot!(report(&samples::stall(), false), @r"
+    VALID  the schedule was kept, 1 000 responses/s
+
+    GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
+
+    Requests  scheduled      10 000                               Rate  target         1 000/s
+              sent           10 000                                     offered        1 000/s
+              completed      10 000                                     achieved       1 000/s
+              ok             10 000                                     in            10.0 s
+
+    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+             from schedule                from send             lag          1.71 µs    150 ms    250 ms
+    min            12.7 µs                  11.7 µs               blocked       0 ns    150 ms    250 ms
+    mean           4.56 ms                  1.42 ms               tester     1.69 µs   4.04 µs   7.11 µs
+    p50            40.4 µs     5 000        38.1 µs     5 000   connect       116 µs    154 µs    154 µs
+    p75            52.6 µs     2 500        49.5 µs     2 500   sending      4.76 µs   6.00 µs   6.00 µs
+    p90            67.2 µs     1 000        62.4 µs     1 000   waiting      31.0 µs   88.3 µs    300 ms
+    p95            82.9 µs       500        71.6 µs       500   receiving    2.38 µs   2.50 µs   2.50 µs
+    p99             200 ms       100        96.8 µs       100
+    p99.9           290 ms        10         290 ms        10
+    p99.99        ~ 299 ms         1       ~ 299 ms         1
+    max             300 ms                   300 ms
+    ~ fewer than 10 samples beyond, varies from run to run
+
+    Status    200: 10 000
+    Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
+    Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
+    Gates     FAIL  p99<250ms                271
+              pass  errors<1%                0.00
+    ");
 }
 
 #[test]
 fn an_overloaded_server() {
-    insta::assert_snapshot!(report(&samples::ramp(), false), @"");
+    insta::assert_snapshot!(report(&samples::ramp(), false), @r"
+    SUSPECT  read the causes before the figures, 1 638 responses/s
+    - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or
+      a lower rate
+    - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower
+      than the server was
+
+    GET http://127.0.0.1:8080/search?q=hull&page=2
+    64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
+
+    Requests  scheduled      50 189                               Rate  target         1 683/s
+              sent           50 189                                     offered        1 673/s
+              completed      49 918   179 timed out, 92 broken          achieved       1 638/s
+              ok             44 905   5 013 failed                      in            30.5 s
+
+    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+             from schedule                from send             lag          2.12 ms    178 ms    423 ms
+    min             625 µs                   575 µs               blocked    2.05 ms   5.14 ms   9.58 ms
+    mean           21.9 ms                  16.4 ms               tester     45.4 µs    175 ms    420 ms
+    p50            16.8 ms    25 094        14.3 ms    25 094   connect       127 µs    174 µs    174 µs
+    p75            22.5 ms    12 547        19.7 ms    12 547   sending      6.00 µs   6.00 µs   6.00 µs
+    p90            29.1 ms     5 018        25.6 ms     5 018   waiting      14.2 ms   38.1 ms   79.9 ms
+    p95            34.5 ms     2 509        29.8 ms     2 509   receiving    2.50 µs   2.50 µs   2.50 µs
+    p99             278 ms       501        40.1 ms       501
+    p99.9           503 ms        50         500 ms        50
+    p99.99        ~ 505 ms         5       ~ 500 ms         5
+    max             553 ms                   500 ms
+    ~ fewer than 10 samples beyond, varies from run to run
+
+    Outcome             count         p50         p99         max
+    ok                 44 905     17.7 ms      187 ms      442 ms
+    failed              5 013     5.25 ms      215 ms      422 ms
+    incomplete            271      502 ms      505 ms      553 ms
+    incomplete: no whole response; counted with the time they had waited
+
+    Status    200: 44 905   429: 882   503: 4 131
+    Errors            179  waiting    timeout       no answer within 500 ms
+                       92  receiving  closed_early  the server closed the connection 512 bytes before t…
+    Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
+    Tester    92 % of a core; 9.00 MiB of memory
+              1 pause, the longest of 420 ms at 21.3 s
+    ");
 }
 
 #[test]
 fn nothing_completed() {
-    insta::assert_snapshot!(report(&samples::nothing(), false), @"");
+    insta::assert_snapshot!(report(&samples::nothing(), false), @r"
+    INVALID  these figures are not the server's
+    - not one response arrived
+
+    GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 1 thread
+
+    Requests  scheduled          50                               Rate  offered         5.00/s
+              sent                0   50 unsent                         achieved        0.00/s
+              completed           0                                     in            10.0 s
+              ok                  0
+
+    Latency   service time    beyond  response time    beyond
+                 from send            from due time
+    min                  -                   10.0 s
+    mean                 -                   10.0 s
+    p50                  -                   10.0 s        25
+    p75                  -                   10.0 s        12
+    p90                  -                 ~ 10.0 s         5
+    p95                  -                 ~ 10.0 s         2
+    p99                  -                      n/a         0
+    p99.9                -                      n/a         0
+    p99.99               -                      n/a         0
+    max                  -                   10.0 s
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+
+    Errors            412  connect    refused       connection refused
+    Tester    0 % of a core; 9.00 MiB of memory
+    ");
 }
 
 #[test]
 fn a_run_cut_short_after_a_warm_up() {
-    insta::assert_snapshot!(report(&samples::cut_short(), false), @"");
+    insta::assert_snapshot!(report(&samples::cut_short(), false), @r"
+    VALID  the tester had room to spare, 139 responses/s
+    - interrupted after 1.24 s: this is what had happened until then
+
+    GET http://127.0.0.1:8080/ · 1 connection · closed loop · 400 requests · uring, 1 thread
+
+    Requests  scheduled         173                               Rate  offered          140/s
+              sent              173                                     achieved         139/s
+              completed         172   1 unfinished                      in            1.24 s
+              ok                172
+
+    Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
+                 from send            from due time             connect      80.0 µs   80.0 µs   80.0 µs
+    min            2.68 ms                  2.68 ms             sending      6.00 µs   6.00 µs   6.00 µs
+    mean           7.14 ms                  7.14 ms             waiting      6.68 ms   15.2 ms   15.6 ms
+    p50            6.68 ms        86        6.68 ms        86   receiving    2.50 µs   2.50 µs   2.50 µs
+    p75            8.56 ms        43        8.56 ms        43
+    p90            10.4 ms        17        10.4 ms        17
+    p95          ~ 11.9 ms         8      ~ 11.9 ms         8
+    p99          ~ 15.2 ms         1      ~ 15.2 ms         1
+    p99.9              n/a         0            n/a         0
+    p99.99             n/a         0            n/a         0
+    max            15.6 ms                  15.6 ms
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+
+    Outcome             count         p50         p99         max
+    ok                    172     6.68 ms     15.2 ms     15.6 ms
+    incomplete              1     4.66 ms     4.66 ms     4.66 ms
+    incomplete: no whole response; counted with the time they had waited
+
+    Status    200: 172
+    Bytes     7.60 KiB sent, 26.4 KiB received (21.3 KiB/s)
+    Tester    1 % of a core; 9.00 MiB of memory
+    Warm-up   2s before all this, 280 completed, response p50 7.00 ms, p99 7.00 ms
+    ");
 }
 
 #[test]

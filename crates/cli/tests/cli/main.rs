@@ -1,0 +1,13 @@
+//! The program from the outside, with nothing but itself: what it refuses, what it writes, what it
+//! counts, and what it makes of faulty servers and of signals.
+
+mod faults;
+mod load;
+mod outputs;
+mod peer;
+mod serve;
+mod signals;
+mod usage;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,232 @@
+//! Reports: what goes to stdout and what to files, and that each format can be read by what reads
+//! it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::peer::{Answer, OK, Peer};
+use crate::support::{Finished, Report, Server, plimsoll, run};
+
+/// A directory for outputs, and the paths in it as text.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text_of(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+fn succeed(arguments: &[&str]) -> Finished {
+    let finished = run(&mut plimsoll(arguments));
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    finished
+}
+
+/// The last rows of an `.hgrm`: the counts only grow, and the total is said again at the end.
+fn assert_hgrm(text: &str, count: u64) {
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.contains("Value"))
+        .map(|line| line.split_whitespace().map(|word| word.parse().expect("a number")).collect())
+        .filter(|row: &Vec<f64>| !row.is_empty())
+        .collect();
+    assert!(rows.len() > 2, "{text}");
+    for pair in rows.windows(2) {
+        assert!((0..3).all(|column| pair[0][column] <= pair[1][column]), "{pair:?}");
+    }
+    assert_eq!(rows.last().map(|row| (row[1], row[2])), Some((1.0, count as f64)));
+    let total = text.lines().find_map(|line| line.split_once("Total count    ="));
+    let total = total.map(|(_, rest)| rest.trim().trim_end_matches(']').trim().to_owned());
+    assert_eq!(total, Some(count.to_string()));
+}
+
+fn assert_html(text: &str) {
+    assert!(text.starts_with("<!doctype html>") || text.starts_with("<!DOCTYPE html>"));
+    assert!(text.trim_end().ends_with("</html>"));
+    assert!(text.contains("<svg"), "charts");
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!text.contains(outside), "the page is one file, but has {outside}");
+    }
+}
+
+fn assert_text(text: &str) {
+    let verdict = text.split_whitespace().next().unwrap_or_default();
+    assert!(["VALID", "SUSPECT", "INVALID"].contains(&verdict), "the verdict comes first: {text}");
+    for word in ["scheduled", "completed", "p99", "service time", "response time", "200"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    assert!(!text.contains('\u{1b}'), "no colour where nobody looks");
+    assert!(text.lines().count() <= 40, "one screen: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "one screen: {text}");
+}
+
+#[test]
+fn every_format_goes_to_stdout_or_to_a_file() {
+    let server = Server::start(&[]);
+    let files = Files::new();
+    let url = server.url("/");
+    for format in ["text", "json", "html", "hgrm", "none"] {
+        let path = files.path(format);
+        let path = path.to_str().expect("a readable path");
+        let arguments = [url.as_str(), "-n", "200", "-c", "4", "--format", format];
+        let to_stdout = succeed(&arguments).stdout;
+        let beside = succeed(&[&arguments[..], &["-o", path]].concat()).stdout;
+        assert_eq!(beside, "", "the report goes to the file alone");
+        for text in [to_stdout, files.text_of(format)] {
+            match format {
+                "text" => assert_text(&text),
+                "json" => assert_eq!(Report::read(&text).ledger(["completed"]), [200]),
+                "html" => assert_html(&text),
+                "hgrm" => assert_hgrm(&text, 200),
+                _ => assert_eq!(text, ""),
+            }
+        }
+    }
+}
+
+#[test]
+fn run_is_the_command_where_none_is_given_and_text_the_format() {
+    let server = Server::start(&[]);
+    let url = server.url("/");
+    for arguments in [&[url.as_str(), "-n", "20"][..], &["run", "-n", "20", &url]] {
+        assert_text(&succeed(arguments).stdout);
+    }
+}
+
+#[test]
+fn quiet_leaves_the_terminal_alone_and_files_as_they_are() {
+    let server = Server::start(&[]);
+    let files = Files::new();
+    let json = files.path("json");
+    let (json, url) = (json.to_str().expect("a readable path"), server.url("/"));
+    let finished = succeed(&["-q", "-n", "20", "--json", json, &url]);
+    assert_eq!(finished.stdout, "");
+    assert_eq!(Report::read(&files.text_of("json")).ledger(["completed"]), [20]);
+    // What is asked for by name is written all the same.
+    let finished = succeed(&["-q", "-n", "20", "--format", "json", &url]);
+    assert_eq!(Report::read(&finished.stdout).ledger(["completed"]), [20]);
+}
+
+#[test]
+fn all_outputs_at_once_tell_of_the_same_run() {
+    let server = Server::start(&[]);
+    let files = Files::new();
+    let paths = ["o", "json", "html", "hgrm", "series"].map(|name| files.path(name));
+    let [o, json, html, hgrm, series] =
+        paths.each_ref().map(|path| path.to_str().expect("a readable path"));
+    let url = server.url("/");
+    let mut arguments = vec![url.as_str(), "-c", "7", "-r", "200", "-d", "2s", "-o", o];
+    arguments.extend(["--json", json, "--html", html, "--hgrm", hgrm, "--timeseries", series]);
+    assert_eq!(succeed(&arguments).stdout, "");
+    let report = Report::read(&files.text_of("json"));
+    assert_eq!(report.ledger(["scheduled"]), [400]);
+    assert_text(&files.text_of("o"));
+    assert_html(&files.text_of("html"));
+    assert_hgrm(&files.text_of("hgrm"), 400);
+    assert_series(&files.text_of("series"), &report);
+}
+
+/// Every line is a point; together they are the report's.
+fn assert_series(text: &str, report: &Report) {
+    let points: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    assert!(points.len() >= 2, "a line for each second");
+    for name in ["sent", "completed", "ok", "failed", "timed_out", "broken"] {
+        let sum: u64 = points.iter().map(|point| point[name].as_u64().expect(name)).sum();
+        assert_eq!(sum, report.count(&format!("/ledger/{name}")), "{name}");
+    }
+    let bytes: u64 = points.iter().filter_map(|point| point["received_bytes"].as_u64()).sum();
+    assert_eq!(bytes, report.count("/bytes/received"));
+    let starts: Vec<f64> = points.iter().map(|point| point["t_s"].as_f64().expect("t_s")).collect();
+    assert!(starts.windows(2).all(|pair| pair[0] < pair[1]), "{starts:?}");
+}
+
+#[test]
+fn a_report_replaces_the_one_before_in_whole() {
+    let server = Server::start(&[]);
+    let files = Files::new();
+    for name in ["json", "html", "hgrm", "series"] {
+        fs::write(files.path(name), "x".repeat(1 << 20)).expect("a file");
+    }
+    let paths = ["json", "html", "hgrm", "series"].map(|name| files.path(name));
+    let [json, html, hgrm, series] =
+        paths.each_ref().map(|path| path.to_str().expect("a readable path"));
+    let url = server.url("/");
+    let mut arguments = vec![url.as_str(), "-q", "-r", "50", "-d", "1200ms", "--json", json];
+    arguments.extend(["--html", html, "--hgrm", hgrm, "--timeseries", series]);
+    succeed(&arguments);
+    let report = Report::read(&files.text_of("json"));
+    assert_html(&files.text_of("html"));
+    assert_hgrm(&files.text_of("hgrm"), 60);
+    assert_series(&files.text_of("series"), &report);
+}
+
+#[test]
+fn a_run_that_could_not_be_leaves_the_last_report_alone() {
+    let files = Files::new();
+    fs::write(files.path("json"), "precious").expect("a file");
+    let json = files.path("json");
+    let nobody = format!("http://{}/", crate::support::free_address());
+    let finished =
+        run(&mut plimsoll(&[&nobody, "--json", json.to_str().expect("a readable path")]));
+    assert_eq!(finished.code, Some(1));
+    assert_eq!(files.text_of("json"), "precious");
+}
+
+/// Pipes and devices have no length to cut.
+#[test]
+fn outputs_may_be_devices() {
+    let server = Server::start(&[]);
+    let url = server.url("/");
+    for flag in ["-o", "--json", "--html", "--hgrm", "--timeseries"] {
+        succeed(&[&url, "-q", "-n", "20", flag, "/dev/null"]);
+    }
+    let finished = succeed(&[&url, "-q", "-n", "20", "--json", "/dev/stdout"]);
+    assert_eq!(Report::read(&finished.stdout).ledger(["completed"]), [20]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let peer = Peer::answering(|_| Answer::Say(OK));
+    for format in ["text", "json", "html", "hgrm"] {
+        let url = peer.url("/");
+        let mut command = plimsoll(&[&url, "-n", "20", "-c", "2", "--format", format]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a child");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("an end");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""), "{format}");
+    }
+}
+
+#[test]
+fn require_valid_ends_with_4_when_nothing_was_measured() {
+    let peer = Peer::answering(|_| Answer::Hang);
+    let url = peer.url("/");
+    let arguments = [url.as_str(), "-n", "4", "-c", "2", "--timeout", "200ms", "--format", "json"];
+    for (more, code) in [(None, 0), (Some("--require-valid"), 4)] {
+        let finished = run(plimsoll(&arguments).args(more));
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        let report = Report::read(&finished.stdout);
+        assert_eq!(report.text("/loader/verdict"), "invalid");
+        assert_eq!(report.causes().first(), Some(&"no_responses"));
+        assert_eq!(report.ledger(["sent", "timed_out", "completed"]), [4, 4, 0]);
+    }
+}

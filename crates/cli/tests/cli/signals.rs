@@ -1,0 +1,65 @@
+//! Ctrl-C and SIGTERM end a run early: what was measured until then is reported.
+
+use rustix::process::Signal;
+
+use crate::peer::{Answer, OK, Peer};
+use crate::support::{Report, Running, plimsoll};
+
+fn loading(peer: &Peer, flags: &[&str]) -> Running {
+    let url = peer.url("/");
+    Running::start(plimsoll(&[&url, "-d", "80s", "-c", "4"]).args(flags))
+}
+
+#[test]
+fn a_signal_gives_the_partial_report_and_its_exit_code() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        for flags in [&["-r", "500"][..], &["-r", "500", "--driver", "epoll"], &[]] {
+            let peer = Peer::answering(|_| Answer::Say(OK));
+            let mut all = flags.to_vec();
+            all.extend(["--format", "json"]);
+            let running = loading(&peer, &all);
+            peer.wait_for_requests(50);
+            let finished = running.finish_by(signal);
+            assert_eq!((finished.code, finished.stderr.as_str()), (Some(code), ""), "{flags:?}");
+            let report = Report::read(&finished.stdout);
+            assert_eq!(report.at("/interrupted"), &true);
+            let [sent, completed] = report.ledger(["sent", "completed"]);
+            assert_eq!((sent, completed), (peer.requests().len() as u64, sent), "{flags:?}");
+            assert!(report.number("/elapsed_s") < 80.0);
+        }
+    }
+}
+
+#[test]
+fn the_text_says_that_it_was_interrupted() {
+    let peer = Peer::answering(|_| Answer::Say(OK));
+    let running = loading(&peer, &["-r", "500"]);
+    peer.wait_for_requests(50);
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(130));
+    assert!(finished.stdout.contains("interrupted"), "{}", finished.stdout);
+}
+
+/// Requests that hang hold an interrupted run up for a second at most, and count.
+#[test]
+fn a_signal_does_not_wait_for_the_whole_drain() {
+    let peer = Peer::answering(|_| Answer::Hang);
+    let running = loading(&peer, &["--format", "json", "--drain", "80s", "--timeout", "80s"]);
+    peer.wait_for_requests(4);
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(130));
+    let report = Report::read(&finished.stdout);
+    assert_eq!(report.ledger(["sent", "unfinished"]), [4, 4]);
+}
+
+#[test]
+fn a_second_signal_ends_at_once_without_a_report() {
+    let peer = Peer::answering(|_| Answer::Hang);
+    let running = loading(&peer, &["--drain", "80s", "--timeout", "80s"]);
+    peer.wait_for_requests(4);
+    running.signal(Signal::INT);
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(130));
+    // The two may have been seen as one, and then there is a report.
+    assert!(finished.stdout.is_empty() || finished.stdout.contains("interrupted"));
+}

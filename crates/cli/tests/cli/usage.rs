@@ -1,0 +1,174 @@
+//! What is refused: one line on stderr, nothing on stdout, the right exit code, and no server
+//! bothered.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+
+use crate::support::{Finished, free_address, plimsoll, run};
+
+/// A listener that notices whether anybody ever connected.
+struct Untouched(TcpListener);
+
+impl Untouched {
+    fn new() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        listener.set_nonblocking(true).expect("a socket option");
+        Self(listener)
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/", self.0.local_addr().expect("a bound address"))
+    }
+
+    /// Runs the program with `URL` standing for this address, and sees it refuse to.
+    fn refuses(&self, arguments: &[&str], code: i32, says: &str) {
+        let url = self.url();
+        let filled: Vec<&str> =
+            arguments.iter().map(|word| if *word == "URL" { url.as_str() } else { word }).collect();
+        assert_refused(&filled, run(&mut plimsoll(&filled)), code, says);
+        let accepted = self.0.accept().map_err(|error| error.kind());
+        assert_eq!(accepted.err(), Some(ErrorKind::WouldBlock), "{arguments:?} connected");
+    }
+}
+
+fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str) {
+    let Finished { stdout, stderr, code: got } = finished;
+    assert_eq!(got, Some(code), "{arguments:?}: {stderr}");
+    assert_eq!(stdout, "", "{arguments:?}");
+    assert!(stderr.starts_with("plimsoll: ") && stderr.ends_with('\n'), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
+    assert!(stderr.contains(says), "{arguments:?} does not say '{says}': {stderr}");
+}
+
+#[test]
+fn wrong_usage_is_refused_with_2() {
+    let untouched = Untouched::new();
+    let cases: [(&[&str], &str); 40] = [
+        (&[], "plimsoll URL"),
+        (&["run"], "URL"),
+        (&["bogus"], "http://HOST:PORT/PATH"),
+        (&["URL", "--bogus"], "--bogus"),
+        (&["URL", "URL"], "unexpected argument"),
+        (&[""], "not a URL"),
+        (&["127.0.0.1:80"], "http://HOST:PORT/PATH"),
+        (&["http://"], "no host"),
+        (&["http://127.0.0.1:99999/"], "port"),
+        (&["http://127.0.0.1:0/"], "port"),
+        (&["http://[::1/"], "not a URL"),
+        (&["gopher://127.0.0.1/"], "'gopher'"),
+        (&["https://127.0.0.1/"], "https"),
+        (&["URL", "-c", "0"], "-c"),
+        (&["URL", "-c", "-1"], "-1"),
+        (&["URL", "-c", "many"], "many"),
+        (&["URL", "-t", "0"], "-t"),
+        (&["URL", "-t", "9", "-c", "8"], "-t 8"),
+        (&["URL", "-n", "0"], "-n"),
+        (&["URL", "-n", "1.5"], "1.5"),
+        (&["URL", "-d", "0s"], "-d"),
+        (&["URL", "-d", "10"], "'10'"),
+        (&["URL", "-r", "0"], "rate"),
+        (&["URL", "-r", "fast"], "fast"),
+        (&["URL", "-n", "1000", "-r", "10", "-d", "1s"], "-n, -d or -r"),
+        (&["URL", "--stages", "10s"], "stage"),
+        (&["URL", "--stages", "10s@5", "-r", "5"], "--rate"),
+        (&["URL", "--timeout", "0s"], "--timeout"),
+        (&["URL", "--pipeline", "0"], "--pipeline"),
+        (&["URL", "--requests-per-conn", "0"], "--requests-per-conn"),
+        (&["URL", "--http", "7"], "1.1"),
+        (&["URL", "--format", "pdf"], "json"),
+        (&["URL", "--driver", "kqueue"], "epoll"),
+        (&["URL", "-H", "no colon"], "Name: value"),
+        (&["URL", "-H", "na me: x"], "header name"),
+        (&["URL", "-H", "name: a\u{1}b"], "header value"),
+        (&["URL", "-X", "G T"], "method"),
+        (&["serve", "--listen", "nowhere"], "nowhere"),
+        (&["serve", "--stall", "now"], "300ms@5s"),
+        (&["serve", "--errors", "1%:200"], "1%:503"),
+    ];
+    for (arguments, says) in cases {
+        untouched.refuses(arguments, 2, says);
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_1() {
+    let untouched = Untouched::new();
+    let nobody = format!("http://{}/", free_address());
+    let cases: [(&[&str], &str); 4] = [
+        (&["http://nobody.invalid/"], "nobody.invalid"),
+        (&[&nobody], "refused"),
+        (&[&nobody, "--driver", "epoll", "-r", "10"], "refused"),
+        (&["URL", "-b", "@no/such/body"], "no/such/body"),
+    ];
+    for (arguments, says) in cases {
+        untouched.refuses(arguments, 1, says);
+    }
+    let address = untouched.0.local_addr().expect("a bound address").to_string();
+    untouched.refuses(&["serve", "--listen", &address], 1, &address);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_found_before_the_load() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let is_directory = directory.path().to_str().expect("a readable path");
+    let nowhere = directory.path().join("missing/file");
+    let untouched = Untouched::new();
+    for flag in ["-o", "--json", "--html", "--hgrm", "--timeseries"] {
+        for path in [nowhere.to_str().expect("a readable path"), is_directory] {
+            untouched.refuses(&["URL", "-n", "1", flag, path], 1, path);
+        }
+    }
+    assert!(fs::read_dir(directory.path()).expect("a directory").next().is_none());
+}
+
+/// Runs the program with `files` file descriptors at most; `None` where that may not be set.
+fn with_open_files(files: u32, arguments: &[&str]) -> Option<Finished> {
+    let shell = format!("ulimit -n {files} 2>/dev/null || exit 99; exec \"$0\" \"$@\"");
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let finished = run(Command::new("sh").args(["-c", &shell, program]).args(arguments));
+    (finished.code != Some(99)).then_some(finished)
+}
+
+#[test]
+fn more_connections_than_file_descriptors_or_ports_are_refused() {
+    let untouched = Untouched::new();
+    let url = untouched.url();
+    let files = ["-c", "100", &url];
+    let finished = with_open_files(64, &files).expect("limits may be lowered");
+    assert_refused(&files, finished, 1, "136 file descriptors");
+    // There are no more than 65 535 ports. Where so many files are not to be had, those say no.
+    let ports = ["-c", "70000", &url];
+    let (finished, says) = match with_open_files(80_000, &ports) {
+        Some(finished) => (finished, "local ports"),
+        None => (run(&mut plimsoll(&ports)), "file descriptors"),
+    };
+    assert_refused(&ports, finished, 1, says);
+    let accepted = untouched.0.accept().map_err(|error| error.kind());
+    assert_eq!(accepted.err(), Some(ErrorKind::WouldBlock));
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let version = concat!("plimsoll ", env!("CARGO_PKG_VERSION"), "\n");
+    let flags = "--connections --rate --stages --requests --duration --timeseries --require-valid";
+    for (arguments, holds) in [
+        (&["--version"][..], version),
+        (&["-V"], version),
+        (&["--help"], "run serve demo"),
+        (&["run", "--help"], flags),
+        (&["serve", "--help"], "--listen --stall --latency --errors --reset --close-every"),
+        (&["demo", "--help"], "--html"),
+    ] {
+        let finished = run(&mut plimsoll(arguments));
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        if holds == version {
+            assert_eq!(finished.stdout, version);
+            continue;
+        }
+        for word in holds.split(' ') {
+            assert!(finished.stdout.contains(word), "{arguments:?} without {word}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The program with real components.
+#[path = "../support/mod.rs"]
+mod support;

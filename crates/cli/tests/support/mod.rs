@@ -1,0 +1,25 @@
+//! What both test binaries stand on: our program as a child process under a hard time limit, its
+//! built-in server, and result documents that are checked whole whenever they are read.
+
+mod process;
+mod report;
+mod server;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+pub(crate) use process::{Finished, Running, Stream, plimsoll, run};
+pub(crate) use report::Report;
+pub(crate) use server::Server;
+
+/// An address nobody listens on.
+pub(crate) fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("a bound address")
+}
+
+/// Runs the program with `--format json` added and reads its report.
+pub(crate) fn measure(arguments: &[&str]) -> Report {
+    let finished = run(plimsoll(arguments).args(["--format", "json"]));
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {finished:?}");
+    Report::read(&finished.stdout)
+}

@@ -1,0 +1,45 @@
+//! `plimsoll serve` as a child process.
+
+use std::net::SocketAddr;
+
+use super::process::{Running, Stream, plimsoll};
+
+/// A built-in server on a free port.
+pub(crate) struct Server {
+    running: Running,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Server {
+    /// One address with every route, and flags.
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        Self::listen(&[&["--listen", "127.0.0.1:0"], flags].concat(), 1)
+    }
+
+    /// As the flags say; waits until it listens on so many addresses.
+    pub(crate) fn listen(flags: &[&str], addresses: usize) -> Self {
+        let mut running = Running::start(plimsoll(&["serve"]).args(flags));
+        let addresses = (0..addresses).map(|_| address(&running.next_line(Stream::Out))).collect();
+        Self { running, addresses }
+    }
+
+    /// Where it listens, in the order in which it said so.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addresses[0])
+    }
+
+    /// The process, for signals and its end.
+    pub(crate) fn into_running(self) -> Running {
+        self.running
+    }
+}
+
+fn address(line: &str) -> SocketAddr {
+    let rest = line.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}"));
+    let text = rest.split_whitespace().next().unwrap_or_default();
+    text.parse().unwrap_or_else(|error| panic!("{line}: {error}"))
+}
