@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Load a server, closed loop or at a rate, and report
     Run(Box<RunFlags>),
     /// The built-in target: hello, echo, client address, sizes, delays, faults
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
 }

@@ -50,7 +50,7 @@ impl Outputs {
             None => None,
             Some(path) => {
                 let (name, file) = open(path)?;
-                file.set_len(0).with_context(|| format!("'{name}'"))?;
+                empty(&file).with_context(|| format!("'{name}'"))?;
                 Some((name, BufWriter::new(file)))
             }
         };
@@ -102,10 +102,15 @@ fn open(path: &Path) -> anyhow::Result<(String, File)> {
     file.map(|file| (name.clone(), file)).with_context(|| format!("cannot write '{name}'"))
 }
 
+/// Cuts off what an earlier run left. Pipes and devices have no length to cut.
+fn empty(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
+}
+
 fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
     match output.file {
         Some((_, file)) => {
-            file.set_len(0)?;
+            empty(&file)?;
             let mut out = BufWriter::new(file);
             format(output.format, result, &mut out, style)?;
             out.flush()

@@ -17,6 +17,7 @@ pub(crate) struct Live {
     warmup_ns: u64,
     open_loop: bool,
     ledger: Ledger,
+    errors: u64,
 }
 
 const CLEAR_LINE: &str = "\r\x1b[2K";
@@ -30,6 +31,7 @@ impl Live {
             warmup_ns: plan.warmup_ns,
             open_loop: plan.rate.is_some(),
             ledger: Ledger::default(),
+            errors: 0,
         }
     }
 
@@ -60,6 +62,7 @@ impl Live {
         self.ledger.failed += point.failed;
         self.ledger.timed_out += point.timed_out;
         self.ledger.broken += point.broken;
+        self.errors += point.errors;
         let elapsed_ns = point.t_ns + point.interval_ns;
         let draining = self.planned_ns.is_some_and(|planned_ns| point.t_ns >= planned_ns);
         line(&ProgressSnapshot {
@@ -68,6 +71,7 @@ impl Live {
             planned_ns: self.planned_ns,
             planned_requests: self.planned_requests,
             ledger: self.ledger,
+            errors: self.errors,
             last: Some(point),
             open_loop: self.open_loop,
             ..ProgressSnapshot::default()

@@ -27,6 +27,9 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
         ));
     }
     let malformed = |why: &str| format!("'{text}' is not a URL: {why}");
+    if authority.is_empty() {
+        return Err(malformed("it has no host"));
+    }
     let uri: Uri = Uri::builder()
         .scheme("http")
         .authority(authority)

@@ -80,21 +80,45 @@ pub struct Recorder {
     pub sent_bytes: u64,
     /// Bytes received.
     pub received_bytes: u64,
-    interval: Interval,
+    errors_count: u64,
+    interval: Box<Interval>,
+    /// The sums at the start of the running interval.
+    interval_start: Totals,
 }
 
-/// What the running interval has seen.
+/// A stretch of the run, as the recorder fills it. [`Interval::pack`] makes the small form of it,
+/// and leaves it empty to be filled again; that takes a while, so it is not for a worker to do.
 #[derive(Debug, Clone, Default)]
-struct Interval {
-    start: Totals,
-    lateness_max_ns: u64,
+pub struct Interval {
+    point: Point,
     response: Histogram,
     service: Histogram,
+}
+
+impl Interval {
+    /// Whether nothing was started or settled in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.point.sent == 0 && self.response.is_empty()
+    }
+
+    /// The interval as it stands in a series. Empties it.
+    pub fn pack(&mut self) -> Point {
+        let mut point = std::mem::take(&mut self.point);
+        point.response = self.response.pack();
+        point.service = self.service.pack();
+        if !self.response.is_empty() {
+            self.response.clear();
+            self.service.clear();
+        }
+        point
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
     ledger: Ledger,
+    errors_count: u64,
     received_bytes: u64,
 }
 
@@ -125,7 +149,9 @@ impl Recorder {
             errors: Vec::new(),
             sent_bytes: 0,
             received_bytes: 0,
-            interval: Interval::default(),
+            errors_count: 0,
+            interval: Box::default(),
+            interval_start: Totals::default(),
         }
     }
 
@@ -137,7 +163,22 @@ impl Recorder {
         self.lag.record(moments.started_ns - moments.intended_ns);
         self.blocked.record(moments.available_ns - moments.intended_ns);
         self.lateness.record(lateness_ns);
-        self.interval.lateness_max_ns = self.interval.lateness_max_ns.max(lateness_ns);
+        let point = &mut self.interval.point;
+        point.lateness_max_ns = point.lateness_max_ns.max(lateness_ns);
+    }
+
+    /// A request of a closed loop was started, at the moment it became possible. Its lags are
+    /// nothing; [`settle_closed_loop`](Self::settle_closed_loop) writes them down for all of them.
+    #[inline]
+    pub fn started_at_once(&mut self) {
+        self.ledger.sent += 1;
+    }
+
+    /// Writes down the lags of a closed loop's requests. To be called once, at the end.
+    pub fn settle_closed_loop(&mut self) {
+        for histogram in [&mut self.lag, &mut self.blocked, &mut self.lateness] {
+            histogram.record_n(0, self.ledger.sent);
+        }
     }
 
     /// A started request ended. Moments that never came are those of the end.
@@ -174,6 +215,7 @@ impl Recorder {
 
     /// A slot came due and found no connection before the end; it had waited this long.
     pub fn unsent(&mut self, waited_ns: u64) {
+        self.ledger.scheduled += 1;
         self.ledger.unsent += 1;
         self.incomplete.record(waited_ns);
     }
@@ -186,6 +228,7 @@ impl Recorder {
         count: u64,
         sample: impl FnOnce() -> String,
     ) {
+        self.errors_count += count;
         let known = self.errors.iter_mut().find(|error| error.phase == phase && error.kind == kind);
         if let Some(known) = known {
             known.count += count;
@@ -204,11 +247,21 @@ impl Recorder {
         all
     }
 
-    /// Closes the running interval, number `index`, and starts the next.
-    pub fn take_interval(&mut self, index: u64, loader_cpu_ns: u64) -> Point {
-        let now = Totals { ledger: self.ledger, received_bytes: self.received_bytes };
-        let before = std::mem::replace(&mut self.interval.start, now);
-        let point = Point {
+    /// Ends the running interval, number `index`, and goes on with an empty one.
+    pub fn take_interval(
+        &mut self,
+        index: u64,
+        loader_cpu_ns: u64,
+        empty: Box<Interval>,
+    ) -> Box<Interval> {
+        let now = Totals {
+            ledger: self.ledger,
+            errors_count: self.errors_count,
+            received_bytes: self.received_bytes,
+        };
+        let before = std::mem::replace(&mut self.interval_start, now);
+        let mut interval = std::mem::replace(&mut self.interval, empty);
+        interval.point = Point {
             t_ns: index * INTERVAL_NS,
             interval_ns: INTERVAL_NS,
             sent: now.ledger.sent - before.ledger.sent,
@@ -217,18 +270,13 @@ impl Recorder {
             failed: now.ledger.failed - before.ledger.failed,
             timed_out: now.ledger.timed_out - before.ledger.timed_out,
             broken: now.ledger.broken - before.ledger.broken,
+            errors: now.errors_count - before.errors_count,
             received_bytes: now.received_bytes - before.received_bytes,
             loader_cpu_ns,
-            lateness_max_ns: self.interval.lateness_max_ns,
-            response: self.interval.response.pack(),
-            service: self.interval.service.pack(),
+            lateness_max_ns: interval.point.lateness_max_ns,
+            ..Point::default()
         };
-        self.interval.lateness_max_ns = 0;
-        if !self.interval.response.is_empty() {
-            self.interval.response.clear();
-            self.interval.service.clear();
-        }
-        point
+        interval
     }
 
     /// Adds all of another worker's record. Lossless and associative.
@@ -329,7 +377,6 @@ mod tests {
             recorder.started(&moments());
             recorder.ended(&moments(), 400, outcome);
         }
-        recorder.ledger.scheduled += 1;
         recorder.unsent(77);
         assert_eq!(recorder.ledger.check(), Ok(()));
         assert_eq!(recorder.response().count(), 6);
@@ -346,7 +393,7 @@ mod tests {
                 recorder.started(&moments());
                 recorder.ended(&moments(), 400, Outcome::TimedOut);
             }
-            let point = recorder.take_interval(index, 5);
+            let point = recorder.take_interval(index, 5, Box::default()).pack();
             assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
             assert_eq!(point.response.unpack().count(), index + 1);
             assert_eq!(point.lateness_max_ns, 5);

@@ -58,11 +58,14 @@ pub struct Rate {
     pub target_rps: Option<f64>,
     /// Slots that came due, over the time in which they did.
     pub offered_rps: f64,
-    /// Responses that completed, over the time that took.
+    /// Responses that completed, over the longer of the window and the time until the last of them.
     pub achieved_rps: f64,
     /// The time in which requests were started.
     #[serde(rename = "window_s", with = "crate::seconds::from_ns")]
     pub window_ns: u64,
+    /// When the last response was complete.
+    #[serde(rename = "answered_s", with = "crate::seconds::from_ns")]
+    pub answered_ns: u64,
 }
 
 /// The two clocks.
@@ -295,7 +298,8 @@ impl RunResult {
         };
         let window_ns = self.rate.window_ns;
         self.rate.offered_rps = per_second(self.ledger.scheduled, window_ns);
-        self.rate.achieved_rps = per_second(self.ledger.completed, self.elapsed_ns.max(window_ns));
+        let answered_ns = self.rate.answered_ns.max(window_ns);
+        self.rate.achieved_rps = per_second(self.ledger.completed, answered_ns);
     }
 
     /// Adds a result of the same load measured side by side: another process, another host. Counts
@@ -307,6 +311,7 @@ impl RunResult {
         self.interrupted |= other.interrupted;
         self.ledger.merge(&other.ledger);
         self.rate.window_ns = self.rate.window_ns.max(other.rate.window_ns);
+        self.rate.answered_ns = self.rate.answered_ns.max(other.rate.answered_ns);
         self.rate.target_rps = match (self.rate.target_rps, other.rate.target_rps) {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,

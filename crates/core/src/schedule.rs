@@ -129,6 +129,18 @@ impl Profile {
         )
     }
 
+    /// The rate averaged over the stages, requests per second; that of the start without an end.
+    #[must_use]
+    pub fn mean_rps(&self) -> f64 {
+        let placed = segments(&self.stages);
+        match (self.duration_ns(), placed.last()) {
+            (Some(duration_ns), Some(last)) if duration_ns > 0 => {
+                last.area_end as f64 / REQUEST as f64 * 1e9 / duration_ns as f64
+            }
+            _ => self.initial_uhz() as f64 / 1e6,
+        }
+    }
+
     /// Requests the profile asks for: how many slots of a uniform arrival are due before its end;
     /// `None` when it has no end. Under Poisson arrivals it is the expected number, rounded up.
     #[must_use]

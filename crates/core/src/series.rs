@@ -34,6 +34,8 @@ pub struct Point {
     pub timed_out: u64,
     /// Requests whose connection failed.
     pub broken: u64,
+    /// Errors of any kind, also those that hurt no request.
+    pub errors: u64,
     /// Bytes received.
     pub received_bytes: u64,
     /// CPU time of the workers, time spent spinning left out.
@@ -59,6 +61,7 @@ impl Point {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.broken += other.broken;
+        self.errors += other.errors;
         self.received_bytes += other.received_bytes;
         self.loader_cpu_ns += other.loader_cpu_ns;
         self.lateness_max_ns = self.lateness_max_ns.max(other.lateness_max_ns);

@@ -64,8 +64,14 @@ pub struct Evidence {
     pub elapsed_ns: u64,
     /// For each worker, the share of one CPU it worked (0 to 1, spinning left out).
     pub worker_busy: Vec<f64>,
+    /// For each worker, the share of the time it was ready to run and had no CPU (0 to 1).
+    pub worker_run_delay: Vec<f64>,
     /// 99th percentile of the tester's own lateness, ns.
     pub lateness_p99_ns: u64,
+    /// 99.9th percentile of it, ns.
+    pub lateness_p999_ns: u64,
+    /// 99.9th percentile of the response time, ns.
+    pub response_p999_ns: u64,
     /// Median service time, ns.
     pub service_p50_ns: u64,
     /// Stretches in which a worker did not run.
@@ -74,14 +80,16 @@ pub struct Evidence {
     pub throttled_ns: u64,
     /// Share of CPU time the hypervisor took (0 to 1).
     pub steal_share: f64,
+    /// Requests the plan wants exactly, if it does, and was not interrupted before.
+    pub requests: Option<u64>,
+    /// Requests started.
+    pub sent: u64,
     /// Slots that came due.
     pub scheduled: u64,
     /// Of those, never sent for want of a connection.
     pub unsent: u64,
     /// Requests completed.
     pub completed: u64,
-    /// 99th percentile of the time a request waited for a connection, ns.
-    pub blocked_p99_ns: u64,
     /// Connections the plan gives.
     pub connections: u32,
     /// Connections that the schedule would have needed at the service time seen (Little's law).
@@ -96,7 +104,10 @@ pub struct Evidence {
 
 /// Below this, lateness is noise whatever the server's speed.
 const LATENESS_FLOOR_NS: u64 = 100_000;
+/// Enough samples for a quantile of 99.9 %.
+const TAIL_SAMPLES: u64 = 10_000;
 const BUSY_SUSPECT: f64 = 0.95;
+const RUN_DELAY_SUSPECT: f64 = 0.05;
 const STEAL_SUSPECT: f64 = 0.01;
 const UNSENT_SUSPECT: f64 = 0.01;
 const PAUSED_INVALID: f64 = 0.05;
@@ -104,8 +115,20 @@ const PAUSED_INVALID: f64 = 0.05;
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 9] =
-        [nothing, lateness, busy, paused, throttled, steal, connections, resources, beyond_hour];
+    let checks: [fn(&Evidence) -> Option<Cause>; 12] = [
+        nothing,
+        lateness,
+        late_tail,
+        busy,
+        run_delay,
+        paused,
+        throttled,
+        steal,
+        short,
+        connections,
+        resources,
+        beyond_hour,
+    ];
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
     (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
@@ -138,6 +161,33 @@ fn lateness(e: &Evidence) -> Option<Cause> {
     cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "late", text)
 }
 
+/// The tail is the tester's when its own lateness makes up most of it.
+fn late_tail(e: &Evidence) -> Option<Cause> {
+    let late = e.lateness_p999_ns > (10 * LATENESS_FLOOR_NS).max(e.response_p999_ns / 2);
+    if !e.open_loop || e.sent < TAIL_SAMPLES || !late || lateness(e).is_some() {
+        return None;
+    }
+    let text = format!(
+        "one request in a thousand was sent {} late or more: the tail beyond p99 is the tester's \
+         host as much as the server",
+        format_ns(e.lateness_p999_ns)
+    );
+    cause(Verdict::Suspect, "late_tail", text)
+}
+
+fn run_delay(e: &Evidence) -> Option<Cause> {
+    let worst = e.worker_run_delay.iter().copied().fold(0.0, f64::max);
+    if worst < RUN_DELAY_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "a worker was ready to run and had no CPU for {:.0} % of the time: give it one that the \
+         server and others do not use",
+        worst * 100.0
+    );
+    cause(Verdict::Suspect, "cpu_shared", text)
+}
+
 fn busy(e: &Evidence) -> Option<Cause> {
     let worst = e.worker_busy.iter().copied().fold(0.0, f64::max);
     if worst < BUSY_SUSPECT {
@@ -153,7 +203,7 @@ fn busy(e: &Evidence) -> Option<Cause> {
 
 fn paused(e: &Evidence) -> Option<Cause> {
     let longest = e.pauses.iter().max_by_key(|pause| pause.for_ns)?;
-    let total_ns: u64 = e.pauses.iter().map(|pause| pause.for_ns).sum();
+    let total_ns = covered_ns(&e.pauses);
     let worse = share(total_ns, e.elapsed_ns) > PAUSED_INVALID;
     let text = format!(
         "the tester did not run for {} from {} on ({} in all): what waited then looks slower than \
@@ -163,6 +213,19 @@ fn paused(e: &Evidence) -> Option<Cause> {
         format_ns(total_ns),
     );
     cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "paused", text)
+}
+
+/// Time covered by the pauses; workers that stood still together count once.
+fn covered_ns(pauses: &[Pause]) -> u64 {
+    let mut sorted = pauses.to_vec();
+    sorted.sort_unstable();
+    let (mut covered_ns, mut end_ns) = (0, 0);
+    for pause in sorted {
+        let pause_end_ns = pause.at_ns.saturating_add(pause.for_ns);
+        covered_ns += pause_end_ns.saturating_sub(end_ns.max(pause.at_ns));
+        end_ns = end_ns.max(pause_end_ns);
+    }
+    covered_ns
 }
 
 fn throttled(e: &Evidence) -> Option<Cause> {
@@ -186,6 +249,16 @@ fn steal(e: &Evidence) -> Option<Cause> {
         e.steal_share * 100.0
     );
     cause(Verdict::Suspect, "steal", text)
+}
+
+fn short(e: &Evidence) -> Option<Cause> {
+    let requests = e.requests.filter(|requests| e.sent < *requests)?;
+    let text = format!(
+        "{} of {} requests were sent before the run had to end",
+        format_count(e.sent),
+        format_count(requests)
+    );
+    cause(Verdict::Suspect, "short", text)
 }
 
 fn connections(e: &Evidence) -> Option<Cause> {
@@ -235,11 +308,27 @@ pub fn connections_needed(rate_uhz: u64, service_mean_ns: f64) -> u64 {
     (rate_uhz as f64 / 1e6 * service_mean_ns / 1e9).ceil() as u64
 }
 
+/// What the sentence a person reads first depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Headline {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether there was a schedule.
+    pub open_loop: bool,
+    /// Responses per second.
+    pub achieved_rps: f64,
+    /// 99th percentile of the wait for a connection, ns.
+    pub blocked_p99_ns: u64,
+}
+
 /// The sentence a person reads first.
 #[must_use]
-pub fn headline(verdict: Verdict, open_loop: bool, achieved_rps: f64) -> String {
-    let rate = format_rate(achieved_rps);
-    match (verdict, open_loop) {
+pub fn headline(facts: Headline) -> String {
+    let rate = format_rate(facts.achieved_rps);
+    match (facts.verdict, facts.open_loop) {
+        (Verdict::Valid, true) if facts.blocked_p99_ns > LATENESS_FLOOR_NS => {
+            format!("requests had to wait for a free connection, {rate} responses/s")
+        }
         (Verdict::Valid, true) => format!("the schedule was kept, {rate} responses/s"),
         (Verdict::Valid, false) => format!("the tester had room to spare, {rate} responses/s"),
         (Verdict::Suspect, _) => format!("read the causes before the figures, {rate} responses/s"),
@@ -258,6 +347,8 @@ mod tests {
             worker_busy: vec![0.4, 0.5],
             lateness_p99_ns: 9_000,
             service_p50_ns: 40_000,
+            requests: Some(10_000),
+            sent: 10_000,
             scheduled: 10_000,
             completed: 10_000,
             connections: 50,
@@ -269,13 +360,24 @@ mod tests {
     fn each_cause_is_provoked_alone() {
         assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
         let pause = Pause { at_ns: 1_000_000_000, for_ns: 400_000_000 };
+        let later = Pause { at_ns: 2_000_000_000, ..pause };
+        let late_tail = Evidence {
+            sent: 20_000,
+            lateness_p999_ns: 3_000_000,
+            response_p999_ns: 4_000_000,
+            ..good()
+        };
         let cases = [
             (Evidence { completed: 0, ..good() }, Verdict::Invalid, "no_responses"),
             (Evidence { lateness_p99_ns: 150_000, ..good() }, Verdict::Suspect, "late"),
             (Evidence { lateness_p99_ns: 2_000_000, ..good() }, Verdict::Invalid, "late"),
             (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
             (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
-            (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Invalid, "paused"),
+            (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Suspect, "paused"),
+            (Evidence { pauses: vec![pause, later], ..good() }, Verdict::Invalid, "paused"),
+            (Evidence { worker_run_delay: vec![0.3], ..good() }, Verdict::Suspect, "cpu_shared"),
+            (Evidence { sent: 9_999, ..good() }, Verdict::Suspect, "short"),
+            (late_tail, Verdict::Suspect, "late_tail"),
             (Evidence { throttled_ns: 1_000_000, ..good() }, Verdict::Suspect, "throttled"),
             (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
             (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),

@@ -31,6 +31,9 @@ pub enum RunError {
         /// What the first attempt met.
         reason: String,
     },
+    /// The ledger does not balance: a bug.
+    #[error("please report this bug: {0}")]
+    Ledger(#[from] plimsoll_core::ledger::Imbalance),
     /// A worker's driver broke while running.
     #[error("a worker stopped: {0}")]
     Worker(String),

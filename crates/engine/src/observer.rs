@@ -1,15 +1,18 @@
 //! What a worker writes down besides single requests: the measured part apart from the warm-up,
 //! the seconds, the pauses, and its own use of the CPU.
 
-use plimsoll_core::recorder::Recorder;
-use plimsoll_core::series::{INTERVAL_NS, Point};
+use plimsoll_core::recorder::{Interval, Recorder};
+use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_core::verdict::Pause;
-use plimsoll_io::host::Usage;
+use plimsoll_io::host::{Usage, run_delay_ns};
 
 use crate::admission::Timetable;
 
 /// A worker that asked to be woken and came back this much later did not run meanwhile.
 pub(crate) const PAUSE_NS: u64 = 50_000_000;
+
+/// A run with more pauses than this is lost anyway.
+const PAUSES_KEPT: usize = 1000;
 
 /// What the thread has used of the CPU. Under a simulated clock it is all zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub struct CpuUse {
     pub system_ns: u64,
     /// Times the scheduler took the CPU away.
     pub involuntary_switches: u64,
+    /// Time spent ready to run and without a CPU, ns.
+    pub run_delay_ns: u64,
 }
 
 impl CpuUse {
@@ -31,6 +36,7 @@ impl CpuUse {
             user_ns: usage.cpu_user_us * 1000,
             system_ns: usage.cpu_system_us * 1000,
             involuntary_switches: usage.involuntary_switches,
+            run_delay_ns: run_delay_ns().unwrap_or(0),
         }
     }
 
@@ -39,6 +45,7 @@ impl CpuUse {
             user_ns: self.user_ns - earlier.user_ns,
             system_ns: self.system_ns - earlier.system_ns,
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            run_delay_ns: self.run_delay_ns - earlier.run_delay_ns,
         }
     }
 
@@ -61,12 +68,15 @@ pub(crate) struct Observer {
     started_cpu: CpuUse,
     started_spun_ns: u64,
     measuring: bool,
+    in_window: Option<(CpuUse, u64)>,
+    /// An empty interval to go on with.
+    spare: Option<Box<Interval>>,
 }
 
 /// What happened in an interval that is over.
 #[derive(Debug)]
 pub(crate) struct IntervalEnd {
-    pub point: Point,
+    pub interval: Box<Interval>,
     /// Times the scheduler took the CPU away.
     pub involuntary_switches: u64,
 }
@@ -85,6 +95,8 @@ impl Observer {
             started_cpu: CpuUse::default(),
             started_spun_ns: 0,
             measuring: false,
+            in_window: None,
+            spare: Some(Box::default()),
         }
     }
 
@@ -129,8 +141,9 @@ impl Observer {
     /// Notes that the worker came back at `now_ns` though it should have by `expected_ns`.
     #[inline]
     pub(crate) fn note_return(&mut self, expected_ns: u64, now_ns: u64) {
-        if now_ns.saturating_sub(expected_ns) > PAUSE_NS {
-            let at_ns = expected_ns.saturating_sub(self.timetable.measured_ns);
+        let paused = now_ns.saturating_sub(expected_ns) > PAUSE_NS;
+        if paused && self.measuring && self.pauses.len() < PAUSES_KEPT {
+            let at_ns = expected_ns - self.timetable.measured_ns;
             self.pauses.push(Pause { at_ns, for_ns: now_ns - expected_ns });
         }
     }
@@ -151,13 +164,40 @@ impl Observer {
         self.interval_cpu = cpu;
         self.interval_spun_ns = spun_ns;
         let busy_ns = used.total_ns().saturating_sub(spun_in_interval_ns);
-        let point = self.measured.take_interval(self.interval, busy_ns);
+        let spare = self.spare.take().unwrap_or_default();
+        let interval = self.measured.take_interval(self.interval, busy_ns, spare);
         self.interval += 1;
-        Some(IntervalEnd { point, involuntary_switches: used.involuntary_switches })
+        Some(IntervalEnd { interval, involuntary_switches: used.involuntary_switches })
+    }
+
+    /// Keeps an emptied interval for the next change.
+    pub(crate) fn keep_spare(&mut self, spare: Option<Box<Interval>>) {
+        self.spare = spare;
+    }
+
+    /// Requests are no longer started: what was used up to here counts as the load's.
+    pub(crate) fn end_window(&mut self, spun_ns: u64) {
+        self.in_window = Some(self.used(spun_ns));
+    }
+
+    /// CPU use and spinning while requests were started.
+    pub(crate) fn used_in_window(&self) -> (CpuUse, u64) {
+        self.in_window.unwrap_or_default()
+    }
+
+    /// In a closed loop nothing waits for the schedule: all lags are nothing.
+    pub(crate) fn settle_closed_loop(&mut self) {
+        self.measured.settle_closed_loop();
+        if let Some(warmup) = &mut self.warmup {
+            warmup.settle_closed_loop();
+        }
     }
 
     /// CPU use and spinning since the start.
     pub(crate) fn used(&self, spun_ns: u64) -> (CpuUse, u64) {
+        if !self.measuring {
+            return Default::default();
+        }
         ((self.cpu)().since(&self.started_cpu), spun_ns - self.started_spun_ns)
     }
 }

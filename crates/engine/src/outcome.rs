@@ -6,12 +6,13 @@ use plimsoll_core::result::{
     DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RunResult, SCHEMA, Tool,
     Warmup,
 };
+use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::verdict::{Evidence, connections_needed, judge};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::host::{CpuTicks, Environment, Throttling, Usage};
 
-use crate::error::{NO_FILES, NO_PORTS};
+use crate::error::{NO_FILES, NO_PORTS, RunError};
 use crate::worker::Record;
 
 /// What the workers and the start brought together.
@@ -53,24 +54,22 @@ impl Watch {
 
 /// Puts the result together.
 ///
-/// # Panics
+/// # Errors
 /// When the ledger does not balance.
 pub(crate) fn assemble(
     plan: &Plan,
     environment: &Environment,
     mut gathered: Gathered,
     watch: &Watch,
-) -> RunResult {
+) -> Result<RunResult, RunError> {
     let mut records = std::mem::take(&mut gathered.records).into_iter();
     let mut sum = records.next().expect("there is at least one worker");
-    let mut busy = vec![busy_share(&sum)];
+    let mut shares = vec![CpuShares::of(&sum)];
     for record in records {
-        busy.push(busy_share(&record));
+        shares.push(CpuShares::of(&record));
         add(&mut sum, &record);
     }
-    if let Err(imbalance) = sum.measured.ledger.check() {
-        panic!("{imbalance}: {:?}", sum.measured.ledger);
-    }
+    sum.measured.ledger.check()?;
     let mut result = empty(plan, environment, &gathered);
     result.elapsed_ns = sum.elapsed_ns;
     result.interrupted = sum.interrupted;
@@ -86,10 +85,10 @@ pub(crate) fn assemble(
     result.loader.spin_ns = sum.spun_ns;
     result.loader.pauses.clone_from(&sum.pauses);
     result.loader.pauses.sort_unstable();
-    let (verdict, causes) = judge(&evidence(plan, &result, busy, watch));
+    let (verdict, causes) = judge(&evidence(plan, &result, &shares, watch));
     result.loader.verdict = verdict;
     result.loader.causes = causes;
-    result
+    Ok(result)
 }
 
 fn add(sum: &mut Record, record: &Record) {
@@ -103,12 +102,29 @@ fn add(sum: &mut Record, record: &Record) {
     sum.spun_ns += record.spun_ns;
     sum.elapsed_ns = sum.elapsed_ns.max(record.elapsed_ns);
     sum.window_ns = sum.window_ns.max(record.window_ns);
+    sum.answered_ns = sum.answered_ns.max(record.answered_ns);
     sum.interrupted |= record.interrupted;
 }
 
-fn busy_share(record: &Record) -> f64 {
-    let worked_ns = record.cpu.total_ns().saturating_sub(record.spun_ns);
-    worked_ns as f64 / record.elapsed_ns.max(1) as f64
+/// In less time than this CPU time, which the kernel counts in ticks or so, says nothing.
+const SHARES_WINDOW_NS: u64 = 100_000_000;
+
+/// Shares of the time in which requests were started.
+struct CpuShares {
+    busy: f64,
+    run_delay: f64,
+}
+
+impl CpuShares {
+    fn of(record: &Record) -> Self {
+        if record.window_ns < SHARES_WINDOW_NS {
+            return Self { busy: 0.0, run_delay: 0.0 };
+        }
+        let (cpu, spun_ns) = &record.in_window;
+        let share = |part_ns: u64| part_ns as f64 / record.window_ns as f64;
+        let busy = share(cpu.total_ns().saturating_sub(*spun_ns));
+        Self { busy, run_delay: share(cpu.run_delay_ns) }
+    }
 }
 
 /// The rates. The window of a schedule of `n` requests ends where slot `n` would be due, so that
@@ -121,16 +137,15 @@ fn rate(plan: &Plan, sum: &Record) -> Rate {
         }
         _ => sum.window_ns,
     };
-    let target_rps = plan.rate.as_ref().map(|profile| match profile.duration_ns() {
-        Some(duration_ns) if duration_ns > 0 => {
-            profile.total().unwrap_or(0) as f64 * 1e9 / duration_ns as f64
-        }
-        _ => profile.initial_uhz() as f64 / 1e6,
-    });
-    Rate { target_rps, window_ns, ..Rate::default() }
+    Rate {
+        target_rps: plan.rate.as_ref().map(Profile::mean_rps),
+        window_ns,
+        answered_ns: sum.answered_ns,
+        ..Rate::default()
+    }
 }
 
-fn evidence(plan: &Plan, result: &RunResult, worker_busy: Vec<f64>, watch: &Watch) -> Evidence {
+fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
     let failures = |kind: &str| {
         result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
     };
@@ -139,16 +154,20 @@ fn evidence(plan: &Plan, result: &RunResult, worker_busy: Vec<f64>, watch: &Watc
     Evidence {
         open_loop: plan.rate.is_some(),
         elapsed_ns: result.elapsed_ns,
-        worker_busy,
+        worker_busy: shares.iter().map(|share| share.busy).collect(),
+        worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         lateness_p99_ns: result.loader.lateness.quantile_ns(0.99).unwrap_or(0),
+        lateness_p999_ns: result.loader.lateness.quantile_ns(0.999).unwrap_or(0),
+        response_p999_ns: result.latency.response.quantile_ns(0.999).unwrap_or(0),
         service_p50_ns: service.quantile_ns(0.5).unwrap_or(0),
         pauses: result.loader.pauses.clone(),
         throttled_ns: watch.throttled_ns(),
         steal_share: watch.steal_share(),
+        requests: plan.requests.filter(|_| !result.interrupted),
+        sent: result.ledger.sent,
         scheduled: result.ledger.scheduled,
         unsent: result.ledger.unsent,
         completed: result.ledger.completed,
-        blocked_p99_ns: result.phases.blocked.quantile_ns(0.99).unwrap_or(0),
         connections: plan.connections,
         connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),
         no_ports: failures(NO_PORTS),

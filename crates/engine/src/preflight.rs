@@ -26,12 +26,11 @@ const FILES_PER_WORKER: u64 = 4;
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// How many workers to start on `cpus` CPUs. A server on the same host is left half of them.
-pub(crate) fn workers(plan: &Plan, addresses: &[SocketAddr], cpus: u32) -> u32 {
+pub(crate) fn workers(plan: &Plan, address: SocketAddr, cpus: u32) -> u32 {
     if plan.workers > 0 {
         return plan.workers;
     }
-    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
-    let available = if is_local { cpus / 2 } else { cpus };
+    let available = if address.ip().is_loopback() { cpus / 2 } else { cpus };
     let useful = match &plan.rate {
         None => plan.connections / WORKER_CONNECTIONS,
         Some(profile) => {
@@ -64,11 +63,7 @@ pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online:
 ///
 /// # Errors
 /// The limit, what the plan needs, and what to do.
-pub(crate) fn check_limits(
-    plan: &Plan,
-    addresses: &[SocketAddr],
-    workers: u32,
-) -> Result<(), RunError> {
+pub(crate) fn check_limits(plan: &Plan, workers: u32) -> Result<(), RunError> {
     let body_bytes = plan.request.body.as_ref().map_or(0, |body| body.as_bytes().len());
     if body_bytes > REQUEST_BYTES_MAX {
         let text = format!("a body of {} bytes is above 1 GiB", format_count(body_bytes as u64));
@@ -90,7 +85,7 @@ pub(crate) fn check_limits(
             format_count(allowed),
         )));
     }
-    let ports = u64::from(limits.local_ports_count()) * addresses.len() as u64;
+    let ports = u64::from(limits.local_ports_count());
     if u64::from(plan.connections) > ports {
         return Err(RunError::Limit(format!(
             "{} connections to one address need as many local ports and this host gives {}: widen \
@@ -111,30 +106,29 @@ mod tests {
 
     #[test]
     fn workers_follow_the_cpus_the_rate_and_the_connections() {
-        let local = ["127.0.0.1:80".parse().unwrap()];
-        let remote = ["192.0.2.1:80".parse().unwrap()];
+        let local: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let remote: SocketAddr = "192.0.2.1:80".parse().unwrap();
         let at = |rps: u64| Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform));
         let wide = Plan { connections: 1000, workers: 0, ..plan() };
         let cases = [
-            (wide.clone(), &local, 8, 4),
-            (wide.clone(), &local, 1, 1),
-            (wide.clone(), &remote, 8, 8),
-            (Plan { connections: 10, ..wide.clone() }, &remote, 8, 1),
-            (Plan { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
-            (Plan { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
-            (Plan { workers: 5, ..wide }, &local, 2, 5),
+            (wide.clone(), local, 8, 4),
+            (wide.clone(), local, 1, 1),
+            (wide.clone(), remote, 8, 8),
+            (Plan { connections: 10, ..wide.clone() }, remote, 8, 1),
+            (Plan { rate: at(10_000), ..wide.clone() }, remote, 8, 1),
+            (Plan { rate: at(120_000), ..wide.clone() }, remote, 8, 3),
+            (Plan { workers: 5, ..wide }, local, 2, 5),
         ];
-        for (plan, addresses, cpus, want) in cases {
-            assert_eq!(workers(&plan, addresses, cpus), want, "{plan:?}");
+        for (plan, address, cpus, want) in cases {
+            assert_eq!(workers(&plan, address, cpus), want, "{plan:?}");
         }
     }
 
     #[test]
     fn more_connections_than_files_or_ports_are_refused() {
-        let addresses = ["127.0.0.1:80".parse().unwrap()];
-        assert!(check_limits(&plan(), &addresses, 1).is_ok());
+        assert!(check_limits(&plan(), 1).is_ok());
         let many = Plan { connections: 4_000_000_000, ..plan() };
-        let error = check_limits(&many, &addresses, 1).unwrap_err().to_string();
+        let error = check_limits(&many, 1).unwrap_err().to_string();
         assert!(error.contains("lower -c"), "{error}");
     }
 

@@ -9,18 +9,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::plan::DriverPlan;
+use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::{DriverUsed, RunResult};
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::clock;
-use plimsoll_io::host::{Environment, resolve};
+use plimsoll_io::host::{Environment, first_reachable, resolve};
 use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Driver, Waker};
 
 use crate::error::RunError;
 use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
-use crate::worker::{Assignment, CpuUse, Opening, Record, Worker};
+use crate::worker::{Assignment, CpuUse, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
 const OPENING_LIMIT_NS: u64 = 10_000_000_000;
@@ -61,42 +62,52 @@ pub enum Progress<'a> {
 }
 
 enum Message {
-    Ready(Selection, Waker, Opening),
-    Interval(Box<Point>),
-    Done(Box<Record>),
+    /// The driver, how to wake it, and how many connections are open.
+    Ready(Selection, Waker, u32),
+    /// A worker's second is over.
+    Interval(u32, Box<Interval>),
+    Done(u32, Box<Record>),
     Failed(RunError),
+}
+
+/// A worker's line to the thread that started it.
+struct Line {
+    worker: u32,
+    messages: Sender<Message>,
+    started: Receiver<u64>,
+    spares: Receiver<Box<Interval>>,
 }
 
 struct Crew {
     threads: Vec<JoinHandle<()>>,
     starts: Vec<Sender<u64>>,
+    /// To give intervals back to each worker, emptied.
+    spares: Vec<Sender<Box<Interval>>>,
     messages: Receiver<Message>,
 }
 
 /// Carries out a plan.
 ///
 /// # Errors
-/// When nothing could be run. What goes wrong within a run stands in its result.
-///
-/// # Panics
-/// When the ledger does not balance: a bug that would make the result wrong.
+/// When nothing could be run, or when the ledger does not balance at the end: a bug, and no result
+/// is better than a wrong one. What goes wrong within a run stands in its result.
 pub fn run(
     plan: &Plan,
     control: &Control,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunResult, RunError> {
     plan.check()?;
-    let (addresses, dns) = lookup(plan)?;
+    let (address, dns) = lookup(plan)?;
     let environment = Environment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
-    let workers = preflight::workers(plan, &addresses, cpus_allowed);
-    preflight::check_limits(plan, &addresses, workers)?;
+    let workers = preflight::workers(plan, address, cpus_allowed);
+    preflight::check_limits(plan, workers)?;
     let spin_ns = preflight::spin_ns(plan, workers, cpus_allowed, environment.cores_online);
     let plan = Arc::new(Plan { workers, ..plan.clone() });
-    let assignment = Assignment::new(Arc::clone(&plan), addresses.into(), workers, spin_ns)?;
+    let assignment = Assignment::new(Arc::clone(&plan), address, workers, spin_ns)?;
 
     let crew = hire(&assignment, workers, control)?;
-    let (driver, opened) = await_ready(&plan, &crew, workers, control)?;
+    let (driver, opened) = await_ready(&crew, workers, control)?;
     let watch = Watch::begin();
     let started_at = clock::wall_time();
     let start_ns = clock::now_ns() + START_AHEAD_NS;
@@ -110,73 +121,78 @@ pub fn run(
         thread.join().map_err(|_| RunError::Worker("a worker thread panicked".to_owned()))?;
     }
     let gathered = Gathered { records, series, dns, driver, started_at };
-    Ok(assemble(&plan, &environment, gathered, &watch))
+    assemble(&plan, &environment, gathered, &watch)
 }
 
-/// Resolves the name and takes its time.
-fn lookup(plan: &Plan) -> Result<(Vec<SocketAddr>, Histogram), RunError> {
+/// Resolves the name, which is timed, and picks the address that answers.
+fn lookup(plan: &Plan) -> Result<(SocketAddr, Histogram), RunError> {
     let before_ns = clock::now_ns();
     let endpoint = &plan.endpoint;
     let addresses = resolve(&endpoint.host, endpoint.port).map_err(RunError::Resolve)?;
     let mut dns = Histogram::new();
     dns.record(clock::now_ns() - before_ns);
-    Ok((addresses, dns))
+    let limit_ns = plan.timeout_ns.min(OPENING_LIMIT_NS);
+    let address = first_reachable(&addresses, limit_ns).map_err(|error| RunError::Unreachable {
+        address: endpoint.authority(),
+        reason: error.to_string(),
+    })?;
+    Ok((address, dns))
 }
 
 fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew, RunError> {
     let (sender, messages) = channel();
-    let mut crew = Crew { threads: Vec::new(), starts: Vec::new(), messages };
+    let mut crew = Crew { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
     for worker in 0..workers {
         let (start, started) = channel();
+        let (spare, spares) = channel();
         let assignment = assignment.for_worker(worker);
-        let (sender, stop) = (sender.clone(), Arc::clone(&control.stop));
+        let line = Line { worker, messages: sender.clone(), started, spares };
+        let stop = Arc::clone(&control.stop);
         let thread = thread::Builder::new()
             .name(format!("worker {worker}"))
-            .spawn(move || work(&assignment, &sender, &started, &stop))
+            .spawn(move || work(&assignment, &line, &stop))
             .map_err(RunError::Driver)?;
         crew.threads.push(thread);
         crew.starts.push(start);
+        crew.spares.push(spare);
     }
     Ok(crew)
 }
 
 /// A worker thread, on the driver it gets.
-fn work(
+fn work(assignment: &Assignment, line: &Line, stop: &AtomicBool) {
+    let message = match work_on_any(assignment, line, stop) {
+        Ok(None) => return,
+        Ok(Some(record)) => Message::Done(line.worker, Box::new(record)),
+        Err(error) => Message::Failed(error),
+    };
+    // The receiver is gone when the run was given up; nobody wants the record then.
+    let _ = line.messages.send(message);
+}
+
+fn work_on_any(
     assignment: &Assignment,
-    sender: &Sender<Message>,
-    started: &Receiver<u64>,
+    line: &Line,
     stop: &AtomicBool,
-) {
+) -> Result<Option<Record>, RunError> {
     // Without it timers are some 50 µs late; the verdict sees that.
     let _ = clock::set_timer_slack_ns(1);
-    if let Some(cpu) = assignment.pinned_to()
-        && let Err(error) = clock::pin_to_cpu(cpu)
-    {
-        let text = format!("cannot tie a worker to CPU {cpu}: {error}");
-        let _ = sender.send(Message::Failed(RunError::Limit(text)));
-        return;
+    if let Some(cpu) = assignment.pinned_to() {
+        clock::pin_to_cpu(cpu).map_err(|error| {
+            RunError::Limit(format!("cannot tie a worker to CPU {cpu}: {error}"))
+        })?;
     }
     let choice = match assignment.plan().driver {
         DriverPlan::Auto => DriverChoice::Auto,
         DriverPlan::Uring => DriverChoice::Uring,
         DriverPlan::Epoll => DriverChoice::Epoll,
     };
-    let outcome = match open(choice, &assignment.driver_options()) {
-        Err(error) => Err(RunError::Driver(error)),
-        Ok((Opened::Uring(driver), selection)) => {
-            work_on(driver, selection, assignment, sender, started, stop)
-        }
-        Ok((Opened::Epoll(driver), selection)) => {
-            work_on(driver, selection, assignment, sender, started, stop)
-        }
-    };
-    let message = match outcome {
-        Ok(None) => return,
-        Ok(Some(record)) => Message::Done(Box::new(record)),
-        Err(error) => Message::Failed(error),
-    };
-    // The receiver is gone when the run was given up; nobody wants the record then.
-    let _ = sender.send(message);
+    let (opened, selection) =
+        open(choice, &assignment.driver_options()).map_err(RunError::Driver)?;
+    match opened {
+        Opened::Uring(driver) => work_on(driver, selection, assignment, line, stop),
+        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, stop),
+    }
 }
 
 /// The worker's life; `None` when the run was given up before its start.
@@ -184,20 +200,20 @@ fn work_on<D: Driver>(
     driver: D,
     selection: Selection,
     assignment: &Assignment,
-    sender: &Sender<Message>,
-    started: &Receiver<u64>,
+    line: &Line,
     stop: &AtomicBool,
 ) -> Result<Option<Record>, RunError> {
     let broken = |error: std::io::Error| RunError::Worker(error.to_string());
     let mut worker = Worker::new(driver, assignment, CpuUse::of_thread);
-    let opening = worker.open(clock::now_ns() + OPENING_LIMIT_NS, stop).map_err(broken)?;
+    let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, stop).map_err(broken)?;
     let waker = worker.driver().waker();
-    let _ = sender.send(Message::Ready(selection, waker, opening));
-    let Ok(start_ns) = started.recv() else {
+    let _ = line.messages.send(Message::Ready(selection, waker, opened));
+    let Ok(start_ns) = line.started.recv() else {
         return Ok(None);
     };
-    let mut on_interval = |point| {
-        let _ = sender.send(Message::Interval(Box::new(point)));
+    let mut on_interval = |interval| {
+        let _ = line.messages.send(Message::Interval(line.worker, interval));
+        line.spares.try_recv().ok()
     };
     worker.run(start_ns, stop, &mut on_interval).map_err(broken)?;
     Ok(Some(worker.into_record()))
@@ -205,35 +221,29 @@ fn work_on<D: Driver>(
 
 /// Waits until every worker has opened its connections. Returns the driver and how many are open.
 fn await_ready(
-    plan: &Plan,
     crew: &Crew,
     workers: u32,
     control: &Control,
 ) -> Result<(DriverUsed, u32), RunError> {
     let mut driver = DriverUsed::default();
-    let (mut opened, mut failure) = (0, None);
+    let mut opened = 0;
     for _ in 0..workers {
         match crew.messages.recv() {
-            Ok(Message::Ready(selection, waker, opening)) => {
+            Ok(Message::Ready(selection, waker, open)) => {
                 let kind = selection.kind.name().to_owned();
                 driver = DriverUsed { kind, reason: selection.reason };
                 control.wakers.lock().expect("no panic under the lock").push(waker);
-                opened += opening.open;
-                failure = failure.or(opening.failure);
+                opened += open;
             }
             Ok(Message::Failed(error)) => return Err(error),
             Ok(_) | Err(_) => return Err(RunError::Worker("it ended before the start".to_owned())),
         }
     }
-    if opened == 0 && !plan.connects_per_request() {
-        let address = plan.endpoint.authority();
-        let reason = failure.unwrap_or_else(|| "no answer in time".to_owned());
-        return Err(RunError::Unreachable { address, reason });
-    }
     Ok((driver, opened))
 }
 
-/// Takes what the workers send until all are done.
+/// Takes what the workers send until all are done. An interval is complete once no worker can add
+/// to it any more.
 fn gather(
     crew: &Crew,
     workers: u32,
@@ -241,33 +251,34 @@ fn gather(
 ) -> Result<(Vec<Record>, Series), RunError> {
     let mut records = Vec::new();
     let mut series = Series::default();
-    // Intervals that not all workers have told of yet.
-    let mut partial: BTreeMap<u64, (Point, u32)> = BTreeMap::new();
+    let mut partial: BTreeMap<u64, Point> = BTreeMap::new();
+    // For each worker, the first interval it may still tell of.
+    let mut expected_ns = vec![0; workers as usize];
     while records.len() < workers as usize {
         match crew.messages.recv() {
-            Ok(Message::Interval(point)) => {
-                series.add(&point);
-                let t_ns = point.t_ns;
-                let entry = partial.entry(t_ns).or_insert_with(|| {
-                    let interval_ns = point.interval_ns;
-                    (Point { t_ns, interval_ns, ..Point::default() }, 0)
-                });
-                entry.0.merge(&point);
-                entry.1 += 1;
-                if entry.1 == workers {
-                    let (whole, _) = partial.remove(&t_ns).expect("it was just there");
-                    on_progress(Progress::Interval(&whole));
-                }
+            Ok(Message::Interval(worker, mut interval)) => {
+                let point = interval.pack();
+                // The worker may have ended; then nobody needs the spare.
+                let _ = crew.spares[worker as usize].send(interval);
+                expected_ns[worker as usize] = point.t_ns + point.interval_ns;
+                let entry = partial.entry(point.t_ns);
+                entry.and_modify(|sum| sum.merge(&point)).or_insert(point);
             }
-            Ok(Message::Done(record)) => records.push(*record),
+            Ok(Message::Done(worker, record)) => {
+                expected_ns[worker as usize] = u64::MAX;
+                records.push(*record);
+            }
             Ok(Message::Failed(error)) => return Err(error),
             Ok(Message::Ready(..)) | Err(_) => {
                 return Err(RunError::Worker("it ended without a record".to_owned()));
             }
         }
-    }
-    for (point, _) in partial.values() {
-        on_progress(Progress::Interval(point));
+        let open_ns = expected_ns.iter().copied().min().unwrap_or(u64::MAX);
+        while let Some(entry) = partial.first_entry().filter(|entry| *entry.key() < open_ns) {
+            let whole = entry.remove();
+            on_progress(Progress::Interval(&whole));
+            series.add(&whole);
+        }
     }
     Ok((records, series))
 }

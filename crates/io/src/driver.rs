@@ -152,7 +152,7 @@ pub enum Event {
         /// Why it failed.
         error: OsError,
     },
-    /// [`Waker::wake`] was called, once or more.
+    /// [`Wake::wake`] was called, once or more.
     Woken,
 }
 

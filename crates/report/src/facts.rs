@@ -4,6 +4,7 @@
 use plimsoll_core::plan::Body;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::units::{format_count, format_duration, format_rate};
+use plimsoll_core::verdict::{Headline, headline};
 use plimsoll_core::{Histogram, Plan, RunResult};
 
 /// One of the two clocks of a request.
@@ -108,6 +109,16 @@ impl Tail {
 /// `1 thread`, `2 threads`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", format_count(count), if count == 1 { "" } else { "s" })
+}
+
+/// The sentence beside the verdict.
+pub(crate) fn sentence(result: &RunResult) -> String {
+    headline(Headline {
+        verdict: result.loader.verdict,
+        open_loop: result.plan.rate.is_some(),
+        achieved_rps: result.rate.achieved_rps,
+        blocked_p99_ns: result.phases.blocked.quantile_ns(0.99).unwrap_or(0),
+    })
 }
 
 /// A share of a whole in percent, with the digits a person needs.

@@ -134,7 +134,7 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
     let mut recorder = Recorder::new();
     let mut index = 0;
     let mut close = |recorder: &mut Recorder, index: u64| {
-        let mut point = recorder.take_interval(index, 0);
+        let mut point = recorder.take_interval(index, 0, Box::default()).pack();
         point.loader_cpu_ns = cpu_ns(&point);
         result.loader.cpu_system_ns += point.loader_cpu_ns;
         result.series.add(&point);
@@ -171,6 +171,7 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
     }
     let last_ns = events.last().map_or(0, |event| event.0);
     result.elapsed_ns = result.rate.window_ns.max(last_ns);
+    result.rate.answered_ns = last_ns;
     result.record(&recorder);
 }
 
@@ -330,7 +331,6 @@ fn overloaded(spread: &mut Spread, due_s: f64, rate: f64) -> Sent {
 pub(crate) fn nothing() -> RunResult {
     let mut result = bare();
     let mut recorder = Recorder::new();
-    recorder.ledger.scheduled = 50;
     for _ in 0..50 {
         recorder.unsent(10 * SECOND);
     }
@@ -338,7 +338,7 @@ pub(crate) fn nothing() -> RunResult {
         recorder.error(Phase::Connect, "refused", 1, || "connection refused".to_owned());
     }
     for index in 0..10 {
-        result.series.add(&recorder.take_interval(index, 3 * MS));
+        result.series.add(&recorder.take_interval(index, 3 * MS, Box::default()).pack());
     }
     result.loader.cpu_system_ns = 30 * MS;
     result.record(&recorder);

@@ -70,6 +70,21 @@ fn exactly_n_on_every_driver_however_connections_are_used() {
     }
 }
 
+/// Closes that fill the submission queue must not close the sockets that come after them.
+#[test]
+fn many_connections_closed_together_come_back_without_an_error_of_our_own() {
+    let server = Server::start(&[]);
+    let url = server.url("/");
+    for driver in drivers(&url) {
+        for _ in 0..12 {
+            let flags = ["-n", "2000", "-c", "64", "--requests-per-conn", "2", "--driver", driver];
+            let report = measure(&[&[url.as_str()], &flags[..]].concat());
+            assert_eq!(report.ledger(["completed"]), [2000], "{driver}");
+            assert!(report.errors().is_empty(), "{driver}: {}", report.at("/errors"));
+        }
+    }
+}
+
 #[test]
 fn a_rate_schedules_exactly_rate_times_time() {
     let server = Server::start(&[]);
@@ -159,7 +174,8 @@ fn requests_are_what_was_asked_for() {
     std::fs::write(&file, "from a file").expect("a file");
     let peer = Peer::answering(|_| Answer::Say(OK));
     let host = peer.address().to_string();
-    let cases: [(&str, &[&str], &[&str], &[&str]); 8] = [
+    type Words<'a> = &'a [&'a str];
+    let cases: [(&str, Words<'_>, Words<'_>, Words<'_>); 8] = [
         (
             "/",
             &[],

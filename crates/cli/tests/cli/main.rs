@@ -7,7 +7,5 @@ mod outputs;
 mod peer;
 mod serve;
 mod signals;
-mod usage;
-
-#[path = "../support/mod.rs"]
 mod support;
+mod usage;

@@ -38,7 +38,7 @@ fn it_ends_with_0_when_told_to() {
     for signal in [Signal::INT, Signal::TERM] {
         let server = Server::start(&["--threads", "2"]);
         measure(&[&server.url("/"), "-n", "50", "-c", "4"]);
-        let finished = server.into_running().finish_by(signal);
+        let finished = server.finish_by(signal);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{signal:?}");
         assert_eq!(finished.stdout.lines().count(), 1, "{}", finished.stdout);
     }

@@ -1,3 +1,15 @@
-//! The program with real components.
-#[path = "../support/mod.rs"]
+//! The program with real components: nginx counts what we say we sent, wrk, ab and curl load our
+//! server, Chromium opens our page.
+//!
+//! Programs are looked up on the PATH. A test without its program says so on stderr and passes;
+//! with `PLIMSOLL_E2E=require` in the environment it fails.
+
+mod counts;
+mod demo;
+mod nginx;
+mod programs;
+mod serve;
+mod stop;
+
+#[path = "../cli/support/mod.rs"]
 mod support;

@@ -50,7 +50,8 @@ fn of(latencies_ns: &[u64]) -> RunResult {
         recorder.error(Phase::Waiting, "closed", 1, || format!("after {latency_ns}"));
     }
     let mut result = empty();
-    result.series.add(&recorder.take_interval(latencies_ns.len() as u64 % 4, 17));
+    let mut interval = recorder.take_interval(latencies_ns.len() as u64 % 4, 17, Box::default());
+    result.series.add(&interval.pack());
     result.record(&recorder);
     result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });
     result

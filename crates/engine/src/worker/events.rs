@@ -48,7 +48,7 @@ impl<D: Driver> Worker<D> {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
         let client = &mut self.clients[received.token.index()];
-        let (observer, open_requests) = (&mut self.observer, &mut self.open_requests);
+        let Self { observer, open_requests, answered_ns, .. } = self;
         let answered = &mut client.answered;
         let bytes = self.driver.bytes(&received);
         let taken = client.connection.receive(bytes, |progress| match progress {
@@ -56,6 +56,7 @@ impl<D: Driver> Worker<D> {
             Progress::Complete(flight, response) => {
                 *answered += 1;
                 *open_requests -= 1;
+                *answered_ns = at_ns;
                 complete(observer, flight, at_ns, response);
             }
         });
@@ -77,9 +78,9 @@ impl<D: Driver> Worker<D> {
                 self.broken(index, at_ns, "closed", || text.to_owned());
                 return;
             }
-            client.due_ns = at_ns + FIN_WAIT_NS;
-            let due_ns = client.due_ns;
-            self.deadlines.watch(index, due_ns);
+            // The first answer of this kind starts the wait; what a server sends after it is noise.
+            client.due_ns = client.due_ns.min(at_ns + FIN_WAIT_NS);
+            self.deadlines.watch(index, client.due_ns);
         } else if client.connection.open_requests() == 0
             && self.driver.queued_bytes(Token(index)) > 0
         {
@@ -112,12 +113,13 @@ impl<D: Driver> Worker<D> {
 
     fn ended(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
-        let (observer, open_requests) = (&mut self.observer, &mut self.open_requests);
+        let Self { observer, open_requests, answered_ns, .. } = self;
         let answered = &mut client.answered;
         let taken = client.connection.ended(|progress| {
             if let Progress::Complete(flight, response) = progress {
                 *answered += 1;
                 *open_requests -= 1;
+                *answered_ns = at_ns;
                 complete(observer, flight, at_ns, response);
             }
         });
@@ -141,9 +143,8 @@ impl<D: Driver> Worker<D> {
         at_ns: u64,
         kind: &'static str,
         outcome: Outcome,
-        sample: impl Fn() -> String,
+        sample: impl FnOnce() -> String,
     ) {
-        self.first_failure.get_or_insert_with(&sample);
         self.observer.recorder_at(at_ns).error(Phase::Connect, kind, 1, sample);
         if self.clients[index as usize].pending.is_none() {
             self.opener.failed();
@@ -220,10 +221,17 @@ impl<D: Driver> Worker<D> {
         }
         // Requests pipelined behind the late one have not waited that long: their connection broke.
         let is_late = |flight: &Flight| flight.moments.started_ns + timeout_ns <= now_ns;
+        let late = self.clients[index as usize].connection.requests_mut().filter(|f| is_late(f));
+        let late = late.count() as u64;
         let settled = self.abandon(index, now_ns, |flight| {
             if is_late(flight) { Outcome::TimedOut } else { Outcome::Broken }
         });
-        self.observer.recorder_at(now_ns).error(phase, TIMEOUT, settled, sample);
+        let recorder = self.observer.recorder_at(now_ns);
+        recorder.error(phase, TIMEOUT, late, sample);
+        if settled > late {
+            let sample = || "pipelined behind a request that timed out".to_owned();
+            recorder.error(Phase::Waiting, "abandoned", settled - late, sample);
+        }
         self.close(index, now_ns, Close::Reset);
     }
 }

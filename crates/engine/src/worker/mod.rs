@@ -17,11 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::Plan;
-use plimsoll_core::histogram::Packed;
 use plimsoll_core::plan::Spin;
-use plimsoll_core::recorder::{Outcome, Recorder};
+use plimsoll_core::recorder::{Interval, Outcome, Recorder};
 use plimsoll_core::schedule::share;
-use plimsoll_core::series::Point;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::{Driver, DriverOptions, Payload, PayloadId, SocketOptions};
 use plimsoll_proto::http1::RequestKind;
@@ -47,12 +45,15 @@ const RECEIVE_BUFFER_BYTES: u32 = 8192;
 /// How long before a request is due the worker stops sleeping and spins.
 pub(crate) const SPIN_NS: u64 = 50_000;
 
+/// Takes an interval that is over, and may give back one that was emptied.
+pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a;
+
 /// What a worker is told.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     plan: Arc<Plan>,
     rendered: Arc<Rendered>,
-    addresses: Arc<[SocketAddr]>,
+    address: SocketAddr,
     spin_ns: u64,
     worker: u32,
     workers: u32,
@@ -66,12 +67,12 @@ impl Assignment {
     /// When the plan's request cannot be written.
     pub fn new(
         plan: Arc<Plan>,
-        addresses: Arc<[SocketAddr]>,
+        address: SocketAddr,
         workers: u32,
         spin_ns: u64,
     ) -> Result<Self, plimsoll_proto::http1::EncodeError> {
         let rendered = Arc::new(crate::render::render(&plan)?);
-        Ok(Self { plan, rendered, addresses, spin_ns, worker: 0, workers })
+        Ok(Self { plan, rendered, address, spin_ns, worker: 0, workers })
     }
 
     /// The same run, another worker's part.
@@ -114,15 +115,6 @@ impl Assignment {
     }
 }
 
-/// What the opening came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Opening {
-    /// Connections that are open.
-    pub open: u32,
-    /// What the first failed attempt met.
-    pub failure: Option<String>,
-}
-
 /// What a worker brings back.
 #[derive(Debug)]
 pub struct Record {
@@ -136,11 +128,14 @@ pub struct Record {
     pub cpu: CpuUse,
     /// Of it, spent spinning, ns.
     pub spun_ns: u64,
-    /// When the last request was settled, ns after the start of the measured part; at least the
-    /// planned duration.
+    /// CPU used and time spent spinning while requests were started, without the drain.
+    pub in_window: (CpuUse, u64),
+    /// How long the measured part took, ns, with its drain.
     pub elapsed_ns: u64,
     /// How long requests were started, ns.
     pub window_ns: u64,
+    /// When the last response was complete, ns after the start of the measured part.
+    pub answered_ns: u64,
     /// Whether it was cut short from outside.
     pub interrupted: bool,
 }
@@ -149,7 +144,7 @@ pub struct Record {
 pub struct Worker<D: Driver> {
     driver: D,
     plan: Arc<Plan>,
-    addresses: Arc<[SocketAddr]>,
+    address: SocketAddr,
     payload: PayloadId,
     payload_bytes: u32,
     request_kind: RequestKind,
@@ -162,14 +157,16 @@ pub struct Worker<D: Driver> {
     observer: Observer,
     open_requests: usize,
     running: bool,
-    /// When the last request was started or settled.
+    /// When the last request was started, received something, or was settled.
     progress_ns: u64,
+    /// When the last response was complete.
+    answered_ns: u64,
+    /// When the run was over, drain and all.
+    ended_ns: u64,
     /// When starting requests ended.
     stopped_ns: Option<u64>,
     drain_ns: u64,
-    spin_ns: u64,
     interrupted: bool,
-    first_failure: Option<String>,
 }
 
 impl<D: Driver> Worker<D> {
@@ -183,7 +180,7 @@ impl<D: Driver> Worker<D> {
         let pipeline = plan.pipeline as usize;
         Self {
             driver,
-            addresses: Arc::clone(&assignment.addresses),
+            address: assignment.address,
             payload,
             payload_bytes: u32::try_from(rendered.bytes.len()).expect("preflight limits it"),
             request_kind: rendered.kind,
@@ -197,11 +194,11 @@ impl<D: Driver> Worker<D> {
             open_requests: 0,
             running: false,
             progress_ns: 0,
+            answered_ns: 0,
+            ended_ns: 0,
             stopped_ns: None,
             drain_ns: plan.drain_ns,
-            spin_ns: assignment.spin_ns,
             interrupted: false,
-            first_failure: None,
             plan,
         }
     }
@@ -213,12 +210,12 @@ impl<D: Driver> Worker<D> {
 
     /// Opens the connections, paced so that a server's queue of new connections does not overflow:
     /// the window of connects under way starts small and doubles with each round that succeeds.
-    /// Returns when each was tried once, or at `limit_ns`. With a connection for each request
-    /// there is nothing to open.
+    /// Returns how many are open when each was tried once, or at `limit_ns`. With a connection for
+    /// each request there is nothing to open.
     ///
     /// # Errors
     /// When the driver breaks.
-    pub fn open(&mut self, limit_ns: u64, stop: &AtomicBool) -> io::Result<Opening> {
+    pub fn open(&mut self, limit_ns: u64, stop: &AtomicBool) -> io::Result<u32> {
         if !self.plan.connects_per_request() {
             let mut now_ns = self.driver.clock_ns();
             self.opener.queue.extend(0..self.clients.len() as u32);
@@ -234,11 +231,11 @@ impl<D: Driver> Worker<D> {
             }
         }
         let open = self.clients.iter().filter(|client| client.can_send(&self.plan)).count();
-        Ok(Opening { open: open as u32, failure: self.first_failure.clone() })
+        Ok(open as u32)
     }
 
-    /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets a point for each
-    /// second of the measured part.
+    /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the
+    /// measured part.
     ///
     /// # Errors
     /// When the driver breaks.
@@ -246,7 +243,7 @@ impl<D: Driver> Worker<D> {
         &mut self,
         start_ns: u64,
         stop: &AtomicBool,
-        on_interval: &mut dyn FnMut(Point),
+        on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.timetable = Timetable::new(&self.plan, start_ns);
         self.observer.start(self.timetable);
@@ -270,11 +267,13 @@ impl<D: Driver> Worker<D> {
             }
             let until_ns = self.until_ns(now_ns);
             let returned_ns = self.driver.wait(until_ns)?;
-            self.observer.note_return(until_ns.max(now_ns), returned_ns);
+            if self.stopped_ns.is_none() {
+                self.observer.note_return(until_ns.max(now_ns), returned_ns);
+            }
             now_ns = returned_ns;
             self.take_events();
         }
-        self.settle_rest(now_ns);
+        self.settle_rest();
         self.end_interval(now_ns, true, on_interval);
         Ok(())
     }
@@ -312,16 +311,16 @@ impl<D: Driver> Worker<D> {
         until_ns
     }
 
-    fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut dyn FnMut(Point)) {
+    fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
         // After a pause several intervals may be over at once.
         while let Some(end) = self.observer.take_interval(now_ns, self.driver.spun_ns(), finished) {
-            if self.plan.spin == Spin::Auto && self.plan.rate.is_some() {
-                let harmful = end.involuntary_switches > SPIN_SWITCHES_LIMIT;
-                self.driver.set_spin_ns(if harmful { 0 } else { self.spin_ns });
+            // Spinning that takes the CPU from somebody who needs it does more harm than good.
+            if self.plan.spin == Spin::Auto && end.involuntary_switches > SPIN_SWITCHES_LIMIT {
+                self.driver.set_spin_ns(0);
             }
-            let is_empty = end.point.sent == 0 && end.point.response == Packed::default();
-            if !(finished && is_empty) {
-                on_interval(end.point);
+            if !(finished && end.interval.is_empty()) {
+                let spare = on_interval(end.interval);
+                self.observer.keep_spare(spare);
             }
             if finished {
                 break;
@@ -349,6 +348,7 @@ impl<D: Driver> Worker<D> {
                 && self.admission.peek(&self.timetable).is_none_or(|due| due.at_ns <= now_ns);
             if now_ns >= self.timetable.stop_ns || all_taken || stuck {
                 self.stopped_ns = Some(now_ns);
+                self.observer.end_window(self.driver.spun_ns());
             }
         }
         self.stopped_ns.is_some_and(|stopped_ns| {
@@ -357,7 +357,9 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Writes down what is still open, and the slots that found no connection.
-    fn settle_rest(&mut self, now_ns: u64) {
+    fn settle_rest(&mut self) {
+        // Requests may have been started after the turn's own time.
+        let now_ns = self.driver.clock_ns();
         for index in 0..self.clients.len() as u32 {
             let client = &self.clients[index as usize];
             if client.pending.is_some() || client.connection.open_requests() > 0 {
@@ -367,32 +369,30 @@ impl<D: Driver> Worker<D> {
         let end_ns = self.timetable.stop_ns.min(now_ns);
         while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
         {
-            self.observer.recorder(due.measured).unsent(end_ns - due.at_ns);
             self.admission.take();
+            self.observer.recorder(due.measured).unsent(end_ns - due.at_ns);
         }
-        let Observer { measured, warmup, .. } = &mut self.observer;
-        for recorder in std::iter::once(measured).chain(warmup.as_deref_mut()) {
-            let ledger = &mut recorder.ledger;
-            ledger.scheduled = ledger.sent + ledger.shed + ledger.unsent;
+        if self.plan.rate.is_none() {
+            self.observer.settle_closed_loop();
         }
-        self.progress_ns = self.progress_ns.max(end_ns);
+        self.ended_ns = now_ns;
     }
 
     /// What was written down. Call after [`run`](Self::run).
     pub fn into_record(self) -> Record {
         let (cpu, spun_ns) = self.observer.used(self.driver.spun_ns());
         let measured_ns = self.timetable.measured_ns;
-        let elapsed_ns = self.progress_ns.saturating_sub(measured_ns);
-        let stopped_ns = self.stopped_ns.unwrap_or(self.progress_ns);
-        let window_end_ns = stopped_ns.min(self.timetable.stop_ns).min(self.progress_ns);
+        let stopped_ns = self.stopped_ns.unwrap_or(self.ended_ns);
         Record {
+            in_window: self.observer.used_in_window(),
             measured: self.observer.measured,
             warmup: self.observer.warmup,
             pauses: self.observer.pauses,
             cpu,
             spun_ns,
-            elapsed_ns,
-            window_ns: window_end_ns.saturating_sub(measured_ns),
+            elapsed_ns: self.ended_ns.saturating_sub(measured_ns),
+            window_ns: stopped_ns.min(self.timetable.stop_ns).saturating_sub(measured_ns),
+            answered_ns: self.answered_ns.saturating_sub(measured_ns),
             interrupted: self.interrupted,
         }
     }

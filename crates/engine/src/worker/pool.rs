@@ -95,6 +95,7 @@ impl<D: Driver> Worker<D> {
                 return;
             };
             self.admission.take();
+            self.observer.recorder(due.measured).ledger.scheduled += 1;
             let started_ns = self.driver.clock_ns();
             let moments = Moments {
                 intended_ns: due.at_ns,
@@ -129,6 +130,7 @@ impl<D: Driver> Worker<D> {
             let Some(measured) = self.admission.take_closed(&self.timetable, now_ns) else {
                 return;
             };
+            self.observer.recorder(measured).ledger.scheduled += 1;
             let moments = Moments {
                 intended_ns: now_ns,
                 available_ns: now_ns,
@@ -152,8 +154,12 @@ impl<D: Driver> Worker<D> {
         while let Some(idle) = self.idle.pop_front() {
             let client = &mut self.clients[idle.index as usize];
             // An entry of a connection that was closed meanwhile is stale.
-            if idle.epoch == client.epoch {
-                client.queued = false;
+            if idle.epoch != client.epoch {
+                continue;
+            }
+            client.queued = false;
+            // Nor is one of use whose server has said meanwhile that it will close.
+            if client.can_send(&self.plan) || client.can_connect(&self.plan) {
                 return Some(idle);
             }
         }
@@ -168,8 +174,11 @@ impl<D: Driver> Worker<D> {
         self.open_requests += 1;
         self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
         let recorder = self.observer.recorder(flight.measured);
-        recorder.started(&flight.moments);
-        recorder.sent_bytes += u64::from(self.payload_bytes);
+        if matches!(self.admission, Admission::Open { .. }) {
+            recorder.started(&flight.moments);
+        } else {
+            recorder.started_at_once();
+        }
         let client = &mut self.clients[index as usize];
         if client.connection.state() == State::Open {
             flight.moments.sent_ns = started_ns;
@@ -186,6 +195,8 @@ impl<D: Driver> Worker<D> {
     #[inline]
     pub(super) fn send(&mut self, index: u32, flight: Flight) {
         let payload = self.request();
+        let recorder = self.observer.recorder(flight.measured);
+        recorder.sent_bytes += u64::from(self.payload_bytes);
         let client = &mut self.clients[index as usize];
         client.sent += 1;
         client.connection.send(&mut self.driver, payload, self.request_kind, flight);
@@ -210,8 +221,7 @@ impl<D: Driver> Worker<D> {
         let client = &mut self.clients[index as usize];
         client.opening_ns = now_ns;
         client.tried = true;
-        let address = self.addresses[index as usize % self.addresses.len()];
-        client.connection.open(&mut self.driver, address);
+        client.connection.open(&mut self.driver, self.address);
     }
 
     /// Closes a connection without open requests and sees to it that it comes back.
@@ -258,8 +268,9 @@ impl<D: Driver> Worker<D> {
         for flight in pending.chain(client.connection.close(driver, Close::Reset)) {
             settled += 1;
             let mut moments = flight.moments;
+            // Its connect failed: the service it did not get began with the attempt.
             if moments.sent_ns == 0 {
-                moments.sent_ns = now_ns;
+                moments.sent_ns = moments.started_ns;
             }
             observer.recorder(flight.measured).ended(&moments, now_ns, outcome(&flight));
         }

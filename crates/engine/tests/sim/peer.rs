@@ -17,6 +17,8 @@ pub(crate) enum Answer {
     UntilClose(u64),
     /// Answers and says that it closes, and does.
     LastOne(u64),
+    /// The same, but the close comes after another time.
+    LastOneSlowly(u64, u64),
     /// Never answers.
     Hang,
     /// Sends what is not HTTP.
@@ -104,6 +106,12 @@ fn respond(answer: Answer, out: &mut PeerActions) -> bool {
             let text = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
             out.send(after_ns, text);
             out.close(after_ns);
+            false
+        }
+        Answer::LastOneSlowly(after_ns, close_after_ns) => {
+            let text = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+            out.send(after_ns, text);
+            out.close(close_after_ns);
             false
         }
         Answer::Hang => true,

@@ -237,3 +237,64 @@ fn poisson_arrivals_have_the_spread_of_poisson_and_even_ones_none() {
     assert!(dispersion(Arrival::Uniform) < 0.01);
     assert!((dispersion(Arrival::Poisson) - 1.0).abs() < 0.15);
 }
+
+/// A server may say that it closes and take its time to do so. Nothing more is sent meanwhile.
+#[test]
+fn a_connection_that_will_be_closed_is_not_used_again() {
+    let plan = Plan { connections: 1, pipeline: 4, ..at_rate(1_000_000_000, 2 * S) };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |number, _| {
+            if number % 10 == 9 {
+                Answer::LastOneSlowly(MS, 300 * MS)
+            } else {
+                Answer::Status(200, MS)
+            }
+        }
+    });
+    let ledger = ran.sum().ledger;
+    assert_eq!(ledger.check(), Ok(()));
+    assert_eq!(ledger.scheduled, 2000);
+    assert!(ledger.completed > 0 && ledger.reconnects > 0, "{ledger:?}");
+}
+
+/// A connect that fails took as long as it took, on both clocks.
+#[test]
+fn a_request_whose_connect_times_out_took_the_timeout() {
+    let plan = Plan {
+        connections: 2,
+        requests_per_connection: Some(1),
+        timeout_ns: 500 * MS,
+        duration_ns: Some(2 * S),
+        ..plan()
+    };
+    let sim = SimOptions { accept_delay_ns: 3600 * S..3600 * S + 1, ..SimOptions::default() };
+    let sim = SimOptions { latency_ns: 900 * MS..900 * MS + 1, ..sim };
+    let sum = run(&plan, &sim, always(Answer::Status(200, 0))).sum();
+    assert!(sum.ledger.timed_out > 0, "{:?}", sum.ledger);
+    assert_eq!(sum.service.min_ns(), Some(500 * MS));
+}
+
+/// One request that hangs until the drain ends does not change the rate of the others.
+#[test]
+fn a_hung_request_does_not_change_the_rate() {
+    let plan = Plan { connections: 10, duration_ns: Some(S), ..plan() };
+    let ran = run(&plan, &SimOptions::default(), |_| {
+        |number, _| if number == 5 { Answer::Hang } else { Answer::Status(200, MS) }
+    });
+    let record = &ran.records[0];
+    assert_eq!(record.measured.ledger.unfinished, 1);
+    assert!(record.elapsed_ns >= 11 * S, "the drain was waited for");
+    assert!(record.answered_ns < S + 10 * MS, "{}", record.answered_ns);
+    assert_eq!(record.window_ns, S);
+}
+
+#[test]
+fn when_the_server_stays_dead_a_run_of_n_requests_ends() {
+    let dead = Window { at_ns: 2 * S + S, for_ns: 3600 * S };
+    let sim = SimOptions { peer_dead: Some(dead), ..SimOptions::default() };
+    let plan = Plan { requests: Some(1_000_000), duration_ns: None, timeout_ns: 5 * S, ..plan() };
+    let ran = run(&plan, &sim, always(Answer::Status(200, MS)));
+    let ledger = ran.sum().ledger;
+    assert!(ledger.sent < 1_000_000 && ledger.completed > 1000, "{ledger:?}");
+    assert!(ran.records[0].elapsed_ns < 10 * S);
+}

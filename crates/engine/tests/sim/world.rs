@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_core::plan::Endpoint;
-use plimsoll_core::recorder::Recorder;
+use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::Series;
 use plimsoll_core::{Histogram, Plan};
@@ -66,8 +66,8 @@ where
 {
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
-    let addresses = ["192.0.2.1:80".parse().unwrap()];
-    let first = Assignment::new(plan, addresses.into(), workers, 0).unwrap();
+    let address = "192.0.2.1:80".parse().unwrap();
+    let first = Assignment::new(plan, address, workers, 0).unwrap();
     let mut ran = Ran {
         records: Vec::new(),
         logs: Vec::new(),
@@ -83,9 +83,11 @@ where
         let mut worker = Worker::new(driver, &assignment, CpuUse::default);
         worker.open(S, &stop).unwrap();
         let start_ns = 2 * S;
-        let mut points = Vec::new();
-        worker.run(start_ns, &stop, &mut |point| points.push(point)).unwrap();
-        points.iter().for_each(|point| ran.series.add(point));
+        let mut on_interval = |mut interval: Box<Interval>| {
+            ran.series.add(&interval.pack());
+            Some(interval)
+        };
+        worker.run(start_ns, &stop, &mut on_interval).unwrap();
         ran.records.push(worker.into_record());
         ran.logs.push(log);
         ran.starts_ns.push(start_ns);

@@ -16,9 +16,9 @@ mod usage;
 
 pub use environment::Environment;
 pub use limits::{Limits, raise_open_files};
-pub use resolve::resolve;
+pub use resolve::{first_reachable, resolve};
 pub use theft::{CpuTicks, Throttling};
-pub use usage::{Usage, rss_bytes};
+pub use usage::{Usage, rss_bytes, run_delay_ns};
 
 /// The text of a file without the white space around it; `None` when it cannot be read or is
 /// empty.

@@ -2,7 +2,8 @@
 //! resolver does.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
 
 /// The addresses of a host, in the resolver's order (RFC 6724), never empty. `host` is a name or
 /// an address; an IPv6 address may stand in brackets as it does in a URL.
@@ -26,6 +27,22 @@ pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
+/// The first of the addresses that takes a connection within `timeout_ns`, which is closed again.
+/// A name often stands for an address that nobody serves (`localhost` for `::1`, say).
+///
+/// # Errors
+/// What the first address answered, when none of them takes a connection.
+pub fn first_reachable(addresses: &[SocketAddr], timeout_ns: u64) -> io::Result<SocketAddr> {
+    let mut first_error = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(address, Duration::from_nanos(timeout_ns)) {
+            Ok(_) => return Ok(*address),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no address")))
+}
+
 /// The resolver's own words, without what the standard library puts before them.
 fn reason(error: &str) -> &str {
     error.rsplit_once(": ").map_or(error, |(_, reason)| reason)
@@ -46,6 +63,18 @@ mod tests {
             let want: SocketAddr = want.parse().expect("an address");
             assert_eq!(resolve(host, 80).expect(host), [want], "{host}");
         }
+    }
+
+    #[test]
+    fn the_address_that_answers_is_taken() {
+        let bind = || std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let dead = bind().local_addr().expect("bound");
+        let listener = bind();
+        let alive = listener.local_addr().expect("bound");
+        let found = first_reachable(&[dead, alive], 1_000_000_000).expect("one answers");
+        assert_eq!(found, alive);
+        let error = first_reachable(&[dead], 1_000_000_000).expect_err("nobody listens");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]

@@ -80,9 +80,27 @@ fn resident_pages(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Time the calling thread has spent ready to run and without a CPU, ns, since it began. `None`
+/// where the kernel does not tell (Linux without schedstat, other systems).
+#[must_use]
+pub fn run_delay_ns() -> Option<u64> {
+    run_delay(&read("/proc/thread-self/schedstat")?)
+}
+
+/// The second of schedstat's fields: on CPU, waiting for one, time slices.
+fn run_delay(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn run_delay_is_the_second_field() {
+        assert_eq!(run_delay("3100931 18043 7"), Some(18043));
+        assert_eq!(run_delay(""), None);
+    }
 
     #[test]
     fn resident_pages_of_statm() {

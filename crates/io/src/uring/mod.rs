@@ -83,6 +83,8 @@ pub struct UringDriver {
     accept_again_ns: u64,
     /// Whether sockets are registered as files.
     register_files: bool,
+    /// Completions that were there when the wait ended. Later ones have another time.
+    turn_left: usize,
     now_ns: u64,
     spin: Spin,
     options: DriverOptions,
@@ -116,6 +118,7 @@ impl UringDriver {
             resting: Vec::new(),
             accept_again_ns: u64::MAX,
             register_files,
+            turn_left: 0,
             now_ns: now_ns(),
             spin: Spin { limit_ns: options.spin_ns, spun_ns: 0 },
             options: options.clone(),
@@ -274,6 +277,7 @@ impl Driver for UringDriver {
             until_ns = 0;
         }
         self.now_ns = self.ring.wait(until_ns, &mut self.spin)?;
+        self.turn_left = self.ring.completions();
         Ok(self.now_ns)
     }
 
@@ -292,7 +296,9 @@ impl Driver for UringDriver {
                 return Some((self.now_ns, ready.event));
             }
         }
-        while let Some(completion) = self.ring.pop() {
+        while self.turn_left > 0 {
+            self.turn_left -= 1;
+            let completion = self.ring.pop()?;
             if let Some(event) = self.complete(&completion) {
                 return Some((self.now_ns, event));
             }

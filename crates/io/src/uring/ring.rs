@@ -133,6 +133,12 @@ impl Ring {
         self.ring.completion().next()
     }
 
+    /// How many completions are there to take.
+    #[inline]
+    pub(super) fn completions(&mut self) -> usize {
+        self.ring.completion().len()
+    }
+
     #[inline]
     fn has_completions(&mut self) -> bool {
         !self.ring.completion().is_empty()

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
 use plimsoll_core::units::{format_count, format_ns, format_rate};
-use plimsoll_core::verdict::{Verdict, headline};
+use plimsoll_core::verdict::Verdict;
 
 use crate::Clock;
 use crate::facts::{Tail, incomplete_words, load_words, percent, request_words, tester_cores};
@@ -99,7 +99,7 @@ fn head(result: &RunResult, page: &mut String) {
 fn banner(result: &RunResult, page: &mut String) {
     let loader = &result.loader;
     let (name, sign) = (loader.verdict.name(), sign(loader.verdict));
-    let sentence = headline(loader.verdict, result.plan.rate.is_some(), result.rate.achieved_rps);
+    let sentence = crate::facts::sentence(result);
     push(page, format_args!("<header class=\"verdict {name}\">\n<p class=\"mark\">"));
     push(
         page,

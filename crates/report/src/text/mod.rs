@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use plimsoll_core::units::{
     format_bytes, format_count, format_duration, format_ns, format_rate, three_digits,
 };
-use plimsoll_core::verdict::{Verdict, headline};
+use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, RunResult};
 
 use crate::Clock;
@@ -67,9 +67,8 @@ fn verdict(result: &RunResult, style: Style) -> Vec<String> {
         Verdict::Suspect => "1;33",
         Verdict::Invalid => "1;31",
     };
-    let open_loop = result.plan.rate.is_some();
     let name = loader.verdict.name().to_uppercase();
-    let sentence = headline(loader.verdict, open_loop, result.rate.achieved_rps);
+    let sentence = facts::sentence(result);
     let mut lines = vec![format!("{}  {sentence}", style.paint(color, &name))];
     for cause in &loader.causes {
         lines.extend(wrap("- ", "  ", &printable(&cause.text)));

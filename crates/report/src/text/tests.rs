@@ -56,7 +56,7 @@ fn a_closed_loop() {
 #[test]
 fn a_stall_under_a_rate() {
     insta::assert_snapshot!(report(&samples::stall(), false), @r"
-    VALID  the schedule was kept, 1 000 responses/s
+    VALID  requests had to wait for a free connection, 1 000 responses/s
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 

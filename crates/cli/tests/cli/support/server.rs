@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use super::process::{Running, Stream, plimsoll};
+use rustix::process::Signal;
+
+use super::process::{Finished, Running, Stream, plimsoll};
 
 /// A built-in server on a free port.
 pub(crate) struct Server {
@@ -32,9 +34,9 @@ impl Server {
         format!("http://{}{path}", self.addresses[0])
     }
 
-    /// The process, for signals and its end.
-    pub(crate) fn into_running(self) -> Running {
-        self.running
+    /// Sends a signal and waits for the end.
+    pub(crate) fn finish_by(self, signal: Signal) -> Finished {
+        self.running.finish_by(signal)
     }
 }
 

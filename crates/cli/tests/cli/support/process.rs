@@ -62,10 +62,6 @@ impl Running {
         Self { name, child, lines, stdout: String::new(), stderr: String::new(), deadline }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a process to signal");
     }
@@ -127,9 +123,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already, which is as well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if self.ended().is_none() {
+            // It may end by itself just now, which is as well.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 

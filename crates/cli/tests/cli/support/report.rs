@@ -62,12 +62,6 @@ impl Report {
             .collect()
     }
 
-    /// Codes of what the verdict holds against the tester.
-    pub(crate) fn causes(&self) -> Vec<&str> {
-        let causes = self.at("/loader/causes").as_array().expect("a list");
-        causes.iter().map(|cause| cause["code"].as_str().expect("a code")).collect()
-    }
-
     /// A histogram in whole, in nanoseconds, as any HdrHistogram library reads it.
     pub(crate) fn histogram(&self, pointer: &str) -> Histogram<u64> {
         let text = self.text(&format!("{pointer}/hdr"));

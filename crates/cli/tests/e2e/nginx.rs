@@ -1,0 +1,155 @@
+//! nginx with one worker in a directory of its own, and what it counts.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::support::{Running, free_address};
+
+/// How long a start may take before it counts as failed.
+const START_LIMIT: Duration = Duration::from_secs(20);
+const TRIES: u32 = 5;
+
+/// What nginx has counted: connections accepted and requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) accepted: u64,
+    pub(crate) requests: u64,
+}
+
+/// A running nginx.
+pub(crate) struct Nginx {
+    running: Option<Running>,
+    directory: TempDir,
+    address: SocketAddr,
+}
+
+impl Nginx {
+    /// Starts one on a free port.
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("file"), "x".repeat(100_000)).expect("a file");
+        for _ in 0..TRIES {
+            // Another program may take the port in between: then with another one.
+            let address = free_address();
+            if let Ok(running) = launch(&directory, address) {
+                return Self { running: Some(running), directory, address };
+            }
+        }
+        panic!("nginx does not start: {}", error_log(&directory));
+    }
+
+    /// Kills it on the spot; `restart` brings it back to the same port.
+    pub(crate) fn kill(&mut self) {
+        let running = self.running.take().expect("a running nginx");
+        assert_eq!(running.finish_by(Signal::KILL).code, None);
+    }
+
+    pub(crate) fn restart(&mut self) {
+        let launched = launch(&self.directory, self.address);
+        let running = launched.unwrap_or_else(|()| panic!("{}", error_log(&self.directory)));
+        self.running = Some(running);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.running.as_ref().expect("a running nginx").signal(signal);
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What nginx counts while `act` runs, without the question itself.
+    pub(crate) fn counting<T>(&self, act: impl FnOnce() -> T) -> (T, Counted) {
+        let before = counted(self.address).expect("the counts of a running nginx");
+        let acted = act();
+        let after = counted(self.address).expect("the counts of a running nginx");
+        let during = Counted {
+            accepted: after.accepted - before.accepted - 1,
+            requests: after.requests - before.requests - 1,
+        };
+        (acted, during)
+    }
+
+    /// The log of requests below `/logged/`: status, request bytes and response bytes of each.
+    pub(crate) fn take_log(&self) -> Vec<[u64; 3]> {
+        let path = self.directory.path().join("requests.log");
+        let text = fs::read_to_string(&path).expect("a log");
+        // nginx appends, so cutting the file off is enough.
+        fs::write(&path, "").expect("a log");
+        text.lines()
+            .map(|line| {
+                let mut words = line.split(' ').map(|word| word.parse().expect("a number"));
+                [(); 3].map(|()| words.next().expect("three numbers"))
+            })
+            .collect()
+    }
+}
+
+/// Starts nginx and waits until it answers. `Err` when it ended instead.
+fn launch(directory: &TempDir, address: SocketAddr) -> Result<Running, ()> {
+    fs::write(directory.path().join("nginx.conf"), config(address)).expect("a file");
+    let mut command = Command::new("nginx");
+    command.arg("-p").arg(directory.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
+    let mut running = Running::start(&mut command);
+    let deadline = Instant::now() + START_LIMIT;
+    while Instant::now() < deadline && running.ended().is_none() {
+        if counted(address).is_some() {
+            return Ok(running);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Err(())
+}
+
+fn error_log(directory: &TempDir) -> String {
+    fs::read_to_string(directory.path().join("error.log")).unwrap_or_default()
+}
+
+/// One process that is master and worker, so that a signal to it stops the server.
+fn config(address: SocketAddr) -> String {
+    let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("    {name}_temp_path temp_{name};\n"))
+        .concat();
+    format!(
+        "daemon off;
+master_process off;
+pid nginx.pid;
+events {{ worker_connections 4096; }}
+http {{
+{paths}    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 600s;
+    log_format counts '$status $request_length $bytes_sent';
+    server {{
+        listen {address} backlog=4096;
+        root .;
+        location / {{ return 200 'hello world'; }}
+        location = /counts {{ stub_status; }}
+        location = /ten {{ keepalive_requests 10; return 200 'hello world'; }}
+        location /logged/ {{ access_log requests.log counts; alias ./; }}
+        location = /logged/busy {{ access_log requests.log counts; return 503; }}
+    }}
+}}
+"
+    )
+}
+
+/// Asks for the counts; `None` when nobody answers.
+fn counted(address: SocketAddr) -> Option<Counted> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(START_LIMIT)).ok()?;
+    stream.write_all(b"GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    let line = text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1)?;
+    let mut counts = line.split_whitespace().map(|word| word.parse().ok());
+    let (accepted, _handled, requests) = (counts.next()??, counts.next()??, counts.next()??);
+    Some(Counted { accepted, requests })
+}

@@ -1,0 +1,33 @@
+//! Other people's programs.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+/// Two loads at once would measure each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The right to run these programs, alone.
+pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+/// Waits for this test's turn; `None` when a program is missing and may be.
+///
+/// # Panics
+/// When a program is missing and `PLIMSOLL_E2E=require` is set.
+pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
+    for name in names {
+        if !is_on_path(name) {
+            let text = format!("skipped: no {name} on the PATH");
+            assert!(std::env::var("PLIMSOLL_E2E").as_deref() != Ok("require"), "{text}");
+            writeln!(std::io::stderr(), "{text}").expect("stderr");
+            return None;
+        }
+    }
+    // A test that failed holding the lock has left nothing behind it.
+    Some(Turn(ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)))
+}
+
+fn is_on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|directory: PathBuf| directory.join(name)).any(|p| p.is_file())
+}

@@ -1,0 +1,126 @@
+//! Our server under other people's clients.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::programs::turn_with;
+use crate::support::{Finished, Server, run};
+
+fn curl(arguments: &[&str], url: &str) -> Finished {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--max-time", "20"]).args(arguments).arg(url);
+    run(&mut command)
+}
+
+#[test]
+fn curl_gets_what_each_route_promises() {
+    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let server = Server::start(&[]);
+    // The status, and how many bytes the body had.
+    let facts = ["--output", "/dev/null", "--write-out", "%{http_code} %{size_download}"];
+    for (path, flags, want) in [
+        ("/", &[][..], "200 11"),
+        ("/", &["--http1.0"], "200 11"),
+        ("/", &["--head"], "200 0"),
+        ("/status/204", &[], "204 0"),
+        ("/status/304", &[], "304 0"),
+        ("/bytes/0", &[], "200 0"),
+        ("/bytes/123", &[], "200 123"),
+        ("/bytes/10M", &[], "200 10000000"),
+        ("/chunked/0", &[], "200 0"),
+        ("/chunked/100k", &[], "200 100000"),
+        ("/chunked/100k", &["--http1.0"], "200 100000"),
+        ("/delay/20ms", &[], "200 11"),
+        ("/echo", &["--data", "0123456789"], "200 10"),
+        ("/echo", &["--data", "0123456789", "--header", "Transfer-Encoding: chunked"], "200 10"),
+    ] {
+        let finished = curl(&[&facts[..], flags].concat(), &server.url(path));
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{path} {flags:?}");
+        assert_eq!(finished.stdout, want, "{path} {flags:?}");
+    }
+    for status in ["418", "503", "599"] {
+        let finished = curl(&facts, &server.url(&format!("/status/{status}")));
+        assert!(finished.stdout.starts_with(status), "{}", finished.stdout);
+    }
+    for (path, status) in [("/none", "404"), ("/bytes/x", "400"), ("/status/99", "400")] {
+        let finished = curl(&facts, &server.url(path));
+        assert!(finished.stdout.starts_with(status), "{path}: {}", finished.stdout);
+    }
+}
+
+#[test]
+fn curl_reads_the_bodies() {
+    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let server = Server::start(&[]);
+    assert_eq!(curl(&[], &server.url("/")).stdout, "hello world");
+    assert!(curl(&[], &server.url("/ip")).stdout.starts_with("127.0.0.1"));
+    assert_eq!(curl(&["--data", "a=b"], &server.url("/echo")).stdout, "a=b");
+    let head = curl(&["--header", "X-One: 1"], &server.url("/echo")).stdout;
+    assert!(head.starts_with("GET /echo HTTP/1.1\r\n") && head.contains("X-One: 1\r\n"), "{head}");
+    let full = curl(&["--data", "a=b"], &server.url("/echo?full")).stdout;
+    assert!(full.starts_with("POST /echo?full HTTP/1.1\r\n"), "{full}");
+    assert!(full.ends_with("\r\n\r\na=b"), "{full}");
+    // Two requests on one connection.
+    let url = server.url("/");
+    let twice = curl(&["--write-out", "%{num_connects} ", &url], &url);
+    assert_eq!(twice.stdout, "hello world1 hello world0 ");
+    let finished = server.finish_by(Signal::TERM);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
+#[test]
+fn curl_gets_one_kind_of_answer_from_each_of_three_ports() {
+    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let any = "127.0.0.1:0";
+    let server = Server::listen(&["--hello", any, "--echo", any, "--address", any], 3);
+    for (address, want) in server.addresses().iter().zip(["hello world", "a=b", "127.0.0.1"]) {
+        let answer = curl(&["--data", "a=b"], &format!("http://{address}/any/thing")).stdout;
+        assert!(answer.starts_with(want), "{answer}, not {want}");
+    }
+}
+
+#[test]
+fn ab_finds_no_fault() {
+    let Some(_turn) = turn_with(&["ab"]) else { return };
+    let server = Server::start(&[]);
+    for (path, flags) in [
+        ("/", &[][..]),
+        ("/", &["-k"]),
+        ("/bytes/100k", &["-k"]),
+        ("/bytes/100k", &[]),
+        ("/", &["-k", "-i"]),
+    ] {
+        let mut command = Command::new("ab");
+        command.args(["-q", "-n", "3000", "-c", "7"]).args(flags).arg(server.url(path));
+        let finished = run(&mut command);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let said = |name: &str| {
+            let line = finished.stdout.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|rest| rest.trim().to_owned())
+        };
+        assert_eq!(said("Complete requests:").as_deref(), Some("3000"), "{path} {flags:?}");
+        assert_eq!(said("Failed requests:").as_deref(), Some("0"), "{path} {flags:?}");
+        assert_eq!(said("Non-2xx responses:"), None, "{path} {flags:?}");
+        if flags.contains(&"-k") {
+            assert_eq!(said("Keep-Alive requests:").as_deref(), Some("3000"), "{path} {flags:?}");
+        }
+    }
+}
+
+#[test]
+fn wrk_finds_no_fault() {
+    let Some(_turn) = turn_with(&["wrk"]) else { return };
+    let server = Server::start(&[]);
+    for path in ["/", "/bytes/100k", "/chunked/10k"] {
+        let mut command = Command::new("wrk");
+        command.args(["-t", "1", "-c", "20", "-d", "1s"]).arg(server.url(path));
+        let finished = run(&mut command);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let text = &finished.stdout;
+        assert!(!text.contains("Socket errors") && !text.contains("Non-2xx"), "{path}: {text}");
+        let line = text.lines().find(|line| line.contains(" requests in ")).unwrap_or_default();
+        let requests = line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        assert!(requests.is_some_and(|requests| requests > 100), "{path}: {text}");
+    }
+}
