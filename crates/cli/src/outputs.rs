@@ -3,9 +3,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use plimsoll_core::RunResult;
 use plimsoll_core::series::Point;
 use plimsoll_report::text::Style;
@@ -32,6 +32,7 @@ impl Outputs {
     /// # Errors
     /// The file that cannot be written.
     pub(crate) fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
+        check_distinct(flags)?;
         let mut outputs = Vec::new();
         let format = flags.format.unwrap_or(Format::Text);
         match &flags.output {
@@ -92,6 +93,18 @@ impl Outputs {
         }
         first_error
     }
+}
+
+/// Two reports in one file would be neither.
+fn check_distinct(flags: &OutputFlags) -> anyhow::Result<()> {
+    let named = [&flags.output, &flags.json, &flags.html, &flags.hgrm, &flags.timeseries];
+    let named: Vec<&PathBuf> = named.into_iter().flatten().collect();
+    for (i, path) in named.iter().enumerate() {
+        if named[..i].contains(path) {
+            bail!("two reports would go to '{}': give each a file of its own", path.display());
+        }
+    }
+    Ok(())
 }
 
 fn open(path: &Path) -> anyhow::Result<(String, File)> {

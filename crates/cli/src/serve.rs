@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use plimsoll_io::DriverChoice;
+use plimsoll_io::host::raise_open_files;
 use plimsoll_target::{Faults, Role, Running, ServeOptions, ServerOptions, start};
 
 use crate::args::{DriverFlag, ServeFlags};
@@ -36,6 +37,8 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Exit> {
         pin: (!flags.pin.is_empty()).then(|| flags.pin.clone()),
         ..ServeOptions::default()
     };
+    // With fewer it still serves, if not as many connections.
+    let _ = raise_open_files();
     let (stop, stopped) = channel();
     let caught = Caught::watch(move || {
         // Nobody listens any more once the servers have stopped by themselves.

@@ -43,7 +43,8 @@ pub(crate) enum Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(plan: &Plan, worker: u32, workers: u32) -> Self {
+    pub(crate) fn new(plan: &Plan, worker: u32) -> Self {
+        let workers = plan.workers;
         let Some(profile) = &plan.rate else {
             let remaining = plan.requests.map_or(u64::MAX, |n| share(n, worker, workers));
             return Self::Closed { remaining };

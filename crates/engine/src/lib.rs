@@ -17,4 +17,5 @@ mod run;
 pub mod worker;
 
 pub use error::RunError;
+pub use render::{Rendered, render};
 pub use run::{Control, Progress, run};

@@ -26,11 +26,12 @@ const FILES_PER_WORKER: u64 = 4;
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// How many workers to start on `cpus` CPUs. A server on the same host is left half of them.
-pub(crate) fn workers(plan: &Plan, address: SocketAddr, cpus: u32) -> u32 {
+pub(crate) fn workers(plan: &Plan, addresses: &[SocketAddr], cpus: u32) -> u32 {
     if plan.workers > 0 {
         return plan.workers;
     }
-    let available = if address.ip().is_loopback() { cpus / 2 } else { cpus };
+    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    let available = if is_local { cpus / 2 } else { cpus };
     let useful = match &plan.rate {
         None => plan.connections / WORKER_CONNECTIONS,
         Some(profile) => {
@@ -106,21 +107,21 @@ mod tests {
 
     #[test]
     fn workers_follow_the_cpus_the_rate_and_the_connections() {
-        let local: SocketAddr = "127.0.0.1:80".parse().unwrap();
-        let remote: SocketAddr = "192.0.2.1:80".parse().unwrap();
+        let local = ["127.0.0.1:80".parse().unwrap()];
+        let remote = ["192.0.2.1:80".parse().unwrap()];
         let at = |rps: u64| Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform));
         let wide = Plan { connections: 1000, workers: 0, ..plan() };
         let cases = [
-            (wide.clone(), local, 8, 4),
-            (wide.clone(), local, 1, 1),
-            (wide.clone(), remote, 8, 8),
-            (Plan { connections: 10, ..wide.clone() }, remote, 8, 1),
-            (Plan { rate: at(10_000), ..wide.clone() }, remote, 8, 1),
-            (Plan { rate: at(120_000), ..wide.clone() }, remote, 8, 3),
-            (Plan { workers: 5, ..wide }, local, 2, 5),
+            (wide.clone(), &local, 8, 4),
+            (wide.clone(), &local, 1, 1),
+            (wide.clone(), &remote, 8, 8),
+            (Plan { connections: 10, ..wide.clone() }, &remote, 8, 1),
+            (Plan { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
+            (Plan { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
+            (Plan { workers: 5, ..wide }, &local, 2, 5),
         ];
-        for (plan, address, cpus, want) in cases {
-            assert_eq!(workers(&plan, address, cpus), want, "{plan:?}");
+        for (plan, addresses, cpus, want) in cases {
+            assert_eq!(workers(&plan, addresses, cpus), want, "{plan:?}");
         }
     }
 

@@ -5,9 +5,9 @@ use plimsoll_proto::http1::{EncodeError, RequestKind, write_request_head};
 
 /// A request ready to send.
 #[derive(Debug, Clone)]
-pub(crate) struct Rendered {
-    pub bytes: Vec<u8>,
-    pub kind: RequestKind,
+pub struct Rendered {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) kind: RequestKind,
 }
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
@@ -17,7 +17,7 @@ const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 ///
 /// # Errors
 /// When a part of it would not be read back as it was meant.
-pub(crate) fn render(plan: &Plan) -> Result<Rendered, EncodeError> {
+pub fn render(plan: &Plan) -> Result<Rendered, EncodeError> {
     let request = &plan.request;
     let body = request.body.as_ref().map(|body| body.as_bytes());
     let given = |name: &str| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));

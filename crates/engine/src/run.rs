@@ -21,6 +21,7 @@ use plimsoll_io::{Driver, Waker};
 use crate::error::RunError;
 use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
+use crate::render::render;
 use crate::worker::{Assignment, CpuUse, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
@@ -97,14 +98,16 @@ pub fn run(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunResult, RunError> {
     plan.check()?;
-    let (address, dns) = lookup(plan)?;
+    let rendered = Arc::new(render(plan)?);
+    let (addresses, dns) = lookup(plan)?;
     let environment = Environment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
-    let workers = preflight::workers(plan, address, cpus_allowed);
+    let workers = preflight::workers(plan, &addresses, cpus_allowed);
     preflight::check_limits(plan, workers)?;
     let spin_ns = preflight::spin_ns(plan, workers, cpus_allowed, environment.cores_online);
     let plan = Arc::new(Plan { workers, ..plan.clone() });
-    let assignment = Assignment::new(Arc::clone(&plan), address, workers, spin_ns)?;
+    let address = reach(&plan, &addresses)?;
+    let assignment = Assignment::new(Arc::clone(&plan), rendered, address, spin_ns);
 
     let crew = hire(&assignment, workers, control)?;
     let (driver, opened) = await_ready(&crew, workers, control)?;
@@ -124,19 +127,23 @@ pub fn run(
     assemble(&plan, &environment, gathered, &watch)
 }
 
-/// Resolves the name, which is timed, and picks the address that answers.
-fn lookup(plan: &Plan) -> Result<(SocketAddr, Histogram), RunError> {
+/// Resolves the name and takes its time.
+fn lookup(plan: &Plan) -> Result<(Vec<SocketAddr>, Histogram), RunError> {
     let before_ns = clock::now_ns();
     let endpoint = &plan.endpoint;
     let addresses = resolve(&endpoint.host, endpoint.port).map_err(RunError::Resolve)?;
     let mut dns = Histogram::new();
     dns.record(clock::now_ns() - before_ns);
+    Ok((addresses, dns))
+}
+
+/// Picks the address that answers.
+fn reach(plan: &Plan, addresses: &[SocketAddr]) -> Result<SocketAddr, RunError> {
     let limit_ns = plan.timeout_ns.min(OPENING_LIMIT_NS);
-    let address = first_reachable(&addresses, limit_ns).map_err(|error| RunError::Unreachable {
-        address: endpoint.authority(),
+    first_reachable(addresses, limit_ns).map_err(|error| RunError::Unreachable {
+        address: plan.endpoint.authority(),
         reason: error.to_string(),
-    })?;
-    Ok((address, dns))
+    })
 }
 
 fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew, RunError> {

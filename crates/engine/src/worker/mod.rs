@@ -56,23 +56,19 @@ pub struct Assignment {
     address: SocketAddr,
     spin_ns: u64,
     worker: u32,
-    workers: u32,
 }
 
 impl Assignment {
-    /// The first worker's part of `workers`. Before a request is due the driver spins for
-    /// `spin_ns`.
-    ///
-    /// # Errors
-    /// When the plan's request cannot be written.
+    /// The first worker's part of the plan, which says how many workers there are. Before a request
+    /// is due the driver spins for `spin_ns`.
+    #[must_use]
     pub fn new(
         plan: Arc<Plan>,
+        rendered: Arc<Rendered>,
         address: SocketAddr,
-        workers: u32,
         spin_ns: u64,
-    ) -> Result<Self, plimsoll_proto::http1::EncodeError> {
-        let rendered = Arc::new(crate::render::render(&plan)?);
-        Ok(Self { plan, rendered, address, spin_ns, worker: 0, workers })
+    ) -> Self {
+        Self { plan, rendered, address, spin_ns, worker: 0 }
     }
 
     /// The same run, another worker's part.
@@ -110,7 +106,7 @@ impl Assignment {
     /// How many connections this worker holds.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        let connections = share(self.plan.connections.into(), self.worker, self.workers);
+        let connections = share(self.plan.connections.into(), self.worker, self.plan.workers);
         u32::try_from(connections).expect("no more than all of them")
     }
 }
@@ -188,7 +184,7 @@ impl<D: Driver> Worker<D> {
             idle: VecDeque::with_capacity(2 * connections as usize),
             opener: Opener::new(connections),
             deadlines: Deadlines::new(connections as usize),
-            admission: Admission::new(&plan, assignment.worker, assignment.workers),
+            admission: Admission::new(&plan, assignment.worker),
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
             observer: Observer::new(plan.warmup_ns > 0, cpu),
             open_requests: 0,

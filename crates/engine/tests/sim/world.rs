@@ -10,6 +10,7 @@ use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::Series;
 use plimsoll_core::{Histogram, Plan};
+use plimsoll_engine::render;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::SimDriver;
 use plimsoll_io::sim::SimOptions;
@@ -67,7 +68,8 @@ where
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
     let address = "192.0.2.1:80".parse().unwrap();
-    let first = Assignment::new(plan, address, workers, 0).unwrap();
+    let rendered = Arc::new(render(&plan).unwrap());
+    let first = Assignment::new(plan, rendered, address, 0);
     let mut ran = Ran {
         records: Vec::new(),
         logs: Vec::new(),

@@ -37,6 +37,8 @@ pub fn first_reachable(addresses: &[SocketAddr], timeout_ns: u64) -> io::Result<
     for address in addresses {
         match TcpStream::connect_timeout(address, Duration::from_nanos(timeout_ns)) {
             Ok(_) => return Ok(*address),
+            // It was taken and dropped at once: somebody is there.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(*address),
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }

@@ -139,11 +139,8 @@ impl UringDriver {
             (Op::Send, socket.outbox.is_sending()),
             (Op::Connect, socket.phase == Phase::Connecting),
         ];
-        let next = Socket {
-            generation: next_generation(socket.generation),
-            closed_at: self.ring.submissions(),
-            ..Socket::new()
-        };
+        let generation = next_generation(socket.generation);
+        let next = Socket { generation, ..Socket::new() };
         let mut last = std::mem::replace(socket, next);
         if let Some(bytes) = last.outbox.abandon() {
             self.orphans.push(Orphan { tag: last.tag(Op::Send, token), _bytes: bytes });
@@ -158,6 +155,8 @@ impl UringDriver {
         if let Some(fd) = last.fd {
             self.push_unwatched(opcode::Close::new(types::Fd(fd.into_raw_fd())).build());
         }
+        // Only now: a full queue may have been submitted in between.
+        self.sockets[token as usize].closed_at = self.ring.submissions();
     }
 }
 
