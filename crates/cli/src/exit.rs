@@ -4,6 +4,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+/// It could not be done; not one connection could be opened, say.
+pub(crate) const COULD_NOT_RUN: u8 = 1;
 /// The verdict is below what was required.
 pub(crate) const VERDICT: u8 = 4;
 
@@ -22,7 +24,7 @@ impl Exit {
     /// Says why and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
-            Self::CouldNotRun(text) => complain(&text, 1),
+            Self::CouldNotRun(text) => complain(&text, COULD_NOT_RUN),
             Self::Usage(text) => complain(&text, 2),
             Self::Text(text) => {
                 // A reader that has gone away has read enough.

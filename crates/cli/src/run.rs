@@ -8,7 +8,7 @@ use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
 
 use crate::args::RunFlags;
-use crate::exit::{Exit, VERDICT};
+use crate::exit::{COULD_NOT_RUN, Exit, VERDICT};
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::signals::Caught;
@@ -36,6 +36,10 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     series?;
     if let Some(code) = caught.code() {
         return Ok(code);
+    }
+    if result.ledger.completed == 0 && result.phases.connect.is_empty() {
+        // The report says so too, but a script looks here.
+        return Ok(ExitCode::from(COULD_NOT_RUN));
     }
     if flags.require_valid && result.loader.verdict != Verdict::Valid {
         return Ok(ExitCode::from(VERDICT));

@@ -48,6 +48,10 @@ impl Control {
             waker.wake();
         }
     }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// What a run tells while it goes on.
@@ -106,11 +110,18 @@ pub fn run(
     preflight::check_limits(plan, workers)?;
     let spin_ns = preflight::spin_ns(plan, workers, cpus_allowed, environment.cores_online);
     let plan = Arc::new(Plan { workers, ..plan.clone() });
-    let address = reach(&plan, &addresses)?;
+    // A server may count connections: one is spent on a choice only where there is one.
+    let address = match addresses[..] {
+        [address] => address,
+        _ => reach(&plan, &addresses)?,
+    };
     let assignment = Assignment::new(Arc::clone(&plan), rendered, address, spin_ns);
 
     let crew = hire(&assignment, workers, control)?;
     let (driver, opened) = await_ready(&crew, workers, control)?;
+    if opened == 0 && !plan.connects_per_request() && !control.is_stopped() {
+        reach(&plan, &addresses)?;
+    }
     let watch = Watch::begin();
     let started_at = clock::wall_time();
     let start_ns = clock::now_ns() + START_AHEAD_NS;
