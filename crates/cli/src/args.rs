@@ -149,7 +149,7 @@ pub(crate) struct RunFlags {
     /// How to reach the kernel
     #[arg(long, value_enum, default_value_t)]
     pub driver: DriverFlag,
-    /// Spin just before a request is due
+    /// Spin: just before a request is due (auto), all the time (on), never (off)
     #[arg(long, value_enum, default_value_t)]
     pub spin: SpinFlag,
     /// CPUs to tie the threads to, in turn: 1 or 2,3

@@ -88,10 +88,10 @@ pub enum DriverPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// When the workers leave a CPU free or have one to themselves, and as long as it does no harm.
+    /// For the last 50 µs, when the workers leave a CPU free or have one to themselves, and as long as it does no harm.
     #[default]
     Auto,
-    /// Always.
+    /// All the time, instead of sleeping: a response does not wait for a CPU to wake up.
     On,
     /// Never.
     Off,

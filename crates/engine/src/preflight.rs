@@ -43,13 +43,13 @@ pub(crate) fn workers(plan: &Plan, addresses: &[SocketAddr], cpus: u32) -> u32 {
 }
 
 /// How long to spin before a request is due: not at all without a schedule, or when the workers
-/// leave the host no CPU.
+/// leave the host no CPU. `on` never sleeps, so that no response waits for a sleeping CPU either.
 pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> u64 {
     let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
     match plan.spin {
         _ if plan.rate.is_none() => 0,
         Spin::Off => 0,
-        Spin::On => SPIN_NS,
+        Spin::On => u64::MAX,
         Spin::Auto => {
             if room {
                 SPIN_NS
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(spin_ns(&open, 1, 2, 2), SPIN_NS);
         assert_eq!(spin_ns(&open, 1, 1, 2), SPIN_NS);
         assert_eq!(spin_ns(&open, 2, 2, 2), 0);
-        assert_eq!(spin_ns(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), SPIN_NS);
+        assert_eq!(spin_ns(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), u64::MAX);
         assert_eq!(spin_ns(&Plan { spin: Spin::Off, ..open }, 1, 2, 2), 0);
     }
 }
