@@ -88,7 +88,8 @@ pub enum DriverPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// For the last 50 µs, when the workers leave a CPU free or have one to themselves, and as long as it does no harm.
+    /// For the last 50 µs, when the workers leave a CPU free or have one to themselves, and as long
+    /// as it does no harm.
     #[default]
     Auto,
     /// All the time, instead of sleeping: a response does not wait for a CPU to wake up.

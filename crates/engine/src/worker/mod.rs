@@ -295,16 +295,15 @@ impl<D: Driver> Worker<D> {
     fn until_ns(&self, now_ns: u64) -> u64 {
         let mut until_ns =
             (now_ns + PAUSE_NS).min(self.deadlines.next_ns()).min(self.observer.interval_end_ns());
-        match self.stopped_ns {
-            Some(stopped_ns) => until_ns = until_ns.min(stopped_ns + self.drain_ns),
-            None => until_ns = until_ns.min(self.timetable.stop_ns),
+        if let Some(stopped_ns) = self.stopped_ns {
+            return until_ns.min(stopped_ns + self.drain_ns);
         }
         if !self.idle.is_empty()
             && let Some(due) = self.admission.peek(&self.timetable)
         {
             until_ns = until_ns.min(due.at_ns);
         }
-        until_ns
+        until_ns.min(self.timetable.stop_ns)
     }
 
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {

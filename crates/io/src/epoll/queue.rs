@@ -3,7 +3,10 @@
 //! Registered bytes are kept as ranges and never copied.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+
+use rustix::net::SendFlags;
 use std::sync::Arc;
 
 use crate::driver::Payload;
@@ -68,7 +71,7 @@ impl SendQueue {
     /// What the write returns, but for `EAGAIN` and `EINTR`.
     pub(super) fn write_to(
         &mut self,
-        stream: &mut impl Write,
+        stream: &impl AsFd,
         registered: &Registered,
     ) -> io::Result<()> {
         while let Some(chunk) = self.chunks.front_mut() {
@@ -103,11 +106,14 @@ pub(super) fn bytes_of<'a>(payload: &Payload<'a>, registered: &'a Registered) ->
 ///
 /// # Errors
 /// What the write returns, but for `EAGAIN` and `EINTR`.
-pub(super) fn write(stream: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
+pub(super) fn write(stream: &impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     if bytes.is_empty() {
         return Ok(0);
     }
-    match super::retrying(|| stream.write(bytes)) {
+    // Straight to the system call: the C library's is a cancellation point, which costs. A signal
+    // is no concern, because Rust programs ignore SIGPIPE.
+    let send = || rustix::net::send(stream, bytes, SendFlags::empty());
+    match super::retrying(|| send().map_err(io::Error::from)) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
         result => result,
     }

@@ -1,6 +1,8 @@
 //! Does what a poll said can be done: concludes connects, writes queued bytes, receives, accepts.
 
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
+
+use rustix::net::RecvFlags;
 
 use super::slot::Handle;
 use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying, socket};
@@ -67,7 +69,11 @@ impl EpollDriver {
         // Without a buffer the slot stays readable, so its turn comes after a release.
         let buffer = self.free_buffers.pop()?;
         let start = buffer as usize * buffer_bytes;
-        let result = retrying(|| stream.read(&mut self.buffers[start..start + buffer_bytes]));
+        let room = &mut self.buffers[start..start + buffer_bytes];
+        let result = retrying(|| {
+            let received = rustix::net::recv(&*stream, &mut *room, RecvFlags::empty());
+            received.map(|(len, _)| len).map_err(io::Error::from)
+        });
         let at_ns = clock::now_ns();
         if let Ok(len @ 1..) = result {
             slot.readable = slot.to_end || len == buffer_bytes;
