@@ -38,8 +38,7 @@ fn decimal(number: &str, scale: u64) -> Option<u64> {
 }
 
 /// Reads a duration such as `500us`, `1.5s`, `2m`, a leap year at most, in ns. A bare number other
-/// than 0 is refused,
-/// because tools disagree on what it means.
+/// than 0 is refused, because tools disagree on what it means.
 ///
 /// # Errors
 /// What was given, and what would do.

@@ -75,6 +75,7 @@ impl Wake for Flag {
 /// [`Driver`] over a simulated kernel.
 pub struct SimDriver {
     now_ns: u64,
+    waits: u64,
     network: Network,
     /// The standstill that is still to come.
     pause: Option<Window>,
@@ -112,6 +113,7 @@ impl SimDriver {
         let spare = (options.reserved..options.sockets).rev().collect();
         Self {
             now_ns: START_NS,
+            waits: 0,
             pause: sim.pause,
             network: Network::new(sim, peer, spare),
             slots: (0..options.sockets).map(|_| free()).collect(),
@@ -123,6 +125,12 @@ impl SimDriver {
             registered: Vec::new(),
             woken: Arc::default(),
         }
+    }
+
+    /// How often [`Driver::wait`] was called: a loop that polls instead of sleeping shows here.
+    #[must_use]
+    pub fn waits(&self) -> u64 {
+        self.waits
     }
 
     fn push(&mut self, token: u32, what: Queued) {
@@ -359,6 +367,7 @@ impl Driver for SimDriver {
     }
 
     fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
+        self.waits += 1;
         self.take_notices();
         if self.has_events() {
             return Ok(self.now_ns);

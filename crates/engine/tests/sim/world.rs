@@ -41,6 +41,8 @@ pub(crate) struct Ran {
     pub records: Vec<Record>,
     pub logs: Vec<Rc<RefCell<Log>>>,
     pub series: Series,
+    /// How often the workers went to wait.
+    pub waits: u64,
     /// When the load began, by worker.
     pub starts_ns: Vec<u64>,
 }
@@ -74,6 +76,7 @@ where
         records: Vec::new(),
         logs: Vec::new(),
         series: Series::default(),
+        waits: 0,
         starts_ns: Vec::new(),
     };
     let stop = AtomicBool::new(false);
@@ -90,6 +93,7 @@ where
             Some(interval)
         };
         worker.run(start_ns, &stop, &mut on_interval).unwrap();
+        ran.waits += worker.driver().waits();
         ran.records.push(worker.into_record());
         ran.logs.push(log);
         ran.starts_ns.push(start_ns);
