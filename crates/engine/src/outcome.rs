@@ -156,6 +156,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         elapsed_ns: result.elapsed_ns,
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
+        lateness_p50_ns: result.loader.lateness.quantile_ns(0.5).unwrap_or(0),
         lateness_p99_ns: result.loader.lateness.quantile_ns(0.99).unwrap_or(0),
         lateness_p999_ns: result.loader.lateness.quantile_ns(0.999).unwrap_or(0),
         response_p999_ns: result.latency.response.quantile_ns(0.999).unwrap_or(0),
