@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::plan::{DriverPlan, Endpoint, Request, Spin};
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Moments, Outcome, Recorder};
 use plimsoll_core::result::{
     Bytes, DriverUsed, Environment, Gate, Loader, Rate, RunResult, SCHEMA, Tool, Warmup,
@@ -42,29 +42,7 @@ impl Spread {
 }
 
 fn plan() -> Plan {
-    Plan {
-        endpoint: Endpoint {
-            scheme: "http".to_owned(),
-            host: "127.0.0.1".to_owned(),
-            port: 8080,
-            path: "/".to_owned(),
-        },
-        request: Request { method: "GET".to_owned(), http_minor: 1, headers: vec![], body: None },
-        connections: 50,
-        workers: 0,
-        duration_ns: Some(10 * SECOND),
-        requests: None,
-        rate: None,
-        warmup_ns: 0,
-        drain_ns: 5 * SECOND,
-        timeout_ns: 30 * SECOND,
-        requests_per_connection: None,
-        pipeline: 1,
-        driver: DriverPlan::Auto,
-        spin: Spin::Auto,
-        pin: Vec::new(),
-        seed: 1,
-    }
+    Plan { drain_ns: 5 * SECOND, ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) }
 }
 
 /// A result in which nothing happened.
