@@ -106,6 +106,8 @@ pub struct Evidence {
 
 /// Below this, lateness is noise whatever the server's speed.
 const LATENESS_FLOOR_NS: u64 = 100_000;
+/// Enough samples for a quantile of 99 %.
+const P99_SAMPLES: u64 = 1_000;
 /// Enough samples for a quantile of 99.9 %.
 const TAIL_SAMPLES: u64 = 10_000;
 const BUSY_SUSPECT: f64 = 0.95;
@@ -151,11 +153,12 @@ fn nothing(e: &Evidence) -> Option<Cause> {
     cause(Verdict::Invalid, "no_responses", "not one response arrived".to_owned())
 }
 
-/// Lateness by the 99th percentile; after a pause, which makes many requests late and has a cause
-/// of its own, by the median.
+/// Lateness by the 99th percentile. By the median after a pause, which makes many requests late and
+/// has a cause of its own, and where the 99th percentile is but a handful of requests.
 fn lateness(e: &Evidence) -> Option<Cause> {
+    let by_tail = e.pauses.is_empty() && e.sent >= P99_SAMPLES;
     let (late_ns, share) =
-        if e.pauses.is_empty() { (e.lateness_p99_ns, "1 %") } else { (e.lateness_p50_ns, "half") };
+        if by_tail { (e.lateness_p99_ns, "1 %") } else { (e.lateness_p50_ns, "half") };
     if !e.open_loop || late_ns <= LATENESS_FLOOR_NS.max(e.service_p50_ns / 10) {
         return None;
     }
@@ -383,6 +386,11 @@ mod tests {
             (Evidence { completed: 0, ..good() }, Verdict::Invalid, "no_responses"),
             (Evidence { lateness_p99_ns: 150_000, ..good() }, Verdict::Suspect, "late"),
             (Evidence { lateness_p99_ns: 2_000_000, ..good() }, Verdict::Invalid, "late"),
+            (
+                Evidence { sent: 14, requests: None, lateness_p50_ns: 200_000, ..good() },
+                Verdict::Suspect,
+                "late",
+            ),
             (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
             (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
             (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Suspect, "paused"),
@@ -413,6 +421,8 @@ mod tests {
     fn lateness_is_measured_against_the_server_and_only_at_a_rate() {
         let slow = Evidence { lateness_p99_ns: 150_000, service_p50_ns: 50_000_000, ..good() };
         assert_eq!(judge(&slow).0, Verdict::Valid);
+        let few = Evidence { sent: 14, requests: None, lateness_p99_ns: 200_000, ..good() };
+        assert_eq!(judge(&few).0, Verdict::Valid, "one late request of 14 is no p99");
         let closed = Evidence { open_loop: false, lateness_p99_ns: 5_000_000, ..good() };
         assert_eq!(judge(&closed).0, Verdict::Valid);
     }
