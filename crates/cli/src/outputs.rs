@@ -1,17 +1,18 @@
 //! Where reports go. Every file is opened before the load starts, so that a path that cannot be
 //! written costs a second and not a run.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use plimsoll_core::RunResult;
 use plimsoll_core::series::Point;
 use plimsoll_report::text::Style;
 use plimsoll_report::{Clock, hgrm, html, json, text, timeseries};
 
 use crate::args::{Format, OutputFlags};
+use crate::exit::Exit;
 
 /// A report and where it goes; `None` is stdout.
 struct Output {
@@ -23,6 +24,8 @@ struct Output {
 pub(crate) struct Outputs {
     outputs: Vec<Output>,
     timeseries: Option<(String, BufWriter<File>)>,
+    /// Files that were not there before.
+    created: Vec<PathBuf>,
     style: Style,
 }
 
@@ -30,9 +33,10 @@ impl Outputs {
     /// Opens everything the flags name.
     ///
     /// # Errors
-    /// The file that cannot be written.
-    pub(crate) fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
+    /// Two reports for one file, or the file that cannot be written.
+    pub(crate) fn open(flags: &OutputFlags) -> Result<Self, Exit> {
         check_distinct(flags)?;
+        let created = named(flags).filter(|path| !path.exists()).cloned().collect();
         let mut outputs = Vec::new();
         let format = flags.format.unwrap_or(Format::Text);
         match &flags.output {
@@ -59,7 +63,15 @@ impl Outputs {
             && flags.output.is_none()
             && io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Ok(Self { outputs, timeseries, style: Style { color } })
+        Ok(Self { outputs, timeseries, created, style: Style { color } })
+    }
+
+    /// Takes away the files made for a run that could not be.
+    pub(crate) fn discard(self) {
+        for path in &self.created {
+            // One that is gone already is no loss.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Writes a second of the time series.
@@ -95,13 +107,19 @@ impl Outputs {
     }
 }
 
-/// Two reports in one file would be neither.
-fn check_distinct(flags: &OutputFlags) -> anyhow::Result<()> {
-    let named = [&flags.output, &flags.json, &flags.html, &flags.hgrm, &flags.timeseries];
-    let named: Vec<&PathBuf> = named.into_iter().flatten().collect();
-    for (i, path) in named.iter().enumerate() {
-        if named[..i].contains(path) {
-            bail!("two reports would go to '{}': give each a file of its own", path.display());
+/// Every file the flags name.
+fn named(flags: &OutputFlags) -> impl Iterator<Item = &PathBuf> {
+    [&flags.output, &flags.json, &flags.html, &flags.hgrm, &flags.timeseries].into_iter().flatten()
+}
+
+/// Two reports in one file would be neither. Devices and pipes may take several.
+fn check_distinct(flags: &OutputFlags) -> Result<(), Exit> {
+    for (i, path) in named(flags).enumerate() {
+        let is_stream = path.exists() && !path.is_file();
+        if !is_stream && named(flags).take(i).any(|earlier| earlier == path) {
+            let path = path.display();
+            let text = format!("two reports would go to '{path}': give each a file of its own");
+            return Err(Exit::Usage(text));
         }
     }
     Ok(())

@@ -31,7 +31,13 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     let plan = crate::plan::plan(flags)?;
     let mut outputs = Outputs::open(&flags.outputs)?;
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
-    let Loaded { result, caught, series } = load(&plan, &mut outputs, live)?;
+    let Loaded { result, caught, series } = match load(&plan, &mut outputs, live) {
+        Ok(loaded) => loaded,
+        Err(exit) => {
+            outputs.discard();
+            return Err(exit);
+        }
+    };
     outputs.write(&result)?;
     series?;
     if let Some(code) = caught.code() {

@@ -185,6 +185,18 @@ fn a_run_that_could_not_be_leaves_the_last_report_alone() {
     assert_eq!(files.text_of("json"), "precious");
 }
 
+#[test]
+fn a_run_that_cannot_be_leaves_no_empty_files_behind() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [new, old] = ["new", "old"].map(|name| directory.path().join(name));
+    fs::write(&old, "precious").expect("a file");
+    let mut command = plimsoll(&["http://127.0.0.1:1/", "-n", "1"]);
+    let finished = run(command.arg("--html").arg(&new).arg("--json").arg(&old));
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(!new.exists());
+    assert_eq!(fs::read_to_string(&old).expect("the file"), "precious");
+}
+
 /// Pipes and devices have no length to cut.
 #[test]
 fn outputs_may_be_devices() {

@@ -45,7 +45,7 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 40] = [
+    let cases: [(&[&str], &str); 41] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
         (&["bogus"], "http://HOST:PORT/PATH"),
@@ -78,6 +78,7 @@ fn wrong_usage_is_refused_with_2() {
         (&["URL", "--requests-per-conn", "0"], "--requests-per-conn"),
         (&["URL", "--http", "7"], "1.1"),
         (&["URL", "--format", "pdf"], "json"),
+        (&["URL", "--json", "no/such", "--html", "no/such"], "a file of its own"),
         (&["URL", "--driver", "kqueue"], "epoll"),
         (&["URL", "-H", "no colon"], "Name: value"),
         (&["URL", "-H", "na me: x"], "header name"),
