@@ -3,8 +3,6 @@
 
 use std::net::TcpStream;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -200,7 +198,6 @@ fn a_server_that_dies_and_comes_back_is_loaded_again() {
         load.next_line(Stream::Out);
         server.finish_by(Signal::KILL);
         load.next_line(Stream::Out);
-        thread::sleep(Duration::from_millis(100));
         server = Server::listen(&["--listen", &address], 1);
         let finished = load.finish();
         drop(server);
