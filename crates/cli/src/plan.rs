@@ -23,7 +23,13 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
     let default = Plan::new(endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     let plan = Plan {
-        request: Request { method, http_minor: u8::from(flags.http == "1.1"), headers, body },
+        request: Request {
+            method,
+            http_minor: u8::from(flags.http == "1.1"),
+            headers,
+            body,
+            ..Request::get()
+        },
         connections: flags.connections,
         workers: threads(flags)?,
         duration_ns,

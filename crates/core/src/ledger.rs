@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::recorder::Outcome;
+
 /// Counts of requests. `docs/metrics.md` defines each word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
@@ -26,6 +28,9 @@ pub struct Ledger {
     pub ok: u64,
     /// Completed requests that did not; by default a status of 400 or more.
     pub failed: u64,
+    /// Of those scheduled, requests that follow a redirect.
+    #[serde(default)]
+    pub redirects: u64,
     /// Connections opened beyond each connection's first.
     pub reconnects: u64,
 }
@@ -55,7 +60,23 @@ impl Ledger {
         self.unfinished += other.unfinished;
         self.ok += other.ok;
         self.failed += other.failed;
+        self.redirects += other.redirects;
         self.reconnects += other.reconnects;
+    }
+
+    /// A request that was sent ended.
+    #[inline]
+    pub(crate) fn ended(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Completed { ok, .. } => {
+                self.completed += 1;
+                self.ok += u64::from(ok);
+                self.failed += u64::from(!ok);
+            }
+            Outcome::TimedOut => self.timed_out += 1,
+            Outcome::Broken => self.broken += 1,
+            Outcome::Unfinished => self.unfinished += 1,
+        }
     }
 
     /// Checks the three identities of a finished run.

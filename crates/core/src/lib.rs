@@ -6,8 +6,10 @@
 //! clock, no randomness of its own, no input or output.
 #![forbid(unsafe_code)]
 
+pub mod expect;
 pub mod histogram;
 pub mod ledger;
+pub mod part;
 pub mod phase;
 pub mod plan;
 pub mod recorder;

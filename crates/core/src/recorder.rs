@@ -6,6 +6,7 @@
 
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::part::{Part, Place, merge_parts};
 use crate::phase::Phase;
 use crate::result::ErrorCount;
 use crate::series::{INTERVAL_NS, Point};
@@ -72,6 +73,16 @@ pub struct Recorder {
     pub lag: Histogram,
     /// The tester's own share of the lag.
     pub lateness: Histogram,
+    /// TLS handshakes.
+    pub tls: Histogram,
+    /// From the kernel's receipt of bytes to the worker's, where the kernel's is known.
+    pub receive_delay: Histogram,
+    /// The requests of each endpoint, if they are told apart.
+    pub endpoints: Vec<Part>,
+    /// The requests of each stage, if they are told apart.
+    pub stages: Vec<Part>,
+    /// The requests to each address, if they are told apart.
+    pub addresses: Vec<Part>,
     /// Completed requests by status.
     pub status: Vec<u64>,
     /// What went wrong.
@@ -145,6 +156,11 @@ impl Recorder {
             receiving: Histogram::new(),
             lag: Histogram::new(),
             lateness: Histogram::new(),
+            tls: Histogram::new(),
+            receive_delay: Histogram::new(),
+            endpoints: Vec::new(),
+            stages: Vec::new(),
+            addresses: Vec::new(),
             status: vec![0; 1000],
             errors: Vec::new(),
             sent_bytes: 0,
@@ -155,23 +171,31 @@ impl Recorder {
         }
     }
 
+    /// A slot came due and was given a connection.
+    #[inline]
+    pub fn scheduled(&mut self, place: Place) {
+        self.ledger.scheduled += 1;
+        self.each_part(place, |part| part.ledger.scheduled += 1);
+    }
+
     /// A request was started on a connection.
     #[inline]
-    pub fn started(&mut self, moments: &Moments) {
-        self.ledger.sent += 1;
+    pub fn started(&mut self, moments: &Moments, place: Place) {
         let lateness_ns = moments.started_ns - moments.available_ns;
         self.lag.record(moments.started_ns - moments.intended_ns);
         self.blocked.record(moments.available_ns - moments.intended_ns);
         self.lateness.record(lateness_ns);
         let point = &mut self.interval.point;
         point.lateness_max_ns = point.lateness_max_ns.max(lateness_ns);
+        self.started_at_once(place);
     }
 
     /// A request of a closed loop was started, at the moment it became possible. Its lags are
     /// nothing; [`settle_closed_loop`](Self::settle_closed_loop) writes them down for all of them.
     #[inline]
-    pub fn started_at_once(&mut self) {
+    pub fn started_at_once(&mut self, place: Place) {
         self.ledger.sent += 1;
+        self.each_part(place, |part| part.ledger.sent += 1);
     }
 
     /// Writes down the lags of a closed loop's requests. To be called once, at the end.
@@ -183,41 +207,65 @@ impl Recorder {
 
     /// A started request ended. Moments that never came are those of the end.
     #[inline]
-    pub fn ended(&mut self, moments: &Moments, end_ns: u64, outcome: Outcome) {
+    pub fn ended(&mut self, moments: &Moments, end_ns: u64, outcome: Outcome, place: Place) {
         let response_ns = end_ns - moments.intended_ns;
         let service_ns = end_ns.saturating_sub(moments.sent_ns);
+        self.ledger.ended(outcome);
         match outcome {
             Outcome::Completed { status, ok } => {
-                self.ledger.completed += 1;
                 self.status[usize::from(status).min(999)] += 1;
-                if ok {
-                    self.ledger.ok += 1;
-                    self.ok.record(response_ns);
-                } else {
-                    self.ledger.failed += 1;
-                    self.failed.record(response_ns);
-                }
+                let responses = if ok { &mut self.ok } else { &mut self.failed };
+                responses.record(response_ns);
                 self.sending.record(moments.written_ns - moments.sent_ns);
                 self.waiting.record(moments.first_byte_ns - moments.written_ns);
                 self.receiving.record(end_ns - moments.first_byte_ns);
             }
-            Outcome::TimedOut => self.ledger.timed_out += 1,
-            Outcome::Broken => self.ledger.broken += 1,
-            Outcome::Unfinished => self.ledger.unfinished += 1,
-        }
-        if !matches!(outcome, Outcome::Completed { .. }) {
-            self.incomplete.record(response_ns);
+            _ => self.incomplete.record(response_ns),
         }
         self.service.record(service_ns);
         self.interval.response.record(response_ns);
         self.interval.service.record(service_ns);
+        self.each_part(place, |part| part.ended(response_ns, service_ns, outcome));
     }
 
     /// A slot came due and found no connection before the end; it had waited this long.
-    pub fn unsent(&mut self, waited_ns: u64) {
-        self.ledger.scheduled += 1;
+    pub fn unsent(&mut self, waited_ns: u64, place: Place) {
         self.ledger.unsent += 1;
+        self.never_sent(waited_ns, place, |part| part.ledger.unsent += 1);
+    }
+
+    /// A slot came due and was dropped, because it had waited this long for a connection.
+    pub fn shed(&mut self, waited_ns: u64, place: Place) {
+        self.ledger.shed += 1;
+        self.never_sent(waited_ns, place, |part| part.ledger.shed += 1);
+    }
+
+    fn never_sent(&mut self, waited_ns: u64, place: Place, count: impl Fn(&mut Part)) {
+        self.ledger.scheduled += 1;
         self.incomplete.record(waited_ns);
+        self.each_part(place, |part| {
+            part.ledger.scheduled += 1;
+            count(part);
+            part.response.record(waited_ns);
+        });
+    }
+
+    /// The parts a request belongs to; in most runs there are none.
+    #[inline]
+    fn each_part(&mut self, place: Place, mut act: impl FnMut(&mut Part)) {
+        if place == Place::NOWHERE {
+            return;
+        }
+        let lists = [
+            (&mut self.endpoints, place.endpoint),
+            (&mut self.stages, place.stage),
+            (&mut self.addresses, place.address),
+        ];
+        for (parts, number) in lists {
+            if let Some(part) = parts.get_mut(usize::from(number)) {
+                act(part);
+            }
+        }
     }
 
     /// Something went wrong in a phase, `count` times. `sample` is called the first time only.
@@ -270,6 +318,7 @@ impl Recorder {
             failed: now.ledger.failed - before.ledger.failed,
             timed_out: now.ledger.timed_out - before.ledger.timed_out,
             broken: now.ledger.broken - before.ledger.broken,
+            shed: now.ledger.shed - before.ledger.shed,
             errors: now.errors_count - before.errors_count,
             received_bytes: now.received_bytes - before.received_bytes,
             loader_cpu_ns,
@@ -288,12 +337,20 @@ impl Recorder {
         for (mine, theirs) in self.status.iter_mut().zip(&other.status) {
             *mine += theirs;
         }
+        let lists = [
+            (&mut self.endpoints, &other.endpoints),
+            (&mut self.stages, &other.stages),
+            (&mut self.addresses, &other.addresses),
+        ];
+        for (mine, theirs) in lists {
+            merge_parts(mine, theirs);
+        }
         crate::result::merge_errors(&mut self.errors, &other.errors);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
     }
 
-    fn histograms(&self) -> [&Histogram; 11] {
+    fn histograms(&self) -> [&Histogram; 13] {
         [
             &self.ok,
             &self.failed,
@@ -306,10 +363,12 @@ impl Recorder {
             &self.receiving,
             &self.lag,
             &self.lateness,
+            &self.tls,
+            &self.receive_delay,
         ]
     }
 
-    fn histograms_mut(&mut self) -> [&mut Histogram; 11] {
+    fn histograms_mut(&mut self) -> [&mut Histogram; 13] {
         [
             &mut self.ok,
             &mut self.failed,
@@ -322,6 +381,8 @@ impl Recorder {
             &mut self.receiving,
             &mut self.lag,
             &mut self.lateness,
+            &mut self.tls,
+            &mut self.receive_delay,
         ]
     }
 }
@@ -344,9 +405,10 @@ mod tests {
     #[test]
     fn phases_sum_to_the_response_time() {
         let mut recorder = Recorder::new();
-        recorder.started(&moments());
+        recorder.started(&moments(), Place::NOWHERE);
         recorder.connect.record(200 - 135);
-        recorder.ended(&moments(), 333, Outcome::Completed { status: 200, ok: true });
+        let done = Outcome::Completed { status: 200, ok: true };
+        recorder.ended(&moments(), 333, done, Place::NOWHERE);
         let parts = [
             &recorder.blocked,
             &recorder.lateness,
@@ -373,13 +435,14 @@ mod tests {
             Outcome::Unfinished,
         ];
         for outcome in outcomes {
-            recorder.ledger.scheduled += 1;
-            recorder.started(&moments());
-            recorder.ended(&moments(), 400, outcome);
+            recorder.scheduled(Place::NOWHERE);
+            recorder.started(&moments(), Place::NOWHERE);
+            recorder.ended(&moments(), 400, outcome, Place::NOWHERE);
         }
-        recorder.unsent(77);
+        recorder.unsent(77, Place::NOWHERE);
+        recorder.shed(88, Place::NOWHERE);
         assert_eq!(recorder.ledger.check(), Ok(()));
-        assert_eq!(recorder.response().count(), 6);
+        assert_eq!(recorder.response().count(), 7);
         assert_eq!(recorder.response().min_ns(), Some(77));
         assert_eq!(recorder.service.count(), 5);
         assert_eq!((recorder.status[200], recorder.status[503]), (1, 1));
@@ -390,14 +453,38 @@ mod tests {
         let mut recorder = Recorder::new();
         for index in 0..3u64 {
             for _ in 0..=index {
-                recorder.started(&moments());
-                recorder.ended(&moments(), 400, Outcome::TimedOut);
+                recorder.started(&moments(), Place::NOWHERE);
+                recorder.ended(&moments(), 400, Outcome::TimedOut, Place::NOWHERE);
             }
             let point = recorder.take_interval(index, 5, Box::default()).pack();
             assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
             assert_eq!(point.response.unpack().count(), index + 1);
             assert_eq!(point.lateness_max_ns, 5);
         }
+    }
+
+    #[test]
+    fn parts_balance_like_the_whole() {
+        let mut recorder = Recorder::new();
+        recorder.endpoints = vec![Part::new("a"), Part::new("b")];
+        recorder.stages = vec![Part::new("10s@5")];
+        let place = |endpoint| Place { endpoint, stage: 0, address: Place::NONE };
+        for endpoint in [0, 1, 1] {
+            recorder.scheduled(place(endpoint));
+            recorder.started(&moments(), place(endpoint));
+            let done = Outcome::Completed { status: 200, ok: true };
+            recorder.ended(&moments(), 400, done, place(endpoint));
+        }
+        recorder.shed(50, place(0));
+        recorder.unsent(60, place(1));
+        let scheduled = |part: &Part| {
+            assert_eq!(part.ledger.check(), Ok(()));
+            assert_eq!(part.response.count(), part.ledger.scheduled);
+            part.ledger.scheduled
+        };
+        assert_eq!(recorder.endpoints.iter().map(scheduled).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(scheduled(&recorder.stages[0]), 5);
+        assert_eq!(recorder.ledger.check(), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::part::{Part, Spread, merge_parts};
 use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
@@ -84,7 +85,7 @@ pub struct ByOutcome {
     pub ok: Histogram,
     /// Completed otherwise.
     pub failed: Histogram,
-    /// Timed out, broken, unfinished or unsent: waited at least this long.
+    /// Timed out, broken, unfinished, unsent or shed: waited at least this long.
     pub incomplete: Histogram,
 }
 
@@ -164,6 +165,9 @@ pub struct Loader {
     pub lateness: Histogram,
     /// Stretches in which it did not run.
     pub pauses: Vec<Pause>,
+    /// From the kernel's receipt of bytes to the worker's, where the plan asks for it.
+    #[serde(default)]
+    pub receive_delay: Histogram,
 }
 
 /// The server's process, where it was watched.
@@ -187,6 +191,52 @@ pub struct Gate {
     pub value: Option<f64>,
     /// Whether it was met.
     pub pass: bool,
+}
+
+/// A stage of the schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageResult {
+    /// When it began, from the start of the measured part.
+    #[serde(rename = "start_s", with = "crate::seconds::from_ns")]
+    pub start_ns: u64,
+    /// How long it was.
+    #[serde(rename = "duration_s", with = "crate::seconds::from_ns")]
+    pub duration_ns: u64,
+    /// What the plan asked for, averaged over it.
+    pub target_rps: f64,
+    /// The requests that were due in it; its name is as the plan writes it.
+    pub part: Part,
+}
+
+/// What became of the connections.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Connections opened, warm-up and all.
+    pub opened: u64,
+    /// The most that were open at once.
+    pub open_max: u64,
+    /// TLS handshakes that resumed an earlier session.
+    pub tls_resumed: u64,
+    /// TLS handshakes that did not.
+    pub tls_full: u64,
+    /// What was agreed on in the first TLS handshake: version and cipher suite.
+    pub tls: Option<String>,
+    /// TCP segments sent again by this host.
+    pub retransmits: u64,
+    /// How many requests each of the plan's connections served, reopened or not.
+    pub served: Spread,
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.open_max += other.open_max;
+        self.tls_resumed += other.tls_resumed;
+        self.tls_full += other.tls_full;
+        self.tls = self.tls.take().or_else(|| other.tls.clone());
+        self.retransmits += other.retransmits;
+        self.served.merge(&other.served);
+    }
 }
 
 /// The load before the measured part.
@@ -241,6 +291,18 @@ pub struct RunResult {
     pub loader: Loader,
     /// The server's process, where it was watched.
     pub target: Option<TargetUsage>,
+    /// The requests of each endpoint, where a run has several.
+    #[serde(default)]
+    pub endpoints: Vec<Part>,
+    /// The requests of each stage, where the schedule has several.
+    #[serde(default)]
+    pub stages: Vec<StageResult>,
+    /// The requests to each address, where the name has several.
+    #[serde(default)]
+    pub addresses: Vec<Part>,
+    /// What became of the connections.
+    #[serde(default)]
+    pub connections: Connections,
     /// What happened in each second.
     pub series: Series,
     /// Conditions the run had to meet.
@@ -267,6 +329,38 @@ pub fn merge_errors(errors: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
 }
 
 impl RunResult {
+    /// A result of a plan in which nothing happened yet.
+    #[must_use]
+    pub fn empty(tool: Tool, plan: Plan) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            tool,
+            plan,
+            environment: Environment::default(),
+            started_at: String::new(),
+            elapsed_ns: 0,
+            interrupted: false,
+            ledger: Ledger::default(),
+            rate: Rate::default(),
+            latency: Latency::default(),
+            by_outcome: ByOutcome::default(),
+            phases: Phases::default(),
+            lag: Histogram::default(),
+            status: BTreeMap::new(),
+            errors: Vec::new(),
+            bytes: Bytes::default(),
+            loader: Loader::default(),
+            target: None,
+            endpoints: Vec::new(),
+            stages: Vec::new(),
+            addresses: Vec::new(),
+            connections: Connections::default(),
+            series: Series::default(),
+            gates: Vec::new(),
+            warmup: None,
+        }
+    }
+
     /// Fills in what a worker's record (or the sum of several) says. Leaves what it does not know.
     pub fn record(&mut self, recorder: &Recorder) {
         self.ledger = recorder.ledger;
@@ -278,11 +372,18 @@ impl RunResult {
         };
         self.phases.blocked.clone_from(&recorder.blocked);
         self.phases.connect.clone_from(&recorder.connect);
+        self.phases.tls.clone_from(&recorder.tls);
         self.phases.sending.clone_from(&recorder.sending);
         self.phases.waiting.clone_from(&recorder.waiting);
         self.phases.receiving.clone_from(&recorder.receiving);
         self.lag.clone_from(&recorder.lag);
         self.loader.lateness.clone_from(&recorder.lateness);
+        self.loader.receive_delay.clone_from(&recorder.receive_delay);
+        self.endpoints.clone_from(&recorder.endpoints);
+        self.addresses.clone_from(&recorder.addresses);
+        for (stage, part) in self.stages.iter_mut().zip(&recorder.stages) {
+            stage.part.clone_from(part);
+        }
         self.status =
             (0u16..).zip(&recorder.status).filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
         self.errors.clone_from(&recorder.errors);
@@ -332,6 +433,10 @@ impl RunResult {
             mine.rss_peak_bytes += theirs.rss_peak_bytes;
             mine.samples.extend_from_slice(&theirs.samples);
         }
+        merge_parts(&mut self.endpoints, &other.endpoints);
+        merge_parts(&mut self.addresses, &other.addresses);
+        self.merge_stages(&other.stages);
+        self.connections.merge(&other.connections);
         self.series.merge(&other.series);
         if let Some(theirs) = &other.warmup {
             let mine = self.warmup.get_or_insert_default();
@@ -341,6 +446,21 @@ impl RunResult {
         }
         self.gates.clear();
         self.refresh_rates();
+    }
+
+    fn merge_stages(&mut self, more: &[StageResult]) {
+        for stage in more {
+            let known = self.stages.iter_mut().find(|known| {
+                (known.start_ns, &known.part.name) == (stage.start_ns, &stage.part.name)
+            });
+            match known {
+                Some(known) => {
+                    known.target_rps += stage.target_rps;
+                    known.part.merge(&stage.part);
+                }
+                None => self.stages.push(stage.clone()),
+            }
+        }
     }
 
     fn histograms(&self) -> [&Histogram; 13] {
@@ -396,6 +516,7 @@ impl Loader {
             .sort_by(|a, b| (b.verdict, &a.code, &a.text).cmp(&(a.verdict, &b.code, &b.text)));
         self.causes.dedup();
         self.lateness.merge(&other.lateness);
+        self.receive_delay.merge(&other.receive_delay);
         self.pauses.extend_from_slice(&other.pauses);
         self.pauses.sort_unstable();
     }

@@ -34,6 +34,9 @@ pub struct Point {
     pub timed_out: u64,
     /// Requests whose connection failed.
     pub broken: u64,
+    /// Slots dropped unsent.
+    #[serde(default)]
+    pub shed: u64,
     /// Errors of any kind, also those that hurt no request.
     pub errors: u64,
     /// Bytes received.
@@ -61,6 +64,7 @@ impl Point {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.broken += other.broken;
+        self.shed += other.shed;
         self.errors += other.errors;
         self.received_bytes += other.received_bytes;
         self.loader_cpu_ns += other.loader_cpu_ns;

@@ -3,8 +3,7 @@
 use std::time::SystemTime;
 
 use plimsoll_core::result::{
-    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RunResult, SCHEMA, Tool,
-    Warmup,
+    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RunResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
@@ -179,10 +178,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
 
 /// A result with everything that does not come from a record.
 fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResult {
+    let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     RunResult {
-        schema: SCHEMA.to_owned(),
-        tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        plan: plan.for_result(),
         environment: EnvironmentResult {
             os: environment.os.clone(),
             kernel: environment.kernel.clone(),
@@ -195,26 +192,14 @@ fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResu
             hypervisor: environment.hypervisor.clone(),
         },
         started_at: humantime::format_rfc3339_millis(gathered.started_at).to_string(),
-        elapsed_ns: 0,
-        interrupted: false,
-        ledger: plimsoll_core::Ledger::default(),
-        rate: Rate::default(),
-        latency: plimsoll_core::result::Latency::default(),
-        by_outcome: plimsoll_core::result::ByOutcome::default(),
         phases: Phases { dns: gathered.dns.clone(), ..Phases::default() },
-        lag: Histogram::new(),
-        status: std::collections::BTreeMap::new(),
-        errors: Vec::new(),
-        bytes: plimsoll_core::result::Bytes::default(),
         loader: Loader {
             rss_peak_bytes: Usage::of_process().rss_peak_bytes,
             workers: plan.workers,
             driver: gathered.driver.clone(),
             ..Loader::default()
         },
-        target: None,
         series: gathered.series.clone(),
-        gates: Vec::new(),
-        warmup: None,
+        ..RunResult::empty(tool, plan.for_result())
     }
 }

@@ -1,14 +1,11 @@
 //! Results for tests, made like the engine makes them: request by request through a `Recorder`,
 //! from a small simulation of a server with a fixed sequence of pseudo-random numbers.
 
-use std::collections::BTreeMap;
-
 use plimsoll_core::ledger::Ledger;
+use plimsoll_core::part::Place;
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Moments, Outcome, Recorder};
-use plimsoll_core::result::{
-    Bytes, DriverUsed, Environment, Gate, Loader, Rate, RunResult, SCHEMA, Tool, Warmup,
-};
+use plimsoll_core::result::{DriverUsed, Environment, Gate, Loader, Rate, RunResult, Tool, Warmup};
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
@@ -47,10 +44,8 @@ fn plan() -> Plan {
 
 /// A result in which nothing happened.
 pub(crate) fn bare() -> RunResult {
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
     RunResult {
-        schema: SCHEMA.to_owned(),
-        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        plan: plan(),
         environment: Environment {
             os: "linux".to_owned(),
             kernel: "6.18.5".to_owned(),
@@ -64,16 +59,7 @@ pub(crate) fn bare() -> RunResult {
         },
         started_at: "2026-11-21T10:20:30Z".to_owned(),
         elapsed_ns: 10 * SECOND,
-        interrupted: false,
-        ledger: Ledger::default(),
         rate: Rate { window_ns: 10 * SECOND, ..Rate::default() },
-        latency: Default::default(),
-        by_outcome: Default::default(),
-        phases: Default::default(),
-        lag: Histogram::default(),
-        status: BTreeMap::new(),
-        errors: vec![],
-        bytes: Bytes::default(),
         loader: Loader {
             workers: 1,
             driver: DriverUsed {
@@ -83,10 +69,7 @@ pub(crate) fn bare() -> RunResult {
             rss_peak_bytes: 9 << 20,
             ..Loader::default()
         },
-        target: None,
-        series: Default::default(),
-        gates: vec![],
-        warmup: None,
+        ..RunResult::empty(tool, plan())
     }
 }
 
@@ -134,12 +117,12 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
             first_byte_ns: first_byte_ns.max(written_ns),
         };
         if ends {
-            recorder.ended(&moments, time_ns, request.outcome);
+            recorder.ended(&moments, time_ns, request.outcome, Place::NOWHERE);
             recorder.received_bytes += 156;
             error_of(&mut recorder, request.outcome);
         } else {
-            recorder.ledger.scheduled += 1;
-            recorder.started(&moments);
+            recorder.scheduled(Place::NOWHERE);
+            recorder.started(&moments, Place::NOWHERE);
             recorder.sent_bytes += 45;
         }
     }
@@ -310,7 +293,7 @@ pub(crate) fn nothing() -> RunResult {
     let mut result = bare();
     let mut recorder = Recorder::new();
     for _ in 0..50 {
-        recorder.unsent(10 * SECOND);
+        recorder.unsent(10 * SECOND, Place::NOWHERE);
     }
     for _ in 0..412 {
         recorder.error(Phase::Connect, "refused", 1, || "connection refused".to_owned());

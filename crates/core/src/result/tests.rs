@@ -3,33 +3,17 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::part::Place;
 use crate::plan::Endpoint;
 use crate::recorder::{Moments, Outcome};
 
 fn empty() -> RunResult {
     let plan = Plan { pin: vec![0], ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) };
     RunResult {
-        schema: SCHEMA.to_owned(),
-        tool: Tool { name: "plimsoll".to_owned(), version: "0".to_owned() },
-        plan,
-        environment: Environment::default(),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         elapsed_ns: 1_000_000_000,
-        interrupted: false,
-        ledger: Ledger::default(),
         rate: Rate { window_ns: 1_000_000_000, ..Rate::default() },
-        latency: Latency::default(),
-        by_outcome: ByOutcome::default(),
-        phases: Phases::default(),
-        lag: Histogram::default(),
-        status: BTreeMap::new(),
-        errors: vec![],
-        bytes: Bytes::default(),
-        loader: Loader::default(),
-        target: None,
-        series: Series::default(),
-        gates: vec![],
-        warmup: None,
+        ..RunResult::empty(Tool { name: "plimsoll".to_owned(), version: "0".to_owned() }, plan)
     }
 }
 
@@ -42,11 +26,11 @@ fn of(latencies_ns: &[u64]) -> RunResult {
             written_ns: latency_ns / 4,
             ..Moments::default()
         };
-        recorder.ledger.scheduled += 1;
-        recorder.started(&moments);
+        recorder.scheduled(Place::NOWHERE);
+        recorder.started(&moments, Place::NOWHERE);
         let ok = i % 3 != 0;
         let status = if ok { 200 } else { 503 };
-        recorder.ended(&moments, latency_ns, Outcome::Completed { status, ok });
+        recorder.ended(&moments, latency_ns, Outcome::Completed { status, ok }, Place::NOWHERE);
         recorder.error(Phase::Waiting, "closed", 1, || format!("after {latency_ns}"));
     }
     let mut result = empty();

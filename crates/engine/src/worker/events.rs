@@ -2,6 +2,7 @@
 
 use plimsoll_conn::http1::{Progress, Response, State};
 use plimsoll_core::Phase;
+use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
@@ -247,5 +248,5 @@ fn complete(observer: &mut Observer, flight: Flight, at_ns: u64, response: Respo
     }
     let ok = response.status < FAILED_STATUS;
     let outcome = Outcome::Completed { status: response.status, ok };
-    observer.recorder(flight.measured).ended(&moments, at_ns, outcome);
+    observer.recorder(flight.measured).ended(&moments, at_ns, outcome, Place::NOWHERE);
 }

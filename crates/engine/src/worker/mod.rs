@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::Plan;
+use plimsoll_core::part::Place;
 use plimsoll_core::plan::Spin;
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
 use plimsoll_core::schedule::share;
@@ -365,7 +366,7 @@ impl<D: Driver> Worker<D> {
         while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
         {
             self.admission.take();
-            self.observer.recorder(due.measured).unsent(end_ns - due.at_ns);
+            self.observer.recorder(due.measured).unsent(end_ns - due.at_ns, Place::NOWHERE);
         }
         if self.plan.rate.is_none() {
             self.observer.settle_closed_loop();

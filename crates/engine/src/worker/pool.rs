@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use plimsoll_conn::http1::State;
 use plimsoll_core::Plan;
+use plimsoll_core::part::Place;
 use plimsoll_core::recorder::{Moments, Outcome};
 use plimsoll_io::{Close, Driver};
 
@@ -95,7 +96,7 @@ impl<D: Driver> Worker<D> {
                 return;
             };
             self.admission.take();
-            self.observer.recorder(due.measured).ledger.scheduled += 1;
+            self.observer.recorder(due.measured).scheduled(Place::NOWHERE);
             let started_ns = self.driver.clock_ns();
             let moments = Moments {
                 intended_ns: due.at_ns,
@@ -130,7 +131,7 @@ impl<D: Driver> Worker<D> {
             let Some(measured) = self.admission.take_closed(&self.timetable, now_ns) else {
                 return;
             };
-            self.observer.recorder(measured).ledger.scheduled += 1;
+            self.observer.recorder(measured).scheduled(Place::NOWHERE);
             let moments = Moments {
                 intended_ns: now_ns,
                 available_ns: now_ns,
@@ -175,9 +176,9 @@ impl<D: Driver> Worker<D> {
         self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
         let recorder = self.observer.recorder(flight.measured);
         if matches!(self.admission, Admission::Open { .. }) {
-            recorder.started(&flight.moments);
+            recorder.started(&flight.moments, Place::NOWHERE);
         } else {
-            recorder.started_at_once();
+            recorder.started_at_once(Place::NOWHERE);
         }
         let client = &mut self.clients[index as usize];
         if client.connection.state() == State::Open {
@@ -272,7 +273,12 @@ impl<D: Driver> Worker<D> {
             if moments.sent_ns == 0 {
                 moments.sent_ns = moments.started_ns;
             }
-            observer.recorder(flight.measured).ended(&moments, now_ns, outcome(&flight));
+            observer.recorder(flight.measured).ended(
+                &moments,
+                now_ns,
+                outcome(&flight),
+                Place::NOWHERE,
+            );
         }
         self.open_requests -= settled as usize;
         self.progress_ns = if settled > 0 { now_ns } else { self.progress_ns };

@@ -6,70 +6,17 @@
 
 use serde::{Deserialize, Serialize};
 
+mod request;
+mod transport;
+
+use crate::expect::Expectation;
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::units::{format_count, format_duration, format_rate};
 
-/// Where the requests go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Endpoint {
-    /// `http`.
-    pub scheme: String,
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Path and query, starting with `/`; `*` for OPTIONS.
-    pub path: String,
-}
-
-/// How the request's body is written down.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Body {
-    /// A body that is text.
-    Text(String),
-    /// Any other bytes.
-    Bytes(Vec<u8>),
-    /// Only its length: what a result document keeps of a large body.
-    Omitted {
-        /// Length in bytes.
-        bytes: u64,
-    },
-}
-
-impl Body {
-    /// Wraps bytes as text where they are text.
-    #[must_use]
-    pub fn new(bytes: Vec<u8>) -> Self {
-        match String::from_utf8(bytes) {
-            Ok(text) => Self::Text(text),
-            Err(error) => Self::Bytes(error.into_bytes()),
-        }
-    }
-
-    /// The bytes to send.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-            Self::Omitted { .. } => &[],
-        }
-    }
-}
-
-/// The request that is sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// Method, as sent.
-    pub method: String,
-    /// Minor version of HTTP/1: 0 or 1.
-    pub http_minor: u8,
-    /// Headers in order, beyond those the engine adds.
-    pub headers: Vec<(String, String)>,
-    /// The body, if any.
-    pub body: Option<Body>,
-}
+pub use request::{Body, Endpoint, Order, Request, Table, Target};
+pub use transport::{
+    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
+};
 
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +45,27 @@ pub enum Spin {
     Off,
 }
 
+/// Where the times of received bytes come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timestamps {
+    /// The worker's clock when it learns of them.
+    #[default]
+    User,
+    /// The kernel's, when it took the packet in (`SO_TIMESTAMPING`).
+    Kernel,
+}
+
+/// A schedule given as a list: when each request is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Where it was read from.
+    pub path: String,
+    /// Offsets from the start of the measured part, ns, in order. Not kept in documents.
+    #[serde(skip)]
+    pub offsets_ns: Vec<u64>,
+}
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -105,8 +73,38 @@ pub struct Plan {
     pub endpoint: Endpoint,
     /// What is sent.
     pub request: Request,
-    /// Open connections.
+    /// Several requests, in place of `request` and the endpoint's path; empty: just that one.
+    #[serde(default)]
+    pub targets: Vec<Target>,
+    /// In which order the targets are taken.
+    #[serde(default)]
+    pub order: Order,
+    /// Whether paths, headers and bodies may hold templates.
+    #[serde(default)]
+    pub templates: bool,
+    /// Tables that templates take values from.
+    #[serde(default)]
+    pub tables: Vec<Table>,
+    /// What every response must be like; without a condition on the status, below 400.
+    #[serde(default)]
+    pub expect: Vec<Expectation>,
+    /// Redirects followed for one request, on the same server; 0 takes them as they are.
+    #[serde(default)]
+    pub redirects: u32,
+    /// Whether each connection keeps the cookies it is given.
+    #[serde(default)]
+    pub cookies: bool,
+    /// How the server is reached.
+    #[serde(default)]
+    pub transport: Transport,
+    /// How TLS is spoken.
+    #[serde(default)]
+    pub tls: Tls,
+    /// Open connections; at a rate, those to begin with.
     pub connections: u32,
+    /// At a rate, how many there may be when those there are do not suffice.
+    #[serde(default)]
+    pub connections_max: Option<u32>,
     /// Worker threads; 0 lets the engine choose.
     pub workers: u32,
     /// How long to start requests, after the warm-up.
@@ -114,8 +112,11 @@ pub struct Plan {
     pub duration_ns: Option<u64>,
     /// Exactly how many requests to start, after the warm-up.
     pub requests: Option<u64>,
-    /// The rate over time; `None` is a closed loop.
+    /// The rate over time; `None` is a closed loop, if there is no trace either.
     pub rate: Option<Profile>,
+    /// When each request is due, in place of a rate.
+    #[serde(default)]
+    pub trace: Option<Trace>,
     /// Load before the measured part, kept apart in the result.
     #[serde(rename = "warmup_s", with = "crate::seconds::from_ns")]
     pub warmup_ns: u64,
@@ -125,11 +126,26 @@ pub struct Plan {
     /// How long a request may take, from when it starts on a connection.
     #[serde(rename = "timeout_s", with = "crate::seconds::from_ns")]
     pub timeout_ns: u64,
+    /// At a rate, how late a request may be for want of a connection before it is dropped.
+    #[serde(default, rename = "shed_after_s", with = "crate::seconds::optional_from_ns")]
+    pub shed_after_ns: Option<u64>,
     /// Requests after which a connection is closed and opened again. 1 opens one for each
     /// request, and its time counts as part of the request.
     pub requests_per_connection: Option<u64>,
+    /// Age at which a connection is closed, between two requests, and opened again.
+    #[serde(default, rename = "connection_lifetime_s", with = "crate::seconds::optional_from_ns")]
+    pub connection_lifetime_ns: Option<u64>,
     /// Requests in flight on one connection.
     pub pipeline: u32,
+    /// Conditions the result has to meet.
+    #[serde(default)]
+    pub gates: Vec<String>,
+    /// Conditions that end the run once they hold.
+    #[serde(default)]
+    pub abort_when: Vec<String>,
+    /// Where the times of received bytes come from.
+    #[serde(default)]
+    pub timestamps: Timestamps,
     /// Which driver to use.
     pub driver: DriverPlan,
     /// Whether to spin before a request is due.
@@ -142,6 +158,9 @@ pub struct Plan {
 
 /// Bodies above this are not repeated in a result document.
 const BODY_KEPT_BYTES: usize = 4096;
+
+/// Targets beyond these are not repeated in a result document.
+const TARGETS_KEPT: usize = 1000;
 
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
@@ -156,22 +175,33 @@ impl Plan {
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            request: Request {
-                method: "GET".to_owned(),
-                http_minor: 1,
-                headers: Vec::new(),
-                body: None,
-            },
+            request: Request::get(),
+            targets: Vec::new(),
+            order: Order::Sequential,
+            templates: true,
+            tables: Vec::new(),
+            expect: Vec::new(),
+            redirects: 0,
+            cookies: false,
+            transport: Transport::default(),
+            tls: Tls::default(),
             connections: 50,
+            connections_max: None,
             workers: 0,
             duration_ns: Some(10_000_000_000),
             requests: None,
             rate: None,
+            trace: None,
             warmup_ns: 0,
             drain_ns: 10_000_000_000,
             timeout_ns: 30_000_000_000,
+            shed_after_ns: None,
             requests_per_connection: None,
+            connection_lifetime_ns: None,
             pipeline: 1,
+            gates: Vec::new(),
+            abort_when: Vec::new(),
+            timestamps: Timestamps::User,
             driver: DriverPlan::Auto,
             spin: Spin::Auto,
             pin: Vec::new(),
@@ -201,12 +231,30 @@ impl Plan {
                 "{} threads for {} connections leaves threads without work: give -t {} or fewer",
                 self.workers, self.connections, self.connections
             ))
-        } else if self.duration_ns.is_none() && self.requests.is_none() {
+        } else if self.connections_max.is_some_and(|max| max < self.connections) {
+            Some("-c MIN..MAX has its ends the wrong way round: give the smaller first".to_owned())
+        } else if let Some(flag) = self.open_loop_flag() {
+            Some(format!("{flag} needs a schedule: give -r, --stages or --rate-file"))
+        } else if self.tls.resume_percent > 100 {
+            Some("--tls-resume is per cent of the handshakes: give 0 to 100".to_owned())
+        } else if self.duration_ns.is_none() && self.requests.is_none() && self.trace.is_none() {
             Some("neither a duration nor a number of requests: give -d or -n".to_owned())
         } else {
             self.rate.as_ref().and_then(|profile| self.rate_problem(profile))
         };
         problem.map_or(Ok(()), |text| Err(PlanError(text)))
+    }
+
+    /// A flag that means nothing in a closed loop, if one is given.
+    fn open_loop_flag(&self) -> Option<&'static str> {
+        if self.is_open_loop() {
+            return None;
+        }
+        let given = [
+            ("--shed-after", self.shed_after_ns.is_some()),
+            ("-c MIN..MAX", self.connections_max.is_some()),
+        ];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     fn rate_problem(&self, profile: &Profile) -> Option<String> {
@@ -237,18 +285,24 @@ impl Plan {
     #[must_use]
     pub fn for_result(&self) -> Self {
         let mut plan = self.clone();
-        for (name, value) in &mut plan.request.headers {
-            if SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
-                *value = "[not kept]".to_owned();
-            }
+        redact(&mut plan.request);
+        for target in &mut plan.targets {
+            redact(&mut target.request);
         }
-        if let Some(body) = &mut plan.request.body {
-            let bytes = body.as_bytes().len();
-            if bytes > BODY_KEPT_BYTES {
-                *body = Body::Omitted { bytes: bytes as u64 };
-            }
-        }
+        plan.targets.truncate(TARGETS_KEPT);
         plan
+    }
+
+    /// Whether requests are due at times set in advance.
+    #[must_use]
+    pub fn is_open_loop(&self) -> bool {
+        self.rate.is_some() || self.trace.is_some()
+    }
+
+    /// The most connections there can be.
+    #[must_use]
+    pub fn connections_limit(&self) -> u32 {
+        self.connections_max.unwrap_or(self.connections)
     }
 
     /// Whether each request opens a connection of its own.
@@ -258,30 +312,18 @@ impl Plan {
     }
 }
 
-impl Endpoint {
-    /// A path on an http server.
-    #[must_use]
-    pub fn http(host: &str, port: u16, path: &str) -> Self {
-        Self { scheme: "http".to_owned(), host: host.to_owned(), port, path: path.to_owned() }
-    }
-
-    /// `host:port`, with brackets around an IPv6 address; the port left out where it is the
-    /// scheme's own.
-    #[must_use]
-    pub fn authority(&self) -> String {
-        let host =
-            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.scheme == "http" && self.port == 80 {
-            host
-        } else {
-            format!("{host}:{}", self.port)
+/// Takes out what is secret or too large for a document.
+fn redact(request: &mut Request) {
+    for (name, value) in &mut request.headers {
+        if SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+            "[not kept]".clone_into(value);
         }
     }
-}
-
-impl std::fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}{}", self.scheme, self.authority(), self.path)
+    if let Some(body) = &mut request.body {
+        let bytes = body.as_bytes().len();
+        if bytes > BODY_KEPT_BYTES {
+            *body = Body::Omitted { bytes: bytes as u64 };
+        }
     }
 }
 
@@ -311,6 +353,9 @@ mod tests {
             (Plan { duration_ns: None, ..plan() }, "-d or -n"),
             (Plan { requests_per_connection: Some(0), ..plan() }, "--requests-per-conn"),
             (Plan { rate: rate(0), ..plan() }, "rate"),
+            (Plan { connections_max: Some(9), ..plan() }, "-c MIN..MAX"),
+            (Plan { connections_max: Some(99), ..plan() }, "needs a schedule"),
+            (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),
             (Plan { rate: rate(1_000_000), requests: Some(11), ..plan() }, "-n, -d or -r"),
         ];
         for (plan, flag) in cases {

@@ -1,0 +1,221 @@
+//! What a response has to be like, as people write it: `status=200..299`, `body~=REGEX`,
+//! `bytes=100..`.
+//!
+//! A response that is not fails its request, with the kind of what was not met. Reading and
+//! showing stand here; matching regular expressions is the engine's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::parse_count;
+
+/// A condition on a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Expectation {
+    /// The status is in one of these ranges, both ends included.
+    Status(Vec<(u16, u16)>),
+    /// The body has from so many bytes to so many, as received, framing left out.
+    Bytes(u64, u64),
+    /// The body matches a regular expression, or must not.
+    BodyMatches {
+        /// The expression.
+        pattern: String,
+        /// Whether it must match.
+        wanted: bool,
+    },
+    /// The body contains this text.
+    BodyContains(String),
+    /// The body is this text.
+    BodyIs(String),
+    /// A header's value matches a regular expression.
+    HeaderMatches {
+        /// The header's name.
+        name: String,
+        /// The expression.
+        pattern: String,
+    },
+    /// A header has this value.
+    HeaderIs {
+        /// The header's name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// An expectation that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expectation '{0}' is none: write status=200..299,304, bytes=100..200, body~=REGEX, \
+     body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE or header:NAME~=REGEX"
+)]
+pub struct ExpectError(String);
+
+impl Expectation {
+    /// A stable name for results: the kind of failure when it is not met.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Status(_) => "expect_status",
+            Self::Bytes(..) => "expect_bytes",
+            Self::BodyMatches { .. } | Self::BodyContains(_) | Self::BodyIs(_) => "expect_body",
+            Self::HeaderMatches { .. } | Self::HeaderIs { .. } => "expect_header",
+        }
+    }
+
+    /// Whether the body has to be looked at.
+    #[must_use]
+    pub fn needs_body(&self) -> bool {
+        self.kind() == "expect_body"
+    }
+
+    /// Whether the headers have to be looked at.
+    #[must_use]
+    pub fn needs_headers(&self) -> bool {
+        self.kind() == "expect_header"
+    }
+}
+
+impl std::str::FromStr for Expectation {
+    type Err = ExpectError;
+
+    fn from_str(text: &str) -> Result<Self, ExpectError> {
+        let error = || ExpectError(text.to_owned());
+        let owned = str::to_owned;
+        if let Some(list) = text.strip_prefix("status=") {
+            let ranges = list.split(',').map(|range| status_range(range.trim()));
+            return ranges.collect::<Option<Vec<_>>>().map(Self::Status).ok_or_else(error);
+        }
+        if let Some(range) = text.strip_prefix("bytes=") {
+            return bytes_range(range.trim()).ok_or_else(error);
+        }
+        if let Some(pattern) = text.strip_prefix("body~=") {
+            return Ok(Self::BodyMatches { pattern: owned(pattern), wanted: true });
+        }
+        if let Some(pattern) = text.strip_prefix("body!~") {
+            return Ok(Self::BodyMatches { pattern: owned(pattern), wanted: false });
+        }
+        if let Some(part) = text.strip_prefix("body*=") {
+            return Ok(Self::BodyContains(owned(part)));
+        }
+        if let Some(whole) = text.strip_prefix("body==") {
+            return Ok(Self::BodyIs(owned(whole)));
+        }
+        let header = text.strip_prefix("header:").and_then(|rest| rest.split_once('='));
+        let (name, value) = header.ok_or_else(error)?;
+        let is_pattern = name.ends_with('~');
+        let name = name.trim_end_matches('~').trim();
+        match (name.is_empty(), is_pattern) {
+            (true, _) => Err(error()),
+            (_, true) => Ok(Self::HeaderMatches { name: owned(name), pattern: owned(value) }),
+            (_, false) => Ok(Self::HeaderIs { name: owned(name), value: owned(value.trim()) }),
+        }
+    }
+}
+
+fn status_range(text: &str) -> Option<(u16, u16)> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (100 <= from && from <= to && to <= 999).then_some((from, to))
+}
+
+fn bytes_range(text: &str) -> Option<Expectation> {
+    let (from, to) = match text.split_once("..") {
+        None => (text, text),
+        Some((from, to)) => (from, to),
+    };
+    let from = if from.is_empty() { 0 } else { parse_count(from).ok()? };
+    let to = if to.is_empty() { u64::MAX } else { parse_count(to).ok()? };
+    (from <= to && !text.is_empty() && text != "..").then_some(Expectation::Bytes(from, to))
+}
+
+impl std::fmt::Display for Expectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(ranges) => {
+                f.write_str("status=")?;
+                for (i, (from, to)) in ranges.iter().enumerate() {
+                    let comma = if i > 0 { "," } else { "" };
+                    if from == to {
+                        write!(f, "{comma}{from}")?;
+                    } else {
+                        write!(f, "{comma}{from}..{to}")?;
+                    }
+                }
+                Ok(())
+            }
+            Self::Bytes(from, u64::MAX) => write!(f, "bytes={from}.."),
+            Self::Bytes(from, to) if from == to => write!(f, "bytes={from}"),
+            Self::Bytes(from, to) => write!(f, "bytes={from}..{to}"),
+            Self::BodyMatches { pattern, wanted: true } => write!(f, "body~={pattern}"),
+            Self::BodyMatches { pattern, wanted: false } => write!(f, "body!~{pattern}"),
+            Self::BodyContains(part) => write!(f, "body*={part}"),
+            Self::BodyIs(whole) => write!(f, "body=={whole}"),
+            Self::HeaderMatches { name, pattern } => write!(f, "header:{name}~={pattern}"),
+            Self::HeaderIs { name, value } => write!(f, "header:{name}={value}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Expectation {
+    type Error = ExpectError;
+
+    fn try_from(text: String) -> Result<Self, ExpectError> {
+        text.parse()
+    }
+}
+
+impl From<Expectation> for String {
+    fn from(expectation: Expectation) -> Self {
+        expectation.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let texts = [
+            "status=200",
+            "status=200..299,304",
+            "bytes=0..10",
+            "bytes=5",
+            "bytes=100..",
+            "body~=^a.*b$",
+            "body!~error",
+            "body*=hello",
+            "body==hello",
+            "header:Content-Type=text/plain",
+            "header:ETag~=^W/",
+        ];
+        for text in texts {
+            assert_eq!(text.parse::<Expectation>().expect(text).to_string(), text);
+        }
+        assert_eq!("bytes=..10".parse(), Ok(Expectation::Bytes(0, 10)));
+        assert_eq!("bytes=1k..2k".parse(), Ok(Expectation::Bytes(1000, 2000)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_what_can() {
+        for text in [
+            "",
+            "status",
+            "status=",
+            "status=abc",
+            "status=299..200",
+            "status=99",
+            "bytes=",
+            "bytes=..",
+            "bytes=9..1",
+            "body=x",
+            "header:=x",
+            "header:~=x",
+            "size=1",
+        ] {
+            let error = text.parse::<Expectation>().expect_err(text).to_string();
+            assert!(error.contains("status=200..299") && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is sent: where it goes, the request, and the targets of a run that sends several.
+
+use serde::{Deserialize, Serialize};
+
+use crate::expect::Expectation;
+
+/// Where the requests go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Path and query, starting with `/`; `*` for OPTIONS.
+    pub path: String,
+}
+
+impl Endpoint {
+    /// A path on an http server.
+    #[must_use]
+    pub fn http(host: &str, port: u16, path: &str) -> Self {
+        Self { scheme: "http".to_owned(), host: host.to_owned(), port, path: path.to_owned() }
+    }
+
+    /// Whether requests go over TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.scheme == "https"
+    }
+
+    /// `host:port`, with brackets around an IPv6 address; the port left out where it is the
+    /// scheme's own.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let own_port = if self.is_tls() { 443 } else { 80 };
+        if self.port == own_port { bracketed(&self.host) } else { self.host_and_port() }
+    }
+
+    /// `host:port`, always with the port, as CONNECT wants it (RFC 9112 section 3.2.3).
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        format!("{}:{}", bracketed(&self.host), self.port)
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority(), self.path)
+    }
+}
+
+/// How the request's body is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// A body that is text.
+    Text(String),
+    /// Any other bytes.
+    Bytes(Vec<u8>),
+    /// Only its length: what a result document keeps of a large body.
+    Omitted {
+        /// Length in bytes.
+        bytes: u64,
+    },
+}
+
+impl Body {
+    /// Wraps bytes as text where they are text.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Bytes(error.into_bytes()),
+        }
+    }
+
+    /// The bytes to send.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+            Self::Omitted { .. } => &[],
+        }
+    }
+}
+
+/// The request that is sent. Paths, header values and bodies that are text may hold templates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Method, as sent.
+    pub method: String,
+    /// Minor version of HTTP/1: 0 or 1.
+    pub http_minor: u8,
+    /// Headers in order, beyond those the engine adds. One with an empty value takes an added one
+    /// away.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<Body>,
+    /// Send the body in chunks instead of with its length.
+    #[serde(default)]
+    pub chunked: bool,
+    /// Wait for `100 Continue` before the body (RFC 9110 section 10.1.1).
+    #[serde(default)]
+    pub expect_continue: bool,
+}
+
+impl Request {
+    /// A GET over HTTP/1.1.
+    #[must_use]
+    pub fn get() -> Self {
+        Self {
+            method: "GET".to_owned(),
+            http_minor: 1,
+            headers: Vec::new(),
+            body: None,
+            chunked: false,
+            expect_continue: false,
+        }
+    }
+}
+
+/// One of several requests that a run sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The name of its line in reports; targets of one name are summed there.
+    pub name: String,
+    /// Path and query, starting with `/`.
+    pub path: String,
+    /// What is sent.
+    pub request: Request,
+    /// Its share of the requests, relative to the others' weights; used by [`Order::Weighted`].
+    pub weight: u32,
+    /// What its responses must be like, beside the plan's own expectations.
+    pub expect: Vec<Expectation>,
+}
+
+/// In which order targets are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// One after the other, again from the first after the last.
+    #[default]
+    Sequential,
+    /// Each with the same chance, from the seed.
+    Random,
+    /// Each with a chance by its weight, from the seed.
+    Weighted,
+}
+
+/// A table whose columns templates take values from: a CSV file with names in its first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The file, as templates name it.
+    pub path: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The rows; each has as many fields as there are columns. Not kept in documents.
+    #[serde(skip)]
+    pub rows: Vec<Vec<String>>,
+}
