@@ -10,9 +10,8 @@
 //! is ever sent again by this crate: whether to retry is the caller's to decide.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use plimsoll_io::{Close, Driver, Payload, Token};
+use plimsoll_io::{Close, Driver, Payload, Route, Token};
 use plimsoll_proto::http1::{DecodeError, Limits, RequestKind, ResponseDecoder, ResponseEvent};
 
 /// Where a connection stands.
@@ -139,12 +138,12 @@ impl<R> Connection<R> {
     }
 
     /// Starts to connect.
-    pub fn open<D: Driver>(&mut self, driver: &mut D, to: SocketAddr) {
+    pub fn open<D: Driver>(&mut self, driver: &mut D, route: &Route) {
         debug_assert_eq!(self.state, State::Closed);
         self.decoder.reset();
         self.reading = Reading::default();
         self.state = State::Opening;
-        driver.connect(self.token, to);
+        driver.connect(self.token, route);
     }
 
     /// The driver says that the connect succeeded.

@@ -16,6 +16,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::route::Route;
+
 /// A socket, as its user numbers it.
 ///
 /// Tokens below [`DriverOptions::reserved`] are the caller's to choose, for
@@ -192,16 +194,14 @@ pub struct DriverOptions {
     pub long_lived: bool,
     /// Spin instead of sleeping for the last stretch before a deadline, this long at most.
     pub spin_ns: u64,
-    /// Local addresses and other settings of new sockets.
+    /// Settings of listeners.
     pub socket: SocketOptions,
 }
 
-/// Settings of every socket a driver opens.
+/// Settings of the listeners a driver opens.
 #[derive(Debug, Clone, Default)]
 pub struct SocketOptions {
-    /// Source address to connect from.
-    pub bind: Option<SocketAddr>,
-    /// `SO_REUSEPORT` on listeners, so that several workers share one port.
+    /// `SO_REUSEPORT`, so that several workers share one port.
     pub reuse_port: bool,
     /// Length of a listener's queue of connections not yet accepted; 0 means the kernel's limit.
     pub listen_backlog: u32,
@@ -235,9 +235,12 @@ pub trait Driver {
     /// a request.
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId;
 
-    /// Opens a connection on a free caller's token (`TCP_NODELAY` set). Every outcome, also one
-    /// known at once, is reported as [`Event::Connected`] or [`Event::Failed`].
-    fn connect(&mut self, token: Token, to: SocketAddr);
+    /// Opens a connection on a free caller's token (`TCP_NODELAY` set on TCP). Every outcome, also
+    /// one known at once, is reported as [`Event::Connected`] or [`Event::Failed`].
+    ///
+    /// A Unix listener whose queue is full makes the connect wait under io_uring and fail with
+    /// `EAGAIN` under epoll.
+    fn connect(&mut self, token: Token, route: &Route);
 
     /// Starts listening on a free caller's token and accepts until closed.
     ///

@@ -15,23 +15,27 @@
 mod queue;
 mod serve;
 mod slot;
-mod socket;
 mod timer;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::net::TcpStream;
+use mio::net::TcpListener;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll};
+use socket2::Type;
 
 use crate::clock;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
     Received, Token, Wake, Waker,
 };
+use crate::route::Route;
+use crate::socket;
 use queue::Registered;
 use slot::{Handle, Slot};
 use timer::Timer;
@@ -264,12 +268,12 @@ impl EpollDriver {
     }
 
     /// Registers a stream under a free token.
-    fn adopt(&mut self, index: u32, mut stream: TcpStream) -> io::Result<()> {
+    fn adopt(&mut self, index: u32, stream: OwnedFd) -> io::Result<()> {
         let slot = &mut self.slots[index as usize];
         debug_assert!(matches!(slot.handle, Handle::Free), "token {index} is in use");
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = pack(index, slot.generation);
-        self.poll.registry().register(&mut stream, token, interest)?;
+        self.poll.registry().register(&mut SourceFd(&stream.as_raw_fd()), token, interest)?;
         slot.handle = Handle::Stream(stream);
         Ok(())
     }
@@ -300,9 +304,8 @@ impl Driver for EpollDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, to: SocketAddr) {
-        let opened = socket::connect(to, &self.options.socket);
-        match opened.and_then(|stream| self.adopt(token.0, stream)) {
+    fn connect(&mut self, token: Token, route: &Route) {
+        match start_connect(route).and_then(|stream| self.adopt(token.0, stream)) {
             Ok(()) => self.slots[token.index()].connecting = true,
             Err(error) => {
                 self.slots[token.index()].handle = Handle::Failed;
@@ -312,8 +315,9 @@ impl Driver for EpollDriver {
     }
 
     fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        let mut listener = socket::listen(at, &self.options.socket)?;
-        let bound = listener.local_addr()?;
+        let kind = Type::STREAM.nonblocking();
+        let (listener, bound) = socket::for_listening(at, &self.options.socket, kind)?;
+        let mut listener = TcpListener::from_std(listener.into());
         let slot = &mut self.slots[token.index()];
         debug_assert!(matches!(slot.handle, Handle::Free), "token {} is in use", token.0);
         let key = pack(token.0, slot.generation);
@@ -361,7 +365,7 @@ impl Driver for EpollDriver {
             self.spare.push(token.0);
         }
         if let (Handle::Stream(stream), Close::Reset) = (handle, how) {
-            socket::reset(stream);
+            socket::reset_on_close(&stream);
         }
     }
 
@@ -438,6 +442,16 @@ impl Driver for EpollDriver {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+}
+
+/// Starts to connect.
+fn start_connect(route: &Route) -> io::Result<OwnedFd> {
+    let to = socket::raw_address(&route.to)?;
+    let socket = socket::for_connecting(route, Type::STREAM.nonblocking())?;
+    match socket.connect(&to) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(socket.into()),
     }
 }
 

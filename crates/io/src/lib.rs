@@ -8,8 +8,10 @@ pub mod clock;
 pub mod driver;
 pub mod epoll;
 pub mod host;
+pub mod route;
 pub mod select;
 pub mod sim;
+mod socket;
 #[cfg(target_os = "linux")]
 pub mod uring;
 
@@ -18,6 +20,7 @@ pub use driver::{
     Received, SocketOptions, Token, Wake, Waker,
 };
 pub use epoll::EpollDriver;
+pub use route::{Address, Route};
 pub use select::{DriverChoice, Opened, Selection};
 pub use sim::SimDriver;
 #[cfg(target_os = "linux")]

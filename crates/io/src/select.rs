@@ -101,7 +101,7 @@ mod tests {
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin_ns: 0,
-        socket: SocketOptions { bind: None, reuse_port: false, listen_backlog: 0 },
+        socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
     };
 
     #[test]

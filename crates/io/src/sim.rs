@@ -21,6 +21,7 @@ use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
     Received, Token, Wake, Waker,
 };
+use crate::route::Route;
 use network::{End, Network, Notice, START_NS};
 pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
 
@@ -310,9 +311,9 @@ impl Driver for SimDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, to: SocketAddr) {
+    fn connect(&mut self, token: Token, route: &Route) {
         debug_assert_eq!(self.slots[token.index()].now, Use::Free, "token {} is in use", token.0);
-        let end = self.network.connect(token.0, to);
+        let end = self.network.connect(token.0, route);
         self.slots[token.index()].now = Use::Open(end);
     }
 

@@ -154,7 +154,7 @@ fn driver_options(options: &ServeOptions, reuse_port: bool) -> DriverOptions {
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         long_lived: true,
         spin_ns: 0,
-        socket: SocketOptions { bind: None, reuse_port, listen_backlog: 0 },
+        socket: SocketOptions { reuse_port, listen_backlog: 0 },
     }
 }
 

@@ -22,7 +22,7 @@ use plimsoll_core::plan::Spin;
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
 use plimsoll_core::schedule::share;
 use plimsoll_core::verdict::Pause;
-use plimsoll_io::{Driver, DriverOptions, Payload, PayloadId, SocketOptions};
+use plimsoll_io::{Driver, DriverOptions, Payload, PayloadId, Route, SocketOptions};
 use plimsoll_proto::http1::RequestKind;
 
 use crate::admission::{Admission, Timetable};
@@ -141,7 +141,7 @@ pub struct Record {
 pub struct Worker<D: Driver> {
     driver: D,
     plan: Arc<Plan>,
-    address: SocketAddr,
+    route: Route,
     payload: PayloadId,
     payload_bytes: u32,
     request_kind: RequestKind,
@@ -177,7 +177,7 @@ impl<D: Driver> Worker<D> {
         let pipeline = plan.pipeline as usize;
         Self {
             driver,
-            address: assignment.address,
+            route: assignment.address.into(),
             payload,
             payload_bytes: u32::try_from(rendered.bytes.len()).expect("preflight limits it"),
             request_kind: rendered.kind,

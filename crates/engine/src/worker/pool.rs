@@ -222,7 +222,7 @@ impl<D: Driver> Worker<D> {
         let client = &mut self.clients[index as usize];
         client.opening_ns = now_ns;
         client.tried = true;
-        client.connection.open(&mut self.driver, self.address);
+        client.connection.open(&mut self.driver, &self.route);
     }
 
     /// Closes a connection without open requests and sees to it that it comes back.

@@ -3,11 +3,13 @@
 use std::io::{self, ErrorKind};
 
 use rustix::net::RecvFlags;
+use socket2::SockRef;
 
 use super::slot::Handle;
-use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying, socket};
+use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying};
 use crate::clock;
 use crate::driver::{Event, Operation, OsError, Received, Token};
+use crate::socket;
 
 impl EpollDriver {
     /// Does one thing a slot is ready for.
@@ -31,7 +33,7 @@ impl EpollDriver {
         let slot = &mut self.slots[index as usize];
         let Handle::Stream(stream) = &slot.handle else { return None };
         if slot.to_end
-            && let Some(error) = stream.take_error().unwrap_or_else(Some)
+            && let Some(error) = SockRef::from(stream).take_error().unwrap_or_else(Some)
         {
             return Some(self.fail(index, Operation::Connect, os_error(&error)));
         }
@@ -121,10 +123,10 @@ impl EpollDriver {
         };
         let at_ns = clock::now_ns();
         let Some(token) = self.spare.pop() else {
-            socket::reset(stream);
+            socket::reset_on_close(&stream);
             return Some((at_ns, failed(Token(index), Operation::Accept, OsError(libc::EMFILE))));
         };
-        if let Err(error) = self.adopt(token, stream) {
+        if let Err(error) = self.adopt(token, stream.into()) {
             self.spare.push(token);
             return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
         }

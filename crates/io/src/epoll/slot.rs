@@ -1,8 +1,9 @@
 //! What is known of one token: its file, what it is ready for and what it still has to send.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpListener;
 
 use super::os_error;
 use super::queue::SendQueue;
@@ -15,7 +16,7 @@ pub(super) enum Handle {
     Free,
     /// `Failed` was reported or is about to be; in use until closed.
     Failed,
-    Stream(TcpStream),
+    Stream(OwnedFd),
     Listener(TcpListener),
 }
 

@@ -10,11 +10,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::route::{Address, Route};
 
 use super::script::{Action, Peer, PeerActions, PeerConn, SimOptions};
 
@@ -114,7 +116,7 @@ enum Holder {
 
 #[derive(Debug)]
 struct Conn {
-    to: SocketAddr,
+    route: Route,
     holders: [Holder; 2],
     /// The connect was answered, so that the other side hears of an end.
     answered: bool,
@@ -228,10 +230,10 @@ impl Network {
         self.queue.peek().map(|Reverse(next)| next.key.0)
     }
 
-    pub(super) fn connect(&mut self, token: u32, to: SocketAddr) -> End {
+    pub(super) fn connect(&mut self, token: u32, route: &Route) -> End {
         let end = End { conn: self.conns.len() as u32, side: 0 };
         self.conns.push(Conn {
-            to,
+            route: route.clone(),
             holders: [Holder::Token(token), Holder::None],
             answered: false,
             accepted: false,
@@ -260,7 +262,9 @@ impl Network {
         self.listeners.retain(|&(_, listener)| listener != token);
     }
 
-    fn listener(&self, to: SocketAddr) -> Option<u32> {
+    /// The listener a connection reaches; at a Unix socket there is only ever the peer.
+    fn listener(&self, conn: u32) -> Option<u32> {
+        let Address::Tcp(to) = self.conns[conn as usize].route.to else { return None };
         let hears = |at: SocketAddr| at == to || at.ip().is_unspecified() && at.port() == to.port();
         self.listeners.iter().find(|&&(at, _)| hears(at)).map(|&(_, token)| token)
     }
@@ -364,11 +368,10 @@ impl Network {
 
     fn knock(&mut self, end: End) {
         let conn = &self.conns[end.conn as usize];
-        let to = conn.to;
         if conn.holders[0] == Holder::None {
             return;
         }
-        let listening = self.listener(to).is_some();
+        let listening = self.listener(end.conn).is_some();
         let dead = self.options.peer_dead.is_some_and(|dead| dead.holds(self.now_ns));
         let peer = !listening && self.peer.is_some() && !dead;
         if !(listening || peer) || self.chance(self.options.refuse) {
@@ -394,8 +397,7 @@ impl Network {
             self.with_peer(end, |peer, now_ns, conn, out| peer.connected(now_ns, conn, out));
             return;
         }
-        let to = conn.to;
-        let Some(listener) = self.listener(to) else {
+        let Some(listener) = self.listener(end.conn) else {
             self.close(end, true);
             return;
         };
@@ -406,7 +408,8 @@ impl Network {
         };
         self.conns[end.conn as usize].holders[1] = Holder::Token(token);
         let port = 32_768 + (end.conn % 28_000) as u16;
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let from = self.conns[end.conn as usize].route.from;
+        let peer = SocketAddr::new(from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port);
         self.notices.push(Notice::Accepted { listener, token, end, peer });
     }
 

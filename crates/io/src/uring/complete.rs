@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use io_uring::cqueue;
 
 use super::operate::POLL_FIRST;
-use super::socket::Phase;
+use super::slot::Phase;
 use super::tag::{Op, Tag};
-use super::{ACCEPT_REST_NS, UringDriver, open, own};
+use super::{ACCEPT_REST_NS, UringDriver, own};
 use crate::driver::{Event, Operation, OsError, Received, Token};
+use crate::socket;
 
 /// Errors after which the same operation is simply tried again.
 fn is_passing(error: i32) -> bool {
@@ -183,14 +184,14 @@ impl UringDriver {
 
     fn take_connection(&mut self, listener: u32, fd: OwnedFd) -> Option<Event> {
         let Some(token) = self.free.pop() else {
-            open::reset_on_close(&fd);
+            socket::reset_on_close(&fd);
             return Some(Event::Failed {
                 token: Token(listener),
                 operation: Operation::Accept,
                 error: OsError(libc::EMFILE),
             });
         };
-        let Ok(peer) = open::peer(&fd) else {
+        let Ok(peer) = socket::peer(&fd) else {
             self.free.push(token);
             return None; // reset before it could be looked at
         };

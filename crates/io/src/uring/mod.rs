@@ -13,13 +13,13 @@
 //! measure), zero-copy sends (slower than a copy for requests' sizes), and reading clocks per
 //! event: a batch of completions carries the time of the wait that brought it.
 
+mod addresses;
 mod buffers;
 mod complete;
-mod open;
 mod operate;
 mod outbox;
 mod ring;
-mod socket;
+mod slot;
 mod tag;
 #[cfg(test)]
 mod tests;
@@ -31,20 +31,23 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use io_uring::{opcode, squeue, types};
+use io_uring::squeue;
+use socket2::Type;
 
 use crate::clock::now_ns;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
     Received, Token, Waker,
 };
+use crate::route::Route;
+use crate::socket;
 
+use self::addresses::Addresses;
 use self::buffers::Buffers;
-use self::open::Addresses;
 use self::operate::receive;
 use self::ring::{Ring, Spin, explain};
-use self::socket::{Phase, Socket};
-use self::tag::{Op, Tag};
+use self::slot::{Phase, Socket};
+use self::tag::Tag;
 use self::waker::EventWaker;
 
 /// How long a listener rests that ran into a limit (descriptors, memory), ns.
@@ -188,31 +191,17 @@ impl Driver for UringDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, to: SocketAddr) {
-        let Token(number) = token;
-        let fd = match self.open_for_connecting(&to) {
-            Ok(fd) => fd,
-            Err(error) => {
-                let error = error.raw_os_error().unwrap_or(libc::EIO);
-                let event = self.fail(number, Operation::Connect, error);
-                return self.make_ready(number, event);
-            }
-        };
-        self.adopt(number, fd, Phase::Connecting);
-        let socket = &self.sockets[token.index()];
-        let address = self.addresses.intern(to);
-        let start = address.as_ptr().cast();
-        let entry = opcode::Connect::new(types::Fd(socket.handle), start, address.len())
-            .build()
-            .flags(socket.handle_flags)
-            .user_data(socket.tag(Op::Connect, number).0);
-        // SAFETY: the address stays where it is for the life of the driver.
-        unsafe { self.ring.push(&entry) };
+    fn connect(&mut self, token: Token, route: &Route) {
+        if let Err(error) = self.start_connect(token.0, route) {
+            let error = error.raw_os_error().unwrap_or(libc::EIO);
+            let event = self.fail(token.0, Operation::Connect, error);
+            self.make_ready(token.0, event);
+        }
     }
 
     fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        let (fd, bound) = open::for_listening(at, &self.options.socket)?;
-        self.adopt(token.0, fd, Phase::Listening);
+        let (fd, bound) = socket::for_listening(at, &self.options.socket, Type::STREAM)?;
+        self.adopt(token.0, fd.into(), Phase::Listening);
         self.arm_accept(token.0);
         Ok(bound)
     }
@@ -253,8 +242,8 @@ impl Driver for UringDriver {
         match &socket.fd {
             // At once, and not when the accept lets go of the socket: a connect that is started
             // after this is not to find the listener.
-            Some(fd) if socket.phase == Phase::Listening => open::stop_listening(fd),
-            Some(fd) if how == Close::Reset => open::reset_on_close(fd),
+            Some(fd) if socket.phase == Phase::Listening => socket::stop_listening(fd),
+            Some(fd) if how == Close::Reset => socket::reset_on_close(fd),
             _ => {}
         }
         self.release_socket(token.0);

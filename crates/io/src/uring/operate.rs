@@ -1,15 +1,17 @@
 //! Operations handed to the ring, and sockets put on tokens and taken off them.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use io_uring::{opcode, squeue, types};
+use socket2::Type;
 
-use super::socket::{Phase, Socket};
+use super::slot::{Phase, Socket};
 use super::tag::{Op, Tag, next_generation};
-use super::{Orphan, UringDriver, buffers, open};
+use super::{Orphan, UringDriver, buffers};
 use crate::clock::now_ns;
+use crate::route::Route;
+use crate::socket::for_connecting;
 
 /// `IORING_RECVSEND_POLL_FIRST`: wait for data before the first try.
 pub(super) const POLL_FIRST: u16 = 1 << 0;
@@ -98,15 +100,32 @@ impl UringDriver {
     }
 
     /// Opens a socket; when descriptors have run out, those of queued closes are freed first.
-    pub(super) fn open_for_connecting(&mut self, to: &SocketAddr) -> io::Result<OwnedFd> {
+    fn open_for_connecting(&mut self, route: &Route) -> io::Result<OwnedFd> {
         let exhausted = |error: &io::Error| error.raw_os_error() == Some(libc::EMFILE);
-        match open::for_connecting(to, &self.options.socket) {
+        let opened = match for_connecting(route, Type::STREAM) {
             Err(error) if exhausted(&error) => {
                 self.ring.submit()?;
-                open::for_connecting(to, &self.options.socket)
+                for_connecting(route, Type::STREAM)
             }
             opened => opened,
-        }
+        };
+        opened.map(OwnedFd::from)
+    }
+
+    /// Puts a new socket on a token and lets it connect.
+    pub(super) fn start_connect(&mut self, token: u32, route: &Route) -> io::Result<()> {
+        let fd = self.open_for_connecting(route)?;
+        let address = self.addresses.intern(&route.to)?;
+        let (start, len) = (address.as_ptr().cast(), address.len());
+        self.adopt(token, fd, Phase::Connecting);
+        let socket = &self.sockets[token as usize];
+        let entry = opcode::Connect::new(types::Fd(socket.handle), start, len)
+            .build()
+            .flags(socket.handle_flags)
+            .user_data(socket.tag(Op::Connect, token).0);
+        // SAFETY: the address stays where it is for the life of the driver.
+        unsafe { self.ring.push(&entry) };
+        Ok(())
     }
 
     /// Starts again what had to pause: receives that found no buffer, listeners that rest.

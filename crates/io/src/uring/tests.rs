@@ -4,6 +4,9 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
+use io_uring::opcode;
+
+use super::tag::Op;
 use super::*;
 use crate::driver::SocketOptions;
 
@@ -40,7 +43,7 @@ fn next_event(driver: &mut UringDriver) -> Event {
 /// Connects token 0 to a plain listener and returns the other end.
 fn connect(driver: &mut UringDriver) -> TcpStream {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    driver.connect(Token(0), listener.local_addr().expect("it is bound"));
+    driver.connect(Token(0), &listener.local_addr().expect("it is bound").into());
     assert_eq!(next_event(driver), Event::Connected(Token(0)));
     listener.accept().expect("somebody connected").0
 }
@@ -309,7 +312,7 @@ fn both_families_connect_and_are_accepted() {
         for mut driver in drivers() {
             let at = driver.listen(Token(1), (address, 0).into()).expect("a free port");
             assert_eq!(at.ip(), address);
-            driver.connect(Token(0), at);
+            driver.connect(Token(0), &at.into());
             let (mut connected, mut accepted) = (false, None);
             while !connected || accepted.is_none() {
                 match next_event(&mut driver) {

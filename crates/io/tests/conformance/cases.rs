@@ -1,6 +1,8 @@
 //! The cases that every driver must pass.
 
-use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Token};
+use std::net::IpAddr;
+
+use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Route, Token};
 
 use crate::world::{World, assert_same, options, pattern};
 
@@ -16,6 +18,7 @@ const CLIENT: Token = Token(1);
 pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     vec![
         ("connect_and_accept", connect_and_accept),
+        ("connect_from_an_address", connect_from_an_address),
         ("echo", echo),
         ("large_copied", large_copied),
         ("large_registered", large_registered),
@@ -55,6 +58,18 @@ fn connect_and_accept<D: Driver>(make: Make<'_, D>) {
     world.until("connected", |world| world.of(CLIENT).open);
     world.settle();
     assert!(!world.of(CLIENT).ended && world.of(CLIENT).failed.is_none());
+}
+
+fn connect_from_an_address<D: Driver>(make: Make<'_, D>) {
+    let mut world = world(make, &options(2, 2));
+    let at = world.listen(LISTENER);
+    for from in [[127, 0, 0, 2], [127, 0, 0, 3]].map(IpAddr::from) {
+        world.connect(CLIENT, Route { to: at.into(), from: Some(from) });
+        let (_, _, peer) = world.accept();
+        assert_eq!(peer.ip(), from);
+        world.until("connected", |world| world.of(CLIENT).open);
+        world.close(CLIENT, Close::Graceful);
+    }
 }
 
 fn echo<D: Driver>(make: Make<'_, D>) {

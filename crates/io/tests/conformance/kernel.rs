@@ -4,22 +4,29 @@
 //! before each call here that blocks.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::thread;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, process, thread};
 
-use plimsoll_io::{Close, Driver, Operation, Token};
+use plimsoll_io::{Address, Close, Driver, Operation, Route, Token};
 
 use crate::cases::{Case, Make};
 use crate::world::{World, anywhere, assert_same, options, pattern};
 
 const CLIENT: Token = Token(1);
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     vec![
         ("peer_address", peer_address),
         ("half_close", half_close),
         ("woken_by_bytes_before_a_far_deadline", woken_by_bytes_before_a_far_deadline),
-        ("source_address", source_address),
+        ("source_addresses", source_addresses),
+        ("routes_that_lead_nowhere", routes_that_lead_nowhere),
+        ("unix_sockets", unix_sockets),
+        ("unix_sockets_carry_much", unix_sockets_carry_much),
         ("answer_before_reset_is_kept", answer_before_reset_is_kept),
     ]
 }
@@ -84,16 +91,128 @@ fn woken_by_bytes_before_a_far_deadline<D: Driver>(make: Make<'_, D>) {
     }
 }
 
-fn source_address<D: Driver>(make: Make<'_, D>) {
-    let listener = TcpListener::bind(anywhere()).expect("a free port");
-    let mut options = options(2, 0);
-    options.socket.bind = Some(([127, 0, 0, 2], 0).into());
-    let mut world = World::new(make(options), 2);
-    world.connect(CLIENT, listener.local_addr().expect("bound"));
+/// Both families, as far as this host has them, and many connections to one place.
+fn source_addresses<D: Driver>(make: Make<'_, D>) {
+    for from in [IpAddr::from([127, 0, 0, 2]), Ipv6Addr::LOCALHOST.into()] {
+        let Ok(listener) = TcpListener::bind((if from.is_ipv4() { LOCALHOST } else { from }, 0))
+        else {
+            continue; // a host without IPv6
+        };
+        let to = Address::from(listener.local_addr().expect("bound"));
+        let mut world = World::new(make(options(8, 0)), 8);
+        for token in (0..8).map(Token) {
+            world.connect(token, Route { to: to.clone(), from: Some(from) });
+            world.until("connected", |world| world.of(token).open);
+            let (_, peer) = listener.accept().expect("it connects");
+            assert_eq!(peer.ip(), from);
+            assert_ne!(peer.port(), 0);
+        }
+    }
+}
+
+fn routes_that_lead_nowhere<D: Driver>(make: Make<'_, D>) {
+    let unix = |path: &str| Address::Unix(Path::new(path).into());
+    let tcp = Address::from(anywhere());
+    let stale = SocketFile::new();
+    drop(stale.listen());
+    let mut world = world(make);
+    for (to, from, error) in [
+        (tcp.clone(), Some(Ipv6Addr::LOCALHOST.into()), libc::EAFNOSUPPORT),
+        // TEST-NET-1 (RFC 5737) is nobody's own.
+        (tcp, Some([192, 0, 2, 1].into()), libc::EADDRNOTAVAIL),
+        (unix("/nowhere/at/all.sock"), None, libc::ENOENT),
+        (unix("/nowhere/at/all.sock"), Some(LOCALHOST), libc::EAFNOSUPPORT),
+        (unix(&"long/".repeat(40)), None, libc::ENAMETOOLONG),
+        (stale.address(), None, libc::ECONNREFUSED),
+    ] {
+        world.connect(CLIENT, Route { to, from });
+        world.until("failed", |world| world.of(CLIENT).failed.is_some());
+        assert_eq!(world.of(CLIENT).failed, Some((Operation::Connect, error)));
+        world.close(CLIENT, Close::Graceful);
+    }
+}
+
+/// The path of a Unix socket of this test's own.
+struct SocketFile(PathBuf);
+
+impl SocketFile {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("plimsoll-io-{}-{count}.sock", process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn listen(&self) -> UnixListener {
+        UnixListener::bind(&self.0).expect("a path of its own")
+    }
+
+    fn address(&self) -> Address {
+        Address::Unix(self.0.as_path().into())
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // It is not there when the test failed early.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Connects to a Unix listener and returns the other end.
+fn connect_unix<D: Driver>(world: &mut World<D>) -> UnixStream {
+    let file = SocketFile::new();
+    let listener = file.listen();
+    world.connect(CLIENT, file.address());
     world.until("connected", |world| world.of(CLIENT).open);
-    let (_, peer) = listener.accept().expect("it connects");
-    assert_eq!(peer.ip(), std::net::Ipv4Addr::new(127, 0, 0, 2));
-    assert_ne!(peer.port(), 0);
+    listener.accept().expect("it connects").0
+}
+
+/// All ways one ends, one after the other on one token.
+fn unix_sockets<D: Driver>(make: Make<'_, D>) {
+    let mut world = world(make);
+    for how in [Close::Graceful, Close::Reset] {
+        let mut peer = connect_unix(&mut world);
+        for round in 0..100_u32 {
+            let text = format!("request {round}");
+            world.send(CLIENT, text.as_bytes());
+            world.until("sent", |world| world.of(CLIENT).sent == round + 1);
+            let mut got = vec![0; text.len()];
+            peer.read_exact(&mut got).expect("it was sent");
+            peer.write_all(&got).expect("it reads");
+            world.until("answered", |world| world.of(CLIENT).received.len() >= got.len());
+            assert_eq!(std::mem::take(&mut world.seen[CLIENT.index()].received), got);
+        }
+        world.close(CLIENT, how);
+        world.turn(1);
+        assert_eq!(peer.read(&mut [0]).expect("an orderly end"), 0);
+    }
+    let peer = connect_unix(&mut world);
+    drop(peer);
+    world.until("ended", |world| world.of(CLIENT).ended);
+    world.close(CLIENT, Close::Graceful);
+}
+
+/// More than the kernel takes at once, both ways at the same time.
+fn unix_sockets_carry_much<D: Driver>(make: Make<'_, D>) {
+    let mut world = world(make);
+    let mut peer = connect_unix(&mut world);
+    let (question, answer) = (pattern(8_000_000, 1), pattern(8_000_000, 2));
+    let written = answer.clone();
+    let mut writer = peer.try_clone().expect("descriptors are left");
+    let writer = thread::spawn(move || writer.write_all(&written));
+    let reader = thread::spawn(move || {
+        let mut got = vec![0; 8_000_000];
+        peer.read_exact(&mut got).map(|()| (got, peer))
+    });
+    world.send(CLIENT, &question);
+    world.until("both", |world| {
+        world.of(CLIENT).sent > 0 && world.of(CLIENT).received.len() == answer.len()
+    });
+    assert_same(&world.of(CLIENT).received, &answer);
+    writer.join().expect("the writer ends well").expect("it reads");
+    let (got, _peer) = reader.join().expect("the reader ends well").expect("it writes");
+    assert_same(&got, &question);
 }
 
 /// A server that answers without reading to the end and leaves: its answer is worth more than the

@@ -4,10 +4,11 @@
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimDriver, SimOptions, Window};
-use plimsoll_io::{Close, Driver as _, Event, Operation, Token};
+use plimsoll_io::{Address, Close, Driver as _, Event, Operation, Token};
 
 use crate::world::{World, options, pattern};
 
@@ -86,7 +87,7 @@ fn trace(seed: u64) -> Trace {
     let mut trace = Trace::default();
     let mut left = [0_usize; 20];
     for token in 0..20 {
-        driver.connect(Token(token), somewhere());
+        driver.connect(Token(token), &somewhere().into());
     }
     while driver.wait(100_000_000).expect("the driver works") < 100_000_000 {
         while let Some((at_ns, event)) = driver.next() {
@@ -111,7 +112,7 @@ fn trace(seed: u64) -> Trace {
                         _ => trace.reset += 1,
                     }
                     driver.close(token, Close::Graceful);
-                    driver.connect(token, somewhere());
+                    driver.connect(token, &somewhere().into());
                 }
                 _ => {}
             }
@@ -169,6 +170,16 @@ fn without_faults_times_are_exact() {
     world.close(Token(0), Close::Graceful);
     world.settle();
     assert_eq!(log.borrow().closed, [(100_001, PeerConn(0))]);
+}
+
+#[test]
+fn a_unix_address_is_one_more_way_to_the_peer() {
+    let (mut world, log) = world(1, SimOptions::default());
+    world.connect(Token(0), Address::Unix(Path::new("/run/server.sock").into()));
+    world.until("connected", |world| world.of(Token(0)).open);
+    world.send(Token(0), b"x");
+    world.until("answered", |world| world.of(Token(0)).received.len() == 100);
+    assert_eq!(log.borrow().connected, [(10_001, PeerConn(0))]);
 }
 
 #[test]
@@ -259,7 +270,7 @@ fn a_pause_stops_the_process_but_not_the_network() {
 fn a_wait_that_nothing_can_end_is_an_error() {
     let mut driver = SimDriver::new(&options(1, 0), SimOptions::default(), None);
     assert!(driver.wait(u64::MAX).is_err());
-    driver.connect(Token(0), somewhere());
+    driver.connect(Token(0), &somewhere().into());
     assert!(driver.wait(u64::MAX).is_ok());
     let (_, event) = driver.next().expect("the connect ended");
     let Event::Failed { operation: Operation::Connect, error, .. } = event else {

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use plimsoll_io::{
-    Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, SocketOptions, Token,
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, Route, SocketOptions,
+    Token,
 };
 
 /// Longer than anything here takes, so that what never happens ends in a failure.
@@ -65,9 +66,9 @@ impl<D: Driver> World<D> {
         self.seen[token.index()] = Seen { in_use: true, ..Seen::default() };
     }
 
-    pub(crate) fn connect(&mut self, token: Token, to: SocketAddr) {
+    pub(crate) fn connect(&mut self, token: Token, route: impl Into<Route>) {
         self.begin_use(token);
-        self.driver.connect(token, to);
+        self.driver.connect(token, &route.into());
     }
 
     pub(crate) fn listen(&mut self, token: Token) -> SocketAddr {
@@ -177,7 +178,7 @@ impl<D: Driver> World<D> {
     }
 
     /// Connects `client` and returns the token at the other end.
-    pub(crate) fn pair(&mut self, client: Token, to: SocketAddr) -> Token {
+    pub(crate) fn pair(&mut self, client: Token, to: impl Into<Route>) -> Token {
         self.connect(client, to);
         let (_, server, _) = self.accept();
         self.until("connected", |world| world.of(client).open);

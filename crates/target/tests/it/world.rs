@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
-    Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, SimDriver,
-    SocketOptions, Token, Waker,
+    Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
+    SimDriver, SocketOptions, Token, Waker,
 };
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
 
@@ -118,8 +118,8 @@ impl Driver for World {
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.sim.register(bytes)
     }
-    fn connect(&mut self, token: Token, to: SocketAddr) {
-        self.sim.connect(token, to);
+    fn connect(&mut self, token: Token, route: &Route) {
+        self.sim.connect(token, route);
     }
     fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
         self.sim.listen(token, at)
@@ -233,7 +233,7 @@ impl Scene {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let at = server.listen(self.role, any).expect("a simulated address is free");
         for client in 0..clients {
-            server.driver_mut().connect(Token(1 + client as u32), at);
+            server.driver_mut().connect(Token(1 + client as u32), &at.into());
         }
         let mut now_ns = 0;
         while now_ns < self.until_ns && !server.is_finished() {
