@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::route::Route;
+use crate::tcp_info::TcpInfo;
 
 /// A socket, as its user numbers it.
 ///
@@ -254,6 +255,15 @@ pub trait Driver {
 
     /// Bytes queued on the token that the kernel has not taken yet.
     fn queued_bytes(&self, token: Token) -> usize;
+
+    /// What the kernel says of a connection, also of one that is being opened or has failed, until
+    /// it is closed. `None` where there is none, on Unix sockets and on other systems than Linux.
+    /// It costs a system call: not for the path of a request.
+    fn tcp_info(&self, token: Token) -> Option<TcpInfo>;
+
+    /// The address at this end of a connection, or that of a listener. `None` where there is none
+    /// and on Unix sockets. It costs a system call: not for the path of a request.
+    fn local_address(&self, token: Token) -> Option<SocketAddr>;
 
     /// Ends a connection, a connect under way, or a listener. The token is free on return and no
     /// event of its old use follows.

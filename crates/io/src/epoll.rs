@@ -20,7 +20,7 @@ mod timer;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use crate::driver::{
 };
 use crate::route::Route;
 use crate::socket;
+use crate::tcp_info::{self, TcpInfo};
 use queue::Registered;
 use slot::{Handle, Slot};
 use timer::Timer;
@@ -278,8 +279,14 @@ impl EpollDriver {
         Ok(())
     }
 
+    /// Ends what a token can report. Its socket stays, to be asked about, until it is closed.
     fn fail(&mut self, index: u32, operation: Operation, error: OsError) -> (u64, Event) {
-        self.slots[index as usize].vacate(Handle::Failed);
+        let slot = &mut self.slots[index as usize];
+        if let Handle::Stream(stream) = slot.vacate(Handle::Failed(None)) {
+            // It fails only on what is not registered.
+            let _ = self.poll.registry().deregister(&mut SourceFd(&stream.as_raw_fd()));
+            slot.handle = Handle::Failed(Some(stream));
+        }
         (clock::now_ns(), failed(Token(index), operation, error))
     }
 
@@ -308,7 +315,7 @@ impl Driver for EpollDriver {
         match start_connect(route).and_then(|stream| self.adopt(token.0, stream)) {
             Ok(()) => self.slots[token.index()].connecting = true,
             Err(error) => {
-                self.slots[token.index()].handle = Handle::Failed;
+                self.slots[token.index()].handle = Handle::Failed(None);
                 self.push_pending(token.0, PendingKind::ConnectFailed(os_error(&error)));
             }
         }
@@ -355,6 +362,18 @@ impl Driver for EpollDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.slots[token.index()].queue.len()
+    }
+
+    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
+        tcp_info::read(self.slots[token.index()].stream()?.as_fd())
+    }
+
+    fn local_address(&self, token: Token) -> Option<SocketAddr> {
+        let slot = &self.slots[token.index()];
+        match &slot.handle {
+            Handle::Listener(listener) => listener.local_addr().ok(),
+            _ => slot.stream().and_then(socket::local_address),
+        }
     }
 
     fn close(&mut self, token: Token, how: Close) {

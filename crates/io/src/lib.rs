@@ -12,6 +12,7 @@ pub mod route;
 pub mod select;
 pub mod sim;
 mod socket;
+pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod uring;
 
@@ -23,5 +24,6 @@ pub use epoll::EpollDriver;
 pub use route::{Address, Route};
 pub use select::{DriverChoice, Opened, Selection};
 pub use sim::SimDriver;
+pub use tcp_info::TcpInfo;
 #[cfg(target_os = "linux")]
 pub use uring::UringDriver;

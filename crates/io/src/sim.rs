@@ -22,6 +22,7 @@ use crate::driver::{
     Received, Token, Wake, Waker,
 };
 use crate::route::Route;
+use crate::tcp_info::TcpInfo;
 use network::{End, Network, Notice, START_NS};
 pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
 
@@ -346,6 +347,21 @@ impl Driver for SimDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.slots[token.index()].outbox.len()
+    }
+
+    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
+        match self.slots[token.index()].now {
+            Use::Open(end) => self.network.tcp_info(end),
+            _ => None,
+        }
+    }
+
+    fn local_address(&self, token: Token) -> Option<SocketAddr> {
+        match self.slots[token.index()].now {
+            Use::Open(end) => self.network.local_address(end),
+            Use::Listening => self.network.listening_at(token.0),
+            Use::Free | Use::Failed => None,
+        }
     }
 
     fn close(&mut self, token: Token, how: Close) {

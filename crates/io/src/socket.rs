@@ -109,6 +109,11 @@ pub(crate) fn for_listening(
     Ok((socket, bound))
 }
 
+/// The address at this end; `None` on a Unix socket.
+pub(crate) fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
+    SockRef::from(socket).local_addr().ok()?.as_socket()
+}
+
 /// The address at the other end.
 #[cfg(target_os = "linux")]
 pub(crate) fn peer(socket: &OwnedFd) -> io::Result<SocketAddr> {

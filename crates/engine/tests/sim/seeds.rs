@@ -82,6 +82,7 @@ fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
         pause: if calm { None } else { window(dice, 20) },
         peer_dead: if calm { None } else { window(dice, 20) },
         peer_stalled: if calm { None } else { window(dice, 20) },
+        ..SimOptions::default()
     }
 }
 

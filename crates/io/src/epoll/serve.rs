@@ -16,7 +16,7 @@ impl EpollDriver {
     pub(super) fn serve(&mut self, index: u32) -> Option<(u64, Event)> {
         let slot = &self.slots[index as usize];
         match &slot.handle {
-            Handle::Free | Handle::Failed => None,
+            Handle::Free | Handle::Failed(_) => None,
             Handle::Listener(_) => self.accept(index),
             Handle::Stream(_) if slot.connecting => self.conclude_connect(index),
             Handle::Stream(_) => {

@@ -14,8 +14,8 @@ use crate::driver::OsError;
 pub(super) enum Handle {
     /// The token is free.
     Free,
-    /// `Failed` was reported or is about to be; in use until closed.
-    Failed,
+    /// `Failed` was reported or is about to be; in use until closed. The socket, if there was one.
+    Failed(Option<OwnedFd>),
     Stream(OwnedFd),
     Listener(TcpListener),
 }
@@ -57,6 +57,15 @@ impl Slot {
             sent_pending: false,
             send_error: None,
             queue: SendQueue::default(),
+        }
+    }
+
+    /// The connection's socket, working or not.
+    pub(super) fn stream(&self) -> Option<&OwnedFd> {
+        match &self.handle {
+            Handle::Stream(stream) => Some(stream),
+            Handle::Failed(stream) => stream.as_ref(),
+            Handle::Free | Handle::Listener(_) => None,
         }
     }
 

@@ -17,6 +17,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::route::{Address, Route};
+use crate::tcp_info::TcpInfo;
 
 use super::script::{Action, Peer, PeerActions, PeerConn, SimOptions};
 
@@ -214,6 +215,13 @@ impl Network {
         self.deliver(end, What::Data(bytes));
     }
 
+    /// Where a connection comes from.
+    fn source(&self, conn: u32) -> SocketAddr {
+        let from = self.conns[conn as usize].route.from;
+        let port = 32_768 + (conn % 28_000) as u16;
+        SocketAddr::new(from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port)
+    }
+
     fn holder(&self, end: End) -> Holder {
         self.conns[end.conn as usize].holders[usize::from(end.side)]
     }
@@ -260,6 +268,26 @@ impl Network {
 
     pub(super) fn unlisten(&mut self, token: u32) {
         self.listeners.retain(|&(_, listener)| listener != token);
+    }
+
+    /// Where a listener listens.
+    pub(super) fn listening_at(&self, token: u32) -> Option<SocketAddr> {
+        self.listeners.iter().find(|&&(_, listener)| listener == token).map(|&(at, _)| at)
+    }
+
+    /// The address of this end of a TCP connection.
+    pub(super) fn local_address(&self, end: End) -> Option<SocketAddr> {
+        match self.conns[end.conn as usize].route.to {
+            Address::Unix(_) => None,
+            Address::Tcp(_) if end.side == 0 => Some(self.source(end.conn)),
+            Address::Tcp(to) => Some(to),
+        }
+    }
+
+    /// What the script says of every TCP connection.
+    pub(super) fn tcp_info(&self, end: End) -> Option<TcpInfo> {
+        let is_tcp = matches!(self.conns[end.conn as usize].route.to, Address::Tcp(_));
+        self.options.tcp_info.filter(|_| is_tcp)
     }
 
     /// The listener a connection reaches; at a Unix socket there is only ever the peer.
@@ -407,9 +435,7 @@ impl Network {
             return;
         };
         self.conns[end.conn as usize].holders[1] = Holder::Token(token);
-        let port = 32_768 + (end.conn % 28_000) as u16;
-        let from = self.conns[end.conn as usize].route.from;
-        let peer = SocketAddr::new(from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port);
+        let peer = self.source(end.conn);
         self.notices.push(Notice::Accepted { listener, token, end, peer });
     }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::tcp_info::TcpInfo;
+
 /// A stretch of simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -47,6 +49,8 @@ pub struct SimOptions {
     /// The peer is stopped (SIGSTOP): its kernel goes on taking connections and bytes, the peer
     /// sees them when the window ends.
     pub peer_stalled: Option<Window>,
+    /// What [`Driver::tcp_info`](crate::Driver::tcp_info) says of every open TCP connection.
+    pub tcp_info: Option<TcpInfo>,
 }
 
 impl Default for SimOptions {
@@ -64,6 +68,7 @@ impl Default for SimOptions {
             pause: None,
             peer_dead: None,
             peer_stalled: None,
+            tcp_info: None,
         }
     }
 }

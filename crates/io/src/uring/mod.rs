@@ -28,7 +28,7 @@ mod waker;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use io_uring::squeue;
@@ -41,6 +41,7 @@ use crate::driver::{
 };
 use crate::route::Route;
 use crate::socket;
+use crate::tcp_info::{self, TcpInfo};
 
 use self::addresses::Addresses;
 use self::buffers::Buffers;
@@ -232,6 +233,16 @@ impl Driver for UringDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.sockets[token.index()].outbox.queued_bytes()
+    }
+
+    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
+        let socket = &self.sockets[token.index()];
+        let fd = socket.fd.as_ref().filter(|_| socket.phase != Phase::Listening)?;
+        tcp_info::read(fd.as_fd())
+    }
+
+    fn local_address(&self, token: Token) -> Option<SocketAddr> {
+        self.sockets[token.index()].fd.as_ref().and_then(socket::local_address)
     }
 
     fn close(&mut self, token: Token, how: Close) {

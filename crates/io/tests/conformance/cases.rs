@@ -19,6 +19,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     vec![
         ("connect_and_accept", connect_and_accept),
         ("connect_from_an_address", connect_from_an_address),
+        ("local_addresses", local_addresses),
         ("echo", echo),
         ("large_copied", large_copied),
         ("large_registered", large_registered),
@@ -70,6 +71,22 @@ fn connect_from_an_address<D: Driver>(make: Make<'_, D>) {
         world.until("connected", |world| world.of(CLIENT).open);
         world.close(CLIENT, Close::Graceful);
     }
+}
+
+fn local_addresses<D: Driver>(make: Make<'_, D>) {
+    let mut world = world(make, &options(2, 2));
+    assert_eq!(world.driver.local_address(CLIENT), None);
+    let at = world.listen(LISTENER);
+    assert_eq!(world.driver.local_address(LISTENER), Some(at));
+    assert_eq!(world.driver.tcp_info(LISTENER), None);
+    world.connect(CLIENT, at);
+    let (_, server, peer) = world.accept();
+    world.until("connected", |world| world.of(CLIENT).open);
+    assert_eq!(world.driver.local_address(CLIENT), Some(peer));
+    assert_eq!(world.driver.local_address(server), Some(at));
+    world.close(CLIENT, Close::Graceful);
+    assert_eq!(world.driver.local_address(CLIENT), None);
+    assert_eq!(world.driver.tcp_info(CLIENT), None);
 }
 
 fn echo<D: Driver>(make: Make<'_, D>) {

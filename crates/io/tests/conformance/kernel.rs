@@ -24,6 +24,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
         ("half_close", half_close),
         ("woken_by_bytes_before_a_far_deadline", woken_by_bytes_before_a_far_deadline),
         ("source_addresses", source_addresses),
+        ("tcp_info", tcp_info),
         ("routes_that_lead_nowhere", routes_that_lead_nowhere),
         ("unix_sockets", unix_sockets),
         ("unix_sockets_carry_much", unix_sockets_carry_much),
@@ -76,6 +77,7 @@ fn woken_by_bytes_before_a_far_deadline<D: Driver>(make: Make<'_, D>) {
     world.until("connected", |world| world.of(CLIENT).open);
     let (mut stream, _) = listener.accept().expect("it connects");
     for after_ns in [300_000, 50_000_000, crate::world::PATIENCE_NS] {
+        let limit_ns = world.driver.clock_ns() + crate::world::PATIENCE_NS;
         let peer = thread::spawn(move || {
             stream.write_all(b"now").expect("it reads");
             stream
@@ -84,7 +86,7 @@ fn woken_by_bytes_before_a_far_deadline<D: Driver>(make: Make<'_, D>) {
             let until_ns = world.driver.clock_ns() + after_ns;
             let count = world.turn(until_ns);
             assert!(count > 0 || world.driver.clock_ns() >= until_ns, "woke early for nothing");
-            assert!(world.driver.clock_ns() < crate::world::PATIENCE_NS, "slept over the bytes");
+            assert!(world.driver.clock_ns() < limit_ns, "slept over the bytes");
         }
         world.seen[CLIENT.index()].received.clear();
         stream = peer.join().expect("the peer ends well");
@@ -108,6 +110,51 @@ fn source_addresses<D: Driver>(make: Make<'_, D>) {
             assert_ne!(peer.port(), 0);
         }
     }
+}
+
+/// The third connect finds the listener's queue full, so its SYN goes unanswered and is sent again.
+#[cfg(target_os = "linux")]
+fn tcp_info<D: Driver>(make: Make<'_, D>) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    let listener = socket.expect("descriptors are left");
+    listener.bind(&anywhere().into()).expect("a free port");
+    listener.listen(1).expect("it is bound");
+    let at = listener.local_addr().expect("bound").as_socket().expect("IPv4");
+    let mut world = World::new(make(options(3, 0)), 3);
+    assert_eq!(world.driver.tcp_info(CLIENT), None);
+    for token in [0, 1].map(Token) {
+        world.connect(token, at);
+        world.until("connected", |world| world.of(token).open);
+        let info = world.driver.tcp_info(token).expect("a TCP connection");
+        assert!(info.rtt_ns > 0 && info.rtt_min_ns.is_some() && !info.connecting, "{info:?}");
+        assert_eq!((info.retransmits, info.syn_retransmits(), info.lost), (0, Some(0), 0));
+    }
+    world.connect(Token(2), at);
+    let limit_ns = world.driver.clock_ns() + crate::world::PATIENCE_NS;
+    loop {
+        let until_ns = world.driver.clock_ns() + 10_000_000;
+        world.turn(until_ns);
+        let info = world.driver.tcp_info(Token(2)).expect("a TCP connection");
+        assert!(info.connecting && info.rtt_min_ns.is_none(), "{info:?}");
+        assert_eq!(info.syn_retransmits(), Some(info.retransmits));
+        if info.retransmits > 0 {
+            break;
+        }
+        assert!(until_ns < limit_ns, "the SYN is never sent again");
+    }
+    world.close(Token(2), Close::Reset);
+    // One that failed can be asked about until it is closed.
+    drop(listener);
+    world.until("reset", |world| world.of(Token(0)).failed.is_some());
+    assert!(world.driver.tcp_info(Token(0)).is_some_and(|info| info.rtt_ns > 0));
+    assert!(world.driver.local_address(Token(0)).is_some());
+    world.close(Token(0), Close::Graceful);
+    assert_eq!(world.driver.tcp_info(Token(0)), None);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tcp_info<D: Driver>(make: Make<'_, D>) {
+    assert_eq!(world(make).driver.tcp_info(CLIENT), None);
 }
 
 fn routes_that_lead_nowhere<D: Driver>(make: Make<'_, D>) {
@@ -173,6 +220,8 @@ fn unix_sockets<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
     for how in [Close::Graceful, Close::Reset] {
         let mut peer = connect_unix(&mut world);
+        assert_eq!(world.driver.local_address(CLIENT), None);
+        assert_eq!(world.driver.tcp_info(CLIENT), None);
         for round in 0..100_u32 {
             let text = format!("request {round}");
             world.send(CLIENT, text.as_bytes());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimDriver, SimOptions, Window};
-use plimsoll_io::{Address, Close, Driver as _, Event, Operation, Token};
+use plimsoll_io::{Address, Close, Driver as _, Event, Operation, TcpInfo, Token};
 
 use crate::world::{World, options, pattern};
 
@@ -174,12 +174,18 @@ fn without_faults_times_are_exact() {
 
 #[test]
 fn a_unix_address_is_one_more_way_to_the_peer() {
-    let (mut world, log) = world(1, SimOptions::default());
+    let tcp_info = Some(TcpInfo { retransmits: 3, ..TcpInfo::default() });
+    let (mut world, log) = world(1, SimOptions { tcp_info, ..SimOptions::default() });
+    world.connect(Token(0), somewhere());
+    assert_eq!(world.driver.tcp_info(Token(0)), tcp_info);
+    world.close(Token(0), Close::Graceful);
     world.connect(Token(0), Address::Unix(Path::new("/run/server.sock").into()));
     world.until("connected", |world| world.of(Token(0)).open);
     world.send(Token(0), b"x");
     world.until("answered", |world| world.of(Token(0)).received.len() == 100);
-    assert_eq!(log.borrow().connected, [(10_001, PeerConn(0))]);
+    assert_eq!(log.borrow().connected, [(10_001, PeerConn(1))]);
+    assert_eq!(world.driver.tcp_info(Token(0)), None);
+    assert_eq!(world.driver.local_address(Token(0)), None);
 }
 
 #[test]

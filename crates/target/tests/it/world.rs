@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
-    SimDriver, SocketOptions, Token, Waker,
+    SimDriver, SocketOptions, TcpInfo, Token, Waker,
 };
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
 
@@ -129,6 +129,12 @@ impl Driver for World {
     }
     fn queued_bytes(&self, token: Token) -> usize {
         self.sim.queued_bytes(token)
+    }
+    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
+        self.sim.tcp_info(token)
+    }
+    fn local_address(&self, token: Token) -> Option<SocketAddr> {
+        self.sim.local_address(token)
     }
     fn close(&mut self, token: Token, how: Close) {
         self.sim.close(token, how);
