@@ -6,6 +6,8 @@
 //! clock, no randomness of its own, no input or output.
 #![forbid(unsafe_code)]
 
+pub mod authorization;
+pub mod draw;
 pub mod expect;
 pub mod histogram;
 pub mod ledger;
@@ -17,6 +19,7 @@ pub mod result;
 pub mod schedule;
 pub mod seconds;
 pub mod series;
+pub mod template;
 pub mod units;
 pub mod verdict;
 

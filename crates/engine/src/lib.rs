@@ -14,6 +14,7 @@ mod outcome;
 mod preflight;
 mod render;
 mod run;
+pub mod source;
 pub mod worker;
 
 pub use error::RunError;

@@ -1,0 +1,184 @@
+//! Templates: text with places that are filled anew for each request.
+//!
+//! [`parse`] reads the text, [`Compiler`] finds the tables it takes values from, and a
+//! [`Template`] writes it out for a request's number. What is written is a function of the seed and
+//! the number alone, so it is the same whatever the number of workers. Absent on purpose: the time,
+//! which would make two runs differ, and any computing.
+
+mod fill;
+
+#[cfg(test)]
+mod tests;
+
+pub use fill::{Column, Compiler, Template};
+
+/// The most digits of `{{random_hex N}}`.
+const HEX_DIGITS_MAX: u32 = 1024;
+
+/// A piece of a template's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Written as it stands.
+    Text(String),
+    /// `{{seq}}`: the request's number, from 0.
+    Seq,
+    /// `{{uuid}}`: a random UUID (version 4 of RFC 9562).
+    Uuid,
+    /// `{{random FROM TO}}`: a whole number, both ends included.
+    Random {
+        /// The smallest.
+        from: i64,
+        /// The largest.
+        to: i64,
+    },
+    /// `{{random_hex N}}`: random hexadecimal digits.
+    RandomHex {
+        /// How many, from 1 to 1024.
+        digits: u32,
+    },
+    /// `{{csv:FILE:COLUMN}}`: a value of a table. Rows are taken in turn, by the request's number,
+    /// or `{{csv:FILE:COLUMN random}}` by chance; within one request it is the same row everywhere.
+    Csv {
+        /// The file.
+        table: String,
+        /// The name of the column.
+        column: String,
+        /// Whether the row is a random one.
+        random: bool,
+    },
+}
+
+/// Why a text is no template, or cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// It has an opening without an end.
+    #[error("'{0}' opens a template that is not closed: {OTHERWISE}")]
+    Open(String),
+    /// What stands between the braces is not known.
+    #[error("'{{{{{0}}}}}' is no template: write {KNOWN}; {OTHERWISE}")]
+    Unknown(String),
+    /// What follows a name does not fit it.
+    #[error("'{{{{{given}}}}}' cannot be filled: write {wanted}")]
+    Arguments {
+        /// What stands between the braces.
+        given: String,
+        /// What would do.
+        wanted: &'static str,
+    },
+    /// The table is not in the plan.
+    #[error("{0} is not among the plan's tables")]
+    Table(String),
+    /// The table has no such column.
+    #[error("{table} has no column '{column}': its first line names {known}")]
+    Column {
+        /// The file.
+        table: String,
+        /// What was asked for.
+        column: String,
+        /// What there is.
+        known: String,
+    },
+    /// The table has no rows.
+    #[error("{0} has no rows: write some below the names of its columns")]
+    Empty(String),
+}
+
+const KNOWN: &str = "{{seq}}, {{uuid}}, {{random 1 100}}, {{random_hex 16}} or {{csv:FILE:COLUMN}}";
+
+const OTHERWISE: &str = "for the braces themselves write '{{{{', or give --no-templates";
+
+/// How much of what cannot be read is quoted.
+const EXCERPT_CHARS: usize = 40;
+
+/// Reads a template. `{{{{` stands for `{{`; a `}}` without its beginning for itself.
+///
+/// # Errors
+/// The first place that is no template.
+pub fn parse(text: &str) -> Result<Vec<Piece>, TemplateError> {
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        literal.push_str(&rest[..at]);
+        let opened = &rest[at..];
+        if let Some(after) = opened.strip_prefix("{{{{") {
+            literal.push_str("{{");
+            rest = after;
+            continue;
+        }
+        let Some((inside, after)) = opened[2..].split_once("}}") else {
+            return Err(TemplateError::Open(excerpt(opened)));
+        };
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut literal)));
+        }
+        pieces.push(piece(inside)?);
+        rest = after;
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(literal));
+    }
+    Ok(pieces)
+}
+
+/// The files of the tables that a text takes values from.
+///
+/// # Errors
+/// As [`parse`].
+pub fn tables(text: &str) -> Result<Vec<String>, TemplateError> {
+    let named = parse(text)?.into_iter().filter_map(|piece| match piece {
+        Piece::Csv { table, .. } => Some(table),
+        _ => None,
+    });
+    Ok(named.collect())
+}
+
+fn piece(inside: &str) -> Result<Piece, TemplateError> {
+    let inside = inside.trim();
+    let fail = |wanted| Err(TemplateError::Arguments { given: excerpt(inside), wanted });
+    if let Some(names) = inside.strip_prefix("csv:") {
+        return csv(names)
+            .map_or_else(|| fail("{{csv:FILE:COLUMN}}, or with ' random' at its end"), Ok);
+    }
+    let words: Vec<&str> = inside.split_ascii_whitespace().collect();
+    match words.as_slice() {
+        ["seq"] => Ok(Piece::Seq),
+        ["uuid"] => Ok(Piece::Uuid),
+        ["random", bounds @ ..] => random(bounds)
+            .map_or_else(|| fail("{{random FROM TO}} with whole numbers, the smaller first"), Ok),
+        ["random_hex", digits] => {
+            hex(digits).map_or_else(|| fail("{{random_hex N}} with 1 to 1024 digits"), Ok)
+        }
+        _ => Err(TemplateError::Unknown(excerpt(inside))),
+    }
+}
+
+fn csv(names: &str) -> Option<Piece> {
+    let (names, random) = match names.strip_suffix(" random") {
+        Some(names) => (names, true),
+        None => (names, false),
+    };
+    let (table, column) = names.rsplit_once(':')?;
+    let (table, column) = (table.trim().to_owned(), column.trim().to_owned());
+    (!table.is_empty() && !column.is_empty()).then_some(Piece::Csv { table, column, random })
+}
+
+fn random(bounds: &[&str]) -> Option<Piece> {
+    let [from, to] = bounds else { return None };
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (from <= to).then_some(Piece::Random { from, to })
+}
+
+fn hex(digits: &str) -> Option<Piece> {
+    let digits = digits.parse().ok()?;
+    (1..=HEX_DIGITS_MAX).contains(&digits).then_some(Piece::RandomHex { digits })
+}
+
+fn excerpt(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,310 @@
+//! From the plan's requests to prepared ones: the fields that are added, the framing of bodies,
+//! templates, and everything that has to be refused.
+
+use std::sync::Arc;
+
+use plimsoll_core::Plan;
+use plimsoll_core::authorization::basic;
+use plimsoll_core::plan::{Body, Request};
+use plimsoll_core::template::{Column, Compiler, Template};
+use plimsoll_proto::http1::{RequestKind, write_request_head};
+
+use super::error::Problem;
+use super::target::{Framing, PreparedTarget, Redirect, Varying};
+
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
+/// The largest request, so that a payload's length fits its type.
+const REQUEST_BYTES_MAX: usize = 1 << 30;
+
+/// Fields that go with a body: a request sent on without it leaves them out (as the Fetch standard
+/// has it, section 4.4, and those of the framing).
+const BODY_FIELDS: [&str; 7] = [
+    "Content-Type",
+    "Content-Length",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Location",
+    "Transfer-Encoding",
+    "Expect",
+];
+
+/// Where a template stands, which decides what its values may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spot {
+    Path,
+    Header,
+    Body,
+}
+
+/// What a proxy that is spoken to in HTTP, rather than through a tunnel, wants to see.
+struct Proxied {
+    /// The target's scheme and authority stand before the path (RFC 9112 section 3.2.2).
+    prefix: String,
+    authorization: Option<String>,
+}
+
+impl Proxied {
+    fn new(plan: &Plan) -> Option<Self> {
+        let proxy = plan.transport.proxy.as_ref().filter(|_| !plan.endpoint.is_tls())?;
+        Some(Self {
+            prefix: format!("{}://{}", plan.endpoint.scheme, plan.endpoint.authority()),
+            authorization: proxy.credentials.as_deref().map(basic),
+        })
+    }
+}
+
+/// A line of the head.
+enum Line<'f> {
+    /// A name and its value.
+    Field(&'f str, Template),
+    /// Content-Length, which each request computes.
+    Length,
+}
+
+/// Prepares one request after the other.
+pub(super) struct Writer<'p> {
+    plan: &'p Plan,
+    compiler: Compiler<'p>,
+    authority: String,
+    /// What stands before each path, if anything.
+    prefix: Arc<str>,
+    proxy_authorization: Option<String>,
+    /// Columns whose every value may stand where a template puts it.
+    checked: Vec<(Arc<Column>, Spot)>,
+}
+
+impl<'p> Writer<'p> {
+    pub(super) fn new(plan: &'p Plan) -> Self {
+        let (prefix, proxy_authorization) = match Proxied::new(plan) {
+            Some(proxied) => (proxied.prefix, proxied.authorization),
+            None => (String::new(), None),
+        };
+        Self {
+            plan,
+            compiler: Compiler::new(plan.seed, &plan.tables),
+            authority: plan.endpoint.authority(),
+            prefix: prefix.into(),
+            proxy_authorization,
+            checked: Vec::new(),
+        }
+    }
+
+    /// Prepares a request for a path.
+    pub(super) fn target(
+        &mut self,
+        request: &Request,
+        path: &str,
+        endpoint: u16,
+    ) -> Result<PreparedTarget, Problem> {
+        self.compiler.begin_request();
+        let framing = framing(request)?;
+        if !path.starts_with('/') && path != "*" {
+            return Err(Problem::Path(path.to_owned()));
+        }
+        let path = self.template(path, Spot::Path)?;
+        let lines = self.lines(request, framing)?;
+        let body = self.body(request)?;
+        check_literals(request, &path, &lines)?;
+
+        let mut line = Template::default();
+        line.push_bytes(format!("{} {}", request.method, self.prefix).as_bytes());
+        // The absolute form of `*` is the authority alone (RFC 9112 section 3.2.4).
+        if self.prefix.is_empty() || path.fixed() != Some(b"*") {
+            line.append(path);
+        }
+        let redirect = (self.plan.redirects > 0).then(|| self.redirect(request, &lines));
+        let fields = write_fields(request, &lines);
+        let target = PreparedTarget {
+            kind: if request.method == "HEAD" { RequestKind::Head } else { RequestKind::Plain },
+            endpoint,
+            expects_continue: request.expect_continue && request.body.is_some(),
+            takes_headers: self.plan.cookies,
+            form: Varying { line, fields, framing, body }.into_form(),
+            redirect: redirect.map(Box::new),
+        };
+        match target.bytes_max() {
+            bytes if bytes > REQUEST_BYTES_MAX => Err(Problem::TooLarge(bytes)),
+            _ => Ok(target),
+        }
+    }
+
+    /// The head's lines: those that are added unless the request has them, or takes them away with
+    /// an empty value, and then its own.
+    fn lines<'r>(
+        &mut self,
+        request: &'r Request,
+        framing: Framing,
+    ) -> Result<Vec<Line<'r>>, Problem> {
+        let connection = match (self.plan.connects_per_request(), request.http_minor) {
+            (true, 1) => Some("close"),
+            (false, 0) => Some("keep-alive"),
+            _ => None,
+        };
+        let has_body = request.body.is_some();
+        let added = [
+            ("Host", Some(self.authority.as_str())),
+            ("User-Agent", Some(USER_AGENT)),
+            ("Accept", Some("*/*")),
+            ("Connection", connection),
+            ("Proxy-Authorization", self.proxy_authorization.as_deref()),
+            ("Transfer-Encoding", (framing == Framing::Chunked).then_some("chunked")),
+            ("Expect", (request.expect_continue && has_body).then_some("100-continue")),
+        ];
+        let mut lines = Vec::new();
+        for (name, value) in added {
+            if let Some(value) = value.filter(|_| given(request, name).is_none()) {
+                lines.push(Line::Field(name, literal(value.as_bytes())));
+            }
+        }
+        if framing == Framing::Length {
+            lines.push(Line::Length);
+        }
+        for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            lines.push(Line::Field(name, self.template(value, Spot::Header)?));
+        }
+        Ok(lines)
+    }
+
+    fn body(&mut self, request: &Request) -> Result<Template, Problem> {
+        match &request.body {
+            None => Ok(Template::default()),
+            Some(Body::Text(text)) => self.template(text, Spot::Body),
+            Some(Body::Bytes(bytes)) => Ok(literal(bytes)),
+            Some(Body::Omitted { bytes }) => Err(Problem::BodyNotKept(*bytes)),
+        }
+    }
+
+    fn redirect(&self, request: &Request, lines: &[Line<'_>]) -> Redirect {
+        let is_of_body = |name: &str| BODY_FIELDS.iter().any(|of| of.eq_ignore_ascii_case(name));
+        let kept = lines.iter().filter(|line| match line {
+            Line::Field(name, _) => !is_of_body(name),
+            Line::Length => false,
+        });
+        let [fields, _] = write_fields(request, kept);
+        Redirect {
+            method: request.method.as_str().into(),
+            prefix: Arc::clone(&self.prefix),
+            fields,
+        }
+    }
+
+    /// Compiles a text where the plan has templates, and checks what tables put into it.
+    fn template(&mut self, text: &str, spot: Spot) -> Result<Template, Problem> {
+        if !self.plan.templates {
+            return Ok(literal(text.as_bytes()));
+        }
+        let template = self.compiler.compile(text)?;
+        for column in template.columns() {
+            let is_known =
+                self.checked.iter().any(|(known, at)| *at == spot && Arc::ptr_eq(known, column));
+            if !is_known {
+                check_column(column, spot)?;
+                self.checked.push((Arc::clone(column), spot));
+            }
+        }
+        Ok(template)
+    }
+}
+
+/// How the end of a request's body is told.
+fn framing(request: &Request) -> Result<Framing, Problem> {
+    let has_body = request.body.is_some();
+    if request.expect_continue && has_body && request.http_minor == 0 {
+        return Err(Problem::ContinueInOldVersion);
+    }
+    let encoding = given(request, "Transfer-Encoding").filter(|coding| !coding.is_empty());
+    let last_coding = encoding.and_then(|codings| codings.rsplit(',').next());
+    let says_chunks = last_coding.is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"));
+    let length = given(request, "Content-Length");
+    if has_body && (request.chunked || says_chunks) {
+        return match (request.http_minor, length) {
+            (0, _) => Err(Problem::ChunksInOldVersion),
+            (_, Some(length)) if !length.is_empty() => Err(Problem::LengthOfChunks),
+            _ => Ok(Framing::Chunked),
+        };
+    }
+    let sends_length = has_body || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+    let is_added = sends_length && length.is_none() && encoding.is_none();
+    Ok(if is_added { Framing::Length } else { Framing::AsGiven })
+}
+
+/// The value that the request itself gives a field.
+fn given<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    let mut headers = request.headers.iter();
+    headers.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
+
+/// What follows the request line's target, in two parts: the length goes between.
+fn write_fields<'l>(
+    request: &Request,
+    lines: impl IntoIterator<Item = &'l Line<'l>>,
+) -> [Template; 2] {
+    let mut parts =
+        [literal(format!(" HTTP/1.{}\r\n", request.http_minor).as_bytes()), Template::default()];
+    let mut at = 0;
+    for line in lines {
+        match line {
+            Line::Field(name, value) => {
+                parts[at].push_bytes(name.as_bytes());
+                parts[at].push_bytes(b": ");
+                parts[at].append(value.clone());
+                parts[at].push_bytes(b"\r\n");
+            }
+            Line::Length => at = 1,
+        }
+    }
+    parts
+}
+
+fn literal(bytes: &[u8]) -> Template {
+    let mut template = Template::default();
+    template.push_bytes(bytes);
+    template
+}
+
+/// Refuses a head whose bytes, apart from what templates put there, would not be read back as they
+/// were meant.
+fn check_literals(request: &Request, path: &Template, lines: &[Line<'_>]) -> Result<(), Problem> {
+    let text = |template: &Template| {
+        let bytes: Vec<u8> = template.literals().flatten().copied().collect();
+        // The plan holds text, and templates are cut from it between characters.
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let fields: Vec<(&str, String)> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Field(name, value) => Some((*name, text(value))),
+            Line::Length => None,
+        })
+        .collect();
+    let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+    let (method, minor) = (request.method.as_str(), request.http_minor);
+    Ok(write_request_head(&mut Vec::new(), method, &text(path), minor, fields)?)
+}
+
+/// Refuses a column with a value that would break a request.
+fn check_column(column: &Column, spot: Spot) -> Result<(), Problem> {
+    let (place, bad): (_, fn(u8) -> bool) = match spot {
+        // Anything may stand in a body.
+        Spot::Body => return Ok(()),
+        Spot::Path => ("a path", |byte| byte <= b' ' || byte == 0x7f),
+        Spot::Header => ("a header", |byte| (byte < b' ' && byte != b'\t') || byte == 0x7f),
+    };
+    for (index, value) in column.values().enumerate() {
+        let Some(byte) = value.iter().copied().find(|byte| bad(*byte)) else { continue };
+        return Err(Problem::Cell {
+            table: column.table().to_owned(),
+            // The first row of values is the second of the file.
+            row: index + 2,
+            column: column.name().to_owned(),
+            place,
+            what: match byte {
+                b'\r' | b'\n' => "a line break",
+                b' ' => "a space: write %20",
+                _ => "a control character",
+            },
+        });
+    }
+    Ok(())
+}

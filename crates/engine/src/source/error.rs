@@ -1,0 +1,69 @@
+//! Why a plan's requests cannot be sent.
+
+use plimsoll_core::template::TemplateError;
+use plimsoll_proto::http1::EncodeError;
+
+/// Why what a plan sends cannot be prepared: one line, which request, what, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The plan's one request.
+    #[error("the request cannot be sent: {0}")]
+    Request(Problem),
+    /// One of its targets.
+    #[error("target '{name}' cannot be sent: {problem}")]
+    Target {
+        /// What it is called.
+        name: String,
+        /// What is wrong.
+        problem: Box<Problem>,
+    },
+    /// Nothing could ever be chosen.
+    #[error("every target has the weight 0: give one of them more")]
+    Weights,
+    /// A number of a target is a `u32`.
+    #[error("{0} targets are too many: give 4 294 967 295 at most")]
+    TooMany(usize),
+}
+
+/// What is wrong with a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// A template in it.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A part of it would not be read back as it was meant.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A value of a table would not be.
+    #[error("row {row} of {table} cannot stand in {place}: its {column} has {what}")]
+    Cell {
+        /// The file.
+        table: String,
+        /// The row, counted from 1, the line of names being the first.
+        row: usize,
+        /// The name of the column.
+        column: String,
+        /// Where a template puts it.
+        place: &'static str,
+        /// What is wrong with it, and what to do.
+        what: &'static str,
+    },
+    /// The path is not one.
+    #[error("path '{0}' does not start with '/'")]
+    Path(String),
+    /// The plan was read from a result, which keeps no large bodies.
+    #[error("its body of {0} bytes was not kept: give it again")]
+    BodyNotKept(u64),
+    /// HTTP/1.0 has no chunks (RFC 9112 section 6.1).
+    #[error("HTTP/1.0 has no chunks: take --chunked away, or use HTTP/1.1")]
+    ChunksInOldVersion,
+    /// Chunks have no length before them (RFC 9112 section 6.2).
+    #[error("a chunked body has no Content-Length: take the header or --chunked away")]
+    LengthOfChunks,
+    /// HTTP/1.0 does not know it (RFC 9110 section 10.1.1).
+    #[error("HTTP/1.0 has no 100 Continue: take --expect-continue away, or use HTTP/1.1")]
+    ContinueInOldVersion,
+    /// No payload can be that large.
+    #[error("it has up to {0} bytes: send 1 GiB at most")]
+    TooLarge(usize),
+}
