@@ -9,3 +9,4 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod tls;

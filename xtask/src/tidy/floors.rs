@@ -25,7 +25,7 @@ const FLOORS: [(&str, u8); 14] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 11] = [
+const FENCES: [(&str, &[&str]); 14] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
@@ -35,8 +35,11 @@ const FENCES: [(&str, &[&str]); 11] = [
     ("io-uring", &["plimsoll-io"]),
     ("libc", &["plimsoll-io"]),
     ("mio", &["plimsoll-io"]),
+    ("rcgen", &["plimsoll-target"]),
+    ("rustls", &["plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
     ("tokio", &["plimsoll-ui", "plimsoll-fleet"]),
+    ("webpki-roots", &["plimsoll-proto"]),
 ];
 
 /// One of our crates using another crate.

@@ -1,0 +1,132 @@
+//! What a user can ask of TLS, as plain data.
+
+use std::fmt;
+
+use rustls::SupportedProtocolVersion;
+use rustls::pki_types;
+use rustls::version::{TLS12, TLS13};
+use thiserror::Error;
+
+/// A TLS version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// RFC 5246.
+    Tls12,
+    /// RFC 8446.
+    Tls13,
+}
+
+impl Version {
+    /// The version's name in results and on screens.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tls12 => "TLS 1.2",
+            Self::Tls13 => "TLS 1.3",
+        }
+    }
+}
+
+/// Which versions may be agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Versions {
+    /// 1.2 or 1.3, the higher where both sides have it.
+    #[default]
+    Both,
+    /// This one and no other.
+    Only(Version),
+}
+
+impl Versions {
+    pub(super) fn supported(self) -> &'static [&'static SupportedProtocolVersion] {
+        const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
+        match self {
+            Self::Both => BOTH,
+            Self::Only(Version::Tls12) => &BOTH[1..],
+            Self::Only(Version::Tls13) => &BOTH[..1],
+        }
+    }
+}
+
+/// Whom a client believes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// Certificates of the public authorities in Mozilla's list, as of the build.
+    #[default]
+    PublicRoots,
+    /// Only certificates signed by one of these, or one of these itself; PEM.
+    Roots(Vec<u8>),
+    /// Anybody: neither the certificate nor its name is looked at. That the server holds the
+    /// certificate's key still is, where the certificate can be read at all.
+    Nothing,
+}
+
+/// A certificate to show, with its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate and those between it and a root, in that order; PEM.
+    pub chain: Vec<u8>,
+    /// The private key (PKCS #8, PKCS #1 or SEC 1, not encrypted); PEM. It may stand in the same
+    /// text as the chain.
+    pub key: Vec<u8>,
+}
+
+impl fmt::Debug for Identity {
+    /// Without the key: what is debugged gets logged.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("chain_bytes", &self.chain.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a client does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientOptions {
+    /// Whom to believe.
+    pub verify: Verify,
+    /// What to show a server that asks who the client is.
+    pub identity: Option<Identity>,
+    /// Protocols offered, the preferred first (RFC 7301); none means that none is spoken of.
+    pub alpn: Vec<Vec<u8>>,
+    /// Versions offered.
+    pub versions: Versions,
+}
+
+/// What a server does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// Who the server is.
+    pub identity: Identity,
+    /// Authorities, PEM, one of which has to have signed the certificate that a client then has to
+    /// show; `None` asks for no certificate.
+    pub client_roots: Option<Vec<u8>>,
+    /// Protocols spoken, the preferred first (RFC 7301); none means that none is spoken of.
+    pub alpn: Vec<Vec<u8>>,
+    /// Versions spoken.
+    pub versions: Versions,
+    /// Whether clients get tickets to resume with.
+    pub resume: bool,
+}
+
+/// The name or address that a server's certificate has to be for, and which is sent as SNI
+/// (RFC 6066 section 3; an address is not sent).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServerName(pub(super) pki_types::ServerName<'static>);
+
+/// Why a text is no server name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{0}' is neither a host name nor an address that a certificate could be for")]
+pub struct ServerNameError(String);
+
+impl ServerName {
+    /// Reads a host name, or an address (an IPv6 address with or without brackets).
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn parse(text: &str) -> Result<Self, ServerNameError> {
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        match pki_types::ServerName::try_from(bare) {
+            Ok(name) => Ok(Self(name.to_owned())),
+            Err(_) => Err(ServerNameError(text.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Client against server in memory.
+
+mod handshakes;
+mod hostile;
+mod trust;
+mod world;
