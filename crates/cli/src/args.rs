@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use plimsoll_core::expect::Expectation;
 use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 
+use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::exit::Exit;
 
 #[derive(Debug, Parser)]
@@ -88,9 +90,9 @@ pub(crate) struct RunFlags {
     /// Where to send the requests
     pub url: String,
 
-    /// Open connections
-    #[arg(short, long, value_name = "N", default_value = "50", value_parser = count32)]
-    pub connections: u32,
+    /// Open connections; MIN..MAX: at a rate, up to MAX as requests have to wait for one
+    #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
+    pub connections: (u32, Option<u32>),
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]
     #[arg(short, long, value_name = "N", value_parser = count32)]
     pub threads: Option<u32>,
@@ -110,6 +112,12 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "S", value_parser = stages)]
     #[arg(conflicts_with_all = ["rate", "duration", "requests"])]
     pub stages: Option<Stages>,
+    /// When each request is due: a file with a time after the start on each line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages", "arrival", "warmup"])]
+    pub rate_file: Option<PathBuf>,
+    /// At a rate, drop a request that has waited this long for a connection
+    #[arg(long, value_name = "T", value_parser = parse_duration_ns)]
+    pub shed_after: Option<u64>,
     /// Load before the measured part, shown apart
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
     pub warmup: u64,
@@ -133,15 +141,21 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.0", "1.1"])]
     pub http: String,
 
-    /// Close a connection after so many requests
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "no_keepalive")]
-    pub requests_per_conn: Option<u64>,
-    /// One connection for each request
+    /// What a response must be like, or its request fails: status=200..299, bytes=100..,
+    /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
+    #[arg(long, value_name = "EXPR")]
+    pub expect: Vec<Expectation>,
+    /// Follow so many redirects for one request, on the same server
+    #[arg(long, value_name = "N", default_value = "0", value_parser = count32)]
+    pub redirects: u32,
+    /// Keep and send cookies, each connection its own
     #[arg(long)]
-    pub no_keepalive: bool,
-    /// Requests in flight on one connection
-    #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
-    pub pipeline: u32,
+    pub cookies: bool,
+
+    #[command(flatten)]
+    pub connection: ConnectionFlags,
+    #[command(flatten)]
+    pub tls: TlsFlags,
 
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value = "1")]
@@ -251,9 +265,16 @@ pub(crate) struct DemoFlags {
     pub no_color: bool,
 }
 
-fn count32(text: &str) -> Result<u32, String> {
+pub(crate) fn count32(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
+}
+
+fn connections(text: &str) -> Result<(u32, Option<u32>), String> {
+    match text.split_once("..") {
+        None => Ok((count32(text)?, None)),
+        Some((min, max)) => Ok((count32(min)?, Some(count32(max)?))),
+    }
 }
 
 fn stages(text: &str) -> Result<Stages, String> {
@@ -318,7 +339,7 @@ mod tests {
             [&["run", "http://a/", "-c", "7"][..], &["http://a/", "-c7"], &["-c", "7", "http://a/"]]
         {
             let flags = run(arguments).unwrap();
-            assert_eq!((flags.connections, flags.url.as_str()), (7, "http://a/"));
+            assert_eq!((flags.connections, flags.url.as_str()), ((7, None), "http://a/"));
         }
     }
 

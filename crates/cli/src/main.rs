@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod connection_args;
 mod demo;
 mod exit;
 mod outputs;

@@ -1,10 +1,12 @@
 //! Flags to plan.
 
 use std::fs;
+use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, DriverPlan, Request, Spin};
+use plimsoll_core::plan::{Body, DriverPlan, Request, Spin, Trace};
 use plimsoll_core::schedule::Profile;
+use plimsoll_core::units::parse_duration_ns;
 
 use crate::args::{DriverFlag, RunFlags, SpinFlag};
 use crate::exit::Exit;
@@ -30,7 +32,13 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
             body,
             ..Request::get()
         },
-        connections: flags.connections,
+        expect: flags.expect.clone(),
+        redirects: flags.redirects,
+        cookies: flags.cookies,
+        transport: flags.connection.transport(),
+        tls: flags.tls.tls()?,
+        connections: flags.connections.0,
+        connections_max: flags.connections.1,
         workers: threads(flags)?,
         duration_ns,
         requests: flags.requests,
@@ -38,8 +46,12 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         warmup_ns: flags.warmup,
         drain_ns: flags.drain,
         timeout_ns: flags.timeout,
-        requests_per_connection: if flags.no_keepalive { Some(1) } else { flags.requests_per_conn },
-        pipeline: flags.pipeline,
+        trace: flags.rate_file.as_deref().map(trace).transpose()?,
+        shed_after_ns: flags.shed_after,
+        requests_per_connection: flags.connection.requests_per_connection(),
+        connection_lifetime_ns: flags.connection.conn_lifetime,
+        pipeline: flags.connection.pipeline,
+        timestamps: flags.connection.timestamps(),
         driver: driver(flags.driver),
         spin: match flags.spin {
             SpinFlag::Auto => Spin::Auto,
@@ -68,11 +80,40 @@ fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<P
         return (profile.duration_ns(), Some(profile));
     }
     let duration_ns = match (flags.duration, flags.requests) {
+        (None, None) if flags.rate_file.is_some() => None,
         (None, None) => default_ns,
         (duration_ns, _) => duration_ns,
     };
     let rate = flags.rate.map(|rate_uhz| Profile::constant(rate_uhz, duration_ns, arrival));
     (duration_ns, rate)
+}
+
+/// Reads the times at which requests are due: on each line seconds, or a duration with its unit,
+/// up to the first comma or space; what follows, empty lines and those with a `#` are left out.
+fn trace(path: &Path) -> Result<Trace, Exit> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Exit::CouldNotRun(format!("rate file '{name}': {error}")))?;
+    let mut offsets_ns: Vec<u64> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let field = line.split([',', ' ', '\t']).next().unwrap_or_default().trim();
+        if field.is_empty() || field.starts_with('#') {
+            continue;
+        }
+        let has_unit = field.ends_with(|c: char| c.is_ascii_alphabetic());
+        let seconds = if has_unit { field.to_owned() } else { format!("{field}s") };
+        let at = |why: &str| Exit::CouldNotRun(format!("rate file '{name}', line {number}: {why}"));
+        let offset_ns = parse_duration_ns(&seconds)
+            .map_err(|_| at(&format!("'{field}' is not a time after the start, such as 0.25")))?;
+        if offsets_ns.last().is_some_and(|last_ns| *last_ns > offset_ns) {
+            return Err(at(&format!("'{field}' is before the time above it: sort the file")));
+        }
+        offsets_ns.push(offset_ns);
+    }
+    if offsets_ns.is_empty() {
+        return Err(Exit::CouldNotRun(format!("rate file '{name}' holds no times")));
+    }
+    Ok(Trace { path: name, offsets_ns })
 }
 
 fn driver(flag: DriverFlag) -> DriverPlan {

@@ -43,7 +43,9 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     if let Some(code) = caught.code() {
         return Ok(code);
     }
-    if result.ledger.completed == 0 && result.phases.connect.is_empty() {
+    let nobody_there = result.phases.connect.is_empty()
+        || (plan.endpoint.is_tls() && result.phases.tls.is_empty());
+    if result.ledger.completed == 0 && nobody_there {
         // The report says so too, but a script looks here.
         return Ok(ExitCode::from(COULD_NOT_RUN));
     }
@@ -79,7 +81,8 @@ pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loa
 fn explain(error: RunError) -> Exit {
     match error {
         RunError::Plan(error) => Exit::Usage(error.to_string()),
-        RunError::Request(error) => Exit::Usage(format!("the request cannot be written: {error}")),
+        RunError::Request(error) => Exit::Usage(error.to_string()),
+        RunError::Expectation { .. } => Exit::Usage(error.to_string()),
         other => Exit::CouldNotRun(other.to_string()),
     }
 }

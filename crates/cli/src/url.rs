@@ -11,11 +11,14 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let (scheme, rest) = text
         .split_once("://")
         .ok_or_else(|| format!("'{text}' is not a URL: write http://HOST:PORT/PATH"))?;
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => {}
-        "https" => return Err(format!("'{text}': this version speaks http, not yet https")),
-        other => return Err(format!("'{text}': unknown scheme '{other}', write http://")),
-    }
+    let scheme = scheme.to_ascii_lowercase();
+    let own_port = match scheme.as_str() {
+        "http" => 80,
+        "https" => 443,
+        other => {
+            return Err(format!("'{text}': unknown scheme '{other}', write http:// or https://"));
+        }
+    };
     // A URL may go straight from the host to the query; a request line may not.
     let after_host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(after_host);
@@ -31,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
         return Err(malformed("it has no host"));
     }
     let uri: Uri = Uri::builder()
-        .scheme("http")
+        .scheme(scheme.as_str())
         .authority(authority)
         .path_and_query(path.as_str())
         .build()
@@ -44,9 +47,9 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let port = match (uri.port_u16(), has_port) {
         (Some(0), _) | (None, Some(_)) => return Err(malformed("the port is not 1 to 65535")),
         (Some(port), _) => port,
-        (None, None) => 80,
+        (None, None) => own_port,
     };
-    Ok(Endpoint { scheme: "http".to_owned(), host, port, path })
+    Ok(Endpoint { scheme, host, port, path })
 }
 
 #[cfg(test)]
@@ -60,6 +63,7 @@ mod tests {
             ("http://127.0.0.1:8080/x/y?z=1#frag", "127.0.0.1", 8080, "/x/y?z=1"),
             ("HTTP://[::1]:81?q", "::1", 81, "/?q"),
             ("http://[::1]/", "::1", 80, "/"),
+            ("https://a.example/x", "a.example", 443, "/x"),
             ("http://a.example/%20", "a.example", 80, "/%20"),
         ];
         for (text, host, port, path) in cases {
@@ -78,7 +82,6 @@ mod tests {
             "a.example",
             "127.0.0.1:80/",
             "ftp://a/",
-            "https://a/",
             "http://",
             "http:///x",
             "http://a:0/",

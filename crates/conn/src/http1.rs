@@ -1,26 +1,39 @@
 //! A client's HTTP/1 connection: requests out, responses in, matched in order.
 //!
 //! ```text
-//!   Closed ── open ──▶ Opening ── opened ──▶ Open ── response without keep-alive ──▶ Spent
-//!     ▲                   │                   │                                        │
-//!     └────── close ──────┴───────────────────┴────────────────────────────────────────┘
+//!   Closed ── open ──▶ Connecting ──▶ Tunnelling ──▶ Handshaking ──▶ Open ──▶ Spent
+//!     ▲                    │     if there is a proxy    if TLS         │         │
+//!     └────── close ───────┴───────────────────────────────────────────┴─────────┘
 //! ```
 //!
-//! The caller attaches its own `R` to each request and gets it back with the response. No request
-//! is ever sent again by this crate: whether to retry is the caller's to decide.
+//! Spent: a response without keep-alive came. The caller attaches its own `R` to each request and
+//! gets it back with the response. No request is ever sent again by this crate: whether to retry is
+//! the caller's to decide.
+//!
+//! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
+//! and servers do not wait for it.
 
 use std::collections::VecDeque;
 
-use plimsoll_io::{Close, Driver, Payload, Route, Token};
-use plimsoll_proto::http1::{DecodeError, Limits, RequestKind, ResponseDecoder, ResponseEvent};
+use plimsoll_io::{Address, Close, Driver, Payload, PayloadId, Route, Token};
+use plimsoll_proto::http1::{
+    BodyLength, DecodeError, Limits, RequestKind, ResponseDecoder, ResponseEvent, ResponseHead,
+};
+use plimsoll_proto::tls::{Tls, TlsError};
+
+use crate::setup::{Scratch, Setup};
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No socket.
     Closed,
-    /// The connect is under way.
-    Opening,
+    /// The TCP connect is under way.
+    Connecting,
+    /// A proxy was asked for a tunnel.
+    Tunnelling,
+    /// The TLS handshake is under way.
+    Handshaking,
     /// Requests can be sent.
     Open,
     /// The last response said that there will be no other.
@@ -36,21 +49,37 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// What received bytes meant for a request.
+/// What received bytes meant.
 #[derive(Debug)]
 pub enum Progress<'a, R> {
+    /// The way to the server stands: the proxy has opened the tunnel.
+    Tunnelled,
+    /// The TLS handshake is done: requests can be sent.
+    Secured,
     /// The first byte of the oldest request's response is here.
     FirstByte(&'a mut R),
+    /// An interim response to the oldest request, 1xx.
+    Interim(&'a mut R, u16),
+    /// The head of the oldest request's response.
+    Head(&'a mut R, &'a ResponseHead<'a>),
+    /// A piece of its body.
+    Body(&'a mut R, &'a [u8]),
     /// The oldest request's response is complete.
     Complete(R, Response),
 }
 
 /// Why a connection can't be used any further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The bytes are not a response.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// TLS failed.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The proxy did not open a tunnel.
+    #[error("the proxy answered CONNECT with {0}")]
+    Tunnel(u16),
     /// Bytes came though no request was open.
     #[error("the server sent bytes that answer no request")]
     Unsolicited,
@@ -65,8 +94,29 @@ impl Failure {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Decode(error) => error.kind(),
+            Self::Tls(error) => error.kind().name(),
+            Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
             Self::Closed => "closed",
+        }
+    }
+}
+
+/// A request to send.
+#[derive(Debug, Clone, Copy)]
+pub enum Outgoing<'a> {
+    /// Bytes the driver knows, as they are.
+    Registered(PayloadId, &'a [u8]),
+    /// Bytes made for this request.
+    Built(&'a [u8]),
+}
+
+impl<'a> Outgoing<'a> {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Registered(_, bytes) | Self::Built(bytes) => bytes,
         }
     }
 }
@@ -83,6 +133,8 @@ struct Reading {
     begun: bool,
     status: u16,
     body_bytes: u64,
+    /// Whether only the end of the connection ends it.
+    until_close: bool,
 }
 
 /// A client's HTTP/1 connection.
@@ -93,6 +145,7 @@ pub struct Connection<R> {
     decoder: ResponseDecoder,
     flights: VecDeque<Flight<R>>,
     reading: Reading,
+    tls: Option<Box<Tls>>,
 }
 
 impl<R> Connection<R> {
@@ -105,6 +158,7 @@ impl<R> Connection<R> {
             decoder: ResponseDecoder::new(limits),
             flights: VecDeque::with_capacity(pipeline),
             reading: Reading::default(),
+            tls: None,
         }
     }
 
@@ -137,18 +191,81 @@ impl<R> Connection<R> {
         self.reading.begun
     }
 
+    /// Whether it is on the way from closed to open.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        matches!(self.state, State::Connecting | State::Tunnelling | State::Handshaking)
+    }
+
+    /// The TLS session, where there is one.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.as_deref()
+    }
+
     /// Starts to connect.
     pub fn open<D: Driver>(&mut self, driver: &mut D, route: &Route) {
         debug_assert_eq!(self.state, State::Closed);
         self.decoder.reset();
         self.reading = Reading::default();
-        self.state = State::Opening;
+        self.tls = None;
+        self.state = State::Connecting;
         driver.connect(self.token, route);
     }
 
-    /// The driver says that the connect succeeded.
-    pub fn opened(&mut self) {
+    /// The driver says that the connect along `route` succeeded: goes on with the setup. With
+    /// `resume` TLS may resume a session. The caller looks at [`state`](Self::state) then.
+    ///
+    /// # Errors
+    /// When TLS can't begin.
+    pub fn connected<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        setup: &Setup,
+        route: &Route,
+        resume: bool,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
+        if let Some(header) = setup.proxy_header {
+            let to = match &route.to {
+                Address::Tcp(address) => Some(*address),
+                Address::Unix(_) => None,
+            };
+            header.write(&mut scratch.out, driver.local_address(self.token), to);
+        }
+        if let Some(tunnel) = &setup.tunnel {
+            scratch.out.extend_from_slice(tunnel);
+            self.state = State::Tunnelling;
+        } else {
+            self.begin_tls(setup, resume, scratch)?;
+        }
+        self.flush(driver, scratch);
+        Ok(())
+    }
+
+    /// Begins the handshake, or is open without one.
+    fn begin_tls(
+        &mut self,
+        setup: &Setup,
+        resume: bool,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
         self.state = State::Open;
+        if let Some(tls) = &setup.tls {
+            self.state = State::Handshaking;
+            let session = Tls::client(&tls.config, &tls.name, resume, &mut scratch.out)?;
+            self.tls = Some(Box::new(session));
+        }
+        Ok(())
+    }
+
+    /// Sends what a call has left in `scratch`.
+    #[inline]
+    pub fn flush<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) {
+        if !scratch.out.is_empty() {
+            driver.send(self.token, Payload::Copied(&scratch.out));
+        }
+        scratch.trim();
     }
 
     /// Sends a request. The connection must be open.
@@ -156,24 +273,123 @@ impl<R> Connection<R> {
     pub fn send<D: Driver>(
         &mut self,
         driver: &mut D,
-        payload: Payload<'_>,
+        outgoing: Outgoing<'_>,
         kind: RequestKind,
         request: R,
+        scratch: &mut Scratch,
     ) {
         debug_assert_eq!(self.state, State::Open);
         self.flights.push_back(Flight { request, kind });
-        driver.send(self.token, payload);
+        self.send_more(driver, outgoing, scratch);
     }
 
-    /// Takes received bytes. `progress` is called for each step of each response in them.
+    /// Sends more of the newest request.
+    #[inline]
+    pub fn send_more<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        outgoing: Outgoing<'_>,
+        scratch: &mut Scratch,
+    ) {
+        if let Some(tls) = &mut self.tls {
+            // It fails only after a failure that receiving has reported, or the peer's goodbye,
+            // whose end of stream is on its way: then there is nobody to send it to.
+            let _ = tls.send(outgoing.bytes(), &mut scratch.out);
+            self.flush(driver, scratch);
+            return;
+        }
+        match outgoing {
+            Outgoing::Built(bytes) => driver.send(self.token, Payload::Copied(bytes)),
+            Outgoing::Registered(id, bytes) => {
+                let len = bytes.len() as u32;
+                driver.send(self.token, Payload::Registered { id, offset: 0, len });
+            }
+        }
+    }
+
+    /// Takes received bytes. `progress` is called for each step of each response in them. What is
+    /// to be sent in turn stands in `scratch`: [`flush`](Self::flush) sends it.
     ///
     /// # Errors
     /// When the connection can't be used any further; the open requests are still in it.
     #[inline]
     pub fn receive(
         &mut self,
-        mut bytes: &[u8],
+        setup: &Setup,
+        resume: bool,
+        scratch: &mut Scratch,
+        bytes: &[u8],
         mut progress: impl FnMut(Progress<'_, R>),
+    ) -> Result<(), Failure> {
+        if self.tls.is_some() {
+            return self.receive_tls(scratch, bytes, &mut progress);
+        }
+        if self.state == State::Tunnelling {
+            return self.receive_tunnel(setup, resume, scratch, bytes, &mut progress);
+        }
+        self.read(bytes, &mut progress)
+    }
+
+    #[inline]
+    fn receive_tls(
+        &mut self,
+        scratch: &mut Scratch,
+        bytes: &[u8],
+        progress: &mut impl FnMut(Progress<'_, R>),
+    ) -> Result<(), Failure> {
+        let Some(mut tls) = self.tls.take() else {
+            return Ok(());
+        };
+        scratch.plain.clear();
+        let taken = tls.receive(bytes, &mut scratch.plain, &mut scratch.out);
+        let (is_secured, has_ended) = (!tls.is_handshaking(), tls.is_closed_by_peer());
+        self.tls = Some(tls);
+        if self.state == State::Handshaking && is_secured {
+            self.state = State::Open;
+            progress(Progress::Secured);
+        }
+        // What came before a failure has come.
+        self.read(&scratch.plain, progress)?;
+        taken?;
+        if has_ended { self.ended(progress) } else { Ok(()) }
+    }
+
+    fn receive_tunnel(
+        &mut self,
+        setup: &Setup,
+        resume: bool,
+        scratch: &mut Scratch,
+        mut bytes: &[u8],
+        progress: &mut impl FnMut(Progress<'_, R>),
+    ) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            let decoded = self.decoder.decode(RequestKind::Connect, bytes)?;
+            bytes = &bytes[decoded.consumed..];
+            match decoded.event {
+                Some(ResponseEvent::Head(head)) if !(200..300).contains(&head.status) => {
+                    return Err(Failure::Tunnel(head.status));
+                }
+                Some(ResponseEvent::End(_)) => {
+                    self.decoder.reset();
+                    progress(Progress::Tunnelled);
+                    self.begin_tls(setup, resume, scratch)?;
+                    return match self.tls {
+                        Some(_) => self.receive_tls(scratch, bytes, progress),
+                        None => self.read(bytes, progress),
+                    };
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads responses.
+    #[inline]
+    fn read(
+        &mut self,
+        mut bytes: &[u8],
+        progress: &mut impl FnMut(Progress<'_, R>),
     ) -> Result<(), Failure> {
         while !bytes.is_empty() && self.state == State::Open {
             let Some(flight) = self.flights.front_mut() else {
@@ -187,28 +403,48 @@ impl<R> Connection<R> {
             bytes = &bytes[decoded.consumed..];
             match decoded.event {
                 None => break,
-                Some(ResponseEvent::Interim(_)) => {}
-                Some(ResponseEvent::Head(head)) => self.reading.status = head.status,
-                Some(ResponseEvent::Body(piece)) => self.reading.body_bytes += piece.len() as u64,
-                Some(ResponseEvent::End(end)) => self.complete(end.keep_alive, &mut progress),
+                Some(ResponseEvent::Interim(status)) => {
+                    progress(Progress::Interim(&mut flight.request, status));
+                }
+                Some(ResponseEvent::Head(head)) => {
+                    self.reading.status = head.status;
+                    self.reading.until_close = head.body == BodyLength::UntilClose;
+                    progress(Progress::Head(&mut flight.request, &head));
+                }
+                Some(ResponseEvent::Body(piece)) => {
+                    self.reading.body_bytes += piece.len() as u64;
+                    progress(Progress::Body(&mut flight.request, piece));
+                }
+                Some(ResponseEvent::End(end)) => self.complete(end.keep_alive, progress),
             }
         }
         Ok(())
     }
 
-    /// The server will send no more. A response that only the close could end is complete.
+    /// The server will send no more. A response that only the close could end is complete, unless
+    /// TLS says that somebody else may have closed.
     ///
     /// # Errors
     /// When requests are left open or the response was cut short; they are still in it.
     pub fn ended(&mut self, mut progress: impl FnMut(Progress<'_, R>)) -> Result<(), Failure> {
-        if self.state != State::Open {
-            return Ok(());
+        match self.state {
+            State::Open => {}
+            State::Tunnelling => return Err(Failure::Closed),
+            State::Handshaking => return Err(self.tls_end().err().unwrap_or(Failure::Closed)),
+            State::Closed | State::Connecting | State::Spent => return Ok(()),
+        }
+        if self.reading.until_close {
+            self.tls_end()?;
         }
         if self.decoder.end()?.is_some() && !self.flights.is_empty() {
             self.complete(false, &mut progress);
         }
         self.state = State::Spent;
         if self.flights.is_empty() { Ok(()) } else { Err(Failure::Closed) }
+    }
+
+    fn tls_end(&self) -> Result<(), Failure> {
+        self.tls.as_ref().map_or(Ok(()), |tls| Ok(tls.end()?))
     }
 
     #[inline]
@@ -228,6 +464,7 @@ impl<R> Connection<R> {
         if self.state != State::Closed {
             driver.close(self.token, how);
             self.state = State::Closed;
+            self.tls = None;
         }
         self.flights.drain(..).map(|flight| flight.request)
     }

@@ -5,5 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+mod setup;
 
-pub use http1::{Connection, Failure, Progress, Response};
+pub use http1::{Connection, Failure, Outgoing, Progress, Response};
+pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup};

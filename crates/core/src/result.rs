@@ -61,12 +61,25 @@ pub struct Rate {
     pub offered_rps: f64,
     /// Responses that completed, over the longer of the window and the time until the last of them.
     pub achieved_rps: f64,
+    /// Changes of the target while the run went on.
+    #[serde(default)]
+    pub changes: Vec<RateChange>,
     /// The time in which requests were started.
     #[serde(rename = "window_s", with = "crate::seconds::from_ns")]
     pub window_ns: u64,
     /// When the last response was complete.
     #[serde(rename = "answered_s", with = "crate::seconds::from_ns")]
     pub answered_ns: u64,
+}
+
+/// A change of the target rate while a run went on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateChange {
+    /// When, from the start of the measured part.
+    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    pub at_ns: u64,
+    /// The new rate.
+    pub rps: f64,
 }
 
 /// The two clocks.
@@ -228,7 +241,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    fn merge(&mut self, other: &Self) {
+    /// Adds another worker's or process's connections.
+    pub fn merge(&mut self, other: &Self) {
         self.opened += other.opened;
         self.open_max += other.open_max;
         self.tls_resumed += other.tls_resumed;
@@ -438,6 +452,8 @@ impl RunResult {
         self.merge_stages(&other.stages);
         self.connections.merge(&other.connections);
         self.series.merge(&other.series);
+        self.rate.changes.extend_from_slice(&other.rate.changes);
+        self.rate.changes.sort_by_key(|change| change.at_ns);
         if let Some(theirs) = &other.warmup {
             let mine = self.warmup.get_or_insert_default();
             mine.duration_ns = mine.duration_ns.max(theirs.duration_ns);

@@ -11,11 +11,13 @@
 //!
 //! A closed loop has no schedule: a connection that is free sends.
 
+use std::sync::Arc;
+
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{UnitError, parse_duration_ns, parse_rate_uhz};
+use crate::units::{UnitError, format_duration, format_rate, parse_duration_ns, parse_rate_uhz};
 
 /// One request, in units of half a µHz·ns (the half keeps the area of a ramp whole).
 const REQUEST: u128 = 2_000_000_000_000_000;
@@ -141,6 +143,14 @@ impl Profile {
         }
     }
 
+    /// How many slots of a uniform arrival are due before `time_ns`; under Poisson arrivals the
+    /// number to expect.
+    #[must_use]
+    pub fn total_before(&self, time_ns: u64) -> u64 {
+        let area = area_at(&segments(&self.stages), time_ns);
+        u64::try_from(area.div_ceil(REQUEST)).unwrap_or(u64::MAX)
+    }
+
     /// Requests the profile asks for: how many slots of a uniform arrival are due before its end;
     /// `None` when it has no end. Under Poisson arrivals it is the expected number, rounded up.
     #[must_use]
@@ -148,6 +158,29 @@ impl Profile {
         self.duration_ns()?;
         let area = segments(&self.stages).last().map_or(0, |segment| segment.area_end);
         u64::try_from(area.div_ceil(REQUEST)).ok()
+    }
+}
+
+impl Stage {
+    /// The rate averaged over it, requests per second.
+    #[must_use]
+    pub fn mean_rps(&self) -> f64 {
+        (self.from_uhz as f64 + self.to_uhz as f64) / 2e6
+    }
+}
+
+impl std::fmt::Display for Stage {
+    /// As `--stages` takes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(duration_ns) = self.duration_ns {
+            write!(f, "{}@", format_duration(duration_ns))?;
+        }
+        let rate = |uhz: u64| format_rate(uhz as f64 / 1e6);
+        f.write_str(&rate(self.from_uhz))?;
+        if self.to_uhz != self.from_uhz {
+            write!(f, "..{}", rate(self.to_uhz))?;
+        }
+        Ok(())
     }
 }
 
@@ -222,19 +255,33 @@ pub struct Slot {
     pub index: u64,
     /// When it is due, ns after the schedule's start.
     pub due_ns: u64,
+    /// Which stage it is in, from 0.
+    pub stage: u16,
 }
 
 /// One worker's way through the schedule: slots `worker`, `worker + workers`, … in order.
 #[derive(Debug, Clone)]
 pub struct Cursor {
-    segments: Vec<Segment>,
-    segment: usize,
-    position: u128,
+    course: Course,
     index: u64,
     workers: u64,
-    limit: u64,
-    poisson: Option<Xoshiro256PlusPlus>,
+    /// Slots this worker may still take.
+    remaining: u64,
     slot: Option<Slot>,
+}
+
+/// Where the slots come from.
+#[derive(Debug, Clone)]
+enum Course {
+    /// A rate over time.
+    Profile {
+        segments: Vec<Segment>,
+        segment: usize,
+        position: u128,
+        poisson: Option<Xoshiro256PlusPlus>,
+    },
+    /// A list of times.
+    Trace(Arc<[u64]>),
 }
 
 impl Cursor {
@@ -248,63 +295,126 @@ impl Cursor {
         limit: Option<u64>,
         seed: u64,
     ) -> Self {
-        let poisson = match profile.arrival {
+        let mut poisson = match profile.arrival {
             Arrival::Uniform => None,
             Arrival::Poisson => Some(Xoshiro256PlusPlus::seed_from_u64(seed)),
         };
-        let mut cursor = Self {
-            segments: segments(&profile.stages),
-            segment: 0,
-            position: 0,
-            index: u64::from(worker),
-            workers: u64::from(workers),
-            limit: limit.unwrap_or(u64::MAX),
-            poisson,
-            slot: None,
-        };
-        cursor.position = match cursor.poisson {
+        let position = match &mut poisson {
             None => u128::from(worker) * REQUEST,
-            Some(_) => cursor.steps(u64::from(worker) + 1),
+            Some(_) => steps(&mut poisson, u64::from(worker) + 1),
         };
+        let segments = segments(&profile.stages);
+        let course = Course::Profile { segments, segment: 0, position, poisson };
+        Self::on(course, worker, workers, limit)
+    }
+
+    /// The share of `worker` of `workers` in a list of times, ns after the start and in order.
+    #[must_use]
+    pub fn of_trace(offsets_ns: Arc<[u64]>, worker: u32, workers: u32, limit: Option<u64>) -> Self {
+        Self::on(Course::Trace(offsets_ns), worker, workers, limit)
+    }
+
+    fn on(course: Course, worker: u32, workers: u32, limit: Option<u64>) -> Self {
+        let remaining = limit.map_or(u64::MAX, |limit| share(limit, worker, workers));
+        let (index, workers) = (u64::from(worker), u64::from(workers));
+        let mut cursor = Self { course, index, workers, remaining, slot: None };
         cursor.place();
         cursor
     }
 
     /// The next slot; `None` when the schedule is over.
+    #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Slot> {
         self.slot
     }
 
-    /// Goes on to the next slot.
-    pub fn advance(&mut self) {
-        self.position += self.steps(self.workers);
-        self.index += self.workers;
+    /// How many slots this worker may still take; `u64::MAX` without a limit.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Lowers the number of slots this worker may still take.
+    pub fn limit(&mut self, remaining: u64) {
+        self.remaining = self.remaining.min(remaining);
         self.place();
     }
 
-    /// The distance of `n` arrivals on the integral.
-    fn steps(&mut self, n: u64) -> u128 {
-        match &mut self.poisson {
-            None => u128::from(n) * REQUEST,
-            Some(random) => (0..n).map(|_| exponential(random)).sum(),
+    /// Goes on to the next slot.
+    #[inline]
+    pub fn advance(&mut self) {
+        if let Course::Profile { position, poisson, .. } = &mut self.course {
+            *position += steps(poisson, self.workers);
         }
+        self.index += self.workers;
+        self.remaining = self.remaining.saturating_sub(1);
+        self.place();
+    }
+
+    /// How many of this worker's slots are due at `now_ns` and not taken; under Poisson arrivals
+    /// the number to expect.
+    #[must_use]
+    pub fn behind(&self, now_ns: u64) -> u64 {
+        if self.slot.is_none_or(|slot| slot.due_ns > now_ns) {
+            return 0;
+        }
+        let due = match &self.course {
+            Course::Trace(offsets_ns) => {
+                let due = offsets_ns.partition_point(|offset_ns| *offset_ns <= now_ns) as u64;
+                due.saturating_sub(self.index)
+            }
+            Course::Profile { segments, position, .. } => {
+                let area = area_at(segments, now_ns).saturating_sub(*position);
+                u64::try_from(area / REQUEST).unwrap_or(u64::MAX)
+            }
+        };
+        (due / self.workers + 1).min(self.remaining)
     }
 
     fn place(&mut self) {
         self.slot = None;
-        if self.index >= self.limit {
+        if self.remaining == 0 {
             return;
         }
-        while let Some(segment) = self.segments.get(self.segment) {
-            if self.position < segment.area_end {
-                let due_ns = segment.due_ns(self.position);
-                self.slot = Some(Slot { index: self.index, due_ns });
-                return;
+        self.slot = match &mut self.course {
+            Course::Trace(offsets_ns) => {
+                let index = usize::try_from(self.index).unwrap_or(usize::MAX);
+                let due_ns = offsets_ns.get(index).copied();
+                due_ns.map(|due_ns| Slot { index: self.index, due_ns, stage: 0 })
             }
-            self.segment += 1;
-        }
+            Course::Profile { segments, segment, position, .. } => {
+                while segments.get(*segment).is_some_and(|placed| *position >= placed.area_end) {
+                    *segment += 1;
+                }
+                segments.get(*segment).map(|placed| Slot {
+                    index: self.index,
+                    due_ns: placed.due_ns(*position),
+                    stage: u16::try_from(*segment).unwrap_or(u16::MAX),
+                })
+            }
+        };
     }
+}
+
+/// The distance of `n` arrivals on the integral.
+#[inline]
+fn steps(poisson: &mut Option<Xoshiro256PlusPlus>, n: u64) -> u128 {
+    match poisson {
+        None => u128::from(n) * REQUEST,
+        Some(random) => (0..n).map(|_| exponential(random)).sum(),
+    }
+}
+
+/// The integral of the rate up to a time.
+fn area_at(segments: &[Segment], now_ns: u64) -> u128 {
+    let Some(segment) = segments.iter().rev().find(|segment| segment.start_ns <= now_ns) else {
+        return 0;
+    };
+    let offset_ns = (now_ns - segment.start_ns).min(segment.duration_ns);
+    let (from, to) = (segment.from_uhz as f64, segment.to_uhz as f64);
+    let reached = from + (to - from) * offset_ns as f64 / segment.duration_ns as f64;
+    segment.area_start + ((from + reached) * offset_ns as f64) as u128
 }
 
 /// An exponential step with mean `REQUEST`, by inversion.

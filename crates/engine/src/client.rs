@@ -1,15 +1,24 @@
 //! One entry of the pool: a connection and what the pool knows of it.
 
 use plimsoll_conn::Connection;
-use plimsoll_conn::http1::State;
+use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
 use plimsoll_io::Token;
 use plimsoll_proto::http1::Limits;
+
+use crate::dialog::Dialog;
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
     pub moments: Moments,
+    /// Its number in the whole run; a redirect's request has that of the one it follows.
+    pub number: u64,
+    /// Which of the plan's targets it is.
+    pub target: u32,
+    pub place: Place,
+    /// How many redirects led to it.
+    pub hops: u8,
     pub measured: bool,
 }
 
@@ -19,23 +28,43 @@ pub(crate) struct Client {
     pub connection: Connection<Flight>,
     /// A request that waits for this connection to open; it was started when the connect was.
     pub pending: Option<Flight>,
+    /// A request that has been redirected and goes next on this connection.
+    pub follow: Option<Flight>,
+    /// What is remembered of the exchange, where the plan needs it.
+    pub dialog: Option<Box<Dialog>>,
+    /// The way it takes to the server, and the one it is to take the next time.
+    pub route: u16,
+    pub next_route: u16,
     /// Counts the connections opened here, so that an entry of the idle queue can be told stale.
     pub epoch: u32,
     /// Whether an entry of the idle queue stands for this connection.
     pub queued: bool,
+    /// Whether TLS may resume a session.
+    pub resumes: bool,
+    /// Whether the connection is to be closed once nothing is open on it.
+    pub retiring: bool,
+    /// Whether it is open and counted as such.
+    pub counted: bool,
+    pub ever_opened: bool,
+    /// Whether a connect has been tried.
+    pub tried: bool,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Responses received on the open connection.
     pub answered: u64,
+    /// Responses received on all connections of this entry.
+    pub served: u64,
     /// Connects failed, or connections lost before a response, one after the other.
     pub failures: u32,
     /// When the connect under way began.
     pub opening_ns: u64,
-    /// When to do something about it whatever happens: reopen, or stop waiting for the FIN.
+    /// When the way to the server stood.
+    pub reached_ns: u64,
+    /// When to do something about it whatever happens: reopen, stop waiting for the FIN, send the
+    /// body that was withheld.
     pub due_ns: u64,
-    pub ever_opened: bool,
-    /// Whether a connect has been tried.
-    pub tried: bool,
+    /// When the open connection has reached its age.
+    pub retire_ns: u64,
 }
 
 /// Backoff after the first failure; doubled with each further one.
@@ -43,32 +72,51 @@ const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
 
 impl Client {
-    pub(crate) fn new(index: u32, pipeline: usize) -> Self {
+    pub(crate) fn new(index: u32, pipeline: usize, has_dialog: bool) -> Self {
         Self {
             connection: Connection::new(Token(index), pipeline, Limits::default()),
             pending: None,
+            follow: None,
+            dialog: has_dialog.then(Box::default),
+            route: 0,
+            next_route: 0,
             epoch: 0,
             queued: false,
-            sent: 0,
-            answered: 0,
-            failures: 0,
-            opening_ns: 0,
-            due_ns: u64::MAX,
+            resumes: false,
+            retiring: false,
+            counted: false,
             ever_opened: false,
             tried: false,
+            sent: 0,
+            answered: 0,
+            served: 0,
+            failures: 0,
+            opening_ns: 0,
+            reached_ns: 0,
+            due_ns: u64::MAX,
+            retire_ns: u64::MAX,
         }
     }
 
     /// When the oldest open request, or the connect under way, times out.
     pub(crate) fn timeout_at_ns(&self, timeout_ns: u64) -> u64 {
-        let since_ns = match self.connection.state() {
-            State::Opening => self.opening_ns,
-            _ => match self.connection.oldest() {
-                Some(flight) => flight.moments.started_ns,
-                None => return u64::MAX,
-            },
+        let since_ns = match self.connection.oldest() {
+            _ if self.connection.is_opening() => self.opening_ns,
+            Some(flight) => flight.moments.started_ns,
+            None => return u64::MAX,
         };
         since_ns.saturating_add(timeout_ns)
+    }
+
+    /// When to look at it next.
+    pub(crate) fn look_at_ns(&self, timeout_ns: u64) -> u64 {
+        let retire_ns = if self.retiring { u64::MAX } else { self.retire_ns };
+        self.due_ns.min(self.timeout_at_ns(timeout_ns)).min(retire_ns)
+    }
+
+    /// Whether the body of the request under way waits for `100 Continue`.
+    pub(crate) fn withholds(&self) -> bool {
+        self.dialog.as_ref().is_some_and(|dialog| dialog.withheld)
     }
 
     /// How long to wait before the next connect.

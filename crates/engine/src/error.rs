@@ -12,8 +12,22 @@ pub enum RunError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The request cannot be written.
-    #[error("the request cannot be written: {0}")]
-    Request(#[from] plimsoll_proto::http1::EncodeError),
+    #[error(transparent)]
+    Request(#[from] crate::source::SourceError),
+    /// The request for a tunnel cannot be written.
+    #[error("the request for a tunnel cannot be written: {0}")]
+    Tunnel(#[from] plimsoll_proto::http1::EncodeError),
+    /// An expectation that cannot be checked.
+    #[error("expectation '{expectation}': {reason}")]
+    Expectation {
+        /// As it was given.
+        expectation: String,
+        /// Why not.
+        reason: String,
+    },
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(String),
     /// The name has no address.
     #[error("{0}")]
     Resolve(io::Error),

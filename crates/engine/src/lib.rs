@@ -6,17 +6,23 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod checks;
 mod client;
 mod deadlines;
+mod dialog;
 mod error;
+mod judge;
+mod lookup;
 mod observer;
 mod outcome;
 mod preflight;
-mod render;
+mod routes;
 mod run;
+mod setup;
+mod signals;
 pub mod source;
 pub mod worker;
 
 pub use error::RunError;
-pub use render::{Rendered, render};
-pub use run::{Control, Progress, run};
+pub use run::{Control, ControlError, Progress, run};
+pub use signals::Signals;

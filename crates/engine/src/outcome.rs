@@ -2,8 +2,10 @@
 
 use std::time::SystemTime;
 
+use plimsoll_core::part::Part;
 use plimsoll_core::result::{
-    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RunResult, Tool, Warmup,
+    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RateChange, RunResult,
+    StageResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
@@ -21,6 +23,8 @@ pub(crate) struct Gathered {
     pub dns: Histogram,
     pub driver: DriverUsed,
     pub started_at: SystemTime,
+    /// Changes of the rate while the run went on.
+    pub changes: Vec<RateChange>,
 }
 
 /// What the host took from the tester while it ran.
@@ -72,7 +76,9 @@ pub(crate) fn assemble(
     let mut result = empty(plan, environment, &gathered);
     result.elapsed_ns = sum.elapsed_ns;
     result.interrupted = sum.interrupted;
-    result.rate = rate(plan, &sum);
+    result.rate = rate(plan, &sum, gathered.changes);
+    result.stages = stages(plan);
+    result.connections = std::mem::take(&mut sum.connections);
     result.record(&sum.measured);
     result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {
         duration_ns: plan.warmup_ns,
@@ -103,6 +109,7 @@ fn add(sum: &mut Record, record: &Record) {
     sum.window_ns = sum.window_ns.max(record.window_ns);
     sum.answered_ns = sum.answered_ns.max(record.answered_ns);
     sum.interrupted |= record.interrupted;
+    sum.connections.merge(&record.connections);
 }
 
 /// In less time than this CPU time, which the kernel counts in ticks or so, says nothing.
@@ -128,7 +135,7 @@ impl CpuShares {
 
 /// The rates. The window of a schedule of `n` requests ends where slot `n` would be due, so that
 /// ten requests at 1/s are 1/s.
-fn rate(plan: &Plan, sum: &Record) -> Rate {
+fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
     let window_ns = match (&plan.rate, plan.requests) {
         (Some(profile), Some(requests)) if !sum.interrupted => {
             let planned_ns = profile.due_ns(requests);
@@ -140,8 +147,26 @@ fn rate(plan: &Plan, sum: &Record) -> Rate {
         target_rps: plan.rate.as_ref().map(Profile::mean_rps),
         window_ns,
         answered_ns: sum.answered_ns,
+        changes,
         ..Rate::default()
     }
+}
+
+/// The stages of a schedule that has several, without requests yet.
+fn stages(plan: &Plan) -> Vec<StageResult> {
+    let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
+    if stages.len() < 2 {
+        return Vec::new();
+    }
+    let mut start_ns = 0;
+    let placed = stages.iter().map(|stage| {
+        let duration_ns = stage.duration_ns.unwrap_or(0);
+        let (part, target_rps) = (Part::new(&stage.to_string()), stage.mean_rps());
+        let result = StageResult { start_ns, duration_ns, target_rps, part };
+        start_ns += duration_ns;
+        result
+    });
+    placed.collect()
 }
 
 fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
@@ -151,7 +176,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
     let service = &result.latency.service;
     let target_uhz = (result.rate.target_rps.unwrap_or(0.0) * 1e6) as u64;
     Evidence {
-        open_loop: plan.rate.is_some(),
+        open_loop: plan.is_open_loop(),
         elapsed_ns: result.elapsed_ns,
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),

@@ -1,11 +1,10 @@
 //! What must be known of this host before a run: how many workers, whether to spin, and whether
 //! the plan fits the host's limits. A plan that does not fit is refused before anything is sent.
 
-use std::net::SocketAddr;
-
 use plimsoll_core::Plan;
 use plimsoll_core::plan::Spin;
 use plimsoll_core::units::format_count;
+use plimsoll_io::Address;
 use plimsoll_io::host::{Limits, raise_open_files};
 
 use crate::error::RunError;
@@ -26,11 +25,14 @@ const FILES_PER_WORKER: u64 = 4;
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// How many workers to start on `cpus` CPUs. A server on the same host is left half of them.
-pub(crate) fn workers(plan: &Plan, addresses: &[SocketAddr], cpus: u32) -> u32 {
+pub(crate) fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
     if plan.workers > 0 {
         return plan.workers;
     }
-    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    let is_local = addresses.iter().all(|address| match address {
+        Address::Tcp(address) => address.ip().is_loopback(),
+        Address::Unix(_) => true,
+    });
     let available = if is_local { cpus / 2 } else { cpus };
     let useful = match &plan.rate {
         None => plan.connections / WORKER_CONNECTIONS,
@@ -64,14 +66,16 @@ pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online:
 ///
 /// # Errors
 /// The limit, what the plan needs, and what to do.
-pub(crate) fn check_limits(plan: &Plan, workers: u32) -> Result<(), RunError> {
-    let body_bytes = plan.request.body.as_ref().map_or(0, |body| body.as_bytes().len());
+pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(), RunError> {
+    let bodies = plan.requests().filter_map(|request| request.body.as_ref());
+    let body_bytes = bodies.map(|body| body.as_bytes().len()).max().unwrap_or(0);
+    let connections = u64::from(plan.connections_limit());
     if body_bytes > REQUEST_BYTES_MAX {
         let text = format!("a body of {} bytes is above 1 GiB", format_count(body_bytes as u64));
         return Err(RunError::Limit(text));
     }
     let limits = Limits::read();
-    let files = u64::from(plan.connections) + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers);
+    let files = connections + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers);
     let allowed = if files > limits.open_files_soft {
         raise_open_files().unwrap_or(limits.open_files_soft)
     } else {
@@ -81,17 +85,20 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32) -> Result<(), RunError> {
         return Err(RunError::Limit(format!(
             "{} connections need {} file descriptors and this process may have {}: raise ulimit -n \
              or lower -c",
-            format_count(plan.connections.into()),
+            format_count(connections),
             format_count(files),
             format_count(allowed),
         )));
     }
-    let ports = u64::from(limits.local_ports_count());
-    if u64::from(plan.connections) > ports {
+    if plan.transport.unix_socket.is_some() {
+        return Ok(());
+    }
+    let ports = u64::from(limits.local_ports_count()) * routes as u64;
+    if connections > ports {
         return Err(RunError::Limit(format!(
-            "{} connections to one address need as many local ports and this host gives {}: widen \
-             net.ipv4.ip_local_port_range or lower -c",
-            format_count(plan.connections.into()),
+            "{} connections need as many local ports and this host gives {} for its addresses and \
+             the server's: widen net.ipv4.ip_local_port_range, give more with --bind, or lower -c",
+            format_count(connections),
             format_count(ports),
         )));
     }
@@ -107,8 +114,8 @@ mod tests {
 
     #[test]
     fn workers_follow_the_cpus_the_rate_and_the_connections() {
-        let local = ["127.0.0.1:80".parse().unwrap()];
-        let remote = ["192.0.2.1:80".parse().unwrap()];
+        let address = |text: &str| [Address::Tcp(text.parse().unwrap())];
+        let (local, remote) = (address("127.0.0.1:80"), address("192.0.2.1:80"));
         let at = |rps: u64| Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform));
         let wide = Plan { connections: 1000, workers: 0, ..plan() };
         let cases = [
@@ -127,9 +134,9 @@ mod tests {
 
     #[test]
     fn more_connections_than_files_or_ports_are_refused() {
-        assert!(check_limits(&plan(), 1).is_ok());
+        assert!(check_limits(&plan(), 1, 1).is_ok());
         let many = Plan { connections: 4_000_000_000, ..plan() };
-        let error = check_limits(&many, 1).unwrap_err().to_string();
+        let error = check_limits(&many, 1, 1).unwrap_err().to_string();
         assert!(error.contains("lower -c"), "{error}");
     }
 

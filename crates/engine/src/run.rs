@@ -2,26 +2,26 @@
 //! they wrote down, and judge it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::recorder::Interval;
-use plimsoll_core::result::{DriverUsed, RunResult};
+use plimsoll_core::result::{DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::clock;
-use plimsoll_io::host::{Environment, first_reachable, resolve};
+use plimsoll_io::host::Environment;
 use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
-use plimsoll_io::{Driver, Waker};
+use plimsoll_io::{Address, Driver, Route, Waker};
 
 use crate::error::RunError;
+use crate::lookup::Lookup;
 use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
-use crate::render::render;
+use crate::setup::setup;
+use crate::signals::Signals;
 use crate::worker::{Assignment, CpuUse, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
@@ -30,27 +30,107 @@ const OPENING_LIMIT_NS: u64 = 10_000_000_000;
 /// How far ahead the common start lies, so that every worker is there in time.
 const START_AHEAD_NS: u64 = 1_000_000;
 
-/// Stops a run from another thread.
+/// How far ahead a change of the rate lies, so that every worker knows of it in time.
+const CHANGE_AHEAD_NS: u64 = 2_000_000;
+
+/// Why a run does not do what it was told while it went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// A closed loop has no rate.
+    #[error("the run is a closed loop: start it with a rate to change it")]
+    ClosedLoop,
+    /// The load has not begun.
+    #[error("the load has not begun")]
+    NotStarted,
+    /// A rate that no schedule can have.
+    #[error("a rate is above 0 and at most 1G/s")]
+    Rate,
+    /// More connections than there is room for.
+    #[error("a run holds 1 to {0} connections: start it with -c MIN..MAX to have room for more")]
+    Connections(u32),
+}
+
+/// A hand on a run from another thread.
 #[derive(Default)]
 pub struct Control {
-    stop: Arc<AtomicBool>,
-    wakers: Mutex<Vec<Waker>>,
+    signals: Arc<Signals>,
+    state: Mutex<ControlState>,
+}
+
+#[derive(Default)]
+struct ControlState {
+    wakers: Vec<Waker>,
+    plan: Option<Arc<Plan>>,
+    measured_ns: u64,
+    changes: Vec<RateChange>,
 }
 
 impl Control {
     /// Ends the run soon; its result is marked as interrupted.
-    ///
-    /// # Panics
-    /// When a thread panicked while it held the lock.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for waker in self.wakers.lock().expect("no panic under the lock").iter() {
+        self.signals.stop();
+        self.wake();
+    }
+
+    /// Goes on at another rate, µHz, to the end of the run. Every worker changes at the same time.
+    ///
+    /// # Errors
+    /// Before the load has begun, in a closed loop, and for a rate that no schedule can have.
+    pub fn set_rate(&self, rate_uhz: u64) -> Result<(), ControlError> {
+        let mut state = self.lock();
+        let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
+        if !plan.is_open_loop() {
+            return Err(ControlError::ClosedLoop);
+        }
+        if rate_uhz == 0 || rate_uhz > plimsoll_core::schedule::RATE_LIMIT_UHZ {
+            return Err(ControlError::Rate);
+        }
+        let at_ns = (clock::now_ns() + CHANGE_AHEAD_NS).max(state.measured_ns);
+        let since_ns = at_ns - state.measured_ns;
+        state.changes.push(RateChange { at_ns: since_ns, rps: rate_uhz as f64 / 1e6 });
+        drop(state);
+        self.signals.set_rate(at_ns, rate_uhz);
+        self.wake();
+        Ok(())
+    }
+
+    /// Holds another number of connections from now on.
+    ///
+    /// # Errors
+    /// Before the load has begun, and for a number that the run has no room for.
+    pub fn set_connections(&self, connections: u32) -> Result<(), ControlError> {
+        let limit = {
+            let state = self.lock();
+            state.plan.as_ref().ok_or(ControlError::NotStarted)?.connections_limit()
+        };
+        if connections == 0 || connections > limit {
+            return Err(ControlError::Connections(limit));
+        }
+        self.signals.set_connections(connections);
+        self.wake();
+        Ok(())
+    }
+
+    fn set_routes(&self, routes: Vec<Route>) {
+        self.signals.set_routes(routes);
+        self.wake();
+    }
+
+    fn begin(&self, plan: &Arc<Plan>, start_ns: u64) {
+        let mut state = self.lock();
+        state.plan = Some(Arc::clone(plan));
+        state.measured_ns = start_ns + plan.warmup_ns;
+    }
+
+    fn wake(&self) {
+        for waker in &self.lock().wakers {
             waker.wake();
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+    /// What is in there holds whoever panicked meanwhile.
+    fn lock(&self) -> std::sync::MutexGuard<'_, ControlState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,8 +147,9 @@ pub enum Progress<'a> {
 }
 
 enum Message {
-    /// The driver, how to wake it, and how many connections are open.
-    Ready(Selection, Waker, u32),
+    /// The driver, how to wake it, how many connections are open, and the first thing that went
+    /// wrong with one.
+    Ready(Selection, Waker, u32, Option<String>),
     /// A worker's second is over.
     Interval(u32, Box<Interval>),
     Done(u32, Box<Record>),
@@ -102,59 +183,62 @@ pub fn run(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunResult, RunError> {
     plan.check()?;
-    let rendered = Arc::new(render(plan)?);
-    let (addresses, dns) = lookup(plan)?;
+    // What cannot be set up is said before anybody is connected to.
+    setup(plan)?;
+    let mut lookup = Lookup::of(plan);
+    let (mut addresses, dns) = timed(&lookup)?;
+    lookup.leave_out_dead(&mut addresses)?;
+    let routes = lookup.routes(&addresses)?;
     let environment = Environment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
     let workers = preflight::workers(plan, &addresses, cpus_allowed);
-    preflight::check_limits(plan, workers)?;
+    preflight::check_limits(plan, workers, routes.len())?;
     let spin_ns = preflight::spin_ns(plan, workers, cpus_allowed, environment.cores_online);
     let plan = Arc::new(Plan { workers, ..plan.clone() });
-    // A server may count connections: one is spent on a choice only where there is one.
-    let address = match addresses[..] {
-        [address] => address,
-        _ => reach(&plan, &addresses)?,
-    };
-    let assignment = Assignment::new(Arc::clone(&plan), rendered, address, spin_ns);
+    let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
+    let ways = routes.clone().into();
+    let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin_ns)?;
 
     let crew = hire(&assignment, workers, control)?;
-    let (driver, opened) = await_ready(&crew, workers, control)?;
-    if opened == 0 && !plan.connects_per_request() && !control.is_stopped() {
-        reach(&plan, &addresses)?;
+    let ready = await_ready(&crew, workers, control)?;
+    if ready.open == 0 && !plan.connects_per_request() && !control.signals.is_stopped() {
+        let reason = ready.error.unwrap_or_else(|| "it took too long".to_owned());
+        return Err(RunError::Unreachable { address: plan.endpoint.authority(), reason });
     }
     let watch = Watch::begin();
     let started_at = clock::wall_time();
     let start_ns = clock::now_ns() + START_AHEAD_NS;
+    control.begin(&plan, start_ns);
     for start in &crew.starts {
         // A worker that is gone has said why; that is read below.
         let _ = start.send(start_ns);
     }
-    on_progress(Progress::Started { open: opened });
-    let (records, series) = gather(&crew, workers, on_progress)?;
+    on_progress(Progress::Started { open: ready.open });
+    let (records, series) = thread::scope(|scope| {
+        // Dropped at the end of the scope, which ends the watch.
+        let (_going_on, over) = channel();
+        if let Some(every_ns) = refresh_ns {
+            let lookup = &lookup;
+            let tell = |routes| control.set_routes(routes);
+            scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
+        }
+        gather(&crew, workers, on_progress)
+    })?;
     for thread in crew.threads {
         thread.join().map_err(|_| RunError::Worker("a worker thread panicked".to_owned()))?;
     }
-    let gathered = Gathered { records, series, dns, driver, started_at };
+    let changes = std::mem::take(&mut control.lock().changes);
+    let gathered = Gathered { records, series, dns, driver: ready.driver, started_at, changes };
     assemble(&plan, &environment, gathered, &watch)
 }
 
-/// Resolves the name and takes its time.
-fn lookup(plan: &Plan) -> Result<(Vec<SocketAddr>, Histogram), RunError> {
+/// Looks the server up and takes the time of it.
+fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     let before_ns = clock::now_ns();
-    let endpoint = &plan.endpoint;
-    let addresses = resolve(&endpoint.host, endpoint.port).map_err(RunError::Resolve)?;
+    let addresses = lookup.addresses()?;
     let mut dns = Histogram::new();
     dns.record(clock::now_ns() - before_ns);
     Ok((addresses, dns))
-}
-
-/// Picks the address that answers.
-fn reach(plan: &Plan, addresses: &[SocketAddr]) -> Result<SocketAddr, RunError> {
-    let limit_ns = plan.timeout_ns.min(OPENING_LIMIT_NS);
-    first_reachable(addresses, limit_ns).map_err(|error| RunError::Unreachable {
-        address: plan.endpoint.authority(),
-        reason: error.to_string(),
-    })
 }
 
 fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew, RunError> {
@@ -163,12 +247,12 @@ fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew
     for worker in 0..workers {
         let (start, started) = channel();
         let (spare, spares) = channel();
-        let assignment = assignment.for_worker(worker);
+        let assignment = assignment.for_worker(worker, setup(assignment.plan())?);
         let line = Line { worker, messages: sender.clone(), started, spares };
-        let stop = Arc::clone(&control.stop);
+        let signals = Arc::clone(&control.signals);
         let thread = thread::Builder::new()
             .name(format!("worker {worker}"))
-            .spawn(move || work(&assignment, &line, &stop))
+            .spawn(move || work(&assignment, &line, &signals))
             .map_err(RunError::Driver)?;
         crew.threads.push(thread);
         crew.starts.push(start);
@@ -178,8 +262,8 @@ fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew
 }
 
 /// A worker thread, on the driver it gets.
-fn work(assignment: &Assignment, line: &Line, stop: &AtomicBool) {
-    let message = match work_on_any(assignment, line, stop) {
+fn work(assignment: &Assignment, line: &Line, signals: &Signals) {
+    let message = match work_on_any(assignment, line, signals) {
         Ok(None) => return,
         Ok(Some(record)) => Message::Done(line.worker, Box::new(record)),
         Err(error) => Message::Failed(error),
@@ -191,7 +275,7 @@ fn work(assignment: &Assignment, line: &Line, stop: &AtomicBool) {
 fn work_on_any(
     assignment: &Assignment,
     line: &Line,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
     // Without it timers are some 50 µs late; the verdict sees that.
     let _ = clock::set_timer_slack_ns(1);
@@ -208,8 +292,8 @@ fn work_on_any(
     let (opened, selection) =
         open(choice, &assignment.driver_options()).map_err(RunError::Driver)?;
     match opened {
-        Opened::Uring(driver) => work_on(driver, selection, assignment, line, stop),
-        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, stop),
+        Opened::Uring(driver) => work_on(driver, selection, assignment, line, signals),
+        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, signals),
     }
 }
 
@@ -219,13 +303,14 @@ fn work_on<D: Driver>(
     selection: Selection,
     assignment: &Assignment,
     line: &Line,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
     let broken = |error: std::io::Error| RunError::Worker(error.to_string());
     let mut worker = Worker::new(driver, assignment, CpuUse::of_thread);
-    let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, stop).map_err(broken)?;
+    let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();
-    let _ = line.messages.send(Message::Ready(selection, waker, opened));
+    let error = worker.opening_error().map(str::to_owned);
+    let _ = line.messages.send(Message::Ready(selection, waker, opened, error));
     let Ok(start_ns) = line.started.recv() else {
         return Ok(None);
     };
@@ -233,31 +318,36 @@ fn work_on<D: Driver>(
         let _ = line.messages.send(Message::Interval(line.worker, interval));
         line.spares.try_recv().ok()
     };
-    worker.run(start_ns, stop, &mut on_interval).map_err(broken)?;
+    worker.run(start_ns, signals, &mut on_interval).map_err(broken)?;
     Ok(Some(worker.into_record()))
 }
 
-/// Waits until every worker has opened its connections. Returns the driver and how many are open.
-fn await_ready(
-    crew: &Crew,
-    workers: u32,
-    control: &Control,
-) -> Result<(DriverUsed, u32), RunError> {
-    let mut driver = DriverUsed::default();
-    let mut opened = 0;
+/// What the workers say once they have tried to open their connections.
+#[derive(Default)]
+struct Ready {
+    driver: DriverUsed,
+    open: u32,
+    /// The first thing that went wrong with a connection.
+    error: Option<String>,
+}
+
+/// Waits until every worker has opened its connections.
+fn await_ready(crew: &Crew, workers: u32, control: &Control) -> Result<Ready, RunError> {
+    let mut ready = Ready::default();
     for _ in 0..workers {
         match crew.messages.recv() {
-            Ok(Message::Ready(selection, waker, open)) => {
+            Ok(Message::Ready(selection, waker, open, error)) => {
                 let kind = selection.kind.name().to_owned();
-                driver = DriverUsed { kind, reason: selection.reason };
-                control.wakers.lock().expect("no panic under the lock").push(waker);
-                opened += open;
+                ready.driver = DriverUsed { kind, reason: selection.reason };
+                ready.open += open;
+                ready.error = ready.error.or(error);
+                control.lock().wakers.push(waker);
             }
             Ok(Message::Failed(error)) => return Err(error),
             Ok(_) | Err(_) => return Err(RunError::Worker("it ended before the start".to_owned())),
         }
     }
-    Ok((driver, opened))
+    Ok(ready)
 }
 
 /// Takes what the workers send until all are done. An interval is complete once no worker can add

@@ -9,4 +9,5 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod proxy_protocol;
 pub mod tls;

@@ -25,7 +25,7 @@ const FLOORS: [(&str, u8); 14] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 14] = [
+const FENCES: [(&str, &[&str]); 15] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
@@ -36,6 +36,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("libc", &["plimsoll-io"]),
     ("mio", &["plimsoll-io"]),
     ("rcgen", &["plimsoll-target"]),
+    ("regex", &["plimsoll-engine"]),
     ("rustls", &["plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
     ("tokio", &["plimsoll-ui", "plimsoll-fleet"]),

@@ -146,6 +146,9 @@ pub struct Plan {
     /// Where the times of received bytes come from.
     #[serde(default)]
     pub timestamps: Timestamps,
+    /// A Unix socket that takes commands while the run goes on.
+    #[serde(default)]
+    pub control: Option<String>,
     /// Which driver to use.
     pub driver: DriverPlan,
     /// Whether to spin before a request is due.
@@ -202,6 +205,7 @@ impl Plan {
             gates: Vec::new(),
             abort_when: Vec::new(),
             timestamps: Timestamps::User,
+            control: None,
             driver: DriverPlan::Auto,
             spin: Spin::Auto,
             pin: Vec::new(),
@@ -235,6 +239,12 @@ impl Plan {
             Some("-c MIN..MAX has its ends the wrong way round: give the smaller first".to_owned())
         } else if let Some(flag) = self.open_loop_flag() {
             Some(format!("{flag} needs a schedule: give -r, --stages or --rate-file"))
+        } else if let Some(flag) = self.unpipelined_flag() {
+            Some(format!("{flag} and --pipeline do not go together: leave one of them out"))
+        } else if self.trace.is_some() && self.rate.is_some() {
+            Some("--rate-file is a schedule by itself: leave -r and --stages out".to_owned())
+        } else if self.trace.is_some() && self.warmup_ns > 0 {
+            Some("--rate-file has no rate to warm up at: leave --warmup out".to_owned())
         } else if self.tls.resume_percent > 100 {
             Some("--tls-resume is per cent of the handshakes: give 0 to 100".to_owned())
         } else if self.duration_ns.is_none() && self.requests.is_none() && self.trace.is_none() {
@@ -250,11 +260,30 @@ impl Plan {
         if self.is_open_loop() {
             return None;
         }
+        // Under control the number of connections is changed from outside.
+        let grows = self.connections_max.is_some() && self.control.is_none();
+        let given = [("--shed-after", self.shed_after_ns.is_some()), ("-c MIN..MAX", grows)];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
+    /// A flag that needs one request at a time on a connection, if one is given with more.
+    fn unpipelined_flag(&self) -> Option<&'static str> {
+        if self.pipeline == 1 {
+            return None;
+        }
+        let continues = self.requests().any(|request| request.expect_continue);
         let given = [
-            ("--shed-after", self.shed_after_ns.is_some()),
-            ("-c MIN..MAX", self.connections_max.is_some()),
+            ("--redirects", self.redirects > 0),
+            ("--cookies", self.cookies),
+            ("--expect-continue", continues),
         ];
         given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
+    /// All requests the plan may send.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        let one = self.targets.is_empty().then_some(&self.request);
+        one.into_iter().chain(self.targets.iter().map(|target| &target.request))
     }
 
     fn rate_problem(&self, profile: &Profile) -> Option<String> {
@@ -356,6 +385,8 @@ mod tests {
             (Plan { connections_max: Some(9), ..plan() }, "-c MIN..MAX"),
             (Plan { connections_max: Some(99), ..plan() }, "needs a schedule"),
             (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),
+            (Plan { pipeline: 2, cookies: true, ..plan() }, "--cookies"),
+            (Plan { tls: Tls { resume_percent: 101, ..Tls::default() }, ..plan() }, "--tls-resume"),
             (Plan { rate: rate(1_000_000), requests: Some(11), ..plan() }, "-n, -d or -r"),
         ];
         for (plan, flag) in cases {

@@ -1,23 +1,20 @@
 //! What a worker makes of completions and of deadlines that passed.
 
-use plimsoll_conn::http1::{Progress, Response, State};
+use plimsoll_conn::Failure;
+use plimsoll_conn::http1::State;
 use plimsoll_core::Phase;
-use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
 
 use super::Worker;
+use super::exchange::{After, Exchange};
 use crate::client::Flight;
 use crate::error::{TIMEOUT, kind};
-use crate::observer::Observer;
 
 /// How long to wait for the FIN of a server that said it would close. Letting the server close
 /// first keeps the port's TIME-WAIT on its side, where it costs no local port.
 const FIN_WAIT_NS: u64 = 1_000_000_000;
-
-/// A status from here on fails the request.
-const FAILED_STATUS: u16 = 400;
 
 impl<D: Driver> Worker<D> {
     #[inline]
@@ -48,24 +45,59 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, at_ns: u64, received: Received) {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
-        let client = &mut self.clients[received.token.index()];
-        let Self { observer, open_requests, answered_ns, .. } = self;
-        let answered = &mut client.answered;
-        let bytes = self.driver.bytes(&received);
-        let taken = client.connection.receive(bytes, |progress| match progress {
-            Progress::FirstByte(flight) => flight.moments.first_byte_ns = at_ns,
-            Progress::Complete(flight, response) => {
-                *answered += 1;
-                *open_requests -= 1;
-                *answered_ns = at_ns;
-                complete(observer, flight, at_ns, response);
-            }
-        });
+        let mut after = After::default();
+        let taken = {
+            let client = &mut self.clients[index as usize];
+            let mut exchange = Exchange {
+                observer: &mut self.observer,
+                judge: &self.judge,
+                dialog: client.dialog.as_deref_mut(),
+                wants: self.wants,
+                at_ns,
+                after,
+            };
+            let bytes = self.driver.bytes(&received);
+            let (connection, scratch) = (&mut client.connection, &mut self.scratch);
+            let step = |progress: plimsoll_conn::Progress<'_, Flight>| exchange.step(progress);
+            let taken = connection.receive(&self.setup, client.resumes, scratch, bytes, step);
+            after = exchange.after;
+            taken
+        };
         self.driver.release(received);
+        self.clients[index as usize].connection.flush(&mut self.driver, &mut self.scratch);
         self.progress_ns = at_ns;
-        match taken {
-            Err(failure) => self.broken(index, at_ns, failure.kind(), || failure.to_string()),
-            Ok(()) => self.answered(index, at_ns),
+        self.settle(index, at_ns, after, taken);
+    }
+
+    /// Goes on after a connection has read.
+    #[inline]
+    fn settle(&mut self, index: u32, at_ns: u64, after: After, taken: Result<(), Failure>) {
+        self.count(index, at_ns, &after);
+        if after.tunnelled || after.secured {
+            self.opened_further(index, at_ns, &after);
+        }
+        if let Err(failure) = taken {
+            self.lost(index, at_ns, &failure);
+        } else if !self.is_opening(index) {
+            self.answered(index, at_ns);
+        }
+    }
+
+    /// Counts the responses that became complete.
+    #[inline]
+    fn count(&mut self, index: u32, at_ns: u64, after: &After) {
+        if after.completed == 0 {
+            return;
+        }
+        let completed = after.completed as u64;
+        let client = &mut self.clients[index as usize];
+        client.answered += completed;
+        client.served += completed;
+        self.open_requests -= after.completed;
+        self.answered_ns = at_ns;
+        if after.follow.is_some() {
+            client.follow = after.follow;
+            self.follows += 1;
         }
     }
 
@@ -73,17 +105,20 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn answered(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
-        if client.connection.state() == State::Spent {
+        if client.dialog.as_ref().is_some_and(|dialog| dialog.released) {
+            self.send_withheld(index);
+        } else if client.connection.state() == State::Spent {
             if client.connection.open_requests() > 0 {
-                let text = "the server closed with later requests unanswered";
-                self.broken(index, at_ns, "closed", || text.to_owned());
+                self.broken(index, at_ns, "closed", false, || {
+                    "the server closed with later requests unanswered".to_owned()
+                });
                 return;
             }
             // The first answer of this kind starts the wait; what a server sends after it is noise.
             client.due_ns = client.due_ns.min(at_ns + FIN_WAIT_NS);
             self.deadlines.watch(index, client.due_ns);
         } else if client.connection.open_requests() == 0
-            && self.driver.queued_bytes(Token(index)) > 0
+            && (self.driver.queued_bytes(Token(index)) > 0 || client.withholds())
         {
             // Answered before it was sent whole: what follows on this connection would be its rest.
             self.close(index, at_ns, Close::Reset);
@@ -92,14 +127,82 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    fn is_opening(&self, index: u32) -> bool {
+        self.clients[index as usize].connection.is_opening()
+    }
+
+    /// The TCP connection stands; there may be more to do before it is open.
     fn connected(&mut self, index: u32, at_ns: u64) {
+        let resumes = self.setup.tls.is_some() && self.next_resumes();
+        let Self { clients, driver, scratch, setup, routes, .. } = self;
+        let client = &mut clients[index as usize];
+        client.resumes = resumes;
+        let route = routes.get(client.route);
+        let begun = client.connection.connected(driver, setup, route, resumes, scratch);
+        if client.connection.state() != State::Tunnelling {
+            self.reached(index, at_ns);
+        }
+        if let Err(failure) = begun {
+            self.lost(index, at_ns, &failure);
+        } else if self.clients[index as usize].connection.state() == State::Open {
+            self.ready(index, at_ns);
+        }
+    }
+
+    /// A tunnel or TLS came about.
+    #[cold]
+    fn opened_further(&mut self, index: u32, at_ns: u64, after: &After) {
+        if after.tunnelled {
+            self.reached(index, at_ns);
+        }
+        if after.secured {
+            self.secured(index, at_ns);
+        }
+        if self.clients[index as usize].connection.state() == State::Open {
+            self.ready(index, at_ns);
+        }
+    }
+
+    /// The way to the server stands.
+    fn reached(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
-        client.connection.opened();
+        client.reached_ns = at_ns;
         let connect_ns = at_ns - client.opening_ns;
+        self.observer.recorder_at(at_ns).connect.record(connect_ns);
+    }
+
+    fn secured(&mut self, index: u32, at_ns: u64) {
+        let client = &self.clients[index as usize];
+        let Some(tls) = client.connection.tls() else {
+            return;
+        };
+        if tls.is_resumed() {
+            self.connections.tls_resumed += 1;
+        } else {
+            self.connections.tls_full += 1;
+        }
+        if self.connections.tls.is_none() {
+            let version = tls.version().map_or("TLS", |version| version.name());
+            let cipher = tls.cipher().unwrap_or_default();
+            self.connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
+        }
+        let handshake_ns = at_ns - client.reached_ns;
+        self.observer.recorder_at(at_ns).tls.record(handshake_ns);
+    }
+
+    /// A connection is open: requests can be sent.
+    fn ready(&mut self, index: u32, at_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        client.counted = true;
+        self.open_now += 1;
+        self.connections.opened += 1;
+        self.connections.open_max = self.connections.open_max.max(self.open_now);
         let again = std::mem::replace(&mut client.ever_opened, true);
-        let recorder = self.observer.recorder_at(at_ns);
-        recorder.connect.record(connect_ns);
-        recorder.ledger.reconnects += u64::from(again);
+        self.observer.recorder_at(at_ns).ledger.reconnects += u64::from(again);
+        if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
+            client.retire_ns = at_ns.saturating_add(lifetime_ns);
+            self.deadlines.watch(index, client.retire_ns);
+        }
         match client.pending.take() {
             Some(mut flight) => {
                 flight.moments.sent_ns = at_ns;
@@ -114,39 +217,56 @@ impl<D: Driver> Worker<D> {
 
     fn ended(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
-        let Self { observer, open_requests, answered_ns, .. } = self;
-        let answered = &mut client.answered;
-        let taken = client.connection.ended(|progress| {
-            if let Progress::Complete(flight, response) = progress {
-                *answered += 1;
-                *open_requests -= 1;
-                *answered_ns = at_ns;
-                complete(observer, flight, at_ns, response);
-            }
-        });
+        let mut exchange = Exchange {
+            observer: &mut self.observer,
+            judge: &self.judge,
+            dialog: client.dialog.as_deref_mut(),
+            wants: self.wants,
+            at_ns,
+            after: After::default(),
+        };
+        let taken = client.connection.ended(|progress| exchange.step(progress));
+        let after = exchange.after;
+        self.count(index, at_ns, &after);
         match taken {
-            Err(failure) => self.broken(index, at_ns, failure.kind(), || failure.to_string()),
+            Err(failure) => self.lost(index, at_ns, &failure),
             Ok(()) => self.close(index, at_ns, Close::Graceful),
         }
     }
 
     fn failed(&mut self, index: u32, at_ns: u64, operation: Operation, error: OsError) {
-        if operation == Operation::Connect {
-            self.connect_failed(index, at_ns, kind(error), Outcome::Broken, || error.to_string());
+        if operation == Operation::Connect || self.is_opening(index) {
+            self.setup_failed(index, at_ns, kind(error), Outcome::Broken, || error.to_string());
         } else {
-            self.broken(index, at_ns, kind(error), || error.to_string());
+            self.broken(index, at_ns, kind(error), false, || error.to_string());
         }
     }
 
-    fn connect_failed(
+    /// A connection failed by what was received on it.
+    fn lost(&mut self, index: u32, at_ns: u64, failure: &Failure) {
+        let (kind, sample) = (failure.kind(), || failure.to_string());
+        if self.is_opening(index) {
+            self.setup_failed(index, at_ns, kind, Outcome::Broken, sample);
+        } else {
+            let is_wrong = !matches!(failure, Failure::Closed);
+            self.broken(index, at_ns, kind, is_wrong, sample);
+        }
+    }
+
+    /// A connection could not be opened.
+    fn setup_failed(
         &mut self,
         index: u32,
         at_ns: u64,
         kind: &'static str,
         outcome: Outcome,
-        sample: impl FnOnce() -> String,
+        sample: impl Fn() -> String,
     ) {
-        self.observer.recorder_at(at_ns).error(Phase::Connect, kind, 1, sample);
+        let phase = self.phase(index);
+        self.observer.recorder_at(at_ns).error(phase, kind, 1, &sample);
+        if self.opening_error.is_none() {
+            self.opening_error = Some(sample());
+        }
         if self.clients[index as usize].pending.is_none() {
             self.opener.failed();
         }
@@ -154,21 +274,20 @@ impl<D: Driver> Worker<D> {
         self.close(index, at_ns, Close::Reset);
     }
 
-    /// A connection cannot be used any further: its open requests are broken.
+    /// A connection cannot be used any further: its open requests are broken. A server may close an
+    /// idle one, which hurts nobody's request; what `is_wrong` is an error even then.
     fn broken(
         &mut self,
         index: u32,
         at_ns: u64,
         kind: &'static str,
+        is_wrong: bool,
         sample: impl FnOnce() -> String,
     ) {
         let phase = self.phase(index);
         let settled = self.abandon(index, at_ns, |_| Outcome::Broken);
-        // A server may close an idle connection; nobody's request was hurt.
-        if settled > 0 {
-            self.observer.recorder_at(at_ns).error(phase, kind, settled, sample);
-        } else if kind == "unsolicited" {
-            self.observer.recorder_at(at_ns).error(phase, kind, 1, sample);
+        if settled > 0 || is_wrong {
+            self.observer.recorder_at(at_ns).error(phase, kind, settled.max(1), sample);
         }
         self.close(index, at_ns, Close::Reset);
     }
@@ -178,7 +297,8 @@ impl<D: Driver> Worker<D> {
         let client = &self.clients[index as usize];
         let written = client.connection.oldest().is_none_or(|flight| flight.moments.written_ns > 0);
         match (client.connection.state(), client.connection.has_first_byte(), written) {
-            (State::Opening, ..) => Phase::Connect,
+            (State::Connecting | State::Tunnelling, ..) => Phase::Connect,
+            (State::Handshaking, ..) => Phase::Tls,
             (_, true, _) => Phase::Receiving,
             (_, _, true) => Phase::Waiting,
             _ => Phase::Sending,
@@ -193,20 +313,24 @@ impl<D: Driver> Worker<D> {
                 self.due(index, now_ns);
             } else if self.clients[index as usize].timeout_at_ns(timeout_ns) <= now_ns {
                 self.timed_out(index, now_ns);
+            } else if self.clients[index as usize].retire_ns <= now_ns {
+                self.retire(index, now_ns);
             }
-            let client = &self.clients[index as usize];
-            let next_ns = client.due_ns.min(client.timeout_at_ns(timeout_ns));
+            let next_ns = self.clients[index as usize].look_at_ns(timeout_ns);
             if next_ns != u64::MAX {
                 self.deadlines.watch(index, next_ns);
             }
         }
     }
 
-    /// The backoff is over, or the FIN did not come.
+    /// The backoff is over, the FIN did not come, or `100 Continue` did not.
     fn due(&mut self, index: u32, now_ns: u64) {
-        self.clients[index as usize].due_ns = u64::MAX;
-        if self.clients[index as usize].connection.state() == State::Closed {
+        let client = &mut self.clients[index as usize];
+        client.due_ns = u64::MAX;
+        if client.connection.state() == State::Closed {
             self.come_back(index, now_ns);
+        } else if client.withholds() && client.connection.open_requests() > 0 {
+            self.send_withheld(index);
         } else {
             self.close(index, now_ns, Close::Graceful);
         }
@@ -216,8 +340,8 @@ impl<D: Driver> Worker<D> {
         let timeout_ns = self.plan.timeout_ns;
         let phase = self.phase(index);
         let sample = || format!("nothing within {}", format_duration(timeout_ns));
-        if phase == Phase::Connect {
-            self.connect_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
+        if self.is_opening(index) {
+            self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
             return;
         }
         // Requests pipelined behind the late one have not waited that long: their connection broke.
@@ -235,18 +359,4 @@ impl<D: Driver> Worker<D> {
         }
         self.close(index, now_ns, Close::Reset);
     }
-}
-
-/// Writes down a complete response.
-#[inline]
-fn complete(observer: &mut Observer, flight: Flight, at_ns: u64, response: Response) {
-    let mut moments = flight.moments;
-    // The completion of the send may be reported after the response, or not at all when the
-    // server answered early.
-    if moments.written_ns == 0 || moments.written_ns > moments.first_byte_ns {
-        moments.written_ns = moments.first_byte_ns;
-    }
-    let ok = response.status < FAILED_STATUS;
-    let outcome = Outcome::Completed { status: response.status, ok };
-    observer.recorder(flight.measured).ended(&moments, at_ns, outcome, Place::NOWHERE);
 }

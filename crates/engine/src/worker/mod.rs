@@ -6,30 +6,37 @@
 //! A connection's life is in `pool`, what events mean is in `events`.
 
 mod events;
+mod exchange;
+mod orders;
 mod pool;
+mod send;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
-use plimsoll_core::part::Place;
+use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::Spin;
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
+use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
 use plimsoll_core::verdict::Pause;
-use plimsoll_io::{Driver, DriverOptions, Payload, PayloadId, Route, SocketOptions};
-use plimsoll_proto::http1::RequestKind;
+use plimsoll_io::{Driver, DriverOptions, PayloadId, Route, SocketOptions};
 
 use crate::admission::{Admission, Timetable};
 use crate::client::Client;
 use crate::deadlines::Deadlines;
+use crate::dialog::Wants;
+use crate::error::RunError;
+use crate::judge::Judge;
 use crate::observer::{Observer, PAUSE_NS};
-use crate::render::Rendered;
+use crate::routes::Routes;
+use crate::signals::Signals;
+use crate::source::Prepared;
 use pool::{Idle, Opener};
 
 pub use crate::observer::CpuUse;
@@ -53,29 +60,40 @@ pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a
 #[derive(Debug, Clone)]
 pub struct Assignment {
     plan: Arc<Plan>,
-    rendered: Arc<Rendered>,
-    address: SocketAddr,
+    prepared: Arc<Prepared>,
+    judge: Arc<Judge>,
+    routes: Arc<[Route]>,
+    setup: Setup,
+    tracks_addresses: bool,
     spin_ns: u64,
     worker: u32,
 }
 
 impl Assignment {
     /// The first worker's part of the plan, which says how many workers there are. Before a request
-    /// is due the driver spins for `spin_ns`.
-    #[must_use]
+    /// is due the driver spins for `spin_ns`. Requests are told apart by address if there are
+    /// several, or if there may be (`addresses_change`).
+    ///
+    /// # Errors
+    /// A request that cannot be written, or an expectation that cannot be checked.
     pub fn new(
         plan: Arc<Plan>,
-        rendered: Arc<Rendered>,
-        address: SocketAddr,
+        routes: Arc<[Route]>,
+        addresses_change: bool,
         spin_ns: u64,
-    ) -> Self {
-        Self { plan, rendered, address, spin_ns, worker: 0 }
+    ) -> Result<Self, RunError> {
+        let prepared = Arc::new(Prepared::new(&plan)?);
+        let judge = Arc::new(Judge::new(&plan, &prepared)?);
+        let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
+        let setup = Setup::default();
+        let worker = 0;
+        Ok(Self { plan, prepared, judge, routes, setup, tracks_addresses, spin_ns, worker })
     }
 
-    /// The same run, another worker's part.
+    /// The same run, another worker's part. What connections are set up with is each worker's own.
     #[must_use]
-    pub fn for_worker(&self, worker: u32) -> Self {
-        Self { worker, ..self.clone() }
+    pub fn for_worker(&self, worker: u32, setup: Setup) -> Self {
+        Self { worker, setup, ..self.clone() }
     }
 
     /// The plan it is part of.
@@ -94,9 +112,10 @@ impl Assignment {
     /// What its driver has to be set up for.
     #[must_use]
     pub fn driver_options(&self) -> DriverOptions {
+        let sockets = self.share(self.plan.connections_limit());
         DriverOptions {
-            sockets: self.connections(),
-            reserved: self.connections(),
+            sockets,
+            reserved: sockets,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             long_lived: !self.plan.connects_per_request(),
             spin_ns: self.spin_ns,
@@ -104,10 +123,9 @@ impl Assignment {
         }
     }
 
-    /// How many connections this worker holds.
-    #[must_use]
-    pub fn connections(&self) -> u32 {
-        let connections = share(self.plan.connections.into(), self.worker, self.plan.workers);
+    /// This worker's share of so many connections.
+    fn share(&self, connections: u32) -> u32 {
+        let connections = share(connections.into(), self.worker, self.plan.workers);
         u32::try_from(connections).expect("no more than all of them")
     }
 }
@@ -133,6 +151,8 @@ pub struct Record {
     pub window_ns: u64,
     /// When the last response was complete, ns after the start of the measured part.
     pub answered_ns: u64,
+    /// What became of its connections.
+    pub connections: Connections,
     /// Whether it was cut short from outside.
     pub interrupted: bool,
 }
@@ -141,10 +161,31 @@ pub struct Record {
 pub struct Worker<D: Driver> {
     driver: D,
     plan: Arc<Plan>,
-    route: Route,
-    payload: PayloadId,
-    payload_bytes: u32,
-    request_kind: RequestKind,
+    prepared: Arc<Prepared>,
+    judge: Arc<Judge>,
+    /// For each target, its request's bytes as the driver knows them, where they never change.
+    payloads: Vec<Option<PayloadId>>,
+    /// The request that is being written, where they do change.
+    built: Vec<u8>,
+    setup: Setup,
+    scratch: Scratch,
+    routes: Routes,
+    tracks_addresses: bool,
+    wants: Wants,
+    worker: u32,
+    /// How many of the connections are in use.
+    active: u32,
+    open_now: u64,
+    connections: Connections,
+    /// Redirected requests that wait for their connection.
+    follows: usize,
+    /// TLS handshakes begun.
+    handshakes: u64,
+    /// The first thing that went wrong with a connection before it was open.
+    opening_error: Option<String>,
+    /// The last of the orders that were carried out, and when the last rate ordered begins.
+    orders_seen: u64,
+    rate_changed_ns: u64,
     clients: Vec<Client>,
     idle: VecDeque<Idle>,
     opener: Opener,
@@ -171,20 +212,39 @@ impl<D: Driver> Worker<D> {
     /// `cpu` tells what the thread has used of the CPU.
     pub fn new(mut driver: D, assignment: &Assignment, cpu: fn() -> CpuUse) -> Self {
         let plan = Arc::clone(&assignment.plan);
-        let rendered = &assignment.rendered;
-        let connections = assignment.connections();
-        let payload = driver.register(rendered.bytes.clone().into());
+        let prepared = Arc::clone(&assignment.prepared);
+        let setup = assignment.setup.clone();
+        let room = assignment.share(plan.connections_limit());
+        // With TLS every request is different bytes.
+        let payloads = prepared.targets().iter().map(|target| {
+            let fixed = target.fixed().filter(|_| setup.tls.is_none());
+            fixed.map(|(bytes, _)| driver.register(Arc::clone(bytes)))
+        });
+        let payloads = payloads.collect();
+        let wants = Wants::of(&plan);
         let pipeline = plan.pipeline as usize;
-        Self {
+        let mut worker = Self {
             driver,
-            route: assignment.address.into(),
-            payload,
-            payload_bytes: u32::try_from(rendered.bytes.len()).expect("preflight limits it"),
-            request_kind: rendered.kind,
-            clients: (0..connections).map(|index| Client::new(index, pipeline)).collect(),
-            idle: VecDeque::with_capacity(2 * connections as usize),
-            opener: Opener::new(connections),
-            deadlines: Deadlines::new(connections as usize),
+            payloads,
+            built: Vec::with_capacity(prepared.request_bytes_max()),
+            setup,
+            scratch: Scratch::default(),
+            routes: Routes::new(&assignment.routes),
+            tracks_addresses: assignment.tracks_addresses,
+            wants,
+            worker: assignment.worker,
+            active: assignment.share(plan.connections),
+            open_now: 0,
+            connections: Connections::default(),
+            follows: 0,
+            handshakes: 0,
+            opening_error: None,
+            orders_seen: 0,
+            rate_changed_ns: 0,
+            clients: (0..room).map(|n| Client::new(n, pipeline, wants.any())).collect(),
+            idle: VecDeque::with_capacity(2 * room as usize),
+            opener: Opener::new(room),
+            deadlines: Deadlines::new(room as usize),
             admission: Admission::new(&plan, assignment.worker),
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
             observer: Observer::new(plan.warmup_ns > 0, cpu),
@@ -197,6 +257,25 @@ impl<D: Driver> Worker<D> {
             drain_ns: plan.drain_ns,
             interrupted: false,
             plan,
+            prepared,
+            judge: Arc::clone(&assignment.judge),
+        };
+        worker.assign_routes();
+        worker.add_parts();
+        worker
+    }
+
+    /// Prepares the parts that requests are told apart by.
+    fn add_parts(&mut self) {
+        let names = self.prepared.endpoint_names();
+        let stages = self.plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
+        let recorder = &mut self.observer.measured;
+        recorder.endpoints = names.iter().map(|name| Part::new(name)).collect();
+        if stages.len() > 1 {
+            recorder.stages = stages.iter().map(|stage| Part::new(&stage.to_string())).collect();
+        }
+        if self.tracks_addresses {
+            self.routes.add_parts(&mut recorder.addresses);
         }
     }
 
@@ -212,13 +291,14 @@ impl<D: Driver> Worker<D> {
     ///
     /// # Errors
     /// When the driver breaks.
-    pub fn open(&mut self, limit_ns: u64, stop: &AtomicBool) -> io::Result<u32> {
+    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
         if !self.plan.connects_per_request() {
             let mut now_ns = self.driver.clock_ns();
-            self.opener.queue.extend(0..self.clients.len() as u32);
-            while self.clients.iter().any(|client| !client.tried || client.is_opening())
+            self.opener.queue.extend(0..self.active);
+            let is_trying = |client: &Client| !client.tried || client.connection.is_opening();
+            while self.clients[..self.active as usize].iter().any(is_trying)
                 && now_ns < limit_ns
-                && !stop.load(Ordering::Relaxed)
+                && !signals.is_stopped()
             {
                 self.open_queued(now_ns);
                 let until_ns = (now_ns + PAUSE_NS).min(limit_ns).min(self.deadlines.next_ns());
@@ -231,6 +311,11 @@ impl<D: Driver> Worker<D> {
         Ok(open as u32)
     }
 
+    /// The first thing that went wrong with a connection before it was open.
+    pub fn opening_error(&self) -> Option<&str> {
+        self.opening_error.as_deref()
+    }
+
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the
     /// measured part.
     ///
@@ -239,7 +324,7 @@ impl<D: Driver> Worker<D> {
     pub fn run(
         &mut self,
         start_ns: u64,
-        stop: &AtomicBool,
+        signals: &Signals,
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.timetable = Timetable::new(&self.plan, start_ns);
@@ -256,9 +341,7 @@ impl<D: Driver> Worker<D> {
             self.admit(now_ns);
             self.open_queued(now_ns);
             self.end_interval(now_ns, false, on_interval);
-            if stop.load(Ordering::Relaxed) {
-                self.interrupt(now_ns);
-            }
+            self.obey(signals, now_ns);
             if self.is_finished(now_ns) {
                 break;
             }
@@ -278,7 +361,7 @@ impl<D: Driver> Worker<D> {
     fn begin(&mut self, now_ns: u64) {
         self.running = true;
         self.progress_ns = now_ns;
-        for index in 0..self.clients.len() as u32 {
+        for index in 0..self.active {
             let client = &self.clients[index as usize];
             if client.can_send(&self.plan) || self.plan.connects_per_request() {
                 self.freed(index, now_ns);
@@ -299,10 +382,16 @@ impl<D: Driver> Worker<D> {
         if let Some(stopped_ns) = self.stopped_ns {
             return until_ns.min(stopped_ns + self.drain_ns);
         }
-        if !self.idle.is_empty()
-            && let Some(due) = self.admission.peek(&self.timetable)
-        {
-            until_ns = until_ns.min(due.at_ns);
+        if let Some(due) = self.admission.peek(&self.timetable) {
+            // Without a free connection a slot can only grow too old.
+            let act_ns = match self.plan.shed_after_ns {
+                _ if !self.idle.is_empty() => due.at_ns,
+                // A slot that is not due yet may ask for another connection then.
+                _ if self.can_grow() && due.at_ns > now_ns => due.at_ns,
+                Some(shed_after_ns) => due.at_ns.saturating_add(shed_after_ns),
+                None => u64::MAX,
+            };
+            until_ns = until_ns.min(act_ns);
         }
         until_ns.min(self.timetable.stop_ns)
     }
@@ -335,7 +424,7 @@ impl<D: Driver> Worker<D> {
     /// Whether the run is over: nothing more starts, and nothing is open or the drain has passed.
     fn is_finished(&mut self, now_ns: u64) -> bool {
         if self.stopped_ns.is_none() {
-            let all_taken = self.plan.requests.is_some()
+            let all_taken = (self.plan.requests.is_some() || self.plan.trace.is_some())
                 && now_ns >= self.timetable.measured_ns
                 && self.admission.is_over(&self.timetable);
             // Without a duration only progress keeps a run alive.
@@ -348,7 +437,8 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.stopped_ns.is_some_and(|stopped_ns| {
-            self.open_requests == 0 || now_ns >= stopped_ns + self.drain_ns
+            let is_idle = self.open_requests == 0 && self.follows == 0;
+            is_idle || now_ns >= stopped_ns + self.drain_ns
         })
     }
 
@@ -361,14 +451,27 @@ impl<D: Driver> Worker<D> {
             if client.pending.is_some() || client.connection.open_requests() > 0 {
                 self.abandon(index, now_ns, |_| Outcome::Unfinished);
             }
+            if let Some(flight) = self.clients[index as usize].follow.take() {
+                let recorder = self.observer.recorder(flight.measured);
+                recorder.ledger.redirects += 1;
+                recorder.unsent(now_ns - flight.moments.intended_ns, flight.place);
+            }
         }
         let end_ns = self.timetable.stop_ns.min(now_ns);
         while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
         {
-            self.admission.take();
-            self.observer.recorder(due.measured).unsent(end_ns - due.at_ns, Place::NOWHERE);
+            self.admission.take(&self.timetable);
+            let waited_ns = end_ns - due.at_ns;
+            let place = self.place_of(self.prepared.choose(due.number), due.stage);
+            let recorder = self.observer.recorder(due.measured);
+            if self.plan.shed_after_ns.is_some_and(|shed_after_ns| waited_ns >= shed_after_ns) {
+                recorder.shed(waited_ns, place);
+            } else {
+                recorder.unsent(waited_ns, place);
+            }
         }
-        if self.plan.rate.is_none() {
+        self.settle_connections();
+        if !self.plan.is_open_loop() {
             self.observer.settle_closed_loop();
         }
         self.ended_ns = now_ns;
@@ -389,11 +492,30 @@ impl<D: Driver> Worker<D> {
             elapsed_ns: self.ended_ns.saturating_sub(measured_ns),
             window_ns: stopped_ns.min(self.timetable.stop_ns).saturating_sub(measured_ns),
             answered_ns: self.answered_ns.saturating_sub(measured_ns),
+            connections: self.connections,
             interrupted: self.interrupted,
         }
     }
 
-    fn request(&self) -> Payload<'static> {
-        Payload::Registered { id: self.payload, offset: 0, len: self.payload_bytes }
+    /// This worker's share of so many connections.
+    fn share_of(&self, connections: u32) -> u32 {
+        share(connections.into(), self.worker, self.plan.workers) as u32
+    }
+
+    /// The parts a request belongs to, before it has a connection.
+    fn place_of(&self, target: u32, stage: u16) -> Place {
+        let endpoint = self.prepared.target(target).endpoint();
+        Place { endpoint, stage, address: Place::NONE }
+    }
+
+    /// Counts what the connections have served, and what the kernel knows of those still open.
+    fn settle_connections(&mut self) {
+        for index in 0..self.clients.len() as u32 {
+            self.count_retransmits(index);
+            let client = &self.clients[index as usize];
+            if client.tried {
+                self.connections.served.add(client.served);
+            }
+        }
     }
 }

@@ -9,12 +9,11 @@ use std::collections::VecDeque;
 
 use plimsoll_conn::http1::State;
 use plimsoll_core::Plan;
-use plimsoll_core::part::Place;
-use plimsoll_core::recorder::{Moments, Outcome};
-use plimsoll_io::{Close, Driver};
+use plimsoll_core::recorder::Outcome;
+use plimsoll_io::{Close, Driver, Token};
 
 use super::Worker;
-use crate::admission::Admission;
+use crate::admission::Due;
 use crate::client::{Client, Flight};
 
 /// Connects under way at first, per worker.
@@ -44,6 +43,10 @@ impl Opener {
         Self { queue, under_way: 0, window: WINDOW_START }
     }
 
+    pub(super) fn under_way(&self) -> u32 {
+        self.under_way
+    }
+
     pub(super) fn succeeded(&mut self) {
         self.under_way -= 1;
         self.window = (self.window + 1).min(WINDOW_MAX);
@@ -64,12 +67,13 @@ impl Client {
             && self.sent < plan.requests_per_connection.unwrap_or(u64::MAX)
     }
 
-    pub(super) fn is_opening(&self) -> bool {
-        self.connection.state() == State::Opening
+    /// Whether it is open, or on the way to be.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.connection.state() != State::Closed
     }
 
     /// Whether a request can take the closed entry and connect.
-    fn can_connect(&self, plan: &Plan) -> bool {
+    pub(super) fn can_connect(&self, plan: &Plan) -> bool {
         plan.connects_per_request()
             && self.connection.state() == State::Closed
             && self.due_ns == u64::MAX
@@ -77,8 +81,9 @@ impl Client {
 }
 
 impl<D: Driver> Worker<D> {
-    /// Starts the slots that are due, as long as there are free connections. The last turn before
-    /// the end still does, so that a slot due just before it is not lost to lateness.
+    /// Starts the slots that are due, as long as there are free connections; drops those that have
+    /// waited too long. The last turn before the end still does, so that a slot due just before it
+    /// is not lost to lateness.
     pub(super) fn admit(&mut self, now_ns: u64) {
         if self.stopped_ns.is_some() {
             return;
@@ -92,20 +97,34 @@ impl<D: Driver> Worker<D> {
                     return;
                 }
             }
+            if self.is_too_old(&due, now_ns) {
+                self.shed(&due, now_ns);
+                continue;
+            }
             let Some(idle) = self.take_idle() else {
+                if self.can_grow() {
+                    self.grow(now_ns);
+                }
                 return;
             };
-            self.admission.take();
-            self.observer.recorder(due.measured).scheduled(Place::NOWHERE);
+            self.admission.take(&self.timetable);
             let started_ns = self.driver.clock_ns();
-            let moments = Moments {
-                intended_ns: due.at_ns,
-                available_ns: due.at_ns.max(idle.since_ns),
-                started_ns,
-                ..Moments::default()
-            };
-            self.start(idle.index, Flight { moments, measured: due.measured });
+            let flight = self.flight(&due, idle.since_ns, started_ns);
+            self.start(idle.index, flight);
         }
+    }
+
+    #[inline]
+    fn is_too_old(&self, due: &Due, now_ns: u64) -> bool {
+        let shed_after_ns = self.plan.shed_after_ns;
+        shed_after_ns.is_some_and(|after_ns| now_ns.saturating_sub(due.at_ns) >= after_ns)
+    }
+
+    #[cold]
+    fn shed(&mut self, due: &Due, now_ns: u64) {
+        self.admission.take(&self.timetable);
+        let place = self.place_of(self.prepared.choose(due.number), due.stage);
+        self.observer.recorder(due.measured).shed(now_ns - due.at_ns, place);
     }
 
     /// A connection has room for a request (or its entry is closed and may connect).
@@ -115,11 +134,18 @@ impl<D: Driver> Worker<D> {
         }
         let client = &mut self.clients[index as usize];
         let used_up = client.sent >= self.plan.requests_per_connection.unwrap_or(u64::MAX);
-        if used_up && client.connection.open_requests() == 0 {
+        if (used_up || client.retiring)
+            && client.connection.open_requests() == 0
+            && client.is_in_use()
+        {
             self.close(index, now_ns, Close::Graceful);
             return;
         }
-        if matches!(self.admission, Admission::Open { .. }) {
+        if client.follow.is_some() {
+            self.follow(index);
+            return;
+        }
+        if self.plan.is_open_loop() {
             self.push_idle(index, now_ns);
             return;
         }
@@ -128,21 +154,18 @@ impl<D: Driver> Worker<D> {
             if !client.can_send(&self.plan) && !client.can_connect(&self.plan) {
                 return;
             }
-            let Some(measured) = self.admission.take_closed(&self.timetable, now_ns) else {
+            let taken = self.admission.take_closed(&self.timetable, now_ns);
+            let Some((number, measured)) = taken else {
                 return;
             };
-            self.observer.recorder(measured).scheduled(Place::NOWHERE);
-            let moments = Moments {
-                intended_ns: now_ns,
-                available_ns: now_ns,
-                started_ns: now_ns,
-                ..Moments::default()
-            };
-            self.start(index, Flight { moments, measured });
+            let stage = plimsoll_core::part::Place::NONE;
+            let due = Due { at_ns: now_ns, number, stage, measured };
+            let flight = self.flight(&due, now_ns, now_ns);
+            self.start(index, flight);
         }
     }
 
-    fn push_idle(&mut self, index: u32, now_ns: u64) {
+    pub(super) fn push_idle(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
         let usable = client.can_send(&self.plan) || client.can_connect(&self.plan);
         if usable && !client.queued {
@@ -167,80 +190,74 @@ impl<D: Driver> Worker<D> {
         None
     }
 
-    /// Sends a request on an open connection, or opens one for it.
-    #[inline]
-    fn start(&mut self, index: u32, mut flight: Flight) {
-        let started_ns = flight.moments.started_ns;
-        self.progress_ns = started_ns;
-        self.open_requests += 1;
-        self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
-        let recorder = self.observer.recorder(flight.measured);
-        if matches!(self.admission, Admission::Open { .. }) {
-            recorder.started(&flight.moments, Place::NOWHERE);
-        } else {
-            recorder.started_at_once(Place::NOWHERE);
-        }
-        let client = &mut self.clients[index as usize];
-        if client.connection.state() == State::Open {
-            flight.moments.sent_ns = started_ns;
-            self.send(index, flight);
-            if self.plan.pipeline > 1 && matches!(self.admission, Admission::Open { .. }) {
-                self.push_idle(index, started_ns);
-            }
-        } else {
-            client.pending = Some(flight);
-            self.connect(index, started_ns);
-        }
-    }
-
-    #[inline]
-    pub(super) fn send(&mut self, index: u32, flight: Flight) {
-        let payload = self.request();
-        let recorder = self.observer.recorder(flight.measured);
-        recorder.sent_bytes += u64::from(self.payload_bytes);
-        let client = &mut self.clients[index as usize];
-        client.sent += 1;
-        client.connection.send(&mut self.driver, payload, self.request_kind, flight);
-    }
-
     /// Opens what waits to be opened, as far as the window allows.
     pub(super) fn open_queued(&mut self, now_ns: u64) {
-        if self.stopped_ns.is_some() {
+        if self.stopped_ns.is_some() && self.follows == 0 {
             return;
         }
         while self.opener.under_way < self.opener.window {
             let Some(index) = self.opener.queue.pop_front() else {
                 return;
             };
+            if index >= self.active || self.clients[index as usize].is_in_use() {
+                continue;
+            }
             self.opener.under_way += 1;
             self.connect(index, now_ns);
             self.deadlines.watch(index, now_ns.saturating_add(self.plan.timeout_ns));
         }
     }
 
-    fn connect(&mut self, index: u32, now_ns: u64) {
+    pub(super) fn connect(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
         client.opening_ns = now_ns;
         client.tried = true;
-        client.connection.open(&mut self.driver, &self.route);
+        client.route = client.next_route;
+        let route = self.routes.get(client.route);
+        client.connection.open(&mut self.driver, route);
+    }
+
+    /// Whether the next TLS handshake may resume a session: spread evenly, as many of a hundred as
+    /// the plan says.
+    pub(super) fn next_resumes(&mut self) -> bool {
+        let percent = u64::from(self.plan.tls.resume_percent);
+        let before = self.handshakes * percent / 100;
+        self.handshakes += 1;
+        self.handshakes * percent / 100 > before
     }
 
     /// Closes a connection without open requests and sees to it that it comes back.
     pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
+        self.count_retransmits(index);
         let client = &mut self.clients[index as usize];
         debug_assert_eq!(client.connection.open_requests(), 0);
         drop(client.connection.close(&mut self.driver, how));
+        self.open_now -= u64::from(std::mem::take(&mut client.counted));
         client.epoch = client.epoch.wrapping_add(1);
         client.queued = false;
+        client.retiring = false;
+        client.retire_ns = u64::MAX;
         client.failures = if client.answered == 0 { client.failures + 1 } else { 0 };
         client.sent = 0;
         client.answered = 0;
         let backoff_ns = client.backoff_ns();
-        if backoff_ns > 0 {
+        if index >= self.active {
+            client.due_ns = u64::MAX;
+        } else if backoff_ns > 0 {
             client.due_ns = now_ns + backoff_ns;
             self.deadlines.watch(index, client.due_ns);
         } else {
             self.come_back(index, now_ns);
+        }
+    }
+
+    /// Asks the kernel how often it had to send again on a connection, before that is forgotten.
+    /// Not with a connection for each request: there it would cost a system call for each.
+    pub(super) fn count_retransmits(&mut self, index: u32) {
+        let is_open = self.clients[index as usize].counted;
+        if is_open && !self.plan.connects_per_request() {
+            let info = self.driver.tcp_info(Token(index));
+            self.connections.retransmits += info.map_or(0, |info| u64::from(info.retransmits));
         }
     }
 
@@ -273,12 +290,8 @@ impl<D: Driver> Worker<D> {
             if moments.sent_ns == 0 {
                 moments.sent_ns = moments.started_ns;
             }
-            observer.recorder(flight.measured).ended(
-                &moments,
-                now_ns,
-                outcome(&flight),
-                Place::NOWHERE,
-            );
+            let recorder = observer.recorder(flight.measured);
+            recorder.ended(&moments, now_ns, outcome(&flight), flight.place);
         }
         self.open_requests -= settled as usize;
         self.progress_ns = if settled > 0 { now_ns } else { self.progress_ns };

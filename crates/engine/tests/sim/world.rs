@@ -1,16 +1,17 @@
 //! Runs a plan's workers, one after the other, each on a simulated kernel of its own.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+use plimsoll_conn::Setup;
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::Series;
 use plimsoll_core::{Histogram, Plan};
-use plimsoll_engine::render;
+use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::SimDriver;
 use plimsoll_io::sim::SimOptions;
@@ -69,9 +70,8 @@ where
 {
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
-    let address = "192.0.2.1:80".parse().unwrap();
-    let rendered = Arc::new(render(&plan).unwrap());
-    let first = Assignment::new(plan, rendered, address, 0);
+    let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
+    let first = Assignment::new(plan, [address.into()].into(), false, 0).unwrap();
     let mut ran = Ran {
         records: Vec::new(),
         logs: Vec::new(),
@@ -79,20 +79,20 @@ where
         waits: 0,
         starts_ns: Vec::new(),
     };
-    let stop = AtomicBool::new(false);
+    let signals = Signals::default();
     for index in 0..workers {
-        let assignment = first.for_worker(index);
+        let assignment = first.for_worker(index, Setup::default());
         let (server, log) = Server::new(script(index));
         let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
         let driver = SimDriver::new(&assignment.driver_options(), sim, Some(Box::new(server)));
         let mut worker = Worker::new(driver, &assignment, CpuUse::default);
-        worker.open(S, &stop).unwrap();
+        worker.open(S, &signals).unwrap();
         let start_ns = 2 * S;
         let mut on_interval = |mut interval: Box<Interval>| {
             ran.series.add(&interval.pack());
             Some(interval)
         };
-        worker.run(start_ns, &stop, &mut on_interval).unwrap();
+        worker.run(start_ns, &signals, &mut on_interval).unwrap();
         ran.waits += worker.driver().waits();
         ran.records.push(worker.into_record());
         ran.logs.push(log);

@@ -16,7 +16,7 @@ mod usage;
 
 pub use environment::Environment;
 pub use limits::{Limits, raise_open_files};
-pub use resolve::{first_reachable, resolve};
+pub use resolve::{reachable, resolve};
 pub use theft::{CpuTicks, Throttling};
 pub use usage::{Usage, rss_bytes, run_delay_ns};
 

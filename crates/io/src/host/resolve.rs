@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::thread;
 use std::time::Duration;
 
 /// The addresses of a host, in the resolver's order (RFC 6724), never empty. `host` is a name or
@@ -27,22 +28,22 @@ pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// The first of the addresses that takes a connection within `timeout_ns`, which is closed again.
-/// A name often stands for an address that nobody serves (`localhost` for `::1`, say).
-///
-/// # Errors
-/// What the first address answered, when none of them takes a connection.
-pub fn first_reachable(addresses: &[SocketAddr], timeout_ns: u64) -> io::Result<SocketAddr> {
-    let mut first_error = None;
-    for address in addresses {
-        match TcpStream::connect_timeout(address, Duration::from_nanos(timeout_ns)) {
-            Ok(_) => return Ok(*address),
-            // It was taken and dropped at once: somebody is there.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(*address),
-            Err(error) => first_error = first_error.or(Some(error)),
-        }
-    }
-    Err(first_error.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no address")))
+/// Whether each of the addresses takes a connection within `timeout_ns`, all asked at once. The
+/// connections are closed again.
+#[must_use]
+pub fn reachable(addresses: &[SocketAddr], timeout_ns: u64) -> Vec<io::Result<()>> {
+    let timeout = Duration::from_nanos(timeout_ns);
+    let probe = move |address: SocketAddr| match TcpStream::connect_timeout(&address, timeout) {
+        // It was taken and dropped at once: somebody is there.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(()),
+        taken => taken.map(drop),
+    };
+    let died = |_| Err(io::Error::other("the probe's thread died"));
+    thread::scope(|scope| {
+        let probes: Vec<_> =
+            addresses.iter().map(|address| scope.spawn(move || probe(*address))).collect();
+        probes.into_iter().map(|probe| probe.join().unwrap_or_else(died)).collect()
+    })
 }
 
 /// The resolver's own words, without what the standard library puts before them.
@@ -68,15 +69,15 @@ mod tests {
     }
 
     #[test]
-    fn the_address_that_answers_is_taken() {
+    fn addresses_that_answer_are_told_from_those_that_do_not() {
         let bind = || std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let dead = bind().local_addr().expect("bound");
         let listener = bind();
         let alive = listener.local_addr().expect("bound");
-        let found = first_reachable(&[dead, alive], 1_000_000_000).expect("one answers");
-        assert_eq!(found, alive);
-        let error = first_reachable(&[dead], 1_000_000_000).expect_err("nobody listens");
-        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let answers = reachable(&[dead, alive], 1_000_000_000);
+        let kinds = answers.iter().map(|answer| answer.as_ref().map_err(io::Error::kind));
+        let refused = Err(io::ErrorKind::ConnectionRefused);
+        assert_eq!(kinds.collect::<Vec<_>>(), [refused, Ok(&())]);
     }
 
     #[test]

@@ -52,7 +52,9 @@ pub(super) fn response(
         status == 204 && (encoding.present || fields.content_length.is_some_and(|len| len > 0));
     // RFC 9112 6.1: the framing of these is suspect.
     let suspect = encoding.present && (minor_version == 0 || fields.content_length.is_some());
-    let body = if kind == RequestKind::Head || matches!(status, 100..=199 | 204 | 304) {
+    let is_tunnel = kind == RequestKind::Connect && matches!(status, 200..=299);
+    let never = kind == RequestKind::Head || matches!(status, 100..=199 | 204 | 304);
+    let body = if never || is_tunnel {
         BodyLength::None
     } else if encoding.chunked_last {
         BodyLength::Chunked

@@ -11,7 +11,7 @@ use super::{
 /// Feeds `data` to a response decoder in many ways and panics if they differ.
 pub fn fuzz_response(data: &[u8]) {
     for limits in [Limits::default(), tight_limits()] {
-        for kind in [RequestKind::Plain, RequestKind::Head] {
+        for kind in [RequestKind::Plain, RequestKind::Head, RequestKind::Connect] {
             check_cuts(data, |cuts| trace_response(limits, kind, data, cuts));
         }
     }

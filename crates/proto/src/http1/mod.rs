@@ -38,7 +38,7 @@
 //! Memory: a message that stands in one input is read from there. Only a head that was cut is
 //! carried over, at most [`Limits::head_bytes`] of it.
 //!
-//! Absent on purpose: CONNECT, content codings, the requirement of a Host field (RFC 9112 3.2: a
+//! Absent on purpose: a server's side of CONNECT, content codings, the requirement of a Host field (RFC 9112 3.2: a
 //! server's to answer), and the content of trailers, which are checked and dropped.
 
 mod body;
@@ -123,6 +123,8 @@ pub enum RequestKind {
     Plain,
     /// HEAD: the response has no body, whatever its fields say (RFC 9110 9.3.2).
     Head,
+    /// CONNECT: a 2xx has no body, and what follows it is the tunnel's (RFC 9110 9.3.6).
+    Connect,
 }
 
 /// How the end of a body is found (RFC 9112 6.3).

@@ -1,0 +1,264 @@
+//! Expectations made ready: what decides whether a complete response is as it should be.
+//!
+//! Status and length cost a comparison. Headers and bodies are looked at only where an expectation
+//! asks for them.
+
+use plimsoll_core::expect::Expectation;
+use regex::bytes::Regex;
+
+use crate::error::RunError;
+
+/// A status from here on fails a request, where no expectation says otherwise.
+const FAILED_STATUS: u16 = 400;
+
+/// One bit for each status up to 1023.
+type StatusSet = [u64; 16];
+
+/// What makes a response one that was expected.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks {
+    status: StatusSet,
+    bytes: Option<(u64, u64)>,
+    headers: Vec<HeaderCheck>,
+    body: Vec<BodyCheck>,
+    /// Whether the status was expected in so many words; then a failure of it is an error.
+    names_status: bool,
+    texts: String,
+}
+
+#[derive(Debug, Clone)]
+struct HeaderCheck {
+    name: String,
+    test: Test,
+    text: String,
+}
+
+#[derive(Debug, Clone)]
+struct BodyCheck {
+    test: Test,
+    wanted: bool,
+    text: String,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Matches(Regex),
+    Contains(Vec<u8>),
+    Is(Vec<u8>),
+}
+
+impl Test {
+    fn holds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Matches(regex) => regex.is_match(bytes),
+            Self::Contains(part) => contains(bytes, part),
+            Self::Is(whole) => bytes == whole,
+        }
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// What was not met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unmet {
+    /// A stable name.
+    pub kind: &'static str,
+    /// In words: what came and what was expected.
+    pub text: String,
+}
+
+impl Checks {
+    /// Makes expectations ready. All of them have to be met.
+    ///
+    /// # Errors
+    /// A regular expression that is none.
+    pub(crate) fn new<'a>(
+        expectations: impl Iterator<Item = &'a Expectation> + Clone,
+    ) -> Result<Self, RunError> {
+        let mut checks = Self {
+            status: below(FAILED_STATUS),
+            bytes: None,
+            headers: Vec::new(),
+            body: Vec::new(),
+            names_status: false,
+            texts: String::new(),
+        };
+        for expectation in expectations.clone() {
+            checks.add(expectation)?;
+        }
+        let texts: Vec<String> = expectations.map(ToString::to_string).collect();
+        checks.texts = texts.join(" ");
+        Ok(checks)
+    }
+
+    fn add(&mut self, expectation: &Expectation) -> Result<(), RunError> {
+        let text = expectation.to_string();
+        let regex = |pattern: &str| {
+            Regex::new(pattern).map_err(|error| RunError::Expectation {
+                expectation: text.clone(),
+                reason: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+            })
+        };
+        let body = |test, wanted| BodyCheck { test, wanted, text: text.clone() };
+        let header =
+            |name: &str, test| HeaderCheck { name: name.to_owned(), test, text: text.clone() };
+        match expectation {
+            Expectation::Status(ranges) => {
+                let wanted = within(ranges);
+                let all = if self.names_status { self.status } else { [u64::MAX; 16] };
+                self.status = std::array::from_fn(|i| all[i] & wanted[i]);
+                self.names_status = true;
+            }
+            Expectation::Bytes(from, to) => {
+                let (low, high) = self.bytes.unwrap_or((0, u64::MAX));
+                self.bytes = Some((low.max(*from), high.min(*to)));
+            }
+            Expectation::BodyMatches { pattern, wanted } => {
+                self.body.push(body(Test::Matches(regex(pattern)?), *wanted));
+            }
+            Expectation::BodyContains(part) => {
+                self.body.push(body(Test::Contains(part.clone().into_bytes()), true));
+            }
+            Expectation::BodyIs(whole) => {
+                self.body.push(body(Test::Is(whole.clone().into_bytes()), true));
+            }
+            Expectation::HeaderMatches { name, pattern } => {
+                self.headers.push(header(name, Test::Matches(regex(pattern)?)));
+            }
+            Expectation::HeaderIs { name, value } => {
+                self.headers.push(header(name, Test::Is(value.clone().into_bytes())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether headers have to be shown.
+    #[inline]
+    pub(crate) fn needs_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Whether the body has to be shown.
+    #[inline]
+    pub(crate) fn needs_body(&self) -> bool {
+        !self.body.is_empty()
+    }
+
+    /// Whether status and length are as expected: all there is to most responses.
+    #[inline]
+    pub(crate) fn meets(&self, status: u16, body_bytes: u64) -> bool {
+        let bit = self.status[usize::from(status >> 6) & 15] >> (status & 63) & 1;
+        let fits = self.bytes.is_none_or(|(from, to)| (from..=to).contains(&body_bytes));
+        bit == 1 && fits
+    }
+
+    /// What of status and length is not as expected; `None` for a status that fails by default,
+    /// which the counts by status tell.
+    pub(crate) fn unmet(&self, status: u16, body_bytes: u64) -> Option<Unmet> {
+        let bit = self.status[usize::from(status >> 6) & 15] >> (status & 63) & 1;
+        if bit == 0 {
+            let text = format!("status {status}, expected {}", self.texts);
+            return self.names_status.then_some(Unmet { kind: "expect_status", text });
+        }
+        let text = format!("{body_bytes} bytes, expected {}", self.texts);
+        Some(Unmet { kind: "expect_bytes", text })
+    }
+
+    /// The first expectation of headers that is not met.
+    pub(crate) fn unmet_header<'h>(
+        &self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])> + Clone,
+    ) -> Option<Unmet> {
+        let failed = self.headers.iter().find(|check| {
+            let mut values =
+                headers.clone().filter(|(name, _)| name.eq_ignore_ascii_case(&check.name));
+            !values.any(|(_, value)| check.test.holds(value))
+        })?;
+        Some(Unmet { kind: "expect_header", text: format!("not met: {}", failed.text) })
+    }
+
+    /// The first expectation of the body that is not met.
+    pub(crate) fn unmet_body(&self, body: &[u8]) -> Option<Unmet> {
+        let failed = self.body.iter().find(|check| check.test.holds(body) != check.wanted)?;
+        let start: String = String::from_utf8_lossy(body).chars().take(80).collect();
+        let text = format!("not met: {} (the body begins with {start:?})", failed.text);
+        Some(Unmet { kind: "expect_body", text })
+    }
+}
+
+fn below(status: u16) -> StatusSet {
+    within(&[(0, status - 1)])
+}
+
+fn within(ranges: &[(u16, u16)]) -> StatusSet {
+    let mut set = [0; 16];
+    for status in ranges.iter().flat_map(|(from, to)| *from..=*to) {
+        set[usize::from(status >> 6) & 15] |= 1 << (status & 63);
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checks(texts: &[&str]) -> Checks {
+        let expectations: Vec<Expectation> =
+            texts.iter().map(|text| text.parse().expect(text)).collect();
+        Checks::new(expectations.iter()).expect("they are sound")
+    }
+
+    #[test]
+    fn status_and_length() {
+        let cases: [(&[&str], u16, u64, Option<&str>); 9] = [
+            (&[], 200, 0, None),
+            (&[], 399, 9, None),
+            (&["status=200..299"], 204, 0, None),
+            (&["status=200..299"], 304, 0, Some("expect_status")),
+            (&["status=404"], 404, 0, None),
+            (&["status=404"], 200, 0, Some("expect_status")),
+            (&["bytes=5..7"], 200, 7, None),
+            (&["bytes=5..7"], 200, 8, Some("expect_bytes")),
+            (&["bytes=5..", "bytes=..6"], 200, 7, Some("expect_bytes")),
+        ];
+        for (texts, status, bytes, want) in cases {
+            let checks = checks(texts);
+            assert_eq!(checks.meets(status, bytes), want.is_none(), "{texts:?} {status} {bytes}");
+            if let Some(kind) = want {
+                assert_eq!(checks.unmet(status, bytes).expect("named").kind, kind);
+            }
+        }
+        assert!(!checks(&[]).meets(400, 0));
+        assert_eq!(checks(&[]).unmet(503, 0), None, "the counts by status say so");
+    }
+
+    #[test]
+    fn headers_and_bodies() {
+        let headers = [("Content-Type", &b"text/plain"[..]), ("X", b"1"), ("x", b"2")];
+        let header = |text: &str| checks(&[text]).unmet_header(headers.iter().copied()).is_none();
+        assert!(header("header:content-type=text/plain"));
+        assert!(header("header:X=2"));
+        assert!(header("header:content-type~=^text/"));
+        assert!(!header("header:content-type=text"));
+        assert!(!header("header:Missing~=.*"));
+
+        let body = |text: &str| checks(&[text]).unmet_body(b"hello \xff world").is_none();
+        assert!(body("body~=^hello"));
+        assert!(!body("body~=^world"));
+        assert!(body("body!~error"));
+        assert!(!body("body!~hello"));
+        assert!(body("body*=world"));
+        assert!(!body("body*=wurld"));
+        assert!(!body("body==hello"));
+    }
+
+    #[test]
+    fn a_regular_expression_that_is_none_is_refused() {
+        let expectation: Expectation = "body~=(".parse().expect("it is read as text");
+        let error = Checks::new(std::iter::once(&expectation)).unwrap_err().to_string();
+        assert!(error.contains("body~=(") && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,87 @@
+//! What is expected of each target's responses, and where they may lead.
+
+use std::sync::Arc;
+
+use plimsoll_core::Plan;
+
+use crate::checks::{Checks, Unmet};
+use crate::client::Flight;
+use crate::dialog::{Dialog, Hop};
+use crate::error::RunError;
+use crate::source::Prepared;
+
+/// The expectations of a run's targets.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    checks: Vec<Checks>,
+    methods: Vec<String>,
+    /// The server as a Location may name it: with the port, and as the plan writes it.
+    origin: [String; 2],
+    redirects: u32,
+    prepared: Arc<Prepared>,
+}
+
+impl Judge {
+    /// Makes the plan's expectations ready.
+    ///
+    /// # Errors
+    /// The first that cannot be checked.
+    pub(crate) fn new(plan: &Plan, prepared: &Arc<Prepared>) -> Result<Self, RunError> {
+        let general = plan.expect.iter();
+        let checks = if plan.targets.is_empty() {
+            vec![Checks::new(general)?]
+        } else {
+            let of = |target| Checks::new(general.clone().chain(target));
+            plan.targets.iter().map(|target| of(&target.expect)).collect::<Result<_, _>>()?
+        };
+        let endpoint = &plan.endpoint;
+        Ok(Self {
+            checks,
+            methods: plan.requests().map(|request| request.method.clone()).collect(),
+            origin: [endpoint.host_and_port(), endpoint.authority()]
+                .map(|authority| format!("{}://{authority}", endpoint.scheme)),
+            redirects: plan.redirects,
+            prepared: Arc::clone(prepared),
+        })
+    }
+
+    /// What is expected of a target's responses.
+    #[inline]
+    pub(crate) fn checks(&self, target: u32) -> &Checks {
+        &self.checks[target as usize]
+    }
+
+    /// Where a complete response sends its request on to, if anywhere.
+    ///
+    /// # Errors
+    /// When it leads to another server, or has led too far already.
+    pub(crate) fn redirection(
+        &self,
+        dialog: &Dialog,
+        flight: &Flight,
+        status: u16,
+    ) -> Result<Option<Hop>, Unmet> {
+        let method = &self.methods[flight.target as usize];
+        let path = match &dialog.hop {
+            Some(hop) if flight.hops > 0 => hop.path.clone(),
+            _ => self.path(flight),
+        };
+        let hop = dialog.redirection(status, method, &path, &self.origin)?;
+        if hop.is_some() && u32::from(flight.hops) >= self.redirects {
+            let text = format!("more than {} redirects for one request", self.redirects);
+            return Err(Unmet { kind: "redirect_limit", text });
+        }
+        Ok(hop)
+    }
+
+    /// The path that a request was for, from its request line.
+    fn path(&self, flight: &Flight) -> String {
+        let mut bytes = Vec::new();
+        self.prepared.target(flight.target).fill(flight.number, &[], &mut bytes);
+        let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+        let target = String::from_utf8_lossy(target);
+        let path = self.origin.iter().find_map(|origin| target.strip_prefix(origin.as_str()));
+        path.unwrap_or(&target).to_owned()
+    }
+}

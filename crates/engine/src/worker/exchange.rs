@@ -1,0 +1,118 @@
+//! What a connection's progress means for its requests: moments, records, and what is to be done
+//! once the received bytes have been let go of.
+
+use plimsoll_conn::Progress;
+use plimsoll_conn::http1::Response;
+use plimsoll_core::Phase;
+use plimsoll_core::recorder::{Moments, Outcome};
+
+use crate::client::Flight;
+use crate::dialog::{Dialog, Wants};
+use crate::judge::Judge;
+use crate::observer::Observer;
+
+/// Borrowed from the worker while a connection reads.
+pub(super) struct Exchange<'w> {
+    pub observer: &'w mut Observer,
+    pub judge: &'w Judge,
+    pub dialog: Option<&'w mut Dialog>,
+    pub wants: Wants,
+    pub at_ns: u64,
+    pub after: After,
+}
+
+/// What there is to do afterwards.
+#[derive(Debug, Default)]
+pub(super) struct After {
+    /// Responses that became complete.
+    pub completed: usize,
+    /// The proxy opened the tunnel.
+    pub tunnelled: bool,
+    /// The TLS handshake was done.
+    pub secured: bool,
+    /// The request that goes on to where its response has sent it.
+    pub follow: Option<Flight>,
+}
+
+impl Exchange<'_> {
+    #[inline]
+    pub(super) fn step(&mut self, progress: Progress<'_, Flight>) {
+        match progress {
+            Progress::FirstByte(flight) => flight.moments.first_byte_ns = self.at_ns,
+            Progress::Complete(flight, response) => self.complete(flight, response),
+            Progress::Head(flight, head) => {
+                if let Some(dialog) = &mut self.dialog {
+                    let checks = self.judge.checks(flight.target);
+                    dialog.head(head, checks, self.wants);
+                }
+            }
+            Progress::Body(flight, piece) => {
+                if self.wants.checks
+                    && self.judge.checks(flight.target).needs_body()
+                    && let Some(dialog) = &mut self.dialog
+                {
+                    dialog.body(piece);
+                }
+            }
+            Progress::Interim(_, status) => {
+                if let Some(dialog) = self.dialog.as_mut().filter(|_| status == 100) {
+                    dialog.released = dialog.withheld;
+                }
+            }
+            Progress::Tunnelled => self.after.tunnelled = true,
+            Progress::Secured => self.after.secured = true,
+        }
+    }
+
+    /// Writes down a complete response.
+    #[inline]
+    fn complete(&mut self, flight: Flight, response: Response) {
+        self.after.completed += 1;
+        let mut moments = flight.moments;
+        // The completion of the send may be reported after the response, or not at all when the
+        // server answered early.
+        if moments.written_ns == 0 || moments.written_ns > moments.first_byte_ns {
+            moments.written_ns = moments.first_byte_ns;
+        }
+        let checks = self.judge.checks(flight.target);
+        let mut ok = checks.meets(response.status, response.body_bytes);
+        if !ok || self.dialog.is_some() {
+            ok = self.judge(&flight, response);
+        }
+        let Response { status, .. } = response;
+        let outcome = Outcome::Completed { status, ok };
+        self.observer.recorder(flight.measured).ended(&moments, self.at_ns, outcome, flight.place);
+    }
+
+    /// Looks at all there is to a response; says what was not as expected.
+    #[cold]
+    fn judge(&mut self, flight: &Flight, response: Response) -> bool {
+        let Response { status, body_bytes } = response;
+        let checks = self.judge.checks(flight.target);
+        let meets = checks.meets(status, body_bytes);
+        let mut unmet = if meets { None } else { checks.unmet(status, body_bytes) };
+        if let Some(dialog) = &mut self.dialog {
+            unmet = unmet.or_else(|| dialog.unmet(checks));
+            if self.wants.redirects {
+                let led = self.judge.redirection(dialog, flight, status);
+                match led {
+                    Ok(hop) => {
+                        if hop.is_some() {
+                            let moments = Moments { intended_ns: self.at_ns, ..Moments::default() };
+                            let hops = flight.hops + 1;
+                            self.after.follow = Some(Flight { moments, hops, ..*flight });
+                        }
+                        dialog.hop = hop;
+                    }
+                    Err(refused) => unmet = unmet.or(Some(refused)),
+                }
+            }
+        }
+        let ok = meets && unmet.is_none();
+        if let Some(unmet) = unmet {
+            let recorder = self.observer.recorder(flight.measured);
+            recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
+        }
+        ok
+    }
+}

@@ -1,0 +1,109 @@
+//! What a worker does about orders from outside: stop, another rate, other connections, other
+//! addresses.
+
+use plimsoll_io::{Close, Driver};
+
+use super::Worker;
+use crate::signals::Signals;
+
+impl<D: Driver> Worker<D> {
+    /// Looks whether there are orders, and carries them out.
+    #[inline]
+    pub(super) fn obey(&mut self, signals: &Signals, now_ns: u64) {
+        if signals.is_stopped() {
+            self.interrupt(now_ns);
+        }
+        if let Some(orders) = signals.news(&mut self.orders_seen) {
+            if let Some((at_ns, rate_uhz)) = orders.rate {
+                self.change_rate(at_ns, rate_uhz);
+            }
+            if let Some(connections) = orders.connections {
+                self.set_active(self.share_of(connections), now_ns);
+            }
+            if let Some(routes) = orders.routes {
+                self.routes.replace(&routes);
+                self.move_to_new_routes(now_ns);
+            }
+        }
+    }
+
+    /// Orders come all together again each time; one that was carried out is not repeated.
+    fn change_rate(&mut self, at_ns: u64, rate_uhz: u64) {
+        if self.rate_changed_ns != at_ns {
+            self.rate_changed_ns = at_ns;
+            self.admission.change_rate(&self.timetable, at_ns, rate_uhz);
+        }
+    }
+
+    /// Holds so many connections from now on: opens more, or lets some go once they are idle.
+    fn set_active(&mut self, active: u32, now_ns: u64) {
+        let active = active.min(self.clients.len() as u32);
+        let before = std::mem::replace(&mut self.active, active);
+        for index in active..before {
+            self.retire(index, now_ns);
+        }
+        for index in before..active {
+            self.clients[index as usize].retiring = false;
+            self.bring_in(index, now_ns);
+        }
+    }
+
+    /// Puts an entry of the pool to use.
+    pub(super) fn bring_in(&mut self, index: u32, now_ns: u64) {
+        if self.plan.connects_per_request() {
+            self.freed(index, now_ns);
+        } else if !self.clients[index as usize].is_in_use() {
+            self.opener.queue.push_back(index);
+        }
+    }
+
+    /// Deals the connections out over the ways there are.
+    pub(super) fn assign_routes(&mut self) {
+        let workers = u64::from(self.plan.workers);
+        for (index, client) in (0u64..).zip(&mut self.clients) {
+            let number = index * workers + u64::from(self.worker);
+            client.next_route = self.routes.of_connection(number);
+        }
+    }
+
+    /// The server's addresses changed: connections move as soon as nothing is open on them.
+    fn move_to_new_routes(&mut self, now_ns: u64) {
+        if self.tracks_addresses {
+            self.routes.add_parts(&mut self.observer.measured.addresses);
+        }
+        self.assign_routes();
+        for index in 0..self.clients.len() as u32 {
+            let client = &self.clients[index as usize];
+            if client.route != client.next_route && client.is_in_use() {
+                self.retire(index, now_ns);
+            }
+        }
+    }
+
+    /// Closes a connection once nothing is open on it.
+    pub(super) fn retire(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        client.retiring = true;
+        let is_idle = client.connection.open_requests() == 0 && client.pending.is_none();
+        if is_idle && client.connection.state() == plimsoll_conn::http1::State::Open {
+            self.close(index, now_ns, Close::Graceful);
+        }
+    }
+
+    /// Whether more connections may be opened for the slots that wait.
+    pub(super) fn can_grow(&self) -> bool {
+        (self.active as usize) < self.clients.len() && self.plan.control.is_none()
+    }
+
+    /// Opens as many connections as slots wait for one, beyond those already on their way.
+    pub(super) fn grow(&mut self, now_ns: u64) {
+        let behind = self.admission.behind(&self.timetable, now_ns);
+        let under_way = u64::from(self.opener.under_way()) + self.opener.queue.len() as u64;
+        let room = self.clients.len() as u64 - u64::from(self.active);
+        for _ in 0..behind.saturating_sub(under_way).min(room) {
+            let index = self.active;
+            self.active += 1;
+            self.bring_in(index, now_ns);
+        }
+    }
+}
