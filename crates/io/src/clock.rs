@@ -33,6 +33,12 @@ pub fn now_ns() -> u64 {
     read_ns(ClockId::Monotonic).saturating_sub(origin).max(1)
 }
 
+/// The wall clock, which may be set at any time, ns since 1970.
+pub(crate) fn realtime_ns() -> i64 {
+    let time = clock_gettime(ClockId::Realtime);
+    (time.tv_sec as i64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as i64)
+}
+
 /// The wall clock, for stamps on results; never for measuring.
 #[must_use]
 pub fn wall_time() -> SystemTime {

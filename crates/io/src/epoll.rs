@@ -36,6 +36,7 @@ use crate::driver::{
 };
 use crate::route::Route;
 use crate::socket;
+use crate::stamps::Stamps;
 use crate::tcp_info::{self, TcpInfo};
 use queue::Registered;
 use slot::{Handle, Slot};
@@ -104,6 +105,8 @@ pub struct EpollDriver {
     buffers: Box<[u8]>,
     free_buffers: Vec<u32>,
     registered: Registered,
+    /// Only with [`DriverOptions::receive_timestamps`].
+    stamps: Option<Stamps>,
     spun_ns: u64,
 }
 
@@ -134,6 +137,7 @@ impl EpollDriver {
             buffers: vec![0; buffer_bytes * RECEIVE_BUFFERS as usize].into_boxed_slice(),
             free_buffers: (0..RECEIVE_BUFFERS).collect(),
             registered: Vec::new(),
+            stamps: if options.receive_timestamps { Some(Stamps::new()?) } else { None },
             spun_ns: 0,
             options: options.clone(),
         })
@@ -293,6 +297,9 @@ impl EpollDriver {
     /// Ends a `wait` at `now_ns`.
     fn begin_turn(&mut self, now_ns: u64) -> u64 {
         self.turn_left = self.ready.len() * ROUNDS_PER_TURN;
+        if let Some(stamps) = &mut self.stamps {
+            stamps.measure();
+        }
         now_ns
     }
 }
@@ -312,7 +319,7 @@ impl Driver for EpollDriver {
     }
 
     fn connect(&mut self, token: Token, route: &Route) {
-        match start_connect(route).and_then(|stream| self.adopt(token.0, stream)) {
+        match start_connect(route, &self.options).and_then(|stream| self.adopt(token.0, stream)) {
             Ok(()) => self.slots[token.index()].connecting = true,
             Err(error) => {
                 self.slots[token.index()].handle = Handle::Failed(None);
@@ -323,7 +330,7 @@ impl Driver for EpollDriver {
 
     fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
         let kind = Type::STREAM.nonblocking();
-        let (listener, bound) = socket::for_listening(at, &self.options.socket, kind)?;
+        let (listener, bound) = socket::for_listening(at, &self.options, kind)?;
         let mut listener = TcpListener::from_std(listener.into());
         let slot = &mut self.slots[token.index()];
         debug_assert!(matches!(slot.handle, Handle::Free), "token {} is in use", token.0);
@@ -465,9 +472,9 @@ impl Driver for EpollDriver {
 }
 
 /// Starts to connect.
-fn start_connect(route: &Route) -> io::Result<OwnedFd> {
+fn start_connect(route: &Route, options: &DriverOptions) -> io::Result<OwnedFd> {
     let to = socket::raw_address(&route.to)?;
-    let socket = socket::for_connecting(route, Type::STREAM.nonblocking())?;
+    let socket = socket::for_connecting(route, options, Type::STREAM.nonblocking())?;
     match socket.connect(&to) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket.into()),

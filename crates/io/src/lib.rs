@@ -12,6 +12,7 @@ pub mod route;
 pub mod select;
 pub mod sim;
 mod socket;
+mod stamps;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod uring;

@@ -101,6 +101,7 @@ mod tests {
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin_ns: 0,
+        receive_timestamps: false,
         socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
     };
 

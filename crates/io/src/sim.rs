@@ -14,6 +14,7 @@ mod script;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,6 +47,8 @@ struct Slot {
     generation: u32,
     inbox: VecDeque<u8>,
     outbox: VecDeque<u8>,
+    /// When the last of the inbox arrived.
+    arrived_ns: u64,
     ended: bool,
     reset: bool,
     sent_pending: bool,
@@ -88,6 +91,7 @@ pub struct SimDriver {
     buffers: Vec<Vec<u8>>,
     free_buffers: Vec<u32>,
     buffer_bytes: usize,
+    receive_timestamps: bool,
     registered: Vec<Arc<[u8]>>,
     woken: Arc<Flag>,
 }
@@ -108,6 +112,7 @@ impl SimDriver {
             generation: 0,
             inbox: VecDeque::new(),
             outbox: VecDeque::new(),
+            arrived_ns: 0,
             ended: false,
             reset: false,
             sent_pending: false,
@@ -124,6 +129,7 @@ impl SimDriver {
             buffers: vec![Vec::new(); RECEIVE_BUFFERS as usize],
             free_buffers: (0..RECEIVE_BUFFERS).collect(),
             buffer_bytes: options.receive_buffer_bytes.max(1) as usize,
+            receive_timestamps: options.receive_timestamps,
             registered: Vec::new(),
             woken: Arc::default(),
         }
@@ -188,7 +194,10 @@ impl SimDriver {
                 self.push(listener, Queued::Failed(Operation::Accept, OsError(libc::EMFILE)));
             }
             Notice::Room(token) => self.flush(token),
-            Notice::Data(token, bytes) => self.readable(token, |slot| slot.inbox.extend(bytes)),
+            Notice::Data { token, at_ns, bytes } => self.readable(token, |slot| {
+                slot.inbox.extend(bytes);
+                slot.arrived_ns = at_ns;
+            }),
             Notice::Ended(token) => self.readable(token, |slot| slot.ended = true),
             Notice::Reset(token) => self.readable(token, |slot| {
                 slot.reset = true;
@@ -249,12 +258,14 @@ impl SimDriver {
         self.buffers[buffer as usize].clear();
         self.buffers[buffer as usize].extend_from_slice(&bytes[..len]);
         slot.inbox.drain(..len);
+        let kernel_ns = NonZeroU64::new(slot.arrived_ns).filter(|_| self.receive_timestamps);
         let more = slot.has_input();
         self.network.consumed(end, len);
         if more {
             self.push(token, Queued::Readable);
         }
-        Some(Event::Received(Received { token: Token(token), buffer, len: len as u32 }))
+        let (token, len) = (Token(token), len as u32);
+        Some(Event::Received(Received { token, buffer, len, kernel_ns }))
     }
 
     /// Resets what this listener accepted and nobody was told of yet.

@@ -13,14 +13,19 @@ use std::time::Duration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
-use crate::driver::SocketOptions;
+use crate::driver::DriverOptions;
 use crate::route::{Address, Route};
+use crate::stamps;
 
 /// A socket to connect along `route` with, bound to the source address, if there is one.
 ///
 /// # Errors
 /// What `socket` and `bind` return; `EAFNOSUPPORT` for a source address of another family.
-pub(crate) fn for_connecting(route: &Route, kind: Type) -> io::Result<Socket> {
+pub(crate) fn for_connecting(
+    route: &Route,
+    options: &DriverOptions,
+    kind: Type,
+) -> io::Result<Socket> {
     let to = match (&route.to, route.from) {
         (Address::Tcp(to), _) => to,
         (Address::Unix(_), None) => return Socket::new(Domain::UNIX, kind, None),
@@ -28,6 +33,9 @@ pub(crate) fn for_connecting(route: &Route, kind: Type) -> io::Result<Socket> {
     };
     let socket = Socket::new(Domain::for_address(*to), kind, None)?;
     socket.set_tcp_nodelay(true)?;
+    if options.receive_timestamps {
+        stamps::request(&socket)?;
+    }
     if let Some(from) = route.from {
         let from = match (from, to) {
             (IpAddr::V4(_), SocketAddr::V4(_)) => SocketAddr::new(from, 0),
@@ -91,17 +99,20 @@ fn errno(number: i32) -> io::Error {
 /// What `socket`, `bind` and `listen` return.
 pub(crate) fn for_listening(
     at: SocketAddr,
-    options: &SocketOptions,
+    options: &DriverOptions,
     kind: Type,
 ) -> io::Result<(Socket, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(at), kind, None)?;
     socket.set_reuse_address(true)?;
-    if options.reuse_port {
+    if options.socket.reuse_port {
         socket.set_reuse_port(true)?;
     }
     socket.set_tcp_nodelay(true)?;
+    if options.receive_timestamps {
+        stamps::request(&socket)?;
+    }
     socket.bind(&at.into())?;
-    socket.listen(match options.listen_backlog {
+    socket.listen(match options.socket.listen_backlog {
         0 => i32::MAX, // cut to net.core.somaxconn
         some => i32::try_from(some).unwrap_or(i32::MAX),
     })?;
@@ -137,6 +148,17 @@ pub(crate) fn reset_on_close(socket: &impl AsFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::SocketOptions;
+
+    const OPTIONS: DriverOptions = DriverOptions {
+        sockets: 1,
+        reserved: 1,
+        receive_buffer_bytes: 4096,
+        long_lived: true,
+        spin_ns: 0,
+        receive_timestamps: false,
+        socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
+    };
 
     #[test]
     fn paths_the_kernel_would_cut_are_refused() {
@@ -159,7 +181,7 @@ mod tests {
     fn the_port_of_a_source_address_is_left_to_the_connect() {
         for ip in [IpAddr::from([127, 0, 0, 1]), std::net::Ipv6Addr::LOCALHOST.into()] {
             let route = Route { to: SocketAddr::new(ip, 80).into(), from: Some(ip) };
-            let Ok(socket) = for_connecting(&route, Type::STREAM) else {
+            let Ok(socket) = for_connecting(&route, &OPTIONS, Type::STREAM) else {
                 assert!(ip.is_ipv6(), "every host has 127.0.0.1");
                 continue;
             };
@@ -176,7 +198,8 @@ mod tests {
             [(SocketAddr::new(v4, 80).into(), v6), (SocketAddr::new(v6, 80).into(), v4), (unix, v4)]
         {
             let route = Route { to, from: Some(from) };
-            let refused = for_connecting(&route, Type::STREAM).expect_err("it is refused");
+            let refused =
+                for_connecting(&route, &OPTIONS, Type::STREAM).expect_err("it is refused");
             assert_eq!(refused.raw_os_error(), Some(libc::EAFNOSUPPORT), "{route:?}");
         }
     }

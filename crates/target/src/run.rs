@@ -154,6 +154,7 @@ fn driver_options(options: &ServeOptions, reuse_port: bool) -> DriverOptions {
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         long_lived: true,
         spin_ns: 0,
+        receive_timestamps: false,
         socket: SocketOptions { reuse_port, listen_backlog: 0 },
     }
 }

@@ -119,6 +119,7 @@ impl Assignment {
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             long_lived: !self.plan.connects_per_request(),
             spin_ns: self.spin_ns,
+            receive_timestamps: false,
             socket: SocketOptions::default(),
         }
     }

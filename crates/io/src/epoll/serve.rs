@@ -1,6 +1,7 @@
 //! Does what a poll said can be done: concludes connects, writes queued bytes, receives, accepts.
 
 use std::io::{self, ErrorKind};
+use std::os::fd::AsFd as _;
 
 use rustix::net::RecvFlags;
 use socket2::SockRef;
@@ -9,7 +10,7 @@ use super::slot::Handle;
 use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying};
 use crate::clock;
 use crate::driver::{Event, Operation, OsError, Received, Token};
-use crate::socket;
+use crate::{socket, stamps};
 
 impl EpollDriver {
     /// Does one thing a slot is ready for.
@@ -72,14 +73,23 @@ impl EpollDriver {
         let buffer = self.free_buffers.pop()?;
         let start = buffer as usize * buffer_bytes;
         let room = &mut self.buffers[start..start + buffer_bytes];
+        let mut stamp = None;
         let result = retrying(|| {
+            if self.stamps.is_some() {
+                let (len, taken) = stamps::receive(stream.as_fd(), room)?;
+                stamp = taken;
+                return Ok(len);
+            }
             let received = rustix::net::recv(&*stream, &mut *room, RecvFlags::empty());
             received.map(|(len, _)| len).map_err(io::Error::from)
         });
         let at_ns = clock::now_ns();
         if let Ok(len @ 1..) = result {
             slot.readable = slot.to_end || len == buffer_bytes;
-            let received = Received { token: Token(index), buffer, len: len as u32 };
+            let stamps = self.stamps.as_ref();
+            let kernel_ns = stamps.zip(stamp).and_then(|(stamps, at)| stamps.convert(at, at_ns));
+            let token = Token(index);
+            let received = Received { token, buffer, len: len as u32, kernel_ns };
             return Some((at_ns, Event::Received(received)));
         }
         self.free_buffers.push(buffer);

@@ -53,7 +53,11 @@ pub(super) enum Notice {
     },
     /// A connection was reset because no token was free for it.
     NoToken(u32),
-    Data(u32, Vec<u8>),
+    Data {
+        token: u32,
+        at_ns: u64,
+        bytes: Vec<u8>,
+    },
     Ended(u32),
     Reset(u32),
     Room(u32),
@@ -448,7 +452,9 @@ impl Network {
             return;
         }
         match holder {
-            Holder::Token(token) => self.notices.push(Notice::Data(token, bytes)),
+            Holder::Token(token) => {
+                self.notices.push(Notice::Data { token, at_ns: self.now_ns, bytes });
+            }
             Holder::Peer => {
                 self.consumed(end, bytes.len());
                 self.with_peer(end, |peer, now_ns, conn, out| {

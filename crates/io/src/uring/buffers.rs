@@ -22,6 +22,8 @@ pub(super) struct Buffers {
     buffers_at: usize,
     /// From one buffer to the next.
     stride_bytes: usize,
+    /// What comes before the received bytes in each buffer, and the room for them.
+    header_bytes: usize,
     buffer_bytes: u32,
     count: u32,
     /// Entries added so far, modulo 2^16. The kernel's copy stands in the first entry.
@@ -29,10 +31,17 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Maps `count` buffers (a power of two) and hands them all to the ring.
-    pub(super) fn new(ring: &Ring, count: u32, buffer_bytes: u32) -> io::Result<Self> {
+    /// Maps `count` buffers (a power of two) and hands them all to the ring. Each has room for
+    /// `buffer_bytes` behind a header.
+    pub(super) fn new(
+        ring: &Ring,
+        count: u32,
+        header_bytes: usize,
+        buffer_bytes: u32,
+    ) -> io::Result<Self> {
         assert!(count.is_power_of_two() && count <= 1 << 15, "a buffer ring's sizes");
-        let rounded = (buffer_bytes.max(1) as usize).next_multiple_of(64);
+        let buffer_bytes = buffer_bytes.max(1);
+        let rounded = (header_bytes + buffer_bytes as usize).next_multiple_of(64);
         let stride_bytes =
             if rounded.is_multiple_of(4096) { rounded + STAGGER_BYTES } else { rounded };
         let buffers_at = (count as usize * size_of::<BufRingEntry>()).next_multiple_of(4096);
@@ -42,14 +51,8 @@ impl Buffers {
         // until the ring is closed.
         unsafe { ring.submitter().register_buf_ring_with_flags(address, count as u16, GROUP, 0) }
             .map_err(|error| explain("IORING_REGISTER_PBUF_RING", &error))?;
-        let mut buffers = Self {
-            memory,
-            buffers_at,
-            stride_bytes,
-            buffer_bytes: buffer_bytes.max(1),
-            count,
-            tail: 0,
-        };
+        let mut buffers =
+            Self { memory, buffers_at, stride_bytes, header_bytes, buffer_bytes, count, tail: 0 };
         for buffer in 0..count {
             buffers.give_back(buffer);
         }
@@ -69,6 +72,15 @@ impl Buffers {
         assert!(len <= self.buffer_bytes, "a buffer of another driver");
         // SAFETY: mapped, initialised (fresh mappings are zero), and written by the kernel only
         // during calls that borrow the driver mutably.
+        unsafe {
+            std::slice::from_raw_parts(self.address(buffer).add(self.header_bytes), len as usize)
+        }
+    }
+
+    /// The first `len` bytes of a buffer, its header among them.
+    pub(super) fn whole(&self, buffer: u32, len: u32) -> &[u8] {
+        assert!(len as usize <= self.header_bytes + self.buffer_bytes as usize, "a kernel's limit");
+        // SAFETY: as in `bytes`.
         unsafe { std::slice::from_raw_parts(self.address(buffer), len as usize) }
     }
 
@@ -82,7 +94,7 @@ impl Buffers {
         // there are as many slots as buffers.
         let entry = unsafe { &mut *entries.add(slot as usize) };
         entry.set_addr(address);
-        entry.set_len(self.buffer_bytes);
+        entry.set_len(self.header_bytes as u32 + self.buffer_bytes);
         entry.set_bid(buffer as u16);
         self.tail = self.tail.wrapping_add(1);
         // SAFETY: the tail lies in the first entry, aligned, and is shared with the kernel alone.

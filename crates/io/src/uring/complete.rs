@@ -1,5 +1,6 @@
 //! Completions into events.
 
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
 use io_uring::cqueue;
@@ -71,6 +72,7 @@ impl UringDriver {
             }
             return None;
         }
+        let (result, kernel_ns) = self.open_received(result, buffer);
         if result > 0
             && let Some(buffer) = buffer
         {
@@ -78,12 +80,28 @@ impl UringDriver {
                 self.arm_receive(token, 0);
             }
             let len = result as u32;
-            return Some(Event::Received(Received { token: Token(token), buffer, len }));
+            return Some(Event::Received(Received { token: Token(token), buffer, len, kernel_ns }));
         }
         if let Some(buffer) = buffer {
             self.buffers.give_back(buffer);
         }
         self.receive_stopped(tag, -result)
+    }
+
+    /// What a receive came to: how many bytes (0: the end, negative: an error), and when the kernel
+    /// took them in, where that was asked for.
+    #[inline]
+    pub(super) fn open_received(
+        &self,
+        result: i32,
+        buffer: Option<u32>,
+    ) -> (i32, Option<NonZeroU64>) {
+        match (&self.stamping, buffer) {
+            (Some(stamping), Some(buffer)) if result > 0 => {
+                stamping.open(self.buffers.whole(buffer, result as u32), self.now_ns)
+            }
+            _ => (result, None),
+        }
     }
 
     /// A receive came to its end, or to a halt.

@@ -20,6 +20,7 @@ mod operate;
 mod outbox;
 mod ring;
 mod slot;
+mod stamping;
 mod tag;
 #[cfg(test)]
 mod tests;
@@ -45,9 +46,9 @@ use crate::tcp_info::{self, TcpInfo};
 
 use self::addresses::Addresses;
 use self::buffers::Buffers;
-use self::operate::receive;
 use self::ring::{Ring, Spin, explain};
 use self::slot::{Phase, Socket};
+use self::stamping::{HEADER_BYTES, Stamping};
 use self::tag::Tag;
 use self::waker::EventWaker;
 
@@ -72,6 +73,8 @@ pub struct UringDriver {
     // Dropped first: nothing below may be freed while the ring is open.
     ring: Ring,
     buffers: Buffers,
+    /// Only with [`DriverOptions::receive_timestamps`].
+    stamping: Option<Stamping>,
     sockets: Box<[Socket]>,
     orphans: Vec<Orphan>,
     registered: Vec<Arc<[u8]>>,
@@ -104,13 +107,16 @@ impl UringDriver {
     pub fn new(options: &DriverOptions) -> io::Result<Self> {
         let ring = Ring::new(options.sockets)?;
         let count = options.sockets.clamp(64, 1024).next_power_of_two();
-        let buffers = Buffers::new(&ring, count, options.receive_buffer_bytes)?;
+        let stamping = if options.receive_timestamps { Some(Stamping::new()?) } else { None };
+        let header_bytes = if stamping.is_some() { HEADER_BYTES } else { 0 };
+        let buffers = Buffers::new(&ring, count, header_bytes, options.receive_buffer_bytes)?;
         let reserved = options.reserved.min(options.sockets);
         let register_files =
             options.long_lived && ring.submitter().register_files_sparse(options.sockets).is_ok();
         let mut driver = Self {
             ring,
             buffers,
+            stamping,
             sockets: (0..options.sockets).map(|_| Socket::new()).collect(),
             orphans: Vec::new(),
             registered: Vec::new(),
@@ -139,21 +145,23 @@ impl UringDriver {
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         rustix::io::write(&far, b"x")?;
         drop(far);
-        let entry = receive(near.as_raw_fd(), squeue::Flags::empty(), 0, Tag::UNWATCHED);
-        // SAFETY: it points to no memory; the buffers live as long as the ring.
-        unsafe { self.ring.push(&entry) };
+        self.push_receive(near.as_raw_fd(), squeue::Flags::empty(), 0, Tag::UNWATCHED);
         let deadline_ns = now_ns() + 100_000_000;
         let mut received = false;
         loop {
             let now = self.ring.wait(deadline_ns, &mut Spin::default())?;
             while let Some(completion) = self.ring.pop() {
-                let buffer = io_uring::cqueue::buffer_select(completion.flags());
-                match (completion.result(), buffer.map(u32::from)) {
+                let buffer = io_uring::cqueue::buffer_select(completion.flags()).map(u32::from);
+                let (len, _) = self.open_received(completion.result(), buffer);
+                match (len, buffer) {
                     (1, Some(buffer)) if self.buffers.bytes(buffer, 1) == b"x" => {
                         received = io_uring::cqueue::more(completion.flags());
                         self.buffers.give_back(buffer);
                     }
-                    (0, None) if received => return Ok(()),
+                    (0, buffer) if received => {
+                        buffer.into_iter().for_each(|buffer| self.buffers.give_back(buffer));
+                        return Ok(());
+                    }
                     (error, _) if error < 0 => return Err(io::Error::from_raw_os_error(-error)),
                     _ => return Err(io::Error::other("multishot receive misbehaves")),
                 }
@@ -201,7 +209,7 @@ impl Driver for UringDriver {
     }
 
     fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        let (fd, bound) = socket::for_listening(at, &self.options.socket, Type::STREAM)?;
+        let (fd, bound) = socket::for_listening(at, &self.options, Type::STREAM)?;
         self.adopt(token.0, fd.into(), Phase::Listening);
         self.arm_accept(token.0);
         Ok(bound)
@@ -278,6 +286,9 @@ impl Driver for UringDriver {
         }
         self.now_ns = self.ring.wait(until_ns, &mut self.spin)?;
         self.turn_left = self.ring.completions();
+        if let Some(stamping) = &mut self.stamping {
+            stamping.stamps.measure();
+        }
         Ok(self.now_ns)
     }
 

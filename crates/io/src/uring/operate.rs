@@ -39,9 +39,33 @@ impl UringDriver {
     pub(super) fn arm_receive(&mut self, token: u32, flags: u16) {
         let socket = &mut self.sockets[token as usize];
         socket.receiving = true;
+        let (handle, handle_flags) = (socket.handle, socket.handle_flags);
         let tag = socket.tag(Op::Receive, token);
-        let entry = receive(socket.handle, socket.handle_flags, flags, tag);
-        // SAFETY: it points to no memory; the buffers it takes live as long as the ring.
+        self.push_receive(handle, handle_flags, flags, tag);
+    }
+
+    /// Queues a multishot receive into the provided buffers.
+    pub(super) fn push_receive(
+        &mut self,
+        handle: i32,
+        handle_flags: squeue::Flags,
+        flags: u16,
+        tag: Tag,
+    ) {
+        let entry = match &self.stamping {
+            None => opcode::Recv::new(types::Fd(handle), std::ptr::null_mut(), 0)
+                .ioprio(RECEIVE_MULTISHOT | flags)
+                .buf_group(buffers::GROUP)
+                .build(),
+            Some(stamping) => {
+                opcode::RecvMsgMulti::new(types::Fd(handle), stamping.message(), buffers::GROUP)
+                    .ioprio(flags)
+                    .build()
+            }
+        };
+        let entry = entry.flags(squeue::Flags::BUFFER_SELECT | handle_flags).user_data(tag.0);
+        // SAFETY: the message, if it points to one, lives as long as the driver; the buffers it
+        // takes live as long as the ring.
         unsafe { self.ring.push(&entry) };
     }
 
@@ -102,10 +126,10 @@ impl UringDriver {
     /// Opens a socket; when descriptors have run out, those of queued closes are freed first.
     fn open_for_connecting(&mut self, route: &Route) -> io::Result<OwnedFd> {
         let exhausted = |error: &io::Error| error.raw_os_error() == Some(libc::EMFILE);
-        let opened = match for_connecting(route, Type::STREAM) {
+        let opened = match for_connecting(route, &self.options, Type::STREAM) {
             Err(error) if exhausted(&error) => {
                 self.ring.submit()?;
-                for_connecting(route, Type::STREAM)
+                for_connecting(route, &self.options, Type::STREAM)
             }
             opened => opened,
         };
@@ -177,19 +201,4 @@ impl UringDriver {
         // Only now: a full queue may have been submitted in between.
         self.sockets[token as usize].closed_at = self.ring.submissions();
     }
-}
-
-/// A multishot receive into the provided buffers.
-pub(super) fn receive(
-    handle: i32,
-    handle_flags: squeue::Flags,
-    flags: u16,
-    tag: Tag,
-) -> squeue::Entry {
-    opcode::Recv::new(types::Fd(handle), std::ptr::null_mut(), 0)
-        .ioprio(RECEIVE_MULTISHOT | flags)
-        .buf_group(buffers::GROUP)
-        .build()
-        .flags(squeue::Flags::BUFFER_SELECT | handle_flags)
-        .user_data(tag.0)
 }

@@ -20,6 +20,7 @@ fn options(long_lived: bool) -> DriverOptions {
         receive_buffer_bytes: 4096,
         long_lived,
         spin_ns: 0,
+        receive_timestamps: false,
         socket: SocketOptions::default(),
     }
 }

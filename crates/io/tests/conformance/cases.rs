@@ -40,6 +40,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
         ("release_in_any_order", release_in_any_order),
         ("more_than_all_buffers_hold", more_than_all_buffers_hold),
         ("two_listeners", two_listeners),
+        ("receive_timestamps", receive_timestamps),
     ]
 }
 
@@ -544,5 +545,37 @@ fn two_listeners<D: Driver>(make: Make<'_, D>) {
         world.connect(Token(2 + index as u32), to);
         let (listener, _, _) = world.accept();
         assert_eq!(listener, Token(index as u32));
+    }
+}
+
+/// The kernel took bytes in after they were sent and before that was reported.
+fn receive_timestamps<D: Driver>(make: Make<'_, D>) {
+    let has_them = cfg!(target_os = "linux") || world(make, &options(2, 1)).is_simulated();
+    for (asked, receive_buffer_bytes) in [(false, 4096), (has_them, 4096), (has_them, 100)] {
+        let asks = options(2, 1);
+        let asks = DriverOptions { receive_timestamps: asked, receive_buffer_bytes, ..asks };
+        let mut world = world(make, &asks);
+        let at = world.listen(LISTENER);
+        let server = world.pair(CLIENT, at);
+        let limit_ns = world.driver.clock_ns() + crate::world::PATIENCE_NS;
+        let (mut rounds, mut stamped) = (0_u32, 0_u32);
+        // The kernel begins to stamp soon after it was asked to.
+        while rounds < 100 || asked && stamped < 100 {
+            for (from, to) in [(CLIENT, server), (server, CLIENT)] {
+                let sent_ns = world.driver.clock_ns();
+                world.send(from, &pattern(300, 1));
+                world.until("received", |world| world.of(to).received.len() == 300);
+                let seen = &mut world.seen[to.index()];
+                assert_same(&std::mem::take(&mut seen.received), &pattern(300, 1));
+                for (kernel_ns, at_ns) in std::mem::take(&mut seen.taken_in) {
+                    assert!(sent_ns <= at_ns);
+                    assert!(asked || kernel_ns.is_none());
+                    assert!(kernel_ns.is_none_or(|taken_in_ns| sent_ns <= taken_in_ns));
+                    stamped += u32::from(kernel_ns.is_some());
+                }
+            }
+            rounds += 1;
+            assert!(world.driver.clock_ns() < limit_ns, "never stamped");
+        }
     }
 }

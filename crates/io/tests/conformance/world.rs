@@ -23,6 +23,7 @@ pub(crate) fn options(reserved: u32, accepted: u32) -> DriverOptions {
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin_ns: 0,
+        receive_timestamps: false,
         socket: SocketOptions::default(),
     }
 }
@@ -33,6 +34,8 @@ pub(crate) struct Seen {
     in_use: bool,
     pub(crate) open: bool,
     pub(crate) received: Vec<u8>,
+    /// For each receive: when the kernel took it in, and when it was reported.
+    pub(crate) taken_in: Vec<(Option<u64>, u64)>,
     pub(crate) sent: u32,
     pub(crate) ended: bool,
     pub(crate) failed: Option<(Operation, i32)>,
@@ -124,6 +127,8 @@ impl<D: Driver> World<D> {
                 let seen = &mut self.seen[received.token.index()];
                 assert!(seen.in_use && seen.open && seen.failed.is_none() && !seen.ended);
                 assert!(received.len() > 0);
+                assert!(received.kernel_ns().is_none_or(|kernel_ns| kernel_ns <= at_ns));
+                seen.taken_in.push((received.kernel_ns(), at_ns));
                 seen.received.extend_from_slice(self.driver.bytes(&received));
                 self.driver.release(received);
             }

@@ -226,6 +226,7 @@ impl Scene {
             receive_buffer_bytes: 16 * 1024,
             long_lived: true,
             spin_ns: 0,
+            receive_timestamps: false,
             socket: SocketOptions::default(),
         };
         let world = World {
