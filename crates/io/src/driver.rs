@@ -274,6 +274,22 @@ pub trait Driver {
     /// Bytes queued on the token that the kernel has not taken yet.
     fn queued_bytes(&self, token: Token) -> usize;
 
+    /// Ends this direction of a connected token: a FIN goes out after everything queued so far.
+    /// What is handed to [`send`](Self::send) afterwards is dropped. Receiving goes on, and the
+    /// token stays in use until closed.
+    fn shutdown(&mut self, token: Token);
+
+    /// Stops receiving on a connected token, so that its peer has to wait once the kernel's buffers
+    /// are full. What the driver has already received is still delivered, at most what its buffers
+    /// hold.
+    ///
+    /// While paused, the end or failure of the connection may go unseen until receiving is resumed;
+    /// but a send that fails is reported at once, and bytes not yet received are lost.
+    fn pause_receiving(&mut self, token: Token);
+
+    /// Goes on receiving after [`pause_receiving`](Self::pause_receiving).
+    fn resume_receiving(&mut self, token: Token);
+
     /// What the kernel says of a connection, also of one that is being opened or has failed, until
     /// it is closed. `None` where there is none, on Unix sockets and on other systems than Linux.
     /// It costs a system call: not for the path of a request.

@@ -343,7 +343,7 @@ impl Driver for EpollDriver {
     fn send(&mut self, token: Token, payload: Payload<'_>) {
         let slot = &mut self.slots[token.index()];
         let Handle::Stream(stream) = &mut slot.handle else { return };
-        if slot.send_error.is_some() {
+        if slot.send_error.is_some() || slot.finishing {
             return;
         }
         let mut taken = 0;
@@ -369,6 +369,27 @@ impl Driver for EpollDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.slots[token.index()].queue.len()
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        if !slot.connecting && slot.send_error.is_none() {
+            slot.finishing = true;
+            slot.finish_if_sent();
+        }
+    }
+
+    fn pause_receiving(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        slot.paused = matches!(slot.handle, Handle::Stream(_));
+    }
+
+    fn resume_receiving(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        slot.paused = false;
+        if slot.has_work() {
+            self.list(token.0);
+        }
     }
 
     fn tcp_info(&self, token: Token) -> Option<TcpInfo> {

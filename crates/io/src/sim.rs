@@ -52,6 +52,11 @@ struct Slot {
     ended: bool,
     reset: bool,
     sent_pending: bool,
+    /// A `Readable` is among the events.
+    listed: bool,
+    paused: bool,
+    /// This side sends no more once the outbox is empty.
+    finishing: bool,
 }
 
 #[derive(Debug)]
@@ -116,6 +121,9 @@ impl SimDriver {
             ended: false,
             reset: false,
             sent_pending: false,
+            listed: false,
+            paused: false,
+            finishing: false,
         };
         let spare = (options.reserved..options.sockets).rev().collect();
         Self {
@@ -154,13 +162,17 @@ impl SimDriver {
                 _ if slot.generation != *generation => true,
                 // More may have been queued since; its own completion follows.
                 Queued::Sent => !slot.sent_pending || !slot.outbox.is_empty() || slot.reset,
+                Queued::Readable => slot.paused,
                 _ => false,
             };
             if !stale {
                 return true;
             }
             if slot.generation == *generation {
-                slot.sent_pending = false;
+                match what {
+                    Queued::Readable => slot.listed = false,
+                    _ => slot.sent_pending = false,
+                }
             }
             self.events.pop_front();
         }
@@ -199,19 +211,31 @@ impl SimDriver {
                 slot.arrived_ns = at_ns;
             }),
             Notice::Ended(token) => self.readable(token, |slot| slot.ended = true),
-            Notice::Reset(token) => self.readable(token, |slot| {
-                slot.reset = true;
-                slot.outbox.clear();
-            }),
+            Notice::Reset(token) => {
+                let slot = &mut self.slots[token as usize];
+                let cut_off = slot.paused && !slot.outbox.is_empty();
+                self.readable(token, |slot| {
+                    slot.reset = true;
+                    slot.outbox.clear();
+                });
+                if cut_off {
+                    self.fail_send(token);
+                }
+            }
         }
     }
 
     /// Changes what there is to read, and puts the token on the queue if it is not there for it.
     fn readable(&mut self, token: u32, change: impl FnOnce(&mut Slot)) {
+        change(&mut self.slots[token as usize]);
+        self.list(token);
+    }
+
+    /// Puts a token on the queue if there is something to read, and it is not there for that.
+    fn list(&mut self, token: u32) {
         let slot = &mut self.slots[token as usize];
-        let listed = slot.has_input();
-        change(slot);
-        if !listed {
+        if slot.has_input() && !slot.paused && !slot.listed {
+            slot.listed = true;
             self.push(token, Queued::Readable);
         }
     }
@@ -229,10 +253,19 @@ impl SimDriver {
                 return;
             }
         }
+        if slot.finishing {
+            self.network.finish(end);
+        }
         if !slot.sent_pending {
             slot.sent_pending = true;
             self.push(token, Queued::Sent);
         }
+    }
+
+    /// A send met a reset that receiving, which is paused, does not see.
+    fn fail_send(&mut self, token: u32) {
+        self.slots[token as usize].vacate(Use::Failed);
+        self.push(token, Queued::Failed(Operation::Send, OsError(libc::ECONNRESET)));
     }
 
     fn read(&mut self, token: u32) -> Option<Event> {
@@ -249,7 +282,7 @@ impl SimDriver {
         }
         let Some(buffer) = self.free_buffers.pop() else {
             // Its turn comes after a release.
-            self.push(token, Queued::Readable);
+            self.list(token);
             return None;
         };
         // Two receives where the ring of bytes wraps round.
@@ -259,11 +292,8 @@ impl SimDriver {
         self.buffers[buffer as usize].extend_from_slice(&bytes[..len]);
         slot.inbox.drain(..len);
         let kernel_ns = NonZeroU64::new(slot.arrived_ns).filter(|_| self.receive_timestamps);
-        let more = slot.has_input();
         self.network.consumed(end, len);
-        if more {
-            self.push(token, Queued::Readable);
-        }
+        self.list(token);
         let (token, len) = (Token(token), len as u32);
         Some(Event::Received(Received { token, buffer, len, kernel_ns }))
     }
@@ -306,6 +336,9 @@ impl Slot {
         self.ended = false;
         self.reset = false;
         self.sent_pending = false;
+        self.listed = false;
+        self.paused = false;
+        self.finishing = false;
     }
 }
 
@@ -340,7 +373,11 @@ impl Driver for SimDriver {
     fn send(&mut self, token: Token, payload: Payload<'_>) {
         let slot = &mut self.slots[token.index()];
         let Use::Open(_) = slot.now else { return };
-        if slot.reset {
+        if slot.reset && slot.paused {
+            self.fail_send(token.0);
+            return;
+        }
+        if slot.reset || slot.finishing {
             return;
         }
         let waiting = !slot.outbox.is_empty();
@@ -358,6 +395,25 @@ impl Driver for SimDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.slots[token.index()].outbox.len()
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        let Use::Open(end) = slot.now else { return };
+        slot.finishing = true;
+        if slot.outbox.is_empty() {
+            self.network.finish(end);
+        }
+    }
+
+    fn pause_receiving(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        slot.paused = matches!(slot.now, Use::Open(_));
+    }
+
+    fn resume_receiving(&mut self, token: Token) {
+        self.slots[token.index()].paused = false;
+        self.list(token.0);
     }
 
     fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
@@ -435,7 +491,10 @@ impl Driver for SimDriver {
                 self.slots[token.index()].sent_pending = false;
                 Event::Sent(token)
             }
-            Queued::Readable => self.read(index)?,
+            Queued::Readable => {
+                self.slots[token.index()].listed = false;
+                self.read(index)?
+            }
             Queued::Failed(operation, error) => {
                 if operation == Operation::Connect {
                     self.slots[token.index()].vacate(Use::Failed);

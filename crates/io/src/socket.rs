@@ -139,6 +139,12 @@ pub(crate) fn stop_listening(listener: &OwnedFd) {
     let _ = SockRef::from(listener).shutdown(Shutdown::Both);
 }
 
+/// Ends the sending direction of a connection.
+pub(crate) fn finish(socket: &impl AsFd) {
+    // It fails only on a connection that is gone, which is reported otherwise.
+    let _ = SockRef::from(socket).shutdown(Shutdown::Write);
+}
+
 /// Makes the coming close a reset.
 pub(crate) fn reset_on_close(socket: &impl AsFd) {
     // It fails only on what is no socket, and the close still happens.

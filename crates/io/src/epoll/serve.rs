@@ -22,10 +22,13 @@ impl EpollDriver {
             Handle::Stream(_) if slot.connecting => self.conclude_connect(index),
             Handle::Stream(_) => {
                 let sent = if slot.writable { self.flush(index) } else { None };
-                if sent.is_none() && self.slots[index as usize].readable {
-                    return self.receive(index);
+                let slot = &self.slots[index as usize];
+                match slot.send_error {
+                    _ if sent.is_some() || !slot.readable => sent,
+                    Some(error) if slot.paused => Some(self.fail(index, Operation::Send, error)),
+                    _ if slot.paused => None,
+                    _ => self.receive(index),
                 }
-                sent
             }
         }
     }
@@ -51,7 +54,12 @@ impl EpollDriver {
         slot.writable = false;
         let Handle::Stream(stream) = &mut slot.handle else { return None };
         match slot.queue.write_to(stream, &self.registered) {
-            Ok(()) if slot.queue.is_empty() => Some((clock::now_ns(), Event::Sent(Token(index)))),
+            Ok(()) if slot.queue.is_empty() => {
+                if slot.finishing {
+                    slot.finish_if_sent();
+                }
+                Some((clock::now_ns(), Event::Sent(Token(index))))
+            }
             Ok(()) => None,
             Err(error) => {
                 slot.send_failed(&error);

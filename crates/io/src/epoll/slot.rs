@@ -8,6 +8,7 @@ use mio::net::TcpListener;
 use super::os_error;
 use super::queue::SendQueue;
 use crate::driver::OsError;
+use crate::socket;
 
 /// The file behind a token.
 #[derive(Debug)]
@@ -34,6 +35,10 @@ pub(super) struct Slot {
     pub(super) writable: bool,
     /// `Ended` was reported.
     pub(super) ended: bool,
+    /// Not to receive until resumed.
+    pub(super) paused: bool,
+    /// This side sends no more once the queue is empty.
+    pub(super) finishing: bool,
     /// The slot is on the ready ring. Outlives a close, as its place on the ring does.
     pub(super) listed: bool,
     /// A `Sent` is in the pending queue.
@@ -53,6 +58,8 @@ impl Slot {
             to_end: false,
             writable: false,
             ended: false,
+            paused: false,
+            finishing: false,
             listed: false,
             sent_pending: false,
             send_error: None,
@@ -70,7 +77,16 @@ impl Slot {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        self.readable || self.writable
+        self.writable || self.readable && (!self.paused || self.send_error.is_some())
+    }
+
+    /// Sends the FIN that was asked for, if nothing is left to be sent before it.
+    pub(super) fn finish_if_sent(&self) {
+        if let Handle::Stream(stream) = &self.handle
+            && self.queue.is_empty()
+        {
+            socket::finish(stream);
+        }
     }
 
     /// Ends the present use of the token, leaving `handle`; returns the old one.
@@ -81,6 +97,8 @@ impl Slot {
         self.to_end = false;
         self.writable = false;
         self.ended = false;
+        self.paused = false;
+        self.finishing = false;
         self.sent_pending = false;
         self.send_error = None;
         self.queue.clear();

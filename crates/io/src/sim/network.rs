@@ -73,7 +73,10 @@ enum What {
     /// The listener or the peer takes the connection.
     Accept,
     Data(Vec<u8>),
+    /// The other side sends no more, and reads no more.
     Ended,
+    /// The other side sends no more.
+    Finished,
     Reset,
     /// The sender's kernel takes bytes again.
     Room,
@@ -123,6 +126,8 @@ enum Holder {
 struct Conn {
     route: Route,
     holders: [Holder; 2],
+    /// Each side has said that it sends no more.
+    finished: [bool; 2],
     /// The connect was answered, so that the other side hears of an end.
     answered: bool,
     /// The listener or the peer has taken it.
@@ -247,6 +252,7 @@ impl Network {
         self.conns.push(Conn {
             route: route.clone(),
             holders: [Holder::Token(token), Holder::None],
+            finished: [false; 2],
             answered: false,
             accepted: false,
             arrival_ns: [0; 2],
@@ -333,9 +339,20 @@ impl Network {
         }
     }
 
+    /// This side sends no more, but still reads.
+    pub(super) fn finish(&mut self, end: End) {
+        let conn = &mut self.conns[end.conn as usize];
+        let finished = &mut conn.finished[usize::from(end.side)];
+        if conn.answered && !std::mem::replace(finished, true) {
+            self.deliver(end.other(), What::Finished);
+        }
+    }
+
     pub(super) fn close(&mut self, end: End, reset: bool) {
         self.leave(end);
-        if self.conns[end.conn as usize].answered {
+        let conn = &self.conns[end.conn as usize];
+        // An end can be said once.
+        if conn.answered && (reset || !conn.finished[usize::from(end.side)]) {
             self.deliver(end.other(), if reset { What::Reset } else { What::Ended });
         }
     }
@@ -375,7 +392,10 @@ impl Network {
             What::Death => self.die(),
             What::Reset => self.lose(end),
             What::Ended if self.holder(end) == Holder::Peer => self.lose(end),
-            What::Ended => self.tell(end, Notice::Ended),
+            What::Finished if self.holder(end) == Holder::Peer => {
+                self.with_peer(end, |peer, now_ns, conn, out| peer.ended(now_ns, conn, out));
+            }
+            What::Ended | What::Finished => self.tell(end, Notice::Ended),
             What::Connected => self.tell(end, Notice::Connected),
             What::Refused => self.tell(end, Notice::Refused),
             What::Room => self.tell(end, Notice::Room),
@@ -391,9 +411,12 @@ impl Network {
     /// Whether the event needs the peer's process, not only its kernel.
     fn concerns_peer(&self, event: &Scheduled) -> bool {
         match event.what {
-            What::Accept | What::Data(_) | What::Ended | What::Reset | What::Act(_) => {
-                self.holder(event.end) == Holder::Peer
-            }
+            What::Accept
+            | What::Data(_)
+            | What::Ended
+            | What::Finished
+            | What::Reset
+            | What::Act(_) => self.holder(event.end) == Holder::Peer,
             _ => false,
         }
     }

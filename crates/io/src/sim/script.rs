@@ -83,6 +83,12 @@ pub trait Peer {
     fn connected(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions);
     /// Bytes arrived, in order, in any pieces.
     fn received(&mut self, now_ns: u64, conn: PeerConn, bytes: &[u8], out: &mut PeerActions);
+    /// The other side sends no more, but still reads. The peer closes at once, unless the script
+    /// says otherwise.
+    fn ended(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions) {
+        let _ = (now_ns, conn);
+        out.close(0);
+    }
     /// The connection is gone: closed or reset by the other side, by a fault or in death. Not
     /// called after the peer's own close or reset.
     fn closed(&mut self, now_ns: u64, conn: PeerConn);

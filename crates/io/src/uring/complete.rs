@@ -111,7 +111,8 @@ impl UringDriver {
             self.starved.push(tag);
             return None;
         }
-        if is_passing(error) {
+        // Only a pause cancels a receive of this use of the token; it may be over already.
+        if is_passing(error) || error == libc::ECANCELED {
             self.arm_receive(token, 0);
             return None;
         }
@@ -147,6 +148,9 @@ impl UringDriver {
             self.start_send(token);
             return None;
         }
+        if socket.finishing {
+            socket.finish_if_sent();
+        }
         (socket.phase == Phase::Open).then_some(Event::Sent(Token(token)))
     }
 
@@ -160,7 +164,7 @@ impl UringDriver {
         // The peer is gone, but may have answered before it went: what it said comes first, and
         // the receive ends soon, with its own completion.
         let gone = matches!(error, libc::EPIPE | libc::ECONNRESET);
-        if gone && !socket.ended {
+        if gone && !socket.ended && !socket.paused {
             socket.send_error = error;
             return None;
         }

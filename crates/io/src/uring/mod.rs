@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use io_uring::squeue;
+use io_uring::{opcode, squeue};
 use socket2::Type;
 
 use crate::clock::now_ns;
@@ -49,7 +49,7 @@ use self::buffers::Buffers;
 use self::ring::{Ring, Spin, explain};
 use self::slot::{Phase, Socket};
 use self::stamping::{HEADER_BYTES, Stamping};
-use self::tag::Tag;
+use self::tag::{Op, Tag};
 use self::waker::EventWaker;
 
 /// How long a listener rests that ran into a limit (descriptors, memory), ns.
@@ -218,8 +218,8 @@ impl Driver for UringDriver {
     #[inline]
     fn send(&mut self, token: Token, payload: Payload<'_>) {
         let socket = &mut self.sockets[token.index()];
-        if socket.phase != Phase::Open || socket.send_error != 0 {
-            return; // its failure is on the way, or has been reported
+        if socket.phase != Phase::Open || socket.send_error != 0 || socket.finishing {
+            return; // its failure is on the way, or has been reported; or the caller ended it
         }
         if payload.is_empty() {
             if !socket.outbox.is_sending() {
@@ -241,6 +241,40 @@ impl Driver for UringDriver {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.sockets[token.index()].outbox.queued_bytes()
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        let socket = &mut self.sockets[token.index()];
+        if socket.phase == Phase::Open {
+            socket.finishing = true;
+            socket.finish_if_sent();
+        }
+    }
+
+    fn pause_receiving(&mut self, token: Token) {
+        let socket = &mut self.sockets[token.index()];
+        if socket.phase != Phase::Open || socket.paused {
+            return;
+        }
+        socket.paused = true;
+        if socket.send_error != 0 {
+            // It waited for what the peer had said before.
+            let error = socket.send_error;
+            let event = self.fail(token.0, Operation::Send, error);
+            self.make_ready(token.0, event);
+        } else if socket.receiving {
+            let tag = socket.tag(Op::Receive, token.0);
+            self.push_unwatched(opcode::AsyncCancel::new(tag.0).build());
+        }
+    }
+
+    fn resume_receiving(&mut self, token: Token) {
+        let socket = &mut self.sockets[token.index()];
+        socket.paused = false;
+        // One whose cancelling is still under way goes on when that completes.
+        if socket.phase == Phase::Open && !socket.receiving && !socket.ended {
+            self.arm_receive(token.0, 0);
+        }
     }
 
     fn tcp_info(&self, token: Token) -> Option<TcpInfo> {

@@ -36,8 +36,12 @@ impl UringDriver {
         unsafe { self.ring.push(&entry) };
     }
 
+    /// Starts to receive, unless that is paused.
     pub(super) fn arm_receive(&mut self, token: u32, flags: u16) {
         let socket = &mut self.sockets[token as usize];
+        if socket.paused {
+            return;
+        }
         socket.receiving = true;
         let (handle, handle_flags) = (socket.handle, socket.handle_flags);
         let tag = socket.tag(Op::Receive, token);

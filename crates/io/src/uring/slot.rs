@@ -6,6 +6,7 @@ use io_uring::squeue;
 
 use super::outbox::Outbox;
 use super::tag::{Op, Tag};
+use crate::socket;
 
 /// What a token is in use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub(super) struct Socket {
     pub(super) receiving: bool,
     /// The peer sends no more.
     pub(super) ended: bool,
+    /// Not to receive until resumed.
+    pub(super) paused: bool,
+    /// This side sends no more once the outbox is empty.
+    pub(super) finishing: bool,
     /// The last send stopped short, which only an error of the connection makes it do; what is
     /// left of it is with the kernel, to learn the error.
     pub(super) cut_short: bool,
@@ -51,10 +56,21 @@ impl Socket {
             handle_flags: squeue::Flags::empty(),
             receiving: false,
             ended: false,
+            paused: false,
+            finishing: false,
             cut_short: false,
             send_error: 0,
             closed_at: u64::MAX,
             outbox: Outbox::default(),
+        }
+    }
+
+    /// Sends the FIN that was asked for, if nothing is left to be sent before it.
+    pub(super) fn finish_if_sent(&self) {
+        if !self.outbox.is_sending()
+            && let Some(fd) = &self.fd
+        {
+            socket::finish(fd);
         }
     }
 

@@ -4,9 +4,6 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use io_uring::opcode;
-
-use super::tag::Op;
 use super::*;
 use crate::driver::SocketOptions;
 

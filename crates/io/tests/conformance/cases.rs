@@ -11,9 +11,9 @@ pub(crate) type Make<'a, D> = &'a dyn Fn(DriverOptions) -> D;
 /// A name and what to run.
 pub(crate) type Case<D> = (&'static str, fn(Make<'_, D>));
 
-const MIB: usize = 1024 * 1024;
-const LISTENER: Token = Token(0);
-const CLIENT: Token = Token(1);
+pub(crate) const MIB: usize = 1024 * 1024;
+pub(crate) const LISTENER: Token = Token(0);
+pub(crate) const CLIENT: Token = Token(1);
 
 pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     vec![
@@ -44,7 +44,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     ]
 }
 
-fn world<D: Driver>(make: Make<'_, D>, options: &DriverOptions) -> World<D> {
+pub(crate) fn world<D: Driver>(make: Make<'_, D>, options: &DriverOptions) -> World<D> {
     World::new(make(options.clone()), options.sockets)
 }
 

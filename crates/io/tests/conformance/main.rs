@@ -2,6 +2,7 @@
 //! each driver promises beyond it: `kernel` for those on real sockets, `sim` for the simulation.
 
 mod cases;
+mod flow;
 mod kernel;
 mod sim;
 mod world;
@@ -23,18 +24,20 @@ fn run<D: Driver>(table: &[cases::Case<D>], make: &(impl Fn(DriverOptions) -> D 
 
 fn conformance<D: Driver>(make: impl Fn(DriverOptions) -> D + Sync) {
     run(&cases::table(), &make);
+    run(&flow::table(), &make);
 }
 
 /// What a driver over a real kernel has to pass: everything, and all but the case about timestamps
 /// once more with them.
 fn conformance_of_kernel<D: Driver>(make: impl Fn(DriverOptions) -> D + Sync) {
-    run(&cases::table(), &make);
+    conformance(&make);
     run(&kernel::table(), &make);
     if cfg!(target_os = "linux") {
         let stamped = |options| make(DriverOptions { receive_timestamps: true, ..options });
         let mut table = cases::table();
         table.retain(|&(name, _)| name != "receive_timestamps");
         run(&table, &stamped);
+        run(&flow::table(), &stamped);
         run(&kernel::table(), &stamped);
     }
 }

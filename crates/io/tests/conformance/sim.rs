@@ -188,6 +188,46 @@ fn a_unix_address_is_one_more_way_to_the_peer() {
     assert_eq!(world.driver.local_address(Token(0)), None);
 }
 
+/// Sends what it was asked for after the other side has ended.
+struct Late(Vec<u8>);
+
+impl Peer for Late {
+    fn connected(&mut self, _: u64, _: PeerConn, _: &mut PeerActions) {}
+
+    fn received(&mut self, _: u64, _: PeerConn, bytes: &[u8], _: &mut PeerActions) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn ended(&mut self, _: u64, _: PeerConn, out: &mut PeerActions) {
+        out.send(0, self.0.clone());
+        out.close(1_000);
+    }
+
+    fn closed(&mut self, _: u64, _: PeerConn) {
+        panic!("it closes by itself");
+    }
+}
+
+#[test]
+fn the_peer_is_told_of_a_half_close() {
+    let peer = Box::new(Late(Vec::new()));
+    let driver = SimDriver::new(&options(1, 0), SimOptions::default(), Some(peer));
+    let mut late = World::new(driver, 1);
+    late.connect(Token(0), somewhere());
+    late.until("connected", |world| world.of(Token(0)).open);
+    late.send(Token(0), b"echo");
+    late.driver.shutdown(Token(0));
+    late.until("ended", |world| world.of(Token(0)).ended);
+    assert_eq!(late.of(Token(0)).received, b"echo");
+
+    let (mut world, log) = world(1, SimOptions::default());
+    world.connect(Token(0), somewhere());
+    world.until("connected", |world| world.of(Token(0)).open);
+    world.driver.shutdown(Token(0));
+    world.until("closed by a script that says nothing", |world| world.of(Token(0)).ended);
+    assert!(log.borrow().closed.is_empty());
+}
+
 #[test]
 fn the_peer_closes_and_resets() {
     let (mut world, log) = world(1, SimOptions::default());

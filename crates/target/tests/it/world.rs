@@ -130,6 +130,15 @@ impl Driver for World {
     fn queued_bytes(&self, token: Token) -> usize {
         self.sim.queued_bytes(token)
     }
+    fn shutdown(&mut self, token: Token) {
+        self.sim.shutdown(token);
+    }
+    fn pause_receiving(&mut self, token: Token) {
+        self.sim.pause_receiving(token);
+    }
+    fn resume_receiving(&mut self, token: Token) {
+        self.sim.resume_receiving(token);
+    }
     fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
         self.sim.tcp_info(token)
     }
