@@ -234,6 +234,22 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub pin: Vec<usize>,
 
+    /// Serve over TLS, with a certificate made at the start for localhost, 127.0.0.1 and ::1
+    #[arg(long, help_heading = "TLS")]
+    pub tls: bool,
+    /// Serve over TLS with this certificate and those after it: PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key: PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
+    pub tls_key: Option<PathBuf>,
+    /// Serve over TLS, and only clients whose certificate one of these authorities signed: PEM
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Serve over TLS, and write the certificate made at the start where clients can read it: PEM
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
+    pub tls_save: Option<PathBuf>,
+
     /// Answer nothing for a time: 300ms@5s (once) or 50ms/1s (in every second)
     #[arg(long, value_name = "S", help_heading = "Faults")]
     pub stall: Option<Stall>,

@@ -2,13 +2,17 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use plimsoll_io::DriverChoice;
 use plimsoll_io::host::raise_open_files;
-use plimsoll_target::{Faults, Role, Running, ServeOptions, ServerOptions, start};
+use plimsoll_target::{
+    Faults, Identity, Role, Running, ServeOptions, ServerOptions, TlsConfig, self_signed, start,
+    tls_config,
+};
 
 use crate::args::{DriverFlag, ServeFlags};
 use crate::exit::Exit;
@@ -25,10 +29,12 @@ const LOOK: Duration = Duration::from_millis(200);
 /// # Errors
 /// When an address cannot be listened on, or a worker fails.
 pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Exit> {
+    let tls = tls(flags)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let options = ServeOptions {
         roles: roles(flags),
         workers: flags.threads as usize,
-        server: ServerOptions { faults: faults(flags), ..ServerOptions::default() },
+        server: ServerOptions { faults: faults(flags), tls, ..ServerOptions::default() },
         driver: match flags.driver {
             DriverFlag::Auto => DriverChoice::Auto,
             DriverFlag::Uring => DriverChoice::Uring,
@@ -46,7 +52,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Exit> {
     })
     .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
     let running = start(options).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
-    announce(&running);
+    announce(&running, scheme);
     while running.is_running() && stopped.recv_timeout(LOOK).is_err() {}
     let report = running.stop();
     if let Some(failure) = report.failure {
@@ -80,12 +86,43 @@ fn faults(flags: &ServeFlags) -> Faults {
     }
 }
 
-fn announce(running: &Running) {
+/// What to speak TLS with; `None` when no flag asks for it.
+fn tls(flags: &ServeFlags) -> Result<Option<TlsConfig>, Exit> {
+    let is_asked_for = flags.tls
+        || flags.tls_cert.is_some()
+        || flags.tls_client_ca.is_some()
+        || flags.tls_save.is_some();
+    if !is_asked_for {
+        return Ok(None);
+    }
+    let identity = match (&flags.tls_cert, &flags.tls_key) {
+        (Some(chain), Some(key)) => {
+            Identity { chain: read("--tls-cert", chain)?, key: read("--tls-key", key)? }
+        }
+        _ => self_signed().map_err(|error| Exit::CouldNotRun(error.to_string()))?,
+    };
+    let client_roots =
+        flags.tls_client_ca.as_deref().map(|path| read("--tls-client-ca", path)).transpose()?;
+    if let Some(path) = &flags.tls_save {
+        std::fs::write(path, &identity.chain).map_err(|error| {
+            Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display()))
+        })?;
+    }
+    let config = tls_config(identity, client_roots);
+    config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {
+    std::fs::read(path)
+        .map_err(|error| Exit::CouldNotRun(format!("{flag} {}: {error}", path.display())))
+}
+
+fn announce(running: &Running, scheme: &str) {
     let mut out = std::io::stdout().lock();
     for (role, address) in running.addresses() {
         let what = if *role == Role::All { String::new() } else { format!(" ({})", role.name()) };
         // Whoever started this may not care to read.
-        let _ = writeln!(out, "listening on http://{address}{what}");
+        let _ = writeln!(out, "listening on {scheme}://{address}{what}");
     }
     let _ = out.flush();
 }

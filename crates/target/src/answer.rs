@@ -13,6 +13,7 @@ use plimsoll_io::{Driver, Payload, PayloadId};
 use plimsoll_proto::http1;
 
 use crate::route::Refusal;
+use crate::wire::Wire;
 
 /// Whether a connection goes on after an answer, and how that is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Renders and registers.
-    pub(crate) fn register<D: Driver>(driver: &mut D) -> Self {
+    pub(crate) fn register<D: Driver>(wire: &mut Wire<D>) -> Self {
         let mut bytes = Vec::new();
         let mut hello = |persistence, copies| {
             let offset = bytes.len() as u32;
@@ -101,13 +102,13 @@ impl Prepared {
         let mut frame = Vec::new();
         http1::write_chunk(&mut frame, &pattern_bytes[..FRAME_DATA_BYTES]);
         Self {
-            hellos: driver.register(bytes.into()),
+            hellos: wire.register(bytes.into()),
             keep_alive,
             keep_alive_10,
             close,
-            pattern: driver.register(Arc::clone(&pattern_bytes)),
+            pattern: wire.register(Arc::clone(&pattern_bytes)),
             pattern_bytes,
-            frames: driver.register(frame.repeat(FRAMES).into()),
+            frames: wire.register(frame.repeat(FRAMES).into()),
             frame_len: frame.len() as u32,
         }
     }

@@ -22,7 +22,9 @@
 //!
 //! [`start`] runs servers on threads of their own; [`Server`] is one without a thread, for tests.
 //!
-//! Absent on purpose: files, TLS, access logs, and a Date header.
+//! All of it is served over TLS as well, with a certificate that was given or one made up.
+//!
+//! Absent on purpose: files, access logs, and a Date header.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -31,11 +33,15 @@ mod faults;
 mod options;
 mod route;
 mod run;
+mod secure;
 mod server;
 mod timers;
+mod wire;
 
 pub use faults::{ErrorMix, FaultSpecError, Faults, LatencyMix, Share, Stall};
 pub use options::{Counters, Limits, ServeError, ServerOptions};
+pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};
 pub use route::Role;
 pub use run::{Running, ServeOptions, ServeReport, start};
+pub use secure::{self_signed, tls_config};
 pub use server::Server;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_proto::http1;
+use plimsoll_proto::{http1, tls};
 
 use crate::faults::Faults;
 
@@ -35,7 +35,7 @@ impl Default for Limits {
 }
 
 /// What a server does, beside where it listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Faults to commit.
     pub faults: Faults,
@@ -43,12 +43,15 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// How long requests under way may take to finish once the server was told to stop.
     pub drain_ns: u64,
+    /// With what to speak TLS; `None` for plain connections.
+    pub tls: Option<tls::ServerConfig>,
 }
 
 impl Default for ServerOptions {
-    /// No faults, the usual limits, and a second to finish.
+    /// No faults, the usual limits, a second to finish, and plain connections.
     fn default() -> Self {
-        Self { faults: Faults::default(), limits: Limits::default(), drain_ns: 1_000_000_000 }
+        let (faults, limits) = (Faults::default(), Limits::default());
+        Self { faults, limits, drain_ns: 1_000_000_000, tls: None }
     }
 }
 
@@ -67,6 +70,8 @@ pub struct Counters {
     pub resets: u64,
     /// Connections that could not be accepted.
     pub accept_failures: u64,
+    /// Connections on which TLS failed, in the handshake or later.
+    pub tls_failures: u64,
     /// Bytes received.
     pub bytes_received: u64,
     /// Bytes handed to the driver to be sent.
@@ -84,6 +89,7 @@ impl Counters {
         self.refused += other.refused;
         self.resets += other.resets;
         self.accept_failures += other.accept_failures;
+        self.tls_failures += other.tls_failures;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
     }
@@ -103,6 +109,9 @@ pub enum ServeError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// No certificate could be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
     /// A thread, or the driver within it, could not be had, or the driver broke.
     #[error("cannot {action}: {}", reason(source))]
     Worker {

@@ -247,7 +247,7 @@ fn serve<D: Driver>(
     }
     let ready = Ready { addresses, selection, waker: server.waker() };
     if assignment.ready.send(ready).is_err() {
-        return Ok(*server.counters());
+        return Ok(server.counters());
     }
     while !server.is_finished() {
         let now_ns = server
@@ -258,7 +258,7 @@ fn serve<D: Driver>(
             server.stop(now_ns);
         }
     }
-    Ok(*server.counters())
+    Ok(server.counters())
 }
 
 impl Running {

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::load::exchange;
-use crate::support::{Server, measure};
+use crate::support::{Server, measure, plimsoll, run};
 
 const GET: &str = "GET /any/thing HTTP/1.1\r\nHost: a\r\n\r\n";
 const POST: &str = "POST /any/thing HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody";
@@ -41,5 +41,47 @@ fn it_ends_with_0_when_told_to() {
         let finished = server.finish_by(signal);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{signal:?}");
         assert_eq!(finished.stdout.lines().count(), 1, "{}", finished.stdout);
+    }
+}
+
+#[test]
+fn tls_that_cannot_be_set_up_is_said_in_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("text").to_owned();
+    let (empty, missing, nowhere) = (path("empty"), path("missing"), path("no/where"));
+    std::fs::write(&empty, "").expect("written");
+    for (flags, line) in [
+        (
+            &["--tls-cert", &empty, "--tls-key", &empty][..],
+            "TLS: the certificate file holds no certificate: \
+             a PEM block BEGIN CERTIFICATE is needed"
+                .to_owned(),
+        ),
+        (
+            &["--tls-cert", &missing, "--tls-key", &empty],
+            format!("--tls-cert {missing}: No such file or directory (os error 2)"),
+        ),
+        (
+            &["--tls-client-ca", &empty],
+            "TLS: the client CA file holds no certificate: \
+             a PEM block BEGIN CERTIFICATE is needed"
+                .to_owned(),
+        ),
+        (
+            &["--tls-save", &nowhere],
+            format!("--tls-save {nowhere}: No such file or directory (os error 2)"),
+        ),
+    ] {
+        let finished = run(plimsoll(&["serve", "--listen", "127.0.0.1:0"]).args(flags));
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        assert_eq!(finished.stderr, format!("plimsoll: {line}\n"));
+    }
+    for flags in [
+        &["--tls-cert", &empty][..],
+        &["--tls-key", &empty],
+        &["--tls-cert", &empty, "--tls-key", &empty, "--tls-save", &missing],
+    ] {
+        let finished = run(plimsoll(&["serve"]).args(flags));
+        assert_eq!(finished.code, Some(2), "{flags:?} {finished:?}");
     }
 }

@@ -81,6 +81,87 @@ fn curl_gets_one_kind_of_answer_from_each_of_three_ports() {
 }
 
 #[test]
+fn curl_believes_the_certificate_that_was_made() {
+    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let saved = directory.path().join("certificate.pem");
+    let saved = saved.to_str().expect("text");
+    let server = Server::start(&["--tls", "--tls-save", saved]);
+    let url = server.url("/");
+    assert!(url.starts_with("https://"), "{url}");
+    let facts = ["--output", "/dev/null", "--write-out", "%{http_code} %{size_download}"];
+    for version in [&["--tlsv1.3"][..], &["--tls-max", "1.2"]] {
+        for (path, flags, want) in [
+            ("/", &[][..], "200 11"),
+            ("/", &["--http1.0"], "200 11"),
+            ("/", &["--head"], "200 0"),
+            ("/bytes/10M", &[], "200 10000000"),
+            ("/chunked/100k", &[], "200 100000"),
+            // Only the end of the connection ends this one, so it has to be an orderly one.
+            ("/chunked/100k", &["--http1.0"], "200 100000"),
+            ("/echo", &["--data", "0123456789"], "200 10"),
+        ] {
+            let flags = [&facts[..], version, &["--cacert", saved], flags].concat();
+            let finished = curl(&flags, &server.url(path));
+            assert_eq!(
+                (finished.code, finished.stderr.as_str()),
+                (Some(0), ""),
+                "{path} {flags:?}"
+            );
+            assert_eq!(finished.stdout, want, "{path} {flags:?}");
+        }
+    }
+    let twice = curl(&["--cacert", saved, "--write-out", "%{num_connects} ", &url], &url);
+    assert_eq!(twice.stdout, "hello world1 hello world0 ");
+    assert_eq!(curl(&["--insecure"], &url).stdout, "hello world");
+    // 60: the certificate cannot be verified.
+    assert_eq!(curl(&[], &url).code, Some(60));
+}
+
+#[test]
+fn curl_shows_its_certificate() {
+    let Some(_turn) = turn_with(&["curl", "openssl"]) else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("text").to_owned();
+    for name in ["server", "client"] {
+        let mut command = Command::new("openssl");
+        command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+        command.args(["-nodes", "-days", "2", "-subj", "/CN=plimsoll", "-addext"]);
+        command.args(["subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]);
+        command.args(["-keyout", &path(&format!("{name}.key")), "-out", &path(name)]);
+        let made = run(&mut command);
+        assert_eq!(made.code, Some(0), "{made:?}");
+    }
+    let (certificate, key) = (path("server"), path("server.key"));
+    let client = path("client");
+    let server =
+        Server::start(&["--tls-cert", &certificate, "--tls-key", &key, "--tls-client-ca", &client]);
+    let url = server.url("/");
+    let shown =
+        curl(&["--cacert", &certificate, "--cert", &client, "--key", &path("client.key")], &url);
+    assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("hello world", ""));
+    for flags in [
+        &["--cacert", &certificate][..],
+        &["--cacert", &certificate, "--cert", &certificate, "--key", &key],
+    ] {
+        let refused = curl(flags, &url);
+        assert!(refused.code != Some(0) && refused.stdout.is_empty(), "{refused:?}");
+    }
+}
+
+#[test]
+fn openssl_resumes_sessions() {
+    let Some(_turn) = turn_with(&["openssl"]) else { return };
+    let server = Server::start(&["--tls", "--threads", "2"]);
+    let address = server.addresses()[0].to_string();
+    let mut command = Command::new("openssl");
+    command.args(["s_client", "-connect", &address, "-tls1_2", "-reconnect"]);
+    let finished = run(command.stdin(std::process::Stdio::null()));
+    let count = |word: &str| finished.stdout.lines().filter(|it| it.starts_with(word)).count();
+    assert_eq!((count("New, TLSv1.2"), count("Reused, TLSv1.2")), (1, 5), "{finished:?}");
+}
+
+#[test]
 fn ab_finds_no_fault() {
     let Some(_turn) = turn_with(&["ab"]) else { return };
     let server = Server::start(&[]);
@@ -112,15 +193,17 @@ fn ab_finds_no_fault() {
 fn wrk_finds_no_fault() {
     let Some(_turn) = turn_with(&["wrk"]) else { return };
     let server = Server::start(&[]);
-    for path in ["/", "/bytes/100k", "/chunked/10k"] {
+    let secure = Server::start(&["--tls"]);
+    let routes = ["/", "/bytes/100k", "/chunked/10k"];
+    for url in routes.iter().flat_map(|path| [server.url(path), secure.url(path)]) {
         let mut command = Command::new("wrk");
-        command.args(["-t", "1", "-c", "20", "-d", "1s"]).arg(server.url(path));
+        command.args(["-t", "1", "-c", "20", "-d", "1s"]).arg(&url);
         let finished = run(&mut command);
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let text = &finished.stdout;
-        assert!(!text.contains("Socket errors") && !text.contains("Non-2xx"), "{path}: {text}");
+        assert!(!text.contains("Socket errors") && !text.contains("Non-2xx"), "{url}: {text}");
         let line = text.lines().find(|line| line.contains(" requests in ")).unwrap_or_default();
         let requests = line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
-        assert!(requests.is_some_and(|requests| requests > 100), "{path}: {text}");
+        assert!(requests.is_some_and(|requests| requests > 100), "{url}: {text}");
     }
 }

@@ -23,7 +23,7 @@ pub enum TlsConfigError {
         what: &'static str,
     },
     /// There is no certificate in the text.
-    #[error("there is no certificate in the {what}: a PEM block BEGIN CERTIFICATE is needed")]
+    #[error("the {what} holds no certificate: a PEM block BEGIN CERTIFICATE is needed")]
     NoCertificate {
         /// What was read.
         what: &'static str,
@@ -35,7 +35,7 @@ pub enum TlsConfigError {
         what: &'static str,
     },
     /// There is no private key in the text.
-    #[error("there is no usable private key in the {what}: {}", no_key(*encrypted))]
+    #[error("the {what} holds no usable private key: {}", no_key(*encrypted))]
     NoKey {
         /// What was read.
         what: &'static str,
@@ -43,15 +43,13 @@ pub enum TlsConfigError {
         encrypted: bool,
     },
     /// The key is of a kind not known here.
-    #[error(
-        "the {what} is of a kind that is not supported: use RSA, ECDSA (P-256, P-384) or Ed25519"
-    )]
+    #[error("the key in the {what} is of a kind that is not supported: use RSA, ECDSA or Ed25519")]
     BadKey {
         /// What was read.
         what: &'static str,
     },
     /// The key is not the certificate's.
-    #[error("the {what} is not the one that its certificate was made for")]
+    #[error("the key in the {what} is not the one that the certificate was made for")]
     KeyMismatch {
         /// What was read.
         what: &'static str,
@@ -86,7 +84,7 @@ impl ClientConfig {
     /// # Errors
     /// When a certificate, a key or a protocol name is not usable.
     pub fn new(options: &ClientOptions) -> Result<Self, TlsConfigError> {
-        const NAMED: Named = Named { chain: "client certificate", key: "client's private key" };
+        const NAMED: Named = Named { chain: "client certificate file", key: "client key file" };
         check_alpn(&options.alpn)?;
         let provider = Arc::new(provider());
         let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -95,7 +93,7 @@ impl ClientConfig {
         let builder = match &options.verify {
             Verify::PublicRoots => builder.with_root_certificates(certificates::public_roots()),
             Verify::Roots(text) => {
-                builder.with_root_certificates(certificates::roots(text, "CA certificates")?)
+                builder.with_root_certificates(certificates::roots(text, "CA file")?)
             }
             Verify::Nothing => builder
                 .dangerous()
@@ -133,7 +131,7 @@ impl ServerConfig {
     /// # Errors
     /// When a certificate, a key or a protocol name is not usable.
     pub fn new(options: &ServerOptions) -> Result<Self, TlsConfigError> {
-        const NAMED: Named = Named { chain: "certificate", key: "private key" };
+        const NAMED: Named = Named { chain: "certificate file", key: "key file" };
         check_alpn(&options.alpn)?;
         let provider = Arc::new(provider());
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -142,7 +140,7 @@ impl ServerConfig {
         let builder = match &options.client_roots {
             None => builder.with_no_client_auth(),
             Some(text) => {
-                let roots = certificates::roots(text, "client CA certificates")?;
+                let roots = certificates::roots(text, "client CA file")?;
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                         .build()

@@ -20,12 +20,13 @@ use crate::faults::{Fate, Fates, Outcome};
 use crate::options::{Counters, ServerOptions};
 use crate::route::{Role, Route};
 use crate::timers::Timers;
+use crate::wire::{Stream, Wire};
 
 /// One worker's server. Give it a driver, let it listen, then call [`step`](Self::step) for as
 /// long as it is to run.
 #[derive(Debug)]
 pub struct Server<D> {
-    driver: D,
+    wire: Wire<D>,
     options: ServerOptions,
     prepared: Prepared,
     fates: Fates,
@@ -38,6 +39,8 @@ pub struct Server<D> {
     pool: Pool,
     /// Where answers are rendered.
     scratch: Vec<u8>,
+    /// Where what came over TLS is decrypted.
+    decrypted: Vec<u8>,
     counters: Counters,
     /// Neither faults nor a stop need looking at: hellos can go out as they are.
     plain: bool,
@@ -45,7 +48,7 @@ pub struct Server<D> {
     deadline_ns: Option<u64>,
 }
 
-/// Received bytes, or held ones.
+/// Received bytes, or others: held ones, or decrypted ones.
 enum Input<'a> {
     Received(&'a Received),
     Held(&'a [u8]),
@@ -58,6 +61,13 @@ impl Input<'_> {
             Self::Held(bytes) => bytes.len(),
         }
     }
+
+    fn bytes<'a, D: Driver>(&'a self, driver: &'a D) -> &'a [u8] {
+        match self {
+            Self::Received(received) => driver.bytes(received),
+            Self::Held(bytes) => bytes,
+        }
+    }
 }
 
 impl<D: Driver> Server<D> {
@@ -65,16 +75,17 @@ impl<D: Driver> Server<D> {
     /// [`listen`](Self::listen) will be called. `worker` numbers the servers that share a seed,
     /// `start_ns` is when stalls are counted from, on the driver's clock.
     pub fn new(
-        mut driver: D,
+        driver: D,
         options: ServerOptions,
         connections_max: u32,
         worker: usize,
         start_ns: u64,
     ) -> Self {
-        let prepared = Prepared::register(&mut driver);
+        let mut wire = Wire::new(driver, options.tls.clone());
+        let prepared = Prepared::register(&mut wire);
         let fates = Fates::new(options.faults.clone(), worker, start_ns);
         Self {
-            driver,
+            wire,
             prepared,
             plain: !fates.is_active(),
             fates,
@@ -84,6 +95,7 @@ impl<D: Driver> Server<D> {
             timers: Timers::new(connections_max),
             pool: Pool::new(options.limits.echo_total_bytes),
             scratch: Vec::new(),
+            decrypted: Vec::new(),
             counters: Counters::default(),
             deadline_ns: None,
             options,
@@ -96,7 +108,7 @@ impl<D: Driver> Server<D> {
     /// What the driver says.
     pub fn listen(&mut self, role: Role, at: SocketAddr) -> io::Result<SocketAddr> {
         let token = Token(self.roles.len() as u32);
-        let bound = self.driver.listen(token, at)?;
+        let bound = self.wire.driver.listen(token, at)?;
         self.roles.push(role);
         Ok(bound)
     }
@@ -109,8 +121,8 @@ impl<D: Driver> Server<D> {
     pub fn step(&mut self, until_ns: u64) -> io::Result<u64> {
         let deadline_ns = self.deadline_ns.unwrap_or(u64::MAX);
         let until_ns = until_ns.min(self.timers.next_ns()).min(deadline_ns);
-        let now_ns = self.driver.wait(until_ns)?;
-        while let Some((at_ns, event)) = self.driver.next() {
+        let now_ns = self.wire.driver.wait(until_ns)?;
+        while let Some((at_ns, event)) = self.wire.driver.next() {
             self.handle(at_ns, event);
         }
         while let Some((due_ns, token)) = self.timers.take_due(now_ns) {
@@ -131,7 +143,7 @@ impl<D: Driver> Server<D> {
         self.deadline_ns = Some(now_ns.saturating_add(self.options.drain_ns));
         self.plain = false;
         for listener in 0..self.roles.len() {
-            self.driver.close(Token(listener as u32), Close::Graceful);
+            self.wire.driver.close(Token(listener as u32), Close::Graceful);
         }
         for index in 0..self.connections.len() {
             if self.connections[index].is_idle()
@@ -150,8 +162,8 @@ impl<D: Driver> Server<D> {
 
     /// What it did so far.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        Counters { bytes_sent: self.wire.bytes_sent, ..self.counters }
     }
 
     /// Connections open now.
@@ -163,18 +175,18 @@ impl<D: Driver> Server<D> {
     /// Which driver it runs on.
     #[must_use]
     pub fn driver_kind(&self) -> DriverKind {
-        self.driver.kind()
+        self.wire.driver.kind()
     }
 
     /// The driver, for what drives it in tests.
     pub fn driver_mut(&mut self) -> &mut D {
-        &mut self.driver
+        &mut self.wire.driver
     }
 
     /// Ends the driver's sleep from another thread.
     #[must_use]
     pub fn waker(&self) -> Waker {
-        self.driver.waker()
+        self.wire.driver.waker()
     }
 
     fn handle(&mut self, at_ns: u64, event: Event) {
@@ -199,31 +211,67 @@ impl<D: Driver> Server<D> {
         self.connections[token.index()].open(self.roles[listener.index()], peer);
         self.open += 1;
         self.counters.connections += 1;
+        if !self.wire.accept(token) {
+            self.close(token, Close::Reset);
+        }
     }
 
     #[inline]
     fn on_received(&mut self, now_ns: u64, received: Received) {
-        let token = received.token;
         self.counters.bytes_received += received.len() as u64;
+        if self.wire.is_secure() {
+            return self.on_sealed(now_ns, received);
+        }
+        self.take(now_ns, received.token, &Input::Received(&received));
+        self.wire.driver.release(received);
+    }
+
+    /// What arrived over TLS.
+    fn on_sealed(&mut self, now_ns: u64, received: Received) {
+        let token = received.token;
+        if self.connections[token.index()].state == State::Closing {
+            return self.wire.driver.release(received);
+        }
+        let mut plain = std::mem::take(&mut self.decrypted);
+        plain.clear();
+        let stream = self.wire.decrypt(&received, &mut plain);
+        self.wire.driver.release(received);
+        if !plain.is_empty() {
+            self.take(now_ns, token, &Input::Held(&plain));
+        }
+        self.decrypted = plain;
+        match stream {
+            _ if self.connections[token.index()].state == State::Free => {}
+            Stream::Open => {}
+            Stream::Ended => self.on_ended(token),
+            Stream::Failed => {
+                self.counters.tls_failures += 1;
+                self.close_when_sent(token);
+            }
+        }
+    }
+
+    /// Reads what arrived, and holds what is not to be read yet.
+    #[inline]
+    fn take(&mut self, now_ns: u64, token: Token, input: &Input<'_>) {
         let mut at = 0;
         if self.connections[token.index()].state == State::Open {
-            at = self.read(now_ns, token, &Input::Received(&received));
+            at = self.read(now_ns, token, input);
         }
         let connection = &mut self.connections[token.index()];
-        if at < received.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
-            let bytes = &self.driver.bytes(&received)[at..];
+        if at < input.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
+            let bytes = &input.bytes(&self.wire.driver)[at..];
             if !connection.hold(bytes, self.options.limits.held_bytes) {
                 self.reset(token);
             }
         }
-        self.driver.release(received);
     }
 
     fn on_sent(&mut self, now_ns: u64, token: Token) {
         let connection = &mut self.connections[token.index()];
         let waits = matches!(connection.state, State::Sending | State::Closing);
         // It may be the news of an earlier send, with another one queued since.
-        if !waits || self.driver.queued_bytes(token) > 0 {
+        if !waits || self.wire.driver.queued_bytes(token) > 0 {
             return;
         }
         if connection.state == State::Closing {
@@ -270,10 +318,7 @@ impl<D: Driver> Server<D> {
         let mut at = 0;
         let mut hellos = 0;
         while at < input.len() {
-            let bytes = match input {
-                Input::Received(received) => self.driver.bytes(received),
-                Input::Held(bytes) => bytes,
-            };
+            let bytes = input.bytes(&self.wire.driver);
             let connection = &mut self.connections[token.index()];
             let (used, step) =
                 connection.step(&bytes[at..], self.plain, echo_bytes_max, &mut self.pool);
@@ -289,7 +334,7 @@ impl<D: Driver> Server<D> {
             }
         }
         self.send_hellos(token, hellos);
-        if self.driver.queued_bytes(token) > self.options.limits.queued_bytes {
+        if self.wire.driver.queued_bytes(token) > self.options.limits.queued_bytes {
             self.connections[token.index()].state = State::Sending;
         }
         at
@@ -301,9 +346,7 @@ impl<D: Driver> Server<D> {
         self.counters.responses[1] += u64::from(count);
         while count > 0 {
             let batch = count.min(HELLO_BATCH);
-            let payload = self.prepared.hellos(batch);
-            self.counters.bytes_sent += payload.len() as u64;
-            self.driver.send(token, payload);
+            self.wire.send(token, self.prepared.hellos(batch));
             count -= batch;
         }
     }
@@ -377,20 +420,16 @@ impl<D: Driver> Server<D> {
             Next::Answer(Outcome::Answer) => self.reply(token, None),
             Next::Continue => {
                 self.counters.responses[0] += 1;
-                self.send(token, Payload::Copied(answer::CONTINUE));
+                self.wire.send(token, Payload::Copied(answer::CONTINUE));
             }
             Next::Refuse(refusal) => self.refuse(now_ns, token, refusal),
             Next::Send => self.send_rest(token),
         }
     }
 
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        self.counters.bytes_sent += payload.len() as u64;
-        self.driver.send(token, payload);
-    }
-
     fn close_when_sent(&mut self, token: Token) {
-        if self.driver.queued_bytes(token) == 0 {
+        self.wire.say_closed(token);
+        if self.wire.driver.queued_bytes(token) == 0 {
             return self.close(token, Close::Graceful);
         }
         self.connections[token.index()].state = State::Closing;
@@ -402,7 +441,8 @@ impl<D: Driver> Server<D> {
     }
 
     fn close(&mut self, token: Token, how: Close) {
-        self.driver.close(token, how);
+        self.wire.driver.close(token, how);
+        self.wire.forget(token);
         self.connections[token.index()].clear(&mut self.pool);
         self.open -= 1;
     }

@@ -32,13 +32,12 @@ impl<D: Driver> Server<D> {
         self.count_response(route);
         if let Route::Hello | Route::Delay(_) = route {
             let payload = self.prepared.hello(persistence, request.is_head);
-            self.send(token, payload);
+            self.wire.send(token, payload);
             return self.finish(token);
         }
         let rest = self.render(token, route, persistence);
         let payload = Payload::Copied(&self.scratch);
-        self.counters.bytes_sent += payload.len() as u64;
-        self.driver.send(token, payload);
+        self.wire.send(token, payload);
         self.connections[token.index()].rest = if request.is_head { Rest::Nothing } else { rest };
         self.send_rest(token);
     }
@@ -88,8 +87,8 @@ impl<D: Driver> Server<D> {
         self.count_response(Route::Refused(refusal));
         self.scratch.clear();
         answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, is_head);
-        self.counters.bytes_sent += self.scratch.len() as u64;
-        self.driver.send(token, Payload::Copied(&self.scratch));
+        self.wire.send(token, Payload::Copied(&self.scratch));
+        self.wire.say_closed(token);
         if self.connections[token.index()].ended || self.deadline_ns.is_some() {
             return self.close_when_sent(token);
         }
@@ -106,8 +105,7 @@ impl<D: Driver> Server<D> {
             let taken = connection.rest.take(&self.prepared, body, &mut self.scratch);
             let Some(payload) = taken else { return self.finish(token) };
             turn_bytes += payload.len();
-            self.counters.bytes_sent += payload.len() as u64;
-            self.driver.send(token, payload);
+            self.wire.send(token, payload);
         }
         connection.state = State::Sending;
     }
@@ -123,7 +121,7 @@ impl<D: Driver> Server<D> {
         if connection.last {
             return self.close_when_sent(token);
         }
-        let slow = self.driver.queued_bytes(token) > self.options.limits.queued_bytes;
+        let slow = self.wire.driver.queued_bytes(token) > self.options.limits.queued_bytes;
         connection.state = if slow { State::Sending } else { State::Open };
     }
 }

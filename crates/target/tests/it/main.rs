@@ -4,4 +4,5 @@ mod faulty;
 mod hostile;
 mod loopback;
 mod routes;
+mod secure;
 mod world;

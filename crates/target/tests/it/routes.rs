@@ -23,7 +23,7 @@ fn text(status: &str, headers: &str, body: &str) -> String {
 }
 
 /// Request, answer, and whether the server then closes.
-fn table() -> Vec<(String, String, bool)> {
+pub(crate) fn table() -> Vec<(String, String, bool)> {
     let close = "Connection: close\r\n";
     let echo_head = "X-Echo-Method: PUT\r\nX-Echo-Target: /echo?a=b\r\n";
     let put = |headers: &str, body: &str| {

@@ -12,6 +12,7 @@ use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
     SimDriver, SocketOptions, TcpInfo, Token, Waker,
 };
+use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -21,13 +22,15 @@ pub(crate) const S: u64 = 1_000 * MS;
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Send(Vec<u8>),
+    /// Past TLS, if there is any.
+    Raw(Vec<u8>),
     Close,
 }
 
 /// What a client saw.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
-    /// All bytes.
+    /// All bytes, decrypted if need be.
     pub(crate) bytes: Vec<u8>,
     /// When how many bytes were there in all.
     pub(crate) arrivals: Vec<(u64, usize)>,
@@ -35,6 +38,37 @@ pub(crate) struct Seen {
     pub(crate) ended_ns: Option<u64>,
     /// When the connection was reset.
     pub(crate) reset_ns: Option<u64>,
+    /// Whether TLS was ended as it should be.
+    pub(crate) tls_closed: bool,
+    /// What went wrong with TLS.
+    pub(crate) tls_failure: Option<TlsErrorKind>,
+}
+
+/// A client's TLS.
+struct Session {
+    tls: Tls,
+    /// The first flight, to be sent once connected.
+    hello: Vec<u8>,
+    /// What the script sent before the handshake was over.
+    waiting: Vec<u8>,
+}
+
+impl Session {
+    fn new(config: &ClientConfig) -> Self {
+        let mut hello = Vec::new();
+        let name = ServerName::parse("localhost").expect("a name");
+        let tls = Tls::client(config, &name, true, &mut hello).expect("a client");
+        Self { tls, hello, waiting: Vec::new() }
+    }
+
+    /// Encrypts what waits, once that is possible.
+    fn write(&mut self, out: &mut Vec<u8>) {
+        if !self.tls.is_handshaking() && !self.waiting.is_empty() {
+            // A client that failed has nothing more to say.
+            let _ = self.tls.send(&self.waiting, out);
+            self.waiting.clear();
+        }
+    }
 }
 
 impl Seen {
@@ -54,6 +88,7 @@ pub(crate) struct World {
     first_client: u32,
     seen: Vec<Seen>,
     gone: Vec<bool>,
+    sessions: Vec<Option<Session>>,
     /// Latest first.
     script: Vec<(u64, usize, Act)>,
 }
@@ -65,12 +100,41 @@ impl World {
             return;
         }
         match act {
-            Act::Send(bytes) => self.sim.send(token, Payload::Copied(&bytes)),
+            Act::Send(mut bytes) => {
+                if let Some(session) = &mut self.sessions[client] {
+                    session.waiting.append(&mut bytes);
+                    session.write(&mut bytes);
+                }
+                self.send_as(client, &bytes);
+            }
+            Act::Raw(bytes) => self.send_as(client, &bytes),
             Act::Close => {
                 self.sim.close(token, Close::Graceful);
                 self.gone[client] = true;
             }
         }
+    }
+
+    fn send_as(&mut self, client: usize, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.sim.send(Token(self.first_client + client as u32), Payload::Copied(bytes));
+        }
+    }
+
+    /// Takes in what a client received, and sends what it says to it.
+    fn receive_as(&mut self, client: usize, received: &Received) {
+        let seen = &mut self.seen[client];
+        let bytes = self.sim.bytes(received);
+        let Some(session) = &mut self.sessions[client] else {
+            return seen.bytes.extend_from_slice(bytes);
+        };
+        let mut out = Vec::new();
+        if let Err(error) = session.tls.receive(bytes, &mut seen.bytes, &mut out) {
+            seen.tls_failure = Some(error.kind());
+        }
+        seen.tls_closed = session.tls.is_closed_by_peer();
+        session.write(&mut out);
+        self.send_as(client, &out);
     }
 
     fn client_of(&self, event: &Event) -> Option<usize> {
@@ -88,10 +152,14 @@ impl World {
         let token = Token(self.first_client + client as u32);
         match event {
             Event::Received(received) => {
-                let seen = &mut self.seen[client];
-                seen.bytes.extend_from_slice(self.sim.bytes(&received));
-                seen.arrivals.push((at_ns, seen.bytes.len()));
+                self.receive_as(client, &received);
                 self.sim.release(received);
+                let seen = &mut self.seen[client];
+                seen.arrivals.push((at_ns, seen.bytes.len()));
+            }
+            Event::Connected(_) => {
+                let hello = self.sessions[client].as_mut().map(|it| std::mem::take(&mut it.hello));
+                self.send_as(client, &hello.unwrap_or_default());
             }
             Event::Ended(_) => {
                 self.seen[client].ended_ns = Some(at_ns);
@@ -194,6 +262,8 @@ pub(crate) struct Scene {
     pub(crate) until_ns: u64,
     /// When the server is told to stop.
     pub(crate) stop_ns: Option<u64>,
+    /// How the clients speak TLS, if they do.
+    pub(crate) tls: Option<ClientConfig>,
 }
 
 impl Default for Scene {
@@ -205,6 +275,7 @@ impl Default for Scene {
             script: Vec::new(),
             until_ns: 3 * S,
             stop_ns: None,
+            tls: None,
         }
     }
 }
@@ -243,6 +314,7 @@ impl Scene {
             first_client: 1,
             seen: vec![Seen::default(); clients],
             gone: vec![false; clients],
+            sessions: (0..clients).map(|_| self.tls.as_ref().map(Session::new)).collect(),
             script: self.script,
         };
         let mut server = Server::new(world, self.options, connections_max, 0, 0);
@@ -260,7 +332,7 @@ impl Scene {
             }
         }
         Outcome {
-            counters: *server.counters(),
+            counters: server.counters(),
             open: server.connections_open(),
             finished: server.is_finished(),
             ended_ns: now_ns,

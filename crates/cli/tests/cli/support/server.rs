@@ -9,6 +9,7 @@ use super::process::{Finished, Running, Stream, plimsoll};
 /// A built-in server on a free port.
 pub(crate) struct Server {
     running: Running,
+    scheme: &'static str,
     addresses: Vec<SocketAddr>,
 }
 
@@ -21,8 +22,9 @@ impl Server {
     /// As the flags say; waits until it listens on so many addresses.
     pub(crate) fn listen(flags: &[&str], addresses: usize) -> Self {
         let mut running = Running::start(plimsoll(&["serve"]).args(flags));
-        let addresses = (0..addresses).map(|_| address(&running.next_line(Stream::Out))).collect();
-        Self { running, addresses }
+        let lines = (0..addresses).map(|_| address(&running.next_line(Stream::Out)));
+        let (schemes, addresses): (Vec<_>, Vec<_>) = lines.unzip();
+        Self { running, scheme: schemes[0], addresses }
     }
 
     /// Where it listens, in the order in which it said so.
@@ -31,7 +33,7 @@ impl Server {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.addresses[0])
+        format!("{}://{}{path}", self.scheme, self.addresses[0])
     }
 
     /// Sends a signal and waits for the end.
@@ -40,8 +42,11 @@ impl Server {
     }
 }
 
-fn address(line: &str) -> SocketAddr {
-    let rest = line.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}"));
-    let text = rest.split_whitespace().next().unwrap_or_default();
-    text.parse().unwrap_or_else(|error| panic!("{line}: {error}"))
+fn address(line: &str) -> (&'static str, SocketAddr) {
+    let found = ["http", "https"].into_iter().find_map(|scheme| {
+        let rest = line.strip_prefix("listening on ")?.strip_prefix(scheme)?;
+        let text = rest.strip_prefix("://")?.split_whitespace().next()?;
+        Some((scheme, text.parse().ok()?))
+    });
+    found.unwrap_or_else(|| panic!("{line}"))
 }

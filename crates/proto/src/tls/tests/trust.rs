@@ -152,28 +152,28 @@ fn what_cannot_be_configured_is_said_in_one_line() {
     for (identity, line) in [
         (
             with(b"", &good.key),
-            "there is no certificate in the certificate: a PEM block BEGIN CERTIFICATE is needed",
+            "the certificate file holds no certificate: a PEM block BEGIN CERTIFICATE is needed",
         ),
-        (with(broken, &good.key), "the certificate is not well-formed PEM"),
-        (with(hollow, &good.key), "a certificate in the certificate cannot be read"),
+        (with(broken, &good.key), "the certificate file is not well-formed PEM"),
+        (with(hollow, &good.key), "a certificate in the certificate file cannot be read"),
         (
             with(&good.chain, b""),
-            "there is no usable private key in the private key: \
+            "the key file holds no usable private key: \
              a PEM block BEGIN PRIVATE KEY is needed",
         ),
         (
             with(&good.chain, locked),
-            "there is no usable private key in the private key: \
+            "the key file holds no usable private key: \
              it is encrypted, take the password off (openssl pkey)",
         ),
         (
             with(&good.chain, strange),
-            "the private key is of a kind that is not supported: \
-             use RSA, ECDSA (P-256, P-384) or Ed25519",
+            "the key in the key file is of a kind that is not supported: \
+             use RSA, ECDSA or Ed25519",
         ),
         (
             with(&good.chain, &other.key),
-            "the private key is not the one that its certificate was made for",
+            "the key in the key file is not the one that the certificate was made for",
         ),
     ] {
         let error = ServerConfig::new(&server_options(identity)).expect_err(line);
@@ -182,10 +182,10 @@ fn what_cannot_be_configured_is_said_in_one_line() {
     for (verify, line) in [
         (
             Verify::Roots(b"nothing".to_vec()),
-            "there is no certificate in the CA certificates: \
+            "the CA file holds no certificate: \
              a PEM block BEGIN CERTIFICATE is needed",
         ),
-        (Verify::Roots(hollow.to_vec()), "a certificate in the CA certificates cannot be read"),
+        (Verify::Roots(hollow.to_vec()), "a certificate in the CA file cannot be read"),
     ] {
         let error = ClientConfig::new(&believing(verify)).expect_err(line);
         assert_eq!(error.to_string(), line);

@@ -1,0 +1,41 @@
+//! Who the servers are over TLS: a certificate that was given, or one made up at the start.
+
+use plimsoll_proto::tls::{Identity, ServerConfig, ServerOptions, TlsConfigError, Versions};
+
+use crate::options::ServeError;
+
+/// Names and addresses that a certificate made here is for.
+const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// What a server needs to speak TLS: who it is, and the authorities (PEM) one of which must have
+/// signed the certificate that a client then has to show. It speaks 1.2 and 1.3, and
+/// hands out tickets to resume with.
+///
+/// # Errors
+/// When a certificate or key cannot be used.
+pub fn tls_config(
+    identity: Identity,
+    client_roots: Option<Vec<u8>>,
+) -> Result<ServerConfig, TlsConfigError> {
+    ServerConfig::new(&ServerOptions {
+        identity,
+        client_roots,
+        alpn: vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()],
+        versions: Versions::Both,
+        resume: true,
+    })
+}
+
+/// Makes a certificate for this machine's own names (`localhost`, `127.0.0.1`, `::1`), signed by
+/// itself, with a new key (ECDSA, P-256). Its chain is what a client can be told to believe.
+///
+/// # Errors
+/// When the system gives no entropy.
+pub fn self_signed() -> Result<Identity, ServeError> {
+    let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned));
+    let made = made.map_err(|error| ServeError::Certificate(error.to_string()))?;
+    Ok(Identity {
+        chain: made.cert.pem().into_bytes(),
+        key: made.signing_key.serialize_pem().into_bytes(),
+    })
+}

@@ -1,0 +1,153 @@
+//! A driver, with TLS over it where that is asked for: the server above sends and receives
+//! plaintext and does not know the difference.
+//!
+//! Without TLS nothing is added but a branch on whether there is any. With it, registered bytes are
+//! encrypted anew for each connection, so they are kept here too.
+
+use std::sync::Arc;
+
+use plimsoll_io::{Driver, Payload, PayloadId, Received, Token};
+use plimsoll_proto::tls::{ServerConfig, Tls};
+
+/// What became of a connection by what was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// It goes on.
+    Open,
+    /// The client will send no more.
+    Ended,
+    /// TLS failed; what to tell the client is on its way.
+    Failed,
+}
+
+/// A driver and the TLS over it.
+#[derive(Debug)]
+pub(crate) struct Wire<D> {
+    pub(crate) driver: D,
+    secure: Option<Secure>,
+    /// Bytes handed to the driver.
+    pub(crate) bytes_sent: u64,
+}
+
+#[derive(Debug)]
+struct Secure {
+    config: ServerConfig,
+    /// By token; boxed, because most tokens are not in use.
+    sessions: Vec<Option<Box<Tls>>>,
+    registered: Vec<(PayloadId, Arc<[u8]>)>,
+    /// Where records are written on their way to the driver.
+    out: Vec<u8>,
+}
+
+impl Secure {
+    fn session(&mut self, token: Token) -> Option<(&mut Tls, &mut Vec<u8>)> {
+        self.out.clear();
+        let session = self.sessions.get_mut(token.index())?.as_deref_mut()?;
+        Some((session, &mut self.out))
+    }
+}
+
+impl<D: Driver> Wire<D> {
+    /// A driver, with TLS if there is a configuration for it.
+    pub(crate) fn new(driver: D, config: Option<ServerConfig>) -> Self {
+        let secure = config.map(|config| Secure {
+            config,
+            sessions: Vec::new(),
+            registered: Vec::new(),
+            out: Vec::new(),
+        });
+        Self { driver, secure, bytes_sent: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure.is_some()
+    }
+
+    /// Keeps bytes that are sent often.
+    pub(crate) fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        let id = self.driver.register(Arc::clone(&bytes));
+        if let Some(secure) = &mut self.secure {
+            secure.registered.push((id, bytes));
+        }
+        id
+    }
+
+    /// A client was accepted. False when it cannot be served: there is no entropy.
+    pub(crate) fn accept(&mut self, token: Token) -> bool {
+        let Some(secure) = &mut self.secure else { return true };
+        let Ok(session) = Tls::server(&secure.config) else { return false };
+        let slots = secure.sessions.len().max(token.index() + 1);
+        secure.sessions.resize_with(slots, || None);
+        secure.sessions[token.index()] = Some(Box::new(session));
+        true
+    }
+
+    /// Decrypts what was received, appends it to `plain`, and sends what TLS has to say to it.
+    pub(crate) fn decrypt(&mut self, received: &Received, plain: &mut Vec<u8>) -> Stream {
+        let Some(secure) = &mut self.secure else { return Stream::Open };
+        let Some((session, out)) = secure.session(received.token) else { return Stream::Failed };
+        let outcome = session.receive(self.driver.bytes(received), plain, out);
+        let ended = session.is_closed_by_peer();
+        self.pass_on(received.token);
+        match outcome {
+            Err(_) => Stream::Failed,
+            Ok(()) if ended => Stream::Ended,
+            Ok(()) => Stream::Open,
+        }
+    }
+
+    /// Sends, encrypted if need be.
+    #[inline]
+    pub(crate) fn send(&mut self, token: Token, payload: Payload<'_>) {
+        if self.secure.is_some() {
+            return self.encrypt(token, payload);
+        }
+        self.bytes_sent += payload.len() as u64;
+        self.driver.send(token, payload);
+    }
+
+    fn encrypt(&mut self, token: Token, payload: Payload<'_>) {
+        let Some(secure) = &mut self.secure else { return };
+        let registered;
+        let plain = match payload {
+            Payload::Copied(bytes) => bytes,
+            Payload::Registered { id, offset, len } => {
+                let found = secure.registered.iter().find(|(known, _)| *known == id);
+                registered = Arc::clone(&found.expect("registered through this").1);
+                &registered[offset as usize..][..len as usize]
+            }
+        };
+        let Some((session, out)) = secure.session(token) else { return };
+        // After a failure there is nobody to answer; the connection is being closed.
+        let _ = session.send(plain, out);
+        self.pass_on(token);
+    }
+
+    /// Tells the client that no more will be sent, which TLS wants said. Once is enough; more does
+    /// nothing.
+    pub(crate) fn say_closed(&mut self, token: Token) {
+        let Some(secure) = &mut self.secure else { return };
+        let Some((session, out)) = secure.session(token) else { return };
+        session.close(out);
+        self.pass_on(token);
+    }
+
+    /// The connection is closed.
+    pub(crate) fn forget(&mut self, token: Token) {
+        if let Some(secure) = &mut self.secure
+            && let Some(session) = secure.sessions.get_mut(token.index())
+        {
+            *session = None;
+        }
+    }
+
+    /// Hands the records written to the driver.
+    fn pass_on(&mut self, token: Token) {
+        let Some(secure) = &self.secure else { return };
+        if !secure.out.is_empty() {
+            self.bytes_sent += secure.out.len() as u64;
+            self.driver.send(token, Payload::Copied(&secure.out));
+        }
+    }
+}
