@@ -25,7 +25,7 @@ const FLOORS: [(&str, u8); 14] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 15] = [
+const FENCES: [(&str, &[&str]); 16] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
@@ -41,6 +41,7 @@ const FENCES: [(&str, &[&str]); 15] = [
     ("socket2", &["plimsoll-io"]),
     ("tokio", &["plimsoll-ui", "plimsoll-fleet"]),
     ("webpki-roots", &["plimsoll-proto"]),
+    ("toml", &["plimsoll", "plimsoll-dialect"]),
 ];
 
 /// One of our crates using another crate.

@@ -90,34 +90,53 @@ const OTHERWISE: &str = "for the braces themselves write '{{{{', or give --no-te
 /// How much of what cannot be read is quoted.
 const EXCERPT_CHARS: usize = 40;
 
-/// Reads a template. `{{{{` stands for `{{`; a `}}` without its beginning for itself.
+/// A stretch of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span<'t> {
+    /// Stands for itself.
+    Text(&'t str),
+    /// A template, with its braces.
+    Template(&'t str),
+}
+
+/// Cuts a text into templates and what is between them. `{{{{` stands for `{{`; a `}}` without its
+/// beginning for itself.
 ///
 /// # Errors
-/// The first place that is no template.
-pub fn parse(text: &str) -> Result<Vec<Piece>, TemplateError> {
-    let mut pieces = Vec::new();
-    let mut literal = String::new();
+/// The first template that is not closed, or is none.
+pub fn spans(text: &str) -> Result<Vec<Span<'_>>, TemplateError> {
+    let mut spans = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("{{") {
-        literal.push_str(&rest[..at]);
-        let opened = &rest[at..];
+        let (before, opened) = rest.split_at(at);
         if let Some(after) = opened.strip_prefix("{{{{") {
-            literal.push_str("{{");
+            // The first two of the four braces are text, the other two are left out.
+            spans.push(Span::Text(&rest[..at + 2]));
             rest = after;
             continue;
         }
-        let Some((inside, after)) = opened[2..].split_once("}}") else {
-            return Err(TemplateError::Open(excerpt(opened)));
-        };
-        if !literal.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut literal)));
-        }
-        pieces.push(piece(inside)?);
-        rest = after;
+        let length = opened.find("}}").ok_or_else(|| TemplateError::Open(excerpt(opened)))? + 2;
+        spans.extend((!before.is_empty()).then_some(Span::Text(before)));
+        piece(&opened[..length])?;
+        spans.push(Span::Template(&opened[..length]));
+        rest = &opened[length..];
     }
-    literal.push_str(rest);
-    if !literal.is_empty() {
-        pieces.push(Piece::Text(literal));
+    spans.extend((!rest.is_empty()).then_some(Span::Text(rest)));
+    Ok(spans)
+}
+
+/// Reads a template.
+///
+/// # Errors
+/// As [`spans`].
+pub fn parse(text: &str) -> Result<Vec<Piece>, TemplateError> {
+    let mut pieces = Vec::new();
+    for span in spans(text)? {
+        match (span, pieces.last_mut()) {
+            (Span::Text(text), Some(Piece::Text(before))) => before.push_str(text),
+            (Span::Text(text), _) => pieces.push(Piece::Text(text.to_owned())),
+            (Span::Template(text), _) => pieces.push(piece(text)?),
+        }
     }
     Ok(pieces)
 }
@@ -134,8 +153,10 @@ pub fn tables(text: &str) -> Result<Vec<String>, TemplateError> {
     Ok(named.collect())
 }
 
-fn piece(inside: &str) -> Result<Piece, TemplateError> {
-    let inside = inside.trim();
+/// Reads one template, braces and all.
+fn piece(text: &str) -> Result<Piece, TemplateError> {
+    let inside = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+    let inside = inside.unwrap_or(text).trim();
     let fail = |wanted| Err(TemplateError::Arguments { given: excerpt(inside), wanted });
     if let Some(names) = inside.strip_prefix("csv:") {
         return csv(names)

@@ -59,6 +59,7 @@ fn what_is_refused_says_what_to_write() {
         ("{{seq", "not closed"),
         ("a{{", "not closed"),
         ("{{{", "not closed"),
+        ("{{{seq}}", "'{{{seq}}' is no template"),
         ("{{}}", "{{seq}}"),
         ("{{sequence}}", "'{{sequence}}' is no template: write {{seq}}, {{uuid}}"),
         ("{{seq 1}}", "--no-templates"),
