@@ -334,6 +334,8 @@ enum DocumentError {
     Hdr(String),
     #[error("hdr holds {hdr} values, count says {count}")]
     Count { hdr: u64, count: u64 },
+    #[error("min_us and max_us are no extremes of {0} values")]
+    Extremes(u64),
 }
 
 impl TryFrom<Document> for Histogram {
@@ -352,6 +354,9 @@ impl TryFrom<Document> for Histogram {
         histogram.sum_ns = document.sum_ns;
         histogram.min_ns = document.min_us.map_or(u64::MAX, ns);
         histogram.max_ns = document.max_us.map_or(0, ns);
+        if histogram.min_ns > histogram.max_ns && !histogram.is_empty() {
+            return Err(DocumentError::Extremes(document.count));
+        }
         Ok(histogram)
     }
 }

@@ -9,6 +9,7 @@
 pub mod authorization;
 pub mod draw;
 pub mod expect;
+pub mod gate;
 pub mod histogram;
 pub mod ledger;
 pub mod part;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::Unit;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::{Part, Spread, merge_parts};
@@ -202,8 +203,22 @@ pub struct Gate {
     pub expr: String,
     /// What was measured; null when there was nothing to measure.
     pub value: Option<f64>,
+    /// What the value counts.
+    #[serde(default)]
+    pub unit: Unit,
     /// Whether it was met.
     pub pass: bool,
+    /// What one has to know of the value, or why there is none.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl Gate {
+    /// What was measured, for people.
+    #[must_use]
+    pub fn measured(&self) -> String {
+        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.unit.format(value))
+    }
 }
 
 /// A stage of the schedule.
@@ -281,8 +296,11 @@ pub struct RunResult {
     /// How long the measured part took, with its drain.
     #[serde(rename = "elapsed_s", with = "crate::seconds::from_ns")]
     pub elapsed_ns: u64,
-    /// Whether it was cut short from outside.
+    /// Whether it was cut short: from outside, or by a condition of the plan.
     pub interrupted: bool,
+    /// The condition that ended it early.
+    #[serde(default)]
+    pub aborted: Option<String>,
     /// Where every request went.
     pub ledger: Ledger,
     /// Requests per second.
@@ -354,6 +372,7 @@ impl RunResult {
             started_at: String::new(),
             elapsed_ns: 0,
             interrupted: false,
+            aborted: None,
             ledger: Ledger::default(),
             rate: Rate::default(),
             latency: Latency::default(),
@@ -424,6 +443,7 @@ impl RunResult {
         self.started_at = self.started_at.clone().min(other.started_at.clone());
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.interrupted |= other.interrupted;
+        self.aborted = self.aborted.take().or_else(|| other.aborted.clone());
         self.ledger.merge(&other.ledger);
         self.rate.window_ns = self.rate.window_ns.max(other.rate.window_ns);
         self.rate.answered_ns = self.rate.answered_ns.max(other.rate.answered_ns);

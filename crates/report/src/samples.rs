@@ -1,6 +1,7 @@
 //! Results for tests, made like the engine makes them: request by request through a `Recorder`,
 //! from a small simulation of a server with a fixed sequence of pseudo-random numbers.
 
+use plimsoll_core::gate::Unit;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::part::Place;
 use plimsoll_core::plan::Endpoint;
@@ -84,6 +85,10 @@ struct Sent {
 }
 
 const OK: Outcome = Outcome::Completed { status: 200, ok: true };
+
+fn gate(expr: &str, value: Option<f64>, unit: Unit, pass: bool) -> Gate {
+    Gate { expr: expr.to_owned(), value, unit, pass, note: None }
+}
 
 /// Fills a result from requests: each is recorded when it is sent and again when it ends.
 fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u64) {
@@ -204,8 +209,8 @@ pub(crate) fn stall() -> RunResult {
     result.loader.spin_ns = 400 * MS;
     result.loader.cpu_user_ns = result.loader.spin_ns + 90 * MS;
     result.gates = vec![
-        Gate { expr: "p99<250ms".to_owned(), value: Some(271.4), pass: false },
-        Gate { expr: "errors<1%".to_owned(), value: Some(0.0), pass: true },
+        gate("p99<250ms", Some(271_400.0), Unit::Us, false),
+        gate("errors<1%", Some(0.0), Unit::Share, true),
     ];
     result
 }
@@ -403,6 +408,7 @@ pub(crate) fn hostile() -> RunResult {
     for cause in &mut result.loader.causes {
         cause.text = script.to_owned();
     }
-    result.gates = vec![Gate { expr: script.to_owned(), value: None, pass: false }];
+    result.gates =
+        vec![Gate { note: Some(script.to_owned()), ..gate(script, None, Unit::Number, false) }];
     result
 }

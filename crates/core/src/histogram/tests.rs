@@ -56,6 +56,23 @@ fn hdr_decodes_with_the_library() {
 }
 
 #[test]
+fn documents_that_contradict_themselves_are_refused() {
+    let whole = serde_json::to_value(of(&[1_000, 2_000_000])).unwrap();
+    let wrong = [
+        ("count", serde_json::json!(3), "count says 3"),
+        ("min_us", serde_json::json!(5_000), "no extremes"),
+        ("max_us", serde_json::json!(null), "no extremes"),
+        ("hdr", serde_json::json!("HISTF"), "hdr"),
+    ];
+    for (field, value, why) in wrong {
+        let mut document = whole.clone();
+        document[field] = value;
+        let error = serde_json::from_value::<Histogram>(document).unwrap_err().to_string();
+        assert!(error.contains(why), "{field}: {error}");
+    }
+}
+
+#[test]
 fn clear_forgets_all() {
     let mut histogram = of(&[1, 2 * LIMIT_NS]);
     histogram.clear();

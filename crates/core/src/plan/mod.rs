@@ -10,6 +10,7 @@ mod request;
 mod transport;
 
 use crate::expect::Expectation;
+use crate::gate;
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::units::{format_count, format_duration, format_rate};
 
@@ -250,7 +251,8 @@ impl Plan {
         } else if self.duration_ns.is_none() && self.requests.is_none() && self.trace.is_none() {
             Some("neither a duration nor a number of requests: give -d or -n".to_owned())
         } else {
-            self.rate.as_ref().and_then(|profile| self.rate_problem(profile))
+            let rate_problem = self.rate.as_ref().and_then(|profile| self.rate_problem(profile));
+            rate_problem.or_else(|| gate::check(self).err().map(|error| error.to_string()))
         };
         problem.map_or(Ok(()), |text| Err(PlanError(text)))
     }
@@ -387,6 +389,8 @@ mod tests {
             (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),
             (Plan { pipeline: 2, cookies: true, ..plan() }, "--cookies"),
             (Plan { tls: Tls { resume_percent: 101, ..Tls::default() }, ..plan() }, "--tls-resume"),
+            (Plan { gates: vec!["p99".to_owned()], ..plan() }, "p99<250ms"),
+            (Plan { abort_when: vec!["ok.p99<1s".to_owned()], ..plan() }, "'ok.p99<1s'"),
             (Plan { rate: rate(1_000_000), requests: Some(11), ..plan() }, "-n, -d or -r"),
         ];
         for (plan, flag) in cases {

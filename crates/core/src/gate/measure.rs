@@ -1,0 +1,315 @@
+//! Measuring: the value of a condition's metric in a result, or why there is none.
+
+use std::collections::BTreeMap;
+
+use super::metric::{Metric, Statistic, Tally, Timing};
+use super::scope::{Scope, not_among};
+use super::stretch::Stretch;
+use super::value::{Unit, verdict_value};
+use super::{Condition, stretch_words};
+use crate::histogram::Histogram;
+use crate::ledger::Ledger;
+use crate::part::Part;
+use crate::result::{RunResult, StageResult};
+use crate::units::format_count;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measured {
+    /// The value in the limit's unit; `None` when there was nothing to measure.
+    pub(super) value: Option<f64>,
+    /// What one has to know of it.
+    pub(super) note: Option<String>,
+}
+
+impl Measured {
+    pub(super) fn some(value: f64) -> Self {
+        Self { value: Some(value), note: None }
+    }
+
+    pub(super) fn none(why: impl Into<String>) -> Self {
+        Self { value: None, note: Some(why.into()) }
+    }
+
+    pub(super) fn of(value: Option<f64>, why_not: &str) -> Self {
+        value.map_or_else(|| Self::none(why_not), Self::some)
+    }
+}
+
+/// Measures a condition's metric in its part of a result.
+pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
+    let (metric, unit) = (condition.metric, condition.limit.unit);
+    match &condition.scope {
+        Scope::Run => of_run(metric, unit, result),
+        Scope::Endpoint(name) => {
+            named("endpoint", name, &result.endpoints, |part| of_part(metric, unit, part, result))
+        }
+        Scope::Address(name) => {
+            named("address", name, &result.addresses, |part| of_part(metric, unit, part, result))
+        }
+        Scope::Stage(number) => match result.stages.get(number - 1) {
+            Some(stage) => of_stage(metric, unit, stage, result),
+            None => Measured::none(format!("no stage {number}; there are {}", result.stages.len())),
+        },
+        Scope::StageNamed(name) => {
+            match result.stages.iter().find(|stage| stage.part.name == *name) {
+                Some(stage) => of_stage(metric, unit, stage, result),
+                None => {
+                    let names = result.stages.iter().map(|stage| stage.part.name.as_str());
+                    Measured { value: None, note: not_among("stage", name, names) }
+                }
+            }
+        }
+        Scope::Between(from_ns, to_ns) => between(metric, unit, (*from_ns, *to_ns), result),
+        Scope::Last(_) => Measured::none("@last is known while a run goes on only"),
+    }
+}
+
+fn named(
+    kind: &str,
+    name: &str,
+    parts: &[Part],
+    measure: impl FnOnce(&Part) -> Measured,
+) -> Measured {
+    match parts.iter().find(|part| part.name == name) {
+        Some(part) => measure(part),
+        None => {
+            let names = parts.iter().map(|part| part.name.as_str());
+            Measured { value: None, note: not_among(kind, name, names) }
+        }
+    }
+}
+
+fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
+    let (ledger, loader) = (&result.ledger, &result.loader);
+    let size = |bytes: u64| {
+        let known = (bytes > 0).then_some(bytes as f64);
+        Measured::of(known, "not known")
+    };
+    let target = result.target.as_ref();
+    match metric {
+        Metric::Time(timing, figure) => statistic(histogram(timing, result), figure),
+        Metric::Requests(tally) => requests(tally, unit, ledger),
+        Metric::Status(from, to) => statuses((from, to), unit, ledger, &result.status),
+        Metric::Achieved | Metric::Offered => {
+            let rate = &result.rate;
+            let is_achieved = metric == Metric::Achieved;
+            let rps = if is_achieved { rate.achieved_rps } else { rate.offered_rps };
+            let rps = (ledger.scheduled > 0 && rate.window_ns > 0).then_some(rps);
+            of_target(Measured::of(rps, "no request was due"), unit, rate.target_rps)
+        }
+        Metric::Reconnects => Measured::some(ledger.reconnects as f64),
+        Metric::Retransmits => {
+            let connections = &result.connections;
+            let known = (connections.opened > 0).then_some(connections.retransmits as f64);
+            Measured::of(known, "no connection was opened")
+        }
+        Metric::SentBytes => Measured::some(result.bytes.sent as f64),
+        Metric::ReceivedBytes => Measured::some(result.bytes.received as f64),
+        Metric::Cpu => {
+            let cpu_ns = loader.cpu_user_ns.saturating_add(loader.cpu_system_ns);
+            cores(cpu_ns.saturating_sub(loader.spin_ns), result.elapsed_ns)
+        }
+        Metric::Memory => size(loader.rss_peak_bytes),
+        Metric::TargetCpu => match target {
+            Some(usage) => cores(usage.cpu_ns, result.elapsed_ns),
+            None => Measured::none("the server's process was not watched"),
+        },
+        Metric::TargetMemory => match target {
+            Some(usage) => size(usage.rss_peak_bytes),
+            None => Measured::none("the server's process was not watched"),
+        },
+        Metric::Verdict => {
+            let codes: Vec<&str> = loader.causes.iter().map(|cause| cause.code.as_str()).collect();
+            let note = (!codes.is_empty()).then(|| codes.join(", "));
+            Measured { value: Some(verdict_value(loader.verdict)), note }
+        }
+    }
+}
+
+fn cores(cpu_ns: u64, elapsed_ns: u64) -> Measured {
+    let cores = (elapsed_ns > 0).then(|| cpu_ns as f64 / elapsed_ns as f64);
+    Measured::of(cores, "no time passed")
+}
+
+fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
+    let (latency, by, phases) = (&result.latency, &result.by_outcome, &result.phases);
+    match timing {
+        Timing::Headline if result.plan.is_open_loop() => &latency.response,
+        Timing::Headline => &latency.service,
+        Timing::Response => &latency.response,
+        Timing::Service => &latency.service,
+        Timing::Ok => &by.ok,
+        Timing::Failed => &by.failed,
+        Timing::Incomplete => &by.incomplete,
+        Timing::Lag => &result.lag,
+        Timing::Blocked => &phases.blocked,
+        Timing::Lateness => &result.loader.lateness,
+        Timing::Dns => &phases.dns,
+        Timing::Connect => &phases.connect,
+        Timing::Tls => &phases.tls,
+        Timing::Sending => &phases.sending,
+        Timing::Waiting => &phases.waiting,
+        Timing::Receiving => &phases.receiving,
+        Timing::ReceiveDelay => &result.loader.receive_delay,
+    }
+}
+
+/// A figure of a distribution, in µs.
+pub(super) fn statistic(histogram: &Histogram, figure: Statistic) -> Measured {
+    let us = |value_ns: u64| value_ns as f64 / 1e3;
+    let value = match figure {
+        Statistic::Min => histogram.min_ns().map(us),
+        Statistic::Mean => histogram.mean_ns().map(|mean_ns| mean_ns / 1e3),
+        Statistic::Stdev => histogram.stdev_ns().map(|stdev_ns| stdev_ns / 1e3),
+        Statistic::Max => histogram.max_ns().map(us),
+        Statistic::Quantile(q) => {
+            let count = histogram.count();
+            let value = histogram.quantile_ns(q).map(us);
+            if count > 0 && (q * count as f64).ceil() >= count as f64 {
+                let samples = format_count(count);
+                let note = format!("of {samples} samples none lies beyond: this is the maximum");
+                return Measured { value, note: Some(note) };
+            }
+            value
+        }
+    };
+    Measured::of(value, "no samples")
+}
+
+/// A count, or its share of the requests there were.
+pub(super) fn share_of(count: u64, whole: u64, unit: Unit) -> Measured {
+    if unit == Unit::Count {
+        return Measured::some(count as f64);
+    }
+    let share = (whole > 0).then(|| count as f64 / whole as f64);
+    Measured::of(share, "no requests")
+}
+
+/// Requests by what became of them. Where none could have become that, there is nothing to
+/// measure: no failure among no responses is no success.
+fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
+    let scheduled = ledger.scheduled;
+    let (count, among, why_not) = match tally {
+        Tally::Scheduled => return share_of(scheduled, scheduled, unit),
+        Tally::Sent => return share_of(ledger.sent, scheduled, unit),
+        Tally::Completed => return share_of(ledger.completed, scheduled, unit),
+        Tally::Ok => return share_of(ledger.ok, scheduled, unit),
+        Tally::Redirects => return share_of(ledger.redirects, scheduled, unit),
+        Tally::Errors => (scheduled.saturating_sub(ledger.ok), scheduled, "no request was due"),
+        Tally::Shed => (ledger.shed, scheduled, "no request was due"),
+        Tally::Unsent => (ledger.unsent, scheduled, "no request was due"),
+        Tally::TimedOut => (ledger.timed_out, ledger.sent, "no request was sent"),
+        Tally::Broken => (ledger.broken, ledger.sent, "no request was sent"),
+        Tally::Unfinished => (ledger.unfinished, ledger.sent, "no request was sent"),
+        Tally::Failed => (ledger.failed, ledger.completed, "no response arrived"),
+    };
+    if among == 0 {
+        return Measured::none(why_not);
+    }
+    share_of(count, scheduled, unit)
+}
+
+fn statuses(
+    (from, to): (u16, u16),
+    unit: Unit,
+    ledger: &Ledger,
+    statuses: &BTreeMap<u16, u64>,
+) -> Measured {
+    if ledger.completed == 0 {
+        return Measured::none("no response arrived");
+    }
+    let count = statuses.range(from..=to).map(|(_, count)| *count).sum();
+    share_of(count, ledger.scheduled, unit)
+}
+
+/// A rate as a share of the target, where the limit is one.
+fn of_target(rate: Measured, unit: Unit, target_rps: Option<f64>) -> Measured {
+    if unit != Unit::Share {
+        return rate;
+    }
+    match (rate.value, target_rps) {
+        (Some(rps), Some(target_rps)) if target_rps > 0.0 => Measured::some(rps / target_rps),
+        (Some(_), _) => Measured::none("there is no target rate"),
+        (None, _) => rate,
+    }
+}
+
+/// The part's own clocks and counts; `None` for what has to do with time.
+fn of_requests(metric: Metric, unit: Unit, part: &Part, open_loop: bool) -> Option<Measured> {
+    let measured = match metric {
+        Metric::Time(Timing::Response, figure) => statistic(&part.response, figure),
+        Metric::Time(Timing::Headline, figure) if open_loop => statistic(&part.response, figure),
+        Metric::Time(_, figure) => statistic(&part.service, figure),
+        Metric::Requests(tally) => requests(tally, unit, &part.ledger),
+        Metric::Status(from, to) => statuses((from, to), unit, &part.ledger, &part.status),
+        _ => return None,
+    };
+    Some(measured)
+}
+
+/// An endpoint's or an address's share of the run.
+fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measured {
+    if let Some(measured) = of_requests(metric, unit, part, result.plan.is_open_loop()) {
+        return measured;
+    }
+    let rate = &result.rate;
+    let (count, time_ns) = match metric {
+        Metric::Achieved => (part.ledger.completed, rate.window_ns.max(rate.answered_ns)),
+        _ => (part.ledger.scheduled, rate.window_ns),
+    };
+    let is_known = part.ledger.scheduled > 0 && time_ns > 0;
+    let rps = is_known.then(|| count as f64 * 1e9 / time_ns as f64);
+    Measured::of(rps, "no request was due")
+}
+
+fn of_stage(metric: Metric, unit: Unit, stage: &StageResult, result: &RunResult) -> Measured {
+    if let Some(measured) = of_requests(metric, unit, &stage.part, result.plan.is_open_loop()) {
+        return measured;
+    }
+    let rate = match metric {
+        Metric::Achieved => {
+            Measured::of(stage_rate_rps(stage, result), "no whole second lies in the stage")
+        }
+        _ => {
+            let lasted_ns = stage_end_ns(stage, result).saturating_sub(stage.start_ns);
+            let is_known = stage.part.ledger.scheduled > 0 && lasted_ns > 0;
+            let rps = is_known.then(|| stage.part.ledger.scheduled as f64 * 1e9 / lasted_ns as f64);
+            Measured::of(rps, "no request was due")
+        }
+    };
+    of_target(rate, unit, Some(stage.target_rps))
+}
+
+/// Where a stage ended: where the plan says, or where the run was cut short.
+fn stage_end_ns(stage: &StageResult, result: &RunResult) -> u64 {
+    stage.start_ns.saturating_add(stage.duration_ns).min(result.rate.window_ns)
+}
+
+/// Responses per second while a stage lasted, whenever they were due; from whole intervals of the
+/// series, so `None` of a stage that holds none.
+#[must_use]
+pub fn stage_rate_rps(stage: &StageResult, result: &RunResult) -> Option<f64> {
+    let points = result.series.points();
+    let end_ns = stage_end_ns(stage, result);
+    Stretch::within(points, stage.start_ns, end_ns, result.elapsed_ns)?.completed_rps()
+}
+
+/// A stretch of time. A long run's intervals are longer than a second, so it may be a little less
+/// than what was asked for; then the note says so.
+fn between(
+    metric: Metric,
+    unit: Unit,
+    (from_ns, to_ns): (u64, u64),
+    result: &RunResult,
+) -> Measured {
+    let points = result.series.points();
+    let Some(stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
+        return Measured::none(format!("nothing was kept of {}", stretch_words(from_ns, to_ns)));
+    };
+    let mut measured = stretch.measure(metric, unit, result.plan.is_open_loop());
+    if measured.note.is_none() && (stretch.from_ns, stretch.to_ns) != (from_ns, to_ns) {
+        measured.note = Some(format!("from {}", stretch_words(stretch.from_ns, stretch.to_ns)));
+    }
+    measured
+}

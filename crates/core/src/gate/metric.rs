@@ -1,0 +1,292 @@
+//! What can be measured, by the names that conditions call it: `p99`, `ok.p99`, `errors`,
+//! `status.5xx`, `rate`, `verdict`.
+
+use std::str::FromStr;
+
+use super::value::{Unit, decimal};
+
+/// A distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// Response time at a rate, service time in a closed loop.
+    Headline,
+    Response,
+    Service,
+    Ok,
+    Failed,
+    Incomplete,
+    Lag,
+    Blocked,
+    Lateness,
+    Dns,
+    Connect,
+    Tls,
+    Sending,
+    Waiting,
+    Receiving,
+    ReceiveDelay,
+}
+
+const TIMINGS: [(&str, Timing); 15] = [
+    ("response", Timing::Response),
+    ("service", Timing::Service),
+    ("ok", Timing::Ok),
+    ("failed", Timing::Failed),
+    ("incomplete", Timing::Incomplete),
+    ("lag", Timing::Lag),
+    ("blocked", Timing::Blocked),
+    ("lateness", Timing::Lateness),
+    ("dns", Timing::Dns),
+    ("connect", Timing::Connect),
+    ("tls", Timing::Tls),
+    ("sending", Timing::Sending),
+    ("waiting", Timing::Waiting),
+    ("receiving", Timing::Receiving),
+    ("receive_delay", Timing::ReceiveDelay),
+];
+
+/// A figure of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Statistic {
+    /// From 0 to 1, both left out.
+    Quantile(f64),
+    Min,
+    Mean,
+    Stdev,
+    Max,
+}
+
+impl Statistic {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "min" => Some(Self::Min),
+            "mean" => Some(Self::Mean),
+            "stdev" => Some(Self::Stdev),
+            "max" | "p100" => Some(Self::Max),
+            _ => {
+                let q = decimal(text.strip_prefix('p')?, 2)?;
+                (0.0 < q && q < 1.0).then_some(Self::Quantile(q))
+            }
+        }
+    }
+}
+
+/// Requests by what became of them; [`Tally::Errors`] are all that are not ok.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tally {
+    Errors,
+    Scheduled,
+    Sent,
+    Shed,
+    Unsent,
+    Completed,
+    TimedOut,
+    Broken,
+    Unfinished,
+    Ok,
+    Failed,
+    Redirects,
+}
+
+const TALLIES: [(&str, Tally); 12] = [
+    ("errors", Tally::Errors),
+    ("scheduled", Tally::Scheduled),
+    ("sent", Tally::Sent),
+    ("shed", Tally::Shed),
+    ("unsent", Tally::Unsent),
+    ("completed", Tally::Completed),
+    ("timed_out", Tally::TimedOut),
+    ("broken", Tally::Broken),
+    ("unfinished", Tally::Unfinished),
+    ("ok", Tally::Ok),
+    ("failed", Tally::Failed),
+    ("redirects", Tally::Redirects),
+];
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Metric {
+    Time(Timing, Statistic),
+    Requests(Tally),
+    /// Responses with a status from one to another, both included.
+    Status(u16, u16),
+    Achieved,
+    Offered,
+    Reconnects,
+    Retransmits,
+    SentBytes,
+    ReceivedBytes,
+    Cpu,
+    Memory,
+    TargetCpu,
+    TargetMemory,
+    Verdict,
+}
+
+const OTHERS: [(&str, Metric); 11] = [
+    ("rate", Metric::Achieved),
+    ("offered", Metric::Offered),
+    ("reconnects", Metric::Reconnects),
+    ("retransmits", Metric::Retransmits),
+    ("bytes.sent", Metric::SentBytes),
+    ("bytes.received", Metric::ReceivedBytes),
+    ("cpu", Metric::Cpu),
+    ("rss", Metric::Memory),
+    ("target.cpu", Metric::TargetCpu),
+    ("target.rss", Metric::TargetMemory),
+    ("verdict", Metric::Verdict),
+];
+
+/// What a metric's limit may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Time,
+    /// A count of requests or their share.
+    Requests,
+    /// A count of other things.
+    Events,
+    Rate,
+    Size,
+    Cores,
+    Verdict,
+}
+
+/// What a metric is measured from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A whole result.
+    Run,
+    /// The requests of an endpoint or to an address.
+    Part,
+    /// The requests of a stage.
+    Stage,
+    /// Intervals of the series.
+    Stretch,
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(statistic) = Statistic::parse(text) {
+            return Ok(Self::Time(Timing::Headline, statistic));
+        }
+        if let Some((_, metric)) = OTHERS.iter().find(|(name, _)| *name == text) {
+            return Ok(*metric);
+        }
+        if let Some((_, tally)) = TALLIES.iter().find(|(name, _)| *name == text) {
+            return Ok(Self::Requests(*tally));
+        }
+        if let Some(status) = text.strip_prefix("status.") {
+            let wrong = || format!("'{status}' is no status: write status.503 or status.5xx");
+            return statuses(status).ok_or_else(wrong);
+        }
+        let (name, rest) = text.split_once('.').unwrap_or((text, ""));
+        match TIMINGS.iter().find(|(timing, _)| *timing == name) {
+            Some((_, timing)) => Statistic::parse(rest)
+                .map(|statistic| Self::Time(*timing, statistic))
+                .ok_or_else(|| {
+                    format!("'{text}' says no figure: write {name}.p99, {name}.mean or {name}.max")
+                }),
+            None => Err(unknown(text)),
+        }
+    }
+}
+
+fn unknown(text: &str) -> String {
+    if text.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return format!("'{text}' is no percentile from 0 to 100: write p50, p99 or p99.9");
+    }
+    format!(
+        "no metric '{text}': there are p99 (any percentile), mean, min, max, response.p99, \
+         service.p99, ok.p99, connect.p99 and other phases, rate, offered, errors, failed, \
+         timed_out and the rest of the ledger, status.503, bytes.received, cpu, rss, verdict"
+    )
+}
+
+fn statuses(text: &str) -> Option<Metric> {
+    if text.len() != 3 || !text.is_ascii() {
+        return None;
+    }
+    let (from, to) = match text.strip_suffix("xx") {
+        Some(class) => {
+            let class: u16 = class.parse().ok()?;
+            (class * 100, class * 100 + 99)
+        }
+        None => (text.parse().ok()?, text.parse().ok()?),
+    };
+    (from >= 100).then_some(Metric::Status(from, to))
+}
+
+impl Metric {
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Time(..) => Kind::Time,
+            Self::Requests(_) | Self::Status(..) => Kind::Requests,
+            Self::Achieved | Self::Offered => Kind::Rate,
+            Self::Reconnects | Self::Retransmits => Kind::Events,
+            Self::SentBytes | Self::ReceivedBytes | Self::Memory | Self::TargetMemory => Kind::Size,
+            Self::Cpu | Self::TargetCpu => Kind::Cores,
+            Self::Verdict => Kind::Verdict,
+        }
+    }
+
+    pub(super) fn is_rate(self) -> bool {
+        self.kind() == Kind::Rate
+    }
+
+    /// Why it cannot be measured from a source, if so.
+    pub(super) fn unknown_to(self, source: Source, unit: Unit) -> Option<String> {
+        let known = match source {
+            Source::Run => return None,
+            Source::Part | Source::Stage => self.is_known_of_parts(),
+            Source::Stretch => self.is_known_over_time(unit),
+        };
+        let has_target = matches!(source, Source::Run | Source::Stage);
+        if self.is_rate() && unit == Unit::Share && !has_target {
+            return Some("only the run and its stages have a target: give a rate".to_owned());
+        }
+        let possible = match source {
+            _ if known => return None,
+            Source::Stretch => {
+                "of a stretch of time there are response and service times, lateness.max, rate, \
+                 errors, failed, timed_out, broken, shed, ok, completed, sent (a count), \
+                 bytes.received and cpu"
+            }
+            _ => {
+                "of a part there are response and service times, rate, offered, the ledger's \
+                 counts and statuses"
+            }
+        };
+        Some(format!("this is known of the whole run only; {possible}"))
+    }
+
+    fn is_known_of_parts(self) -> bool {
+        match self {
+            Self::Time(timing, _) => timing.is_a_clock(),
+            Self::Requests(_) | Self::Status(..) | Self::Achieved | Self::Offered => true,
+            _ => false,
+        }
+    }
+
+    fn is_known_over_time(self, unit: Unit) -> bool {
+        match self {
+            Self::Time(Timing::Lateness, statistic) => statistic == Statistic::Max,
+            Self::Time(timing, _) => timing.is_a_clock(),
+            Self::Requests(tally) => match tally {
+                Tally::Scheduled | Tally::Unsent | Tally::Unfinished | Tally::Redirects => false,
+                Tally::Sent => unit == Unit::Count,
+                _ => true,
+            },
+            Self::Achieved | Self::ReceivedBytes | Self::Cpu => true,
+            _ => false,
+        }
+    }
+}
+
+impl Timing {
+    /// Whether it is one of the two clocks, and not a part of their times.
+    fn is_a_clock(self) -> bool {
+        matches!(self, Self::Headline | Self::Response | Self::Service)
+    }
+}

@@ -1,0 +1,175 @@
+//! Conditions on a result, as people write them: `p99<250ms`, `errors<1%`, `rate>=99%`.
+//!
+//! `docs/gates.md` is the grammar: `METRIC[@PART] OP VALUE`. A condition that exists can be
+//! measured in principle; where a run then holds nothing to measure, it fails, because a limit
+//! that is kept by no data is no limit. Conditions that end a run early are the same, with what
+//! can be known of a run while it goes on: see [`Watch`].
+
+mod measure;
+mod metric;
+mod scope;
+mod stretch;
+mod value;
+mod watch;
+
+use crate::plan::Plan;
+use crate::result::{Gate, RunResult};
+use crate::units::{format_duration, parse_duration_ns};
+use measure::measure;
+use metric::{Metric, Source};
+use scope::Scope;
+use value::{Limit, Operator};
+
+pub use measure::stage_rate_rps;
+pub use value::Unit;
+pub use watch::Watch;
+
+/// A condition that cannot be read, or not on this plan: one line, what and what is possible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("condition '{condition}': {problem}")]
+pub struct GateError {
+    condition: String,
+    problem: String,
+}
+
+/// A condition on a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    text: String,
+    metric: Metric,
+    scope: Scope,
+    operator: Operator,
+    limit: Limit,
+    /// For how long it has to hold before it ends a run.
+    hold_ns: u64,
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Condition {
+    /// Reads a condition that a result has to meet.
+    ///
+    /// # Errors
+    /// What cannot be read, and what is possible there.
+    pub fn parse(text: &str) -> Result<Self, GateError> {
+        let condition = Self::read(text)?;
+        let problem = if matches!(condition.scope, Scope::Last(_)) {
+            Some("@last is for --abort-when: a gate takes a stretch such as @10s..20s")
+        } else if condition.hold_ns > 0 {
+            Some("FOR is for --abort-when: a gate is judged once, at the end")
+        } else {
+            None
+        };
+        match problem {
+            Some(problem) => Err(fault(text, problem)),
+            None => condition.with_source(condition.scope.source()),
+        }
+    }
+
+    /// Reads a condition that ends a run: one that can be known while it goes on.
+    ///
+    /// # Errors
+    /// What cannot be read, and what is possible there.
+    pub fn parse_abort(text: &str) -> Result<Self, GateError> {
+        let condition = Self::read(text)?;
+        match condition.scope {
+            Scope::Run | Scope::Last(_) => condition.with_source(Source::Stretch),
+            _ => {
+                Err(fault(text, "while a run goes on only the whole of it and @last:10s are known"))
+            }
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, GateError> {
+        let fail = |problem: String| fault(text, &problem);
+        let (subject, operator, rest) = Operator::split(text).map_err(fail)?;
+        let (metric, scope) = match subject.split_once('@') {
+            Some((metric, part)) => (metric.trim(), Scope::parse(part.trim()).map_err(fail)?),
+            None => (subject, Scope::Run),
+        };
+        let metric: Metric = metric.parse().map_err(fail)?;
+        let (value, hold_ns) = split_hold(rest).map_err(fail)?;
+        let limit = Limit::parse(metric.kind(), value).map_err(fail)?;
+        Ok(Self { text: text.trim().to_owned(), metric, scope, operator, limit, hold_ns })
+    }
+
+    fn with_source(&self, source: Source) -> Result<Self, GateError> {
+        match self.metric.unknown_to(source, self.limit.unit) {
+            Some(problem) => Err(fault(&self.text, &problem)),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// Whether the plan's runs can have what it is about.
+    fn check(&self, plan: &Plan) -> Result<(), GateError> {
+        let needs_target = self.metric.is_rate() && self.limit.unit == Unit::Share;
+        let problem = if needs_target && !plan.is_open_loop() {
+            Some("a closed loop has no target rate: give a rate, such as 1000/s".to_owned())
+        } else {
+            self.scope.missing_from(plan)
+        };
+        problem.map_or(Ok(()), |problem| Err(fault(&self.text, &problem)))
+    }
+
+    /// Measures a result and holds it against the condition.
+    #[must_use]
+    pub fn judge(&self, result: &RunResult) -> Gate {
+        let measured = measure(self, result);
+        Gate {
+            expr: self.text.clone(),
+            pass: measured.value.is_some_and(|value| self.operator.holds(value, self.limit.value)),
+            value: measured.value,
+            unit: self.limit.unit,
+            note: measured.note,
+        }
+    }
+}
+
+fn fault(condition: &str, problem: &str) -> GateError {
+    GateError { condition: condition.trim().to_owned(), problem: problem.to_owned() }
+}
+
+/// `5% FOR 3s` into the value and the time it has to hold, ns.
+fn split_hold(text: &str) -> Result<(&str, u64), String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        [value, word, time] if word.eq_ignore_ascii_case("for") => {
+            Ok((value, parse_duration_ns(time).map_err(|error| error.to_string())?))
+        }
+        _ => Ok((text, 0)),
+    }
+}
+
+/// Reads the conditions of a plan and whether its runs can have what they are about.
+///
+/// # Errors
+/// The first that cannot be read, or is about what the plan has not.
+pub fn check(plan: &Plan) -> Result<(), GateError> {
+    for text in &plan.gates {
+        Condition::parse(text)?.check(plan)?;
+    }
+    for text in &plan.abort_when {
+        Condition::parse_abort(text)?.check(plan)?;
+    }
+    Ok(())
+}
+
+/// Judges a result by conditions as they were given.
+///
+/// # Errors
+/// The first that cannot be read.
+pub fn judge(conditions: &[String], result: &RunResult) -> Result<Vec<Gate>, GateError> {
+    conditions.iter().map(|text| Ok(Condition::parse(text)?.judge(result))).collect()
+}
+
+/// A stretch of time for people, from the start of the measured part.
+fn stretch_words(from_ns: u64, to_ns: u64) -> String {
+    format!("{} to {}", format_duration(from_ns), format_duration(to_ns))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What a condition is about besides the whole run: `@endpoint:NAME`, `@stage:2`,
+//! `@address:NAME`, `@10s..20s`, `@last:10s`.
+
+use super::metric::Source;
+use crate::plan::Plan;
+use crate::series::INTERVAL_NS;
+use crate::units::{format_duration, parse_duration_ns};
+
+/// The longest `@last`: all of it is looked at again each second.
+const LAST_LIMIT_NS: u64 = 300 * INTERVAL_NS;
+
+/// Names that are listed where one is not found.
+const NAMES_SHOWN: usize = 5;
+
+/// The part of a run that is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of it.
+    Run,
+    /// The requests of an endpoint.
+    Endpoint(String),
+    /// The requests of a stage, by its number from 1.
+    Stage(usize),
+    /// The requests of a stage, by its name.
+    StageNamed(String),
+    /// The requests to an address.
+    Address(String),
+    /// What ended between two times from the start of the measured part, ns.
+    Between(u64, u64),
+    /// What ended in the last so many ns.
+    Last(u64),
+}
+
+const POSSIBLE: &str = "write @endpoint:NAME, @stage:2, @stage:NAME, @address:NAME or @10s..20s";
+
+impl Scope {
+    /// Reads what stands behind the `@`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if let Some((kind, name)) = text.split_once(':') {
+            let name = name.trim();
+            if name.is_empty() {
+                return Err(format!("'@{text}' names nothing: {POSSIBLE}"));
+            }
+            return match kind.trim() {
+                "endpoint" => Ok(Self::Endpoint(name.to_owned())),
+                "address" => Ok(Self::Address(name.to_owned())),
+                "stage" if name.bytes().all(|byte| byte.is_ascii_digit()) => match name.parse() {
+                    Ok(number @ 1..) => Ok(Self::Stage(number)),
+                    _ => Err(format!("there is no stage {name}: stages count from 1")),
+                },
+                "stage" => Ok(Self::StageNamed(name.to_owned())),
+                "last" => last(name),
+                _ => Err(format!("'@{text}' is no part of a run: {POSSIBLE}")),
+            };
+        }
+        let (from, to) = text
+            .split_once("..")
+            .ok_or_else(|| format!("'@{text}' is no part of a run: {POSSIBLE}"))?;
+        let (from_ns, to_ns) = (whole_seconds(from)?, whole_seconds(to)?);
+        if from_ns >= to_ns {
+            return Err(format!("'@{text}' has its ends the wrong way round"));
+        }
+        Ok(Self::Between(from_ns, to_ns))
+    }
+
+    /// What it is measured from at the end of a run.
+    pub(super) fn source(&self) -> Source {
+        match self {
+            Self::Run => Source::Run,
+            Self::Endpoint(_) | Self::Address(_) => Source::Part,
+            Self::Stage(_) | Self::StageNamed(_) => Source::Stage,
+            Self::Between(..) | Self::Last(_) => Source::Stretch,
+        }
+    }
+
+    /// Why the plan's runs cannot have it, if so.
+    pub(super) fn missing_from(&self, plan: &Plan) -> Option<String> {
+        match self {
+            Self::Stage(_) | Self::StageNamed(_) => {
+                let stages = plan.rate.as_ref().map_or(0, |profile| profile.stages.len());
+                match self {
+                    _ if stages < 2 => {
+                        Some("the plan does not have several stages: leave @stage out".to_owned())
+                    }
+                    Self::Stage(number) if *number > stages => {
+                        Some(format!("the plan has {stages} stages"))
+                    }
+                    _ => None,
+                }
+            }
+            Self::Endpoint(name) if !plan.targets.is_empty() => {
+                let names = plan.targets.iter().map(|target| target.name.as_str());
+                not_among("endpoint", name, names)
+            }
+            Self::Between(from_ns, _) if plan.duration_ns.is_some_and(|ns| ns <= *from_ns) => {
+                let duration = format_duration(plan.duration_ns.unwrap_or(0));
+                Some(format!("the run is over after {duration}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Says what there is where a name is not; `None` where it is.
+pub(super) fn not_among<'a>(
+    kind: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let mut known: Vec<&str> = Vec::new();
+    for other in names {
+        if other == name {
+            return None;
+        }
+        if !known.contains(&other) && known.len() <= NAMES_SHOWN {
+            known.push(other);
+        }
+    }
+    let more = if known.len() > NAMES_SHOWN { ", …" } else { "" };
+    known.truncate(NAMES_SHOWN);
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Some(format!("no {kind} '{name}'; there is: {known}{more}"))
+}
+
+fn last(text: &str) -> Result<Scope, String> {
+    let for_ns = whole_seconds(text)?;
+    if !(INTERVAL_NS..=LAST_LIMIT_NS).contains(&for_ns) {
+        let most = format_duration(LAST_LIMIT_NS);
+        return Err(format!("'@last:{text}' is not within 1s and {most}"));
+    }
+    Ok(Scope::Last(for_ns))
+}
+
+/// A duration the series can tell apart.
+fn whole_seconds(text: &str) -> Result<u64, String> {
+    let time_ns = parse_duration_ns(text.trim()).map_err(|error| error.to_string())?;
+    if time_ns.is_multiple_of(INTERVAL_NS) {
+        return Ok(time_ns);
+    }
+    Err(format!("'{text}' is not whole seconds, which is what a run is kept by"))
+}

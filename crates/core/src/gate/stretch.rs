@@ -1,0 +1,123 @@
+//! Intervals of a series summed up: what a condition on a stretch of time is measured from, and
+//! one on a run that goes on.
+
+use super::measure::{Measured, share_of, statistic};
+use super::metric::{Metric, Statistic, Tally, Timing};
+use super::value::Unit;
+use crate::histogram::Histogram;
+use crate::series::Point;
+
+/// The sum of some intervals.
+#[derive(Debug, Default)]
+pub(super) struct Stretch {
+    /// Where the first begins.
+    pub(super) from_ns: u64,
+    /// Where the last ends.
+    pub(super) to_ns: u64,
+    /// The time they cover.
+    length_ns: u64,
+    sent: u64,
+    completed: u64,
+    ok: u64,
+    failed: u64,
+    timed_out: u64,
+    broken: u64,
+    shed: u64,
+    received_bytes: u64,
+    loader_cpu_ns: u64,
+    lateness_max_ns: u64,
+    response: Histogram,
+    service: Histogram,
+}
+
+impl Stretch {
+    /// The sum of those of `points` that lie from `from_ns` to `to_ns`, in a run that ended at
+    /// `end_ns`; `None` when there is none.
+    pub(super) fn within(points: &[Point], from_ns: u64, to_ns: u64, end_ns: u64) -> Option<Self> {
+        let mut sum: Option<Self> = None;
+        let inside = |point: &&Point| {
+            point.t_ns >= from_ns && point.t_ns.saturating_add(point.interval_ns) <= to_ns
+        };
+        for point in points.iter().filter(inside) {
+            sum.get_or_insert_default().add(point, end_ns);
+        }
+        sum
+    }
+
+    /// Adds an interval; the run ended, if it did, at `end_ns`.
+    pub(super) fn add(&mut self, point: &Point, end_ns: u64) {
+        let to_ns = point.t_ns.saturating_add(point.interval_ns);
+        self.from_ns = if self.length_ns == 0 { point.t_ns } else { self.from_ns.min(point.t_ns) };
+        self.to_ns = self.to_ns.max(to_ns);
+        self.length_ns += to_ns.min(end_ns).saturating_sub(point.t_ns);
+        self.sent += point.sent;
+        self.completed += point.completed;
+        self.ok += point.ok;
+        self.failed += point.failed;
+        self.timed_out += point.timed_out;
+        self.broken += point.broken;
+        self.shed += point.shed;
+        self.received_bytes += point.received_bytes;
+        self.loader_cpu_ns += point.loader_cpu_ns;
+        self.lateness_max_ns = self.lateness_max_ns.max(point.lateness_max_ns);
+        self.response.merge(&point.response.unpack());
+        self.service.merge(&point.service.unpack());
+    }
+
+    /// Responses per second.
+    pub(super) fn completed_rps(&self) -> Option<f64> {
+        self.per_second(self.completed)
+    }
+
+    fn per_second(&self, count: u64) -> Option<f64> {
+        (self.length_ns > 0).then(|| count as f64 * 1e9 / self.length_ns as f64)
+    }
+
+    /// Requests that ended, or were dropped.
+    fn ended(&self) -> u64 {
+        self.completed + self.timed_out + self.broken + self.shed
+    }
+
+    /// Measures what `Metric::is_known_over_time` says can be.
+    pub(super) fn measure(&self, metric: Metric, unit: Unit, open_loop: bool) -> Measured {
+        match metric {
+            Metric::Time(Timing::Lateness, _) => Measured::some(self.lateness_max_ns as f64 / 1e3),
+            Metric::Time(timing, figure) => self.time(timing, figure, open_loop),
+            Metric::Requests(tally) => self.requests(tally, unit),
+            Metric::Achieved => Measured::of(self.completed_rps(), "no time passed"),
+            Metric::ReceivedBytes => Measured::some(self.received_bytes as f64),
+            Metric::Cpu => {
+                let cores =
+                    (self.length_ns > 0).then(|| self.loader_cpu_ns as f64 / self.length_ns as f64);
+                Measured::of(cores, "no time passed")
+            }
+            _ => Measured::none("this is known of the whole run only"),
+        }
+    }
+
+    fn time(&self, timing: Timing, figure: Statistic, open_loop: bool) -> Measured {
+        let is_response = match timing {
+            Timing::Headline => open_loop,
+            other => other == Timing::Response,
+        };
+        statistic(if is_response { &self.response } else { &self.service }, figure)
+    }
+
+    fn requests(&self, tally: Tally, unit: Unit) -> Measured {
+        let ended = self.ended();
+        let (count, base) = match tally {
+            Tally::Errors => (ended - self.ok.min(ended), ended),
+            Tally::Shed => (self.shed, ended),
+            Tally::TimedOut => (self.timed_out, ended),
+            Tally::Broken => (self.broken, ended),
+            Tally::Failed => (self.failed, self.completed),
+            Tally::Completed => return share_of(self.completed, ended, unit),
+            Tally::Ok => return share_of(self.ok, ended, unit),
+            _ => return share_of(self.sent, ended, unit),
+        };
+        if base == 0 {
+            return Measured::none("no request ended");
+        }
+        share_of(count, ended, unit)
+    }
+}

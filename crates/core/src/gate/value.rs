@@ -1,0 +1,228 @@
+//! Operators, limits and units of conditions: reading them, comparing, and showing what was
+//! measured.
+//!
+//! Shares and counts that are the same number compare as equal: both are quotients of whole
+//! numbers, and such a quotient is rounded the same wherever it comes from.
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::Kind;
+use crate::units::{format_bytes, format_count, parse_count, parse_duration_ns, parse_rate_uhz};
+use crate::verdict::Verdict;
+
+/// What a measured value counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Anything.
+    #[default]
+    Number,
+    /// Microseconds.
+    Us,
+    /// Requests, connections or other things that are counted.
+    Count,
+    /// A share of a whole, of a target or of a CPU: 1 is all of it.
+    Share,
+    /// Requests per second.
+    Rps,
+    /// Bytes.
+    Bytes,
+    /// 2 is valid, 1 suspect, 0 invalid.
+    Verdict,
+}
+
+impl Unit {
+    /// A value for people, with its unit: enough digits to tell it from a limit close by.
+    #[must_use]
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::Number => four_digits(value),
+            Self::Us => time(value * 1e3),
+            Self::Count => format_count(value.round() as u64),
+            Self::Share => share(value * 100.0),
+            Self::Rps if value >= 1e4 => format!("{}/s", format_count(value.round() as u64)),
+            Self::Rps => format!("{}/s", four_digits(value)),
+            Self::Bytes => format_bytes(value.round() as u64),
+            Self::Verdict => verdict_of(value).name().to_owned(),
+        }
+    }
+}
+
+fn four_digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 999.95 => format!("{value:.0}"),
+        v if v >= 99.995 => format!("{value:.1}"),
+        v if v >= 9.9995 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn time(value_ns: f64) -> String {
+    match value_ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 999_950.0 => format!("{} µs", four_digits(ns / 1e3)),
+        ns if ns < 999_950_000.0 => format!("{} ms", four_digits(ns / 1e6)),
+        ns if ns < 120e9 => format!("{} s", four_digits(ns / 1e9)),
+        ns => format!("{} min", four_digits(ns / 60e9)),
+    }
+}
+
+fn share(percent: f64) -> String {
+    if percent > 0.0 && percent < 0.0005 {
+        return "< 0.001 %".to_owned();
+    }
+    let text = four_digits(percent);
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text} %")
+}
+
+/// A verdict as a number: the better, the higher.
+pub(super) fn verdict_value(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Valid => 2.0,
+        Verdict::Suspect => 1.0,
+        Verdict::Invalid => 0.0,
+    }
+}
+
+fn verdict_of(value: f64) -> Verdict {
+    [Verdict::Valid, Verdict::Suspect]
+        .into_iter()
+        .find(|verdict| verdict_value(*verdict) <= value)
+        .unwrap_or(Verdict::Invalid)
+}
+
+/// How a value is held against a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+    Is,
+    IsNot,
+}
+
+const OPERATORS: [(&str, Operator); 6] = [
+    ("<=", Operator::AtMost),
+    (">=", Operator::AtLeast),
+    ("==", Operator::Is),
+    ("!=", Operator::IsNot),
+    ("<", Operator::Less),
+    (">", Operator::More),
+];
+
+impl Operator {
+    /// Splits a condition at its last operator: names of parts may hold some, values cannot.
+    pub(super) fn split(text: &str) -> Result<(&str, Self, &str), String> {
+        let possible = "write METRIC OP VALUE, with <, <=, >, >=, == or !=: p99<250ms";
+        let is_sign = |c: char| "<>=!".contains(c);
+        let end = text.rfind(is_sign).ok_or_else(|| possible.to_owned())? + 1;
+        let (left, value) = text.split_at(end);
+        let found = OPERATORS.iter().find_map(|(sign, operator)| {
+            Some((left.strip_suffix(sign)?.trim(), *operator, value.trim()))
+        });
+        // Only names of parts have such signs.
+        let is_whole = |subject: &str| subject.contains('@') || !subject.contains(is_sign);
+        found.filter(|(subject, ..)| is_whole(subject)).ok_or_else(|| possible.to_owned())
+    }
+
+    pub(super) fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Less => value < limit,
+            Self::AtMost => value <= limit,
+            Self::More => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Is => value == limit,
+            Self::IsNot => value != limit,
+        }
+    }
+}
+
+/// What a value is held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Limit {
+    pub(super) value: f64,
+    pub(super) unit: Unit,
+}
+
+impl Limit {
+    /// Reads a limit of a kind of metric.
+    pub(super) fn parse(kind: Kind, text: &str) -> Result<Self, String> {
+        let of = |unit, value| Self { value, unit };
+        let percent = text.strip_suffix('%').and_then(|number| decimal(number.trim(), 2));
+        let wanted = match kind {
+            Kind::Time => {
+                let limit_ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
+                return Ok(of(Unit::Us, limit_ns as f64 / 1e3));
+            }
+            Kind::Requests => match (percent, parse_count(text)) {
+                (Some(share), _) => return Ok(of(Unit::Share, share)),
+                (None, Ok(count)) => return Ok(of(Unit::Count, count as f64)),
+                _ => "a count or a share of the requests: write 10, 10k or 0.1%",
+            },
+            Kind::Events => match parse_count(text) {
+                Ok(count) => return Ok(of(Unit::Count, count as f64)),
+                Err(error) => return Err(error.to_string()),
+            },
+            Kind::Rate => match (percent.or_else(|| of_target(text)), parse_rate_uhz(text)) {
+                (Some(share), _) => return Ok(of(Unit::Share, share)),
+                (None, Ok(rate_uhz)) => return Ok(of(Unit::Rps, rate_uhz as f64 / 1e6)),
+                _ => "a rate or a share of the target: write 1000, 10k/s, 99% or 0.99*target",
+            },
+            Kind::Size => match size(text) {
+                Some(bytes) => return Ok(of(Unit::Bytes, bytes as f64)),
+                None => "a size: write 1000, 10k, 1.5M, 64KiB or 100MiB",
+            },
+            Kind::Cores => match percent.or_else(|| decimal(text, 0)) {
+                Some(cores) => return Ok(of(Unit::Share, cores)),
+                None => "a share of one core: write 80% or 0.8",
+            },
+            Kind::Verdict => {
+                let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
+                match all.into_iter().find(|verdict| verdict.name() == text) {
+                    Some(verdict) => return Ok(of(Unit::Verdict, verdict_value(verdict))),
+                    None => "a verdict: write valid, suspect or invalid",
+                }
+            }
+        };
+        Err(format!("'{text}' is not {wanted}"))
+    }
+}
+
+/// `0.99*target` or `target`.
+fn of_target(text: &str) -> Option<f64> {
+    let factor = text.strip_suffix("target")?.trim_end();
+    match factor.strip_suffix('*') {
+        Some(factor) => decimal(factor.trim_end(), 0),
+        None => factor.is_empty().then_some(1.0),
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let binary = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    for (suffix, power) in binary {
+        if let Some(number) = text.strip_suffix(suffix) {
+            let bytes = decimal(number.trim(), 0)? * f64::from(1u32 << power);
+            return Some(bytes.round() as u64);
+        }
+    }
+    let number = text.strip_suffix('B').unwrap_or(text);
+    parse_count(number.trim_end()).ok()
+}
+
+/// A number without a sign, divided by ten to the power `shift`: the nearest there is, as if it
+/// had been written out in whole.
+pub(super) fn decimal(text: &str, shift: u32) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{fraction}");
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || digits.len() > 15 {
+        return None;
+    }
+    let power = i32::try_from(fraction.len()).ok()? + i32::try_from(shift).ok()?;
+    Some(digits.parse::<u64>().ok()? as f64 / 10f64.powi(power))
+}
