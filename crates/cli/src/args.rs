@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Run(Box<RunFlags>),
     /// The built-in target: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
+    /// Show a result document again, in any format
+    Report(ReportFlags),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
 }
@@ -48,7 +50,12 @@ pub(crate) enum Format {
     Text,
     Json,
     Html,
+    Md,
+    Csv,
     Hgrm,
+    Hlog,
+    Junit,
+    Github,
     None,
 }
 
@@ -174,7 +181,21 @@ pub(crate) struct RunFlags {
     pub require_valid: bool,
 
     #[command(flatten)]
+    pub conditions: ConditionFlags,
+    #[command(flatten)]
     pub outputs: OutputFlags,
+}
+
+/// Conditions on a run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Conditions")]
+pub(crate) struct ConditionFlags {
+    /// Exit with 3 unless the result meets this: 'p99<250ms', 'errors<1%', 'rate>=99%'
+    #[arg(long, value_name = "EXPR")]
+    pub gate: Vec<String>,
+    /// End the run, and exit with 3, once this holds: 'errors>5% FOR 5s'
+    #[arg(long, value_name = "EXPR")]
+    pub abort_when: Vec<String>,
 }
 
 #[derive(Debug, Default, Args)]
@@ -195,6 +216,15 @@ pub(crate) struct OutputFlags {
     /// Also write the percentile distribution
     #[arg(long, value_name = "FILE")]
     pub hgrm: Option<PathBuf>,
+    /// Also write the histograms of each second, as an HdrHistogram log
+    #[arg(long, value_name = "FILE")]
+    pub hlog: Option<PathBuf>,
+    /// Also write verdict and gates as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also add a summary in Markdown to a file [default: that of the step, $GITHUB_STEP_SUMMARY]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub github_summary: Option<Option<PathBuf>>,
     /// Also write a line of JSON for each second, while it runs
     #[arg(long, value_name = "FILE")]
     pub timeseries: Option<PathBuf>,
@@ -268,6 +298,19 @@ pub(crate) struct ServeFlags {
     /// Seed of the faults
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Faults")]
     pub seed: u64,
+}
+
+/// Flags of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFlags {
+    /// A result document, as --json writes it; - reads it from stdin
+    pub file: PathBuf,
+    /// Judge it by this instead of by its own gates, and exit with 3 unless it is met
+    #[arg(long, value_name = "EXPR")]
+    pub gate: Vec<String>,
+
+    #[command(flatten)]
+    pub outputs: OutputFlags,
 }
 
 /// Flags of `demo`.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 /// It could not be done; not one connection could be opened, say.
 pub(crate) const COULD_NOT_RUN: u8 = 1;
+/// A gate failed, or a condition ended the run.
+pub(crate) const GATE: u8 = 3;
 /// The verdict is below what was required.
 pub(crate) const VERDICT: u8 = 4;
 

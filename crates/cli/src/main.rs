@@ -8,6 +8,7 @@ mod exit;
 mod outputs;
 mod plan;
 mod progress;
+mod report;
 mod run;
 mod serve;
 mod signals;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(flags) => run::run(&flags),
         Command::Serve(flags) => serve::serve(&flags),
+        Command::Report(flags) => report::report(&flags),
         Command::Demo(flags) => demo::demo(&flags),
     };
     match outcome {

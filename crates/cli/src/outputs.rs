@@ -2,14 +2,14 @@
 //! written costs a second and not a run.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
 use plimsoll_core::series::Point;
 use plimsoll_report::text::Style;
-use plimsoll_report::{Clock, hgrm, html, json, text, timeseries};
+use plimsoll_report::{Clock, csv, hgrm, hlog, html, json, junit, markdown, text, timeseries};
 
 use crate::args::{Format, OutputFlags};
 use crate::exit::Exit;
@@ -35,8 +35,10 @@ impl Outputs {
     /// # Errors
     /// Two reports for one file, or the file that cannot be written.
     pub(crate) fn open(flags: &OutputFlags) -> Result<Self, Exit> {
-        check_distinct(flags)?;
-        let created = named(flags).filter(|path| !path.exists()).cloned().collect();
+        let summary = summary_path(flags)?;
+        let named = named(flags, &summary);
+        check_distinct(&named)?;
+        let created = named.into_iter().filter(|path| !path.exists()).cloned().collect();
         let mut outputs = Vec::new();
         let format = flags.format.unwrap_or(Format::Text);
         match &flags.output {
@@ -44,8 +46,14 @@ impl Outputs {
             None if flags.quiet && flags.format.is_none() => {}
             None => outputs.push(Output { format, file: None }),
         }
-        let extra =
-            [(Format::Json, &flags.json), (Format::Html, &flags.html), (Format::Hgrm, &flags.hgrm)];
+        let extra = [
+            (Format::Json, &flags.json),
+            (Format::Html, &flags.html),
+            (Format::Hgrm, &flags.hgrm),
+            (Format::Hlog, &flags.hlog),
+            (Format::Junit, &flags.junit),
+            (Format::Github, &summary),
+        ];
         for (format, path) in extra {
             if let Some(path) = path {
                 outputs.push(Output { format, file: Some(open(path)?) });
@@ -107,16 +115,37 @@ impl Outputs {
     }
 }
 
+/// Where the summary of a step goes, if there is to be one.
+fn summary_path(flags: &OutputFlags) -> Result<Option<PathBuf>, Exit> {
+    let Some(given) = &flags.github_summary else { return Ok(None) };
+    let path = given.clone().or_else(|| {
+        let step = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+        step.map(PathBuf::from)
+    });
+    let missing = "GITHUB_STEP_SUMMARY is not set: give --github-summary=FILE";
+    path.map(Some).ok_or_else(|| Exit::Usage(missing.to_owned()))
+}
+
 /// Every file the flags name.
-fn named(flags: &OutputFlags) -> impl Iterator<Item = &PathBuf> {
-    [&flags.output, &flags.json, &flags.html, &flags.hgrm, &flags.timeseries].into_iter().flatten()
+fn named<'a>(flags: &'a OutputFlags, summary: &'a Option<PathBuf>) -> Vec<&'a PathBuf> {
+    let files = [
+        &flags.output,
+        &flags.json,
+        &flags.html,
+        &flags.hgrm,
+        &flags.hlog,
+        &flags.junit,
+        summary,
+        &flags.timeseries,
+    ];
+    files.into_iter().flatten().collect()
 }
 
 /// Two reports in one file would be neither. Devices and pipes may take several.
-fn check_distinct(flags: &OutputFlags) -> Result<(), Exit> {
-    for (i, path) in named(flags).enumerate() {
+fn check_distinct(named: &[&PathBuf]) -> Result<(), Exit> {
+    for (i, path) in named.iter().enumerate() {
         let is_stream = path.exists() && !path.is_file();
-        if !is_stream && named(flags).take(i).any(|earlier| earlier == path) {
+        if !is_stream && named.iter().take(i).any(|earlier| earlier == path) {
             let path = path.display();
             let text = format!("two reports would go to '{path}': give each a file of its own");
             return Err(Exit::Usage(text));
@@ -140,8 +169,13 @@ fn empty(file: &File) -> io::Result<()> {
 
 fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
     match output.file {
-        Some((_, file)) => {
-            empty(&file)?;
+        Some((_, mut file)) => {
+            if output.format == Format::Github {
+                // The steps of a job share one summary. A pipe has no end to go to.
+                let _ = file.seek(SeekFrom::End(0));
+            } else {
+                empty(&file)?;
+            }
             let mut out = BufWriter::new(file);
             format(output.format, result, &mut out, style)?;
             out.flush()
@@ -163,7 +197,12 @@ fn format(format: Format, result: &RunResult, out: &mut dyn Write, style: Style)
         Format::Text => text::write(result, out, style),
         Format::Json => json::write(result, out),
         Format::Html => html::write(result, out),
+        Format::Md => markdown::write(result, out),
+        Format::Csv => csv::write(result, out),
         Format::Hgrm => hgrm::write(result, Clock::headline(&result.plan), out),
+        Format::Hlog => hlog::write(result, out),
+        Format::Junit => junit::write(result, out),
+        Format::Github => markdown::write_summary(result, out),
         Format::None => Ok(()),
     }
 }

@@ -60,6 +60,8 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         },
         pin: flags.pin.clone(),
         seed: flags.seed,
+        gates: flags.conditions.gate.clone(),
+        abort_when: flags.conditions.abort_when.clone(),
         ..default
     };
     plan.check().map_err(|error| Exit::Usage(error.to_string()))?;

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use plimsoll_core::gate::{self, Condition, GateError, Watch};
 use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
 
 use crate::args::RunFlags;
-use crate::exit::{COULD_NOT_RUN, Exit, VERDICT};
+use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::signals::Caught;
@@ -49,6 +50,9 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
         // The report says so too, but a script looks here.
         return Ok(ExitCode::from(COULD_NOT_RUN));
     }
+    if result.aborted.is_some() || result.gates.iter().any(|gate| !gate.pass) {
+        return Ok(ExitCode::from(GATE));
+    }
     if flags.require_valid && result.loader.verdict != Verdict::Valid {
         return Ok(ExitCode::from(VERDICT));
     }
@@ -64,18 +68,32 @@ pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loa
     let stopper = Arc::clone(&control);
     let caught = Caught::watch(move || stopper.stop())
         .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let usage = |error: GateError| Exit::Usage(error.to_string());
+    let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
+    let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
+    let mut watch = Watch::new(&conditions, plan.is_open_loop());
+    let mut aborted = None;
     let mut live = Live::new(plan, live);
     let mut series = Ok(());
     let result = plimsoll_engine::run(plan, &control, &mut |progress| {
         live.show(&progress);
-        if let Progress::Interval(point) = &progress
-            && let Err(error) = outputs.point(point)
-        {
+        let Progress::Interval(point) = &progress else { return };
+        if let Err(error) = outputs.point(point) {
             series = Err(error);
+        }
+        // What comes after a condition held, or after a signal, says nothing of the server.
+        if !control.is_stopped()
+            && let Some(condition) = watch.add(point)
+        {
+            aborted = Some(condition.to_string());
+            control.stop();
         }
     });
     live.clear();
-    Ok(Loaded { result: result.map_err(explain)?, caught, series })
+    let mut result = result.map_err(explain)?;
+    result.aborted = aborted;
+    result.gates = gate::judge(&plan.gates, &result).map_err(usage)?;
+    Ok(Loaded { result, caught, series })
 }
 
 fn explain(error: RunError) -> Exit {

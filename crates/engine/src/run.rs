@@ -132,6 +132,12 @@ impl Control {
     fn lock(&self) -> std::sync::MutexGuard<'_, ControlState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether it was told to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.signals.is_stopped()
+    }
 }
 
 /// What a run tells while it goes on.

@@ -2,10 +2,13 @@
 //! words, the tester's share of a CPU.
 
 use plimsoll_core::plan::Body;
+use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
-use plimsoll_core::units::{format_count, format_duration, format_rate};
-use plimsoll_core::verdict::{Headline, headline};
+use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
+use plimsoll_core::verdict::{Headline, Verdict, headline};
 use plimsoll_core::{Histogram, Plan, RunResult};
+
+use crate::parts::averaged;
 
 /// One of the two clocks of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +23,7 @@ impl Clock {
     /// The clock that leads a report: response time at a rate, service time in a closed loop.
     #[must_use]
     pub fn headline(plan: &Plan) -> Self {
-        if plan.rate.is_some() { Self::Response } else { Self::Service }
+        if plan.is_open_loop() { Self::Response } else { Self::Service }
     }
 
     /// The clock that does not.
@@ -61,7 +64,7 @@ impl Clock {
     /// Where it starts.
     pub(crate) fn origin(self, plan: &Plan) -> &'static str {
         match self {
-            Self::Response if plan.rate.is_some() => "from schedule",
+            Self::Response if plan.is_open_loop() => "from schedule",
             Self::Response => "from due time",
             Self::Service => "from send",
         }
@@ -94,10 +97,24 @@ pub(crate) struct Tail {
 impl Tail {
     /// The quantile of rank `per_10k` ten thousandths.
     pub(crate) fn of(histogram: &Histogram, per_10k: u64) -> Self {
-        let beyond = u128::from(histogram.count()) * u128::from(10_000 - per_10k) / 10_000;
-        let beyond = u64::try_from(beyond).unwrap_or(u64::MAX);
+        let beyond = Self::beyond(histogram.count(), per_10k);
         let value_ns = histogram.quantile_ns(per_10k as f64 / 10_000.0).filter(|_| beyond > 0);
         Self { value_ns, beyond }
+    }
+
+    /// How many of `count` samples rank above the quantile.
+    pub(crate) fn beyond(count: u64, per_10k: u64) -> u64 {
+        let beyond = u128::from(count) * u128::from(10_000 - per_10k) / 10_000;
+        u64::try_from(beyond).unwrap_or(u64::MAX)
+    }
+
+    /// The value for people: marked where it is rough, `n/a` where nothing lies beyond.
+    pub(crate) fn words(self) -> String {
+        match self.value_ns {
+            Some(value_ns) if self.is_rough() => format!("~ {}", format_ns(value_ns)),
+            Some(value_ns) => format_ns(value_ns),
+            None => "n/a".to_owned(),
+        }
     }
 
     /// Whether too few samples lie beyond for the value to be more than a rough one.
@@ -113,12 +130,44 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
 
 /// The sentence beside the verdict.
 pub(crate) fn sentence(result: &RunResult) -> String {
-    headline(Headline {
+    let sentence = headline(Headline {
         verdict: result.loader.verdict,
-        open_loop: result.plan.rate.is_some(),
+        open_loop: result.plan.is_open_loop(),
         achieved_rps: result.rate.achieved_rps,
         blocked_p99_ns: result.phases.blocked.quantile_ns(0.99).unwrap_or(0),
-    })
+    });
+    match averaged(result) {
+        Some(over) if result.loader.verdict != Verdict::Invalid => {
+            format!("{sentence} on average {over}")
+        }
+        _ => sentence,
+    }
+}
+
+/// What is wrong besides the tester's causes: a ledger that does not balance, an early end, times
+/// that no bucket holds.
+pub(crate) fn caveats(result: &RunResult) -> Vec<String> {
+    let mut caveats = Vec::new();
+    if let Err(imbalance) = result.ledger.check() {
+        caveats.push(format!("{imbalance}: please report this"));
+    }
+    let elapsed = format_ns(result.elapsed_ns);
+    match &result.aborted {
+        Some(condition) => caveats.push(format!(
+            "aborted after {elapsed} because {condition}: this is what had happened until then"
+        )),
+        None if result.interrupted => caveats
+            .push(format!("interrupted after {elapsed}: this is what had happened until then")),
+        None => {}
+    }
+    caveats
+}
+
+/// The gates, those that failed first.
+pub(crate) fn gates(result: &RunResult) -> Vec<&Gate> {
+    let mut gates: Vec<&Gate> = result.gates.iter().collect();
+    gates.sort_by_key(|gate| gate.pass);
+    gates
 }
 
 /// A share of a whole in percent, with the digits a person needs.
@@ -182,7 +231,11 @@ pub(crate) fn request_words(plan: &Plan) -> String {
 pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
     let mut words = vec![counted(plan.connections.into(), "connection")];
-    words.push(plan.rate.as_ref().map_or_else(|| "closed loop".to_owned(), profile_words));
+    words.push(match (&plan.rate, &plan.trace) {
+        (Some(profile), _) => profile_words(profile),
+        (None, Some(trace)) => format!("times from {}", trace.path),
+        (None, None) => "closed loop".to_owned(),
+    });
     words.extend(match (plan.requests, plan.duration_ns.map(format_duration)) {
         (Some(requests), None) => Some(counted(requests, "request")),
         (Some(requests), Some(limit)) => Some(format!("{requests} requests, at most {limit}")),
@@ -232,6 +285,7 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
         (ledger.broken, "broken"),
         (ledger.unfinished, "unfinished"),
         (ledger.unsent, "unsent"),
+        (ledger.shed, "shed"),
     ]
     .iter()
     .filter(|(count, _)| *count > 0)

@@ -3,13 +3,19 @@
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
 //! engine: what a view shows is in the result document, so a stored result prints the same text
 //! and the same page as the run that made it. What comes from outside (URLs, header values, texts
-//! of errors) is made harmless on the way: no terminal escapes in text, no markup in HTML.
+//! of errors) is made harmless on the way: no terminal escapes in text, no markup in HTML, XML or
+//! Markdown, no formulas in CSV.
 #![forbid(unsafe_code)]
 
+pub mod csv;
 mod facts;
 pub mod hgrm;
+pub mod hlog;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+mod parts;
 pub mod progress;
 pub mod text;
 pub mod timeseries;

@@ -3,10 +3,12 @@
 
 use plimsoll_core::gate::Unit;
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::part::Place;
+use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Moments, Outcome, Recorder};
-use plimsoll_core::result::{DriverUsed, Environment, Gate, Loader, Rate, RunResult, Tool, Warmup};
+use plimsoll_core::result::{
+    Connections, DriverUsed, Environment, Gate, Loader, Rate, RunResult, StageResult, Tool, Warmup,
+};
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
@@ -98,6 +100,10 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
         requests.iter().flat_map(|r| [(sent_ns(r), false, r), (end_ns(r), true, r)]).collect();
     events.sort_by_key(|&(time_ns, ends, _)| (time_ns, ends));
     let mut recorder = Recorder::new();
+    recorder.stages = result.stages.iter().map(|stage| stage.part.clone()).collect();
+    recorder.endpoints.clone_from(&result.endpoints);
+    recorder.addresses.clone_from(&result.addresses);
+    let places = Places::of(result);
     let mut index = 0;
     let mut close = |recorder: &mut Recorder, index: u64| {
         let mut point = recorder.take_interval(index, 0, Box::default()).pack();
@@ -122,12 +128,12 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
             first_byte_ns: first_byte_ns.max(written_ns),
         };
         if ends {
-            recorder.ended(&moments, time_ns, request.outcome, Place::NOWHERE);
+            recorder.ended(&moments, time_ns, request.outcome, places.place(request));
             recorder.received_bytes += 156;
             error_of(&mut recorder, request.outcome);
         } else {
-            recorder.scheduled(Place::NOWHERE);
-            recorder.started(&moments, Place::NOWHERE);
+            recorder.scheduled(places.place(request));
+            recorder.started(&moments, places.place(request));
             recorder.sent_bytes += 45;
         }
     }
@@ -139,6 +145,37 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
     result.elapsed_ns = result.rate.window_ns.max(last_ns);
     result.rate.answered_ns = last_ns;
     result.record(&recorder);
+}
+
+/// Which parts requests belong to: stages by their time, endpoints and addresses in turn.
+struct Places {
+    stage_ends_ns: Vec<u64>,
+    endpoints: u64,
+    addresses: u64,
+}
+
+impl Places {
+    fn of(result: &RunResult) -> Self {
+        let end_ns = |stage: &StageResult| stage.start_ns + stage.duration_ns;
+        Self {
+            stage_ends_ns: result.stages.iter().map(end_ns).collect(),
+            endpoints: result.endpoints.len() as u64,
+            addresses: result.addresses.len() as u64,
+        }
+    }
+
+    fn place(&self, request: &Sent) -> Place {
+        let slot = request.intended_ns / MS;
+        let turn = |parts: u64, every: u64| {
+            if parts == 0 { Place::NONE } else { (slot / every % parts) as u16 }
+        };
+        let stage = self.stage_ends_ns.iter().position(|end_ns| request.intended_ns < *end_ns);
+        Place {
+            endpoint: turn(self.endpoints, 1),
+            stage: stage.map_or(Place::NONE, |stage| stage as u16),
+            address: turn(self.addresses, 5),
+        }
+    }
 }
 
 fn error_of(recorder: &mut Recorder, outcome: Outcome) {
@@ -226,6 +263,16 @@ pub(crate) fn ramp() -> RunResult {
     };
     let stages = vec![stage(10, 100, 2_000), stage(20, 2_000, 2_000)];
     result.plan.rate = Some(Profile { stages, arrival: Arrival::Poisson });
+    let stage = |start_ns, duration_ns, target_rps, name: &str| StageResult {
+        start_ns,
+        duration_ns,
+        target_rps,
+        part: Part::new(name),
+    };
+    result.stages = vec![
+        stage(0, 10 * SECOND, 1_050.0, "10s@100..2k"),
+        stage(10 * SECOND, 20 * SECOND, 2_000.0, "20s@2k"),
+    ];
     result.plan.connections = 64;
     result.plan.duration_ns = Some(30 * SECOND);
     result.plan.timeout_ns = 500 * MS;
@@ -291,6 +338,60 @@ fn overloaded(spread: &mut Spread, due_s: f64, rate: f64) -> Sent {
         service_ns,
         outcome,
     }
+}
+
+/// Three endpoints on two addresses over TLS; some slots are shed, some requests redirected, and
+/// the plan's condition ends the run.
+pub(crate) fn parts() -> RunResult {
+    let mut result = bare();
+    result.plan.rate = Some(Profile::constant(1_000_000_000, Some(60 * SECOND), Arrival::Uniform));
+    result.rate.target_rps = Some(1_000.0);
+    result.rate.window_ns = 4 * SECOND;
+    result.plan.endpoint.scheme = "https".to_owned();
+    result.endpoints = ["home", "search", "a name so long that no table on a terminal can hold it"]
+        .map(Part::new)
+        .to_vec();
+    result.addresses = ["192.0.2.1:8080", "[2001:db8::1]:8080"].map(Part::new).to_vec();
+    let mut spread = Spread::new();
+    let requests: Vec<Sent> = (0..4_000)
+        .map(|slot| Sent {
+            intended_ns: slot * MS,
+            available_ns: slot * MS,
+            late_ns: spread.around(1_500),
+            service_ns: spread.around(400_000 * (1 + slot % 3)),
+            outcome: match slot % 90 {
+                1 => Outcome::Completed { status: 503, ok: false },
+                _ => OK,
+            },
+        })
+        .collect();
+    fill(&mut result, &requests, |point| point.completed * 30_000);
+    result.ledger.scheduled += 12;
+    result.ledger.shed = 12;
+    result.ledger.redirects = 40;
+    result.ledger.reconnects = 3;
+    result.connections = Connections {
+        opened: 53,
+        open_max: 50,
+        tls_full: 50,
+        tls_resumed: 3,
+        tls: Some("TLS 1.3 TLS13_AES_256_GCM_SHA384".to_owned()),
+        retransmits: 2,
+        ..Connections::default()
+    };
+    for served in 60..110 {
+        result.connections.served.add(served);
+    }
+    result.interrupted = true;
+    result.aborted = Some("errors>1% FOR 3s".to_owned());
+    result.gates = vec![
+        gate("service.p99<5ms", Some(3_217.5), Unit::Us, true),
+        Gate {
+            note: Some("no endpoint 'login'; there is: home, search".to_owned()),
+            ..gate("p99@endpoint:login<1s", None, Unit::Us, false)
+        },
+    ];
+    result
 }
 
 /// Nothing listens.
@@ -408,6 +509,15 @@ pub(crate) fn hostile() -> RunResult {
     for cause in &mut result.loader.causes {
         cause.text = script.to_owned();
     }
+    for stage in &mut result.stages {
+        script.clone_into(&mut stage.part.name);
+    }
+    result.endpoints = vec![Part::new(script)];
+    result.addresses = vec![Part::new(script), Part::new(script)];
+    result.connections.opened = 1;
+    result.connections.tls_full = 1;
+    result.connections.tls = Some(script.to_owned());
+    result.aborted = Some(script.to_owned());
     result.gates =
         vec![Gate { note: Some(script.to_owned()), ..gate(script, None, Unit::Number, false) }];
     result

@@ -131,7 +131,7 @@ const RATE_HOW: &str = "Requests started in each interval, and what became of th
     it. Where ok leaves the wide line of sent, responses were late, failed or missing.";
 const LATENCY_HOW: &str = "Quantiles of the requests that ended in each interval, on a logarithmic \
     axis. Response time counts from when a request was due, service time from when it was sent. A \
-    gap means that nothing ended.";
+    gap means that nothing ended; where fewer than 100 did, p99 is their maximum.";
 const CPU_HOW: &str = "CPU time of the tester, without what it spent spinning, in cores. Near the \
     dashed line it has none to spare, and the figures above may be its own.";
 const LATENESS_HOW: &str = "The latest that the tester itself sent a request in each interval, \

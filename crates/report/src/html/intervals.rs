@@ -20,6 +20,8 @@ pub(super) struct Interval {
     pub(super) failed_rps: f64,
     /// Requests that timed out or broke, per second.
     pub(super) lost_rps: f64,
+    /// Requests that ended.
+    pub(super) ended: u64,
     /// Median, 99th percentile and maximum of the response time; `None` when nothing ended.
     pub(super) response_ns: Option<[u64; 3]>,
     /// 99th percentile of the service time.
@@ -83,6 +85,7 @@ fn interval(group: &[Point], to_ns: u64, window_ns: u64) -> Interval {
         ok_rps: sum(|point| point.ok) * 1e9 / length_ns,
         failed_rps: sum(|point| point.failed) * 1e9 / length_ns,
         lost_rps: sum(|point| point.timed_out + point.broken) * 1e9 / length_ns,
+        ended: response.count(),
         response_ns,
         service_p99_ns: service.quantile_ns(0.99),
         cpu_cores: sum(|point| point.loader_cpu_ns) / length_ns,

@@ -9,6 +9,7 @@
 //! What comes from outside passes through `escape`, and a content security policy in the page lets
 //! it load nothing, whatever is in it.
 
+mod breakdown;
 mod chart;
 mod escape;
 mod figures;
@@ -23,7 +24,10 @@ use plimsoll_core::units::{format_count, format_ns, format_rate};
 use plimsoll_core::verdict::Verdict;
 
 use crate::Clock;
-use crate::facts::{Tail, incomplete_words, load_words, percent, request_words, tester_cores};
+use crate::facts::{
+    Tail, caveats, incomplete_words, load_words, percent, request_words, tester_cores,
+};
+use crate::parts;
 use chart::push;
 use escape::Escaped;
 use figures::{OverTime, Readings};
@@ -51,17 +55,25 @@ fn page(result: &RunResult) -> String {
     head(result, &mut page);
     page.push_str("<body>\n<main>\n");
     banner(result, &mut page);
+    breakdown::gates(result, &mut page);
+    breakdown::stages(result, &mut page);
     tiles(result, &mut page);
     latency(result, &mut page, &mut readings);
     over_time(result, &mut page, &mut readings);
     section("Requests", &mut page, |page| {
         tables::ledger(result, page);
         tables::statuses(result, page);
-        tables::gates(result, page);
         tables::errors(result, page);
     });
+    if !result.endpoints.is_empty() || result.addresses.len() > 1 {
+        page.push_str("<section>\n<h2>Each part</h2>\n");
+        breakdown::parts("Endpoints", &parts::endpoints(result), result, &mut page);
+        breakdown::parts("Addresses", &parts::addresses(result), result, &mut page);
+        page.push_str("</section>\n");
+    }
     section("How it was measured", &mut page, |page| {
         tables::plan(result, page);
+        breakdown::connections(result, page);
         tables::tester(result, page);
         tables::warmup(result, page);
     });
@@ -107,11 +119,7 @@ fn banner(result: &RunResult, page: &mut String) {
     );
     push(page, format_args!("<div><h1>{}</h1>\n", Escaped(&unbroken(&sentence))));
     let mut causes: Vec<String> = loader.causes.iter().map(|cause| cause.text.clone()).collect();
-    causes.extend(result.ledger.check().err().map(|imbalance| imbalance.to_string()));
-    if result.interrupted {
-        let elapsed = format_ns(result.elapsed_ns);
-        causes.push(format!("interrupted after {elapsed}: this is what had happened until then"));
-    }
+    causes.extend(caveats(result));
     let beyond_hour = result.latency.response.beyond_hour();
     if beyond_hour > 0 {
         let count = format_count(beyond_hour);
@@ -159,8 +167,8 @@ fn tiles(result: &RunResult, page: &mut String) {
     let rate = &result.rate;
     let ledger = &result.ledger;
     let quantile = |clock: Clock, per_10k| {
-        let tail = Tail::of(clock.histogram(result), per_10k);
-        tail.value_ns.map_or_else(|| "–".to_owned(), format_ns)
+        let histogram = clock.histogram(result);
+        if histogram.is_empty() { "–".to_owned() } else { Tail::of(histogram, per_10k).words() }
     };
     let max =
         |clock: Clock| clock.histogram(result).max_ns().map_or_else(|| "–".to_owned(), format_ns);
@@ -194,6 +202,9 @@ fn tiles(result: &RunResult, page: &mut String) {
         ("requests not ok".to_owned(), percent(not_ok, ledger.scheduled), reasons.join(", ")),
         ("tester's CPU".to_owned(), format!("{:.0} %", work * 100.0), spin_words(spin)),
     ];
+    if let Some(over) = parts::averaged(result) {
+        push(page, format_args!("<h2 class=\"whole\">The whole run, {over}</h2>\n"));
+    }
     page.push_str("<dl class=\"tiles\">\n");
     for (name, value, more) in &tiles {
         let (name, value, more) = (Escaped(name), Escaped(value), Escaped(&unbroken(more)));

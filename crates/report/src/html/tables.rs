@@ -1,8 +1,6 @@
 //! The tables of a page. Every cell is escaped here, so no table can carry markup from outside.
 
-use plimsoll_core::units::{
-    format_bytes, format_count, format_duration, format_ns, format_rate, three_digits,
-};
+use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns, format_rate};
 use plimsoll_core::{Histogram, RunResult};
 
 use super::chart::push;
@@ -14,27 +12,27 @@ use crate::facts::{QUANTILES, Tail, body_bytes, load_words, percent, request_wor
 
 /// How a column is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+pub(super) enum Column {
     /// Words, from the left.
     Text,
     /// Figures, from the right.
     Figure,
 }
 
-use Column::{Figure, Text};
+pub(super) use Column::{Figure, Text};
 
-struct Table<'a> {
-    caption: &'a str,
-    head: &'a [(&'a str, Column)],
+pub(super) struct Table<'a> {
+    pub(super) caption: &'a str,
+    pub(super) head: &'a [(&'a str, Column)],
     /// Cells. Em spaces before the first cell of a row are how deep it is indented.
-    rows: Vec<Vec<String>>,
-    note: &'a str,
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) note: &'a str,
 }
 
 const INDENT: char = '\u{2003}';
 
 impl Table<'_> {
-    fn write(&self, page: &mut String) {
+    pub(super) fn write(&self, page: &mut String) {
         push(
             page,
             format_args!(
@@ -84,7 +82,7 @@ fn class(column: Column) -> &'static str {
     if column == Figure { " class=\"n\"" } else { "" }
 }
 
-fn duration(value_ns: Option<u64>) -> String {
+pub(super) fn duration(value_ns: Option<u64>) -> String {
     value_ns.map_or_else(|| "–".to_owned(), format_ns)
 }
 
@@ -107,12 +105,9 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
     for (label, per_10k) in QUANTILES {
         let mut row = vec![label.to_owned()];
         for histogram in histograms {
-            let tail = Tail::of(histogram, per_10k);
-            let mark = if tail.is_rough() { "~ " } else { "" };
-            row.push(format!("{mark}{}", duration(tail.value_ns)));
-            let beyond =
-                if histogram.is_empty() { String::new() } else { format_count(tail.beyond) };
-            row.push(beyond);
+            row.push(tail_cell(histogram, per_10k));
+            let beyond = Tail::of(histogram, per_10k).beyond;
+            row.push(if histogram.is_empty() { String::new() } else { format_count(beyond) });
         }
         rows.push(row);
     }
@@ -127,13 +122,24 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
         ("beyond", Figure),
     ];
     let note = "Beyond: how many samples lie above the quantile. ~ marks those with fewer than 10, \
-        which vary a lot from run to run; where there is none the maximum says it all.";
+        which vary a lot from run to run; n/a where there is none, as the value would be the \
+        maximum again.";
     Table { caption: "Quantiles", head: &head, rows, note }.write(page);
 }
 
+/// A quantile as far as its samples go.
+fn tail_cell(histogram: &Histogram, per_10k: u64) -> String {
+    if histogram.is_empty() { duration(None) } else { Tail::of(histogram, per_10k).words() }
+}
+
 fn spread_row(label: &str, histogram: &Histogram) -> Vec<String> {
-    let quantiles = [0.5, 0.99, 1.0].map(|q| duration(histogram.quantile_ns(q)));
-    [vec![label.to_owned(), format_count(histogram.count())], quantiles.to_vec()].concat()
+    vec![
+        label.to_owned(),
+        format_count(histogram.count()),
+        tail_cell(histogram, 5000),
+        tail_cell(histogram, 9900),
+        duration(histogram.max_ns()),
+    ]
 }
 
 const SPREAD_HEAD: [(&str, Column); 5] =
@@ -196,8 +202,10 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
         (1, "unsent", ledger.unsent, "found no free connection before the end"),
         (1, "shed", ledger.shed, "dropped because the plan says so"),
     ];
+    let redirects = (0, "redirects", ledger.redirects, "of those that came due, after a redirect");
     let rows = rows
         .iter()
+        .chain((ledger.redirects > 0).then_some(&redirects))
         .map(|(depth, name, count, meaning)| {
             let name = format!("{}{name}", INDENT.to_string().repeat(*depth));
             vec![
@@ -213,7 +221,7 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
 }
 
 /// Rows of a table that takes what it is given; the rest is summed up.
-const ROWS_SHOWN: usize = 40;
+pub(super) const ROWS_SHOWN: usize = 40;
 
 /// Completed requests by status.
 pub(super) fn statuses(result: &RunResult, page: &mut String) {
@@ -263,25 +271,11 @@ pub(super) fn errors(result: &RunResult, page: &mut String) {
 /// Text from outside as far as a page shows it.
 const TEXT_SHOWN: usize = 400;
 
-fn clipped(text: &str) -> String {
+pub(super) fn clipped(text: &str) -> String {
     if text.chars().nth(TEXT_SHOWN).is_none() {
         return text.to_owned();
     }
     text.chars().take(TEXT_SHOWN).chain(['…']).collect()
-}
-
-/// The conditions the run had to meet.
-pub(super) fn gates(result: &RunResult, page: &mut String) {
-    let row = |gate: &plimsoll_core::result::Gate| {
-        let value = gate.value.map_or_else(|| "nothing to measure".to_owned(), three_digits);
-        let word = if gate.pass { "✓ pass" } else { "✕ fail" };
-        vec![clipped(&gate.expr), value, word.to_owned()]
-    };
-    let rows: Vec<Vec<String>> = result.gates.iter().take(ROWS_SHOWN).map(row).collect();
-    if !rows.is_empty() {
-        let head = [("gate", Text), ("measured", Figure), ("", Text)];
-        Table { caption: "Gates", head: &head, rows, note: "" }.write(page);
-    }
 }
 
 /// The figures of the charts over time.
@@ -289,6 +283,9 @@ pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
     let row = |i: &Interval| {
         let at = |ns: u64| three_digits_or_more(ns as f64 / 1e9);
         let [p50, p99, max] = i.response_ns.map_or([None; 3], |ns| ns.map(Some));
+        // A quantile that nothing lies beyond would be the maximum again.
+        let p99 = p99.filter(|_| Tail::beyond(i.ended, 9900) > 0);
+        let service_p99 = i.service_p99_ns.filter(|_| Tail::beyond(i.ended, 9900) > 0);
         vec![
             format!("{}–{}", at(i.from_ns), at(i.to_ns)),
             format_rate(i.sent_rps),
@@ -297,7 +294,7 @@ pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
             duration(p50),
             duration(p99),
             duration(max),
-            duration(i.service_p99_ns),
+            duration(service_p99),
             percent_name(i.cpu_cores),
             format_ns(i.lateness_max_ns),
         ]
@@ -325,7 +322,7 @@ fn three_digits_or_more(seconds: f64) -> String {
     if seconds.fract() < 5e-4 { format!("{seconds:.0}") } else { format!("{seconds:.2}") }
 }
 
-fn pairs(caption: &str, rows: Vec<(&str, String)>, page: &mut String) {
+pub(super) fn pairs(caption: &str, rows: Vec<(&str, String)>, page: &mut String) {
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     Table { caption, head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
 }
@@ -353,6 +350,9 @@ pub(super) fn plan(result: &RunResult, page: &mut String) {
         let cpus: Vec<String> = plan.pin.iter().take(ROWS_SHOWN).map(u32::to_string).collect();
         rows.push(("pinned to CPUs", cpus.join(", ")));
     }
+    for condition in plan.abort_when.iter().take(ROWS_SHOWN) {
+        rows.push(("abort when", clipped(condition)));
+    }
     rows.push(("seed", plan.seed.to_string()));
     pairs("The plan", rows, page);
 }
@@ -373,7 +373,9 @@ pub(super) fn tester(result: &RunResult, page: &mut String) {
     let words =
         format!("{} sent, {} received", format_bytes(bytes.sent), format_bytes(bytes.received));
     rows.push(("bytes", words));
-    rows.push(("reconnects", format_count(result.ledger.reconnects)));
+    if result.connections.opened == 0 {
+        rows.push(("reconnects", format_count(result.ledger.reconnects)));
+    }
     let cores = format!("{} of {} may be used", host.cores_allowed, host.cores);
     rows.push(("host", clipped(&format!("{} {}", host.os, host.kernel))));
     rows.push(("processor", clipped(&host.cpu)));
@@ -411,8 +413,8 @@ pub(super) fn warmup(result: &RunResult, page: &mut String) {
         ("length", format_duration(warmup.duration_ns)),
         ("sent", format_count(warmup.ledger.sent)),
         ("completed", format_count(warmup.ledger.completed)),
-        ("response p50", duration(warmup.response.quantile_ns(0.5))),
-        ("response p99", duration(warmup.response.quantile_ns(0.99))),
+        ("response p50", tail_cell(&warmup.response, 5000)),
+        ("response p99", tail_cell(&warmup.response, 9900)),
     ];
     pairs("Warm-up, in no other figure", rows, page);
 }

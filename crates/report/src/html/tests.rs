@@ -11,6 +11,7 @@ fn all() -> Vec<RunResult> {
         samples::ramp(),
         samples::nothing(),
         samples::cut_short(),
+        samples::parts(),
         samples::bare(),
         samples::hostile(),
     ]

@@ -2,12 +2,14 @@
 //!
 //! The verdict stands first, because it says how to read the rest. A quantile is shown with the
 //! number of samples beyond it: one with fewer than ten is marked, one with none is left out,
-//! because it would repeat the maximum.
+//! because it would repeat the maximum. Where the load changed on the way, each stage comes before
+//! the figures of the whole, which are those of no load the run had.
 
 mod table;
 
 use std::io::{self, Write};
 
+use plimsoll_core::result::Gate;
 use plimsoll_core::units::{
     format_bytes, format_count, format_duration, format_ns, format_rate, three_digits,
 };
@@ -18,6 +20,7 @@ use crate::Clock;
 use crate::facts::{
     self, FEW_BEYOND, QUANTILES, Tail, counted, load_words, printable, tester_cores,
 };
+use crate::parts::{self, Row, Step, averaged};
 use table::{WIDTH, beside, labelled, shorten, wrap};
 
 /// How to write a report.
@@ -50,9 +53,10 @@ pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Resul
     let blocks = [
         verdict(result, style),
         plan(result),
+        gates(result, style),
+        stages(result, style),
         beside(&requests(result, style), &rates(result), 62),
-        beside(&latency(result), &phases(result), 60),
-        outcomes(result),
+        times(result, style),
         rest(result, style),
     ];
     let blocks: Vec<String> =
@@ -73,12 +77,8 @@ fn verdict(result: &RunResult, style: Style) -> Vec<String> {
     for cause in &loader.causes {
         lines.extend(wrap("- ", "  ", &printable(&cause.text)));
     }
-    if let Err(imbalance) = result.ledger.check() {
-        lines.extend(wrap("- ", "  ", &format!("{imbalance}: please report this")));
-    }
-    if result.interrupted {
-        let text = format!("- interrupted after {}", format_ns(result.elapsed_ns));
-        lines.push(text + ": this is what had happened until then");
+    for caveat in facts::caveats(result) {
+        lines.extend(wrap("- ", "  ", &printable(&caveat)));
     }
     lines
 }
@@ -107,7 +107,7 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
             others => format!("{line}   {}", style.bad(&others)),
         }
     };
-    let lines = [
+    let mut lines = [
         row("scheduled", ledger.scheduled, &[]),
         row("sent", ledger.sent, &[(ledger.unsent, "unsent"), (ledger.shed, "shed")]),
         row(
@@ -121,6 +121,9 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
         ),
         row("ok", ledger.ok, &[(ledger.failed, "failed")]),
     ];
+    if ledger.redirects > 0 {
+        lines[0] += &format!("   {} after redirects", format_count(ledger.redirects));
+    }
     labelled("Requests", &lines)
 }
 
@@ -137,7 +140,89 @@ fn rates(result: &RunResult) -> Vec<String> {
     row("offered", rate.offered_rps);
     row("achieved", rate.achieved_rps);
     lines.push(format!("{:<6}{:<8} {:>11}", "", "in", format_ns(result.elapsed_ns)));
+    lines.extend(averaged(result).map(|over| format!("{:<6}averaged {over}", "")));
     lines
+}
+
+/// Every table of times, and what the marks in them mean.
+fn times(result: &RunResult, style: Style) -> Vec<String> {
+    let mut lines = beside(&latency(result), &phases(result), 60);
+    let tables = [
+        outcomes(result),
+        parts("Endpoint", &parts::endpoints(result), style),
+        parts("Address", &parts::addresses(result), style),
+    ];
+    for table in tables.into_iter().filter(|table| !table.is_empty()) {
+        lines.push(String::new());
+        lines.extend(table);
+    }
+    let notes = footnote(&lines);
+    lines.extend(notes);
+    lines
+}
+
+/// What a run with several loads has to say first: each by itself.
+fn stages(result: &RunResult, style: Style) -> Vec<String> {
+    let steps = parts::steps(result);
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let clock = Clock::headline(&result.plan).name();
+    let mut lines = vec![format!(
+        "{:<18}{:>10}{:>11}{:>12}{:>11}{:>12}{:>12}{:>12}",
+        format!("Stage ({})", steps.len()),
+        "target/s",
+        "achieved/s",
+        "scheduled",
+        "not ok",
+        "p50",
+        "p99",
+        "max"
+    )];
+    for Step { row, target_rps, achieved_rps, .. } in steps.iter().take(PARTS_SHOWN) {
+        let achieved = achieved_rps.map_or_else(|| "-".to_owned(), format_rate);
+        let name = shorten(&printable(&row.name), 17);
+        lines.push(format!(
+            "{name:<18}{:>10}{achieved:>11}{}",
+            format_rate(*target_rps),
+            counts_and_times(row, style)
+        ));
+    }
+    lines.extend(more(steps.len()));
+    lines.push(format!("times are the {clock}; the figures below are over all stages"));
+    lines
+}
+
+/// Rows of a table of parts; of more, their number is said.
+const PARTS_SHOWN: usize = 12;
+
+fn more(rows: usize) -> Option<String> {
+    let more = rows.saturating_sub(PARTS_SHOWN);
+    (more > 0).then(|| format!("and {more} more"))
+}
+
+fn parts(label: &str, rows: &[Row], style: Style) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let head = format!(
+        "{label:<39}{:>12}{:>11}{:>12}{:>12}{:>12}",
+        "scheduled", "not ok", "p50", "p99", "max"
+    );
+    let line = |row: &Row| {
+        let name = shorten(&printable(&row.name), 38);
+        format!("{name:<39}{}", counts_and_times(row, style))
+    };
+    let shown = rows.iter().take(PARTS_SHOWN).map(line);
+    std::iter::once(head).chain(shown).chain(more(rows.len())).collect()
+}
+
+fn counts_and_times(row: &Row, style: Style) -> String {
+    let not_ok = format!("{:>11}", short_count(row.not_ok));
+    let not_ok = if row.not_ok > 0 { style.bad(&not_ok) } else { not_ok };
+    let max = row.max_ns.map_or_else(|| "-".to_owned(), format_ns);
+    let (p50, p99) = (row.p50.words(), row.p99.words());
+    format!("{:>12}{not_ok}{p50:>12}{p99:>12}{max:>12}", short_count(row.scheduled))
 }
 
 /// A count in at most nine columns.
@@ -174,24 +259,22 @@ fn latency(result: &RunResult) -> Vec<String> {
         lines.push(row(label, histograms.map(|histogram| quantile_cell(histogram, per_10k))));
     }
     lines.push(plain("max", Histogram::max_ns));
-    lines.extend(footnote(&histograms));
+    let samples = |histogram: &Histogram| (format_count(histogram.count()), String::new());
+    lines.push(row("n", histograms.map(samples)));
     lines
 }
 
-/// What the marks mean, those that are used.
-fn footnote(histograms: &[&Histogram]) -> Option<String> {
-    let measured = histograms.iter().filter(|histogram| !histogram.is_empty());
-    let tails: Vec<Tail> = measured
-        .flat_map(|histogram| QUANTILES.map(|(_, per_10k)| Tail::of(histogram, per_10k)))
-        .collect();
+/// What the marks mean, those that are used in the lines.
+fn footnote(lines: &[String]) -> Vec<String> {
+    let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
     let mut notes = Vec::new();
-    if tails.iter().any(|tail| tail.is_rough()) {
+    if has(" ~ ") {
         notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
     }
-    if tails.iter().any(|tail| tail.value_ns.is_none()) {
+    if has(" n/a") {
         notes.push("n/a no sample beyond, see max".to_owned());
     }
-    (!notes.is_empty()).then(|| notes.join("; "))
+    if notes.is_empty() { notes } else { vec![notes.join("; ")] }
 }
 
 fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
@@ -199,9 +282,13 @@ fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
         return ("-".to_owned(), String::new());
     }
     let tail = Tail::of(histogram, per_10k);
-    let mark = if tail.is_rough() { "~ " } else { "" };
-    let value = tail.value_ns.map_or_else(|| "n/a".to_owned(), format_ns);
-    (format!("{mark}{value}"), short_count(tail.beyond))
+    (tail.words(), short_count(tail.beyond))
+}
+
+/// Median, 99th percentile and maximum.
+fn spread(histogram: &Histogram) -> [String; 3] {
+    let max = histogram.max_ns().map_or_else(|| "-".to_owned(), format_ns);
+    [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
 }
 
 /// The phases that took time, and what stands before them: lag, and the tester's part of it.
@@ -223,8 +310,7 @@ fn phases(result: &RunResult) -> Vec<String> {
         .iter()
         .filter(|(_, histogram)| happened(histogram))
         .map(|(label, histogram)| {
-            let cells = [0.5, 0.99, 1.0]
-                .map(|q| format!("{:>10}", format_ns(histogram.quantile_ns(q).unwrap_or(0))));
+            let cells = spread(histogram).map(|cell| format!("{cell:>10}"));
             format!("{label:<10}{}", cells.concat())
         })
         .collect();
@@ -243,8 +329,7 @@ fn outcomes(result: &RunResult) -> Vec<String> {
         .iter()
         .filter(|(_, histogram)| !histogram.is_empty())
         .map(|(label, histogram)| {
-            let cells = [0.5, 0.99, 1.0]
-                .map(|q| format!("{:>12}", format_ns(histogram.quantile_ns(q).unwrap_or(0))));
+            let cells = spread(histogram).map(|cell| format!("{cell:>12}"));
             format!("{label:<12}{:>13}{}", format_count(histogram.count()), cells.concat())
         })
         .collect();
@@ -266,10 +351,10 @@ fn rest(result: &RunResult, style: Style) -> Vec<String> {
     let mut lines = statuses(result);
     lines.extend(errors(result, style));
     lines.extend(bytes(result));
+    lines.extend(connections(result));
     lines.extend(tester(result));
     lines.extend(warmup(result));
     lines.extend(beyond_hour(result));
-    lines.extend(gates(result, style));
     lines
 }
 
@@ -334,6 +419,11 @@ fn bytes(result: &RunResult) -> Vec<String> {
     labelled("Bytes", &[text])
 }
 
+fn connections(result: &RunResult) -> Vec<String> {
+    let words = printable(&parts::connections(result).join(" · "));
+    if words.is_empty() { Vec::new() } else { wrap("Network   ", "          ", &words) }
+}
+
 fn tester(result: &RunResult) -> Vec<String> {
     let loader = &result.loader;
     let (work, spin) = tester_cores(result);
@@ -362,10 +452,9 @@ fn warmup(result: &RunResult) -> Vec<String> {
         format_duration(warmup.duration_ns),
         format_count(warmup.ledger.completed)
     );
-    if let (Some(p50_ns), Some(p99_ns)) =
-        (warmup.response.quantile_ns(0.5), warmup.response.quantile_ns(0.99))
-    {
-        text += &format!(", response p50 {}, p99 {}", format_ns(p50_ns), format_ns(p99_ns));
+    if !warmup.response.is_empty() {
+        let [p50, p99, _] = spread(&warmup.response);
+        text += &format!(", response p50 {p50}, p99 {p99}");
     }
     labelled("Warm-up", &[text])
 }
@@ -383,18 +472,17 @@ fn beyond_hour(result: &RunResult) -> Vec<String> {
 }
 
 fn gates(result: &RunResult, style: Style) -> Vec<String> {
-    let mut rows: Vec<String> = result
-        .gates
-        .iter()
-        .take(GATES_SHOWN)
-        .map(|gate| {
-            let value = gate.value.map_or_else(|| "nothing to measure".to_owned(), three_digits);
-            let word = if gate.pass { "pass" } else { "FAIL" };
-            let line =
-                shorten(&format!("{word}  {:<24} {value}", printable(&gate.expr)), WIDTH - 10);
-            if gate.pass { line } else { style.bad(&line) }
-        })
-        .collect();
+    let row = |gate: &Gate| {
+        let word = if gate.pass { "pass" } else { "FAIL" };
+        let mut line = format!("{word}  {:<28} {:>12}", printable(&gate.expr), gate.measured());
+        if let Some(note) = &gate.note {
+            line += &format!("   {}", printable(note));
+        }
+        let line = shorten(&line, WIDTH - 10);
+        if gate.pass { line } else { style.bad(&line) }
+    };
+    let mut rows: Vec<String> =
+        facts::gates(result).into_iter().take(GATES_SHOWN).map(row).collect();
     if let more @ 1.. = result.gates.len().saturating_sub(GATES_SHOWN) {
         rows.push(format!("and {more} more"));
     }

@@ -1,5 +1,7 @@
 //! The report as a whole, on results made by hand.
 
+use plimsoll_core::gate::Unit;
+
 use super::table::WIDTH;
 use super::*;
 use crate::samples;
@@ -17,6 +19,7 @@ fn all() -> Vec<RunResult> {
         samples::ramp(),
         samples::nothing(),
         samples::cut_short(),
+        samples::parts(),
         samples::hostile(),
         samples::bare(),
     ]
@@ -35,7 +38,7 @@ fn a_closed_loop() {
               ok            171 977
 
     Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
-                 from send            from due time             connect       116 µs    154 µs    154 µs
+                 from send            from due time             connect       116 µs       n/a    154 µs
     min             797 µs                   797 µs             sending      6.00 µs   6.00 µs   6.00 µs
     mean           2.91 ms                  2.91 ms             waiting      2.69 ms   6.39 ms   53.8 ms
     p50            2.70 ms    85 988        2.70 ms    85 988   receiving    2.50 µs   2.50 µs   2.50 µs
@@ -46,6 +49,8 @@ fn a_closed_loop() {
     p99.9          9.39 ms       171        9.39 ms       171
     p99.99         28.7 ms        17        28.7 ms        17
     max            53.8 ms                  53.8 ms
+    n              171 977                  171 977
+    n/a no sample beyond, see max
 
     Status    200: 171 977
     Bytes     7.38 MiB sent, 25.6 MiB received (2.56 MiB/s)
@@ -60,6 +65,9 @@ fn a_stall_under_a_rate() {
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
+    Gates     FAIL  p99<250ms                        271.4 ms
+              pass  errors<1%                             0 %
+
     Requests  scheduled      10 000                               Rate  target         1 000/s
               sent           10 000                                     offered        1 000/s
               completed      10 000                                     achieved       1 000/s
@@ -69,7 +77,7 @@ fn a_stall_under_a_rate() {
              from schedule                from send             lag          1.71 µs    150 ms    250 ms
     min            12.7 µs                  11.7 µs               blocked       0 ns    150 ms    250 ms
     mean           4.56 ms                  1.42 ms               tester     1.69 µs   4.04 µs   7.11 µs
-    p50            40.4 µs     5 000        38.1 µs     5 000   connect       116 µs    154 µs    154 µs
+    p50            40.4 µs     5 000        38.1 µs     5 000   connect       116 µs       n/a    154 µs
     p75            52.6 µs     2 500        49.5 µs     2 500   sending      4.76 µs   6.00 µs   6.00 µs
     p90            67.2 µs     1 000        62.4 µs     1 000   waiting      31.0 µs   88.3 µs    300 ms
     p95            82.9 µs       500        71.6 µs       500   receiving    2.38 µs   2.50 µs   2.50 µs
@@ -77,20 +85,19 @@ fn a_stall_under_a_rate() {
     p99.9           290 ms        10         290 ms        10
     p99.99        ~ 299 ms         1       ~ 299 ms         1
     max             300 ms                   300 ms
-    ~ fewer than 10 samples beyond, varies from run to run
+    n               10 000                   10 000
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Gates     FAIL  p99<250ms                271
-              pass  errors<1%                0.00
     ");
 }
 
 #[test]
 fn an_overloaded_server() {
     insta::assert_snapshot!(report(&samples::ramp(), false), @r"
-    SUSPECT  read the causes before the figures, 1 638 responses/s
+    SUSPECT  read the causes before the figures, 1 638 responses/s on average over 2 stages
     - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or
       a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower
@@ -99,16 +106,22 @@ fn an_overloaded_server() {
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 
+    Stage (2)           target/s achieved/s   scheduled     not ok         p50         p99         max
+    10s@100..2k            1 050      1 037      10 415        419     6.62 ms     31.2 ms      503 ms
+    20s@2k                 2 000      1 975      39 774      4 865     18.6 ms      323 ms      553 ms
+    times are the response time; the figures below are over all stages
+
     Requests  scheduled      50 189                               Rate  target         1 683/s
               sent           50 189                                     offered        1 673/s
               completed      49 918   179 timed out, 92 broken          achieved       1 638/s
               ok             44 905   5 013 failed                      in            30.5 s
+                                                                        averaged over 2 stages
 
     Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
              from schedule                from send             lag          2.12 ms    178 ms    423 ms
     min             625 µs                   575 µs               blocked    2.05 ms   5.14 ms   9.58 ms
     mean           21.9 ms                  16.4 ms               tester     45.4 µs    175 ms    420 ms
-    p50            16.8 ms    25 094        14.3 ms    25 094   connect       127 µs    174 µs    174 µs
+    p50            16.8 ms    25 094        14.3 ms    25 094   connect       127 µs       n/a    174 µs
     p75            22.5 ms    12 547        19.7 ms    12 547   sending      6.00 µs   6.00 µs   6.00 µs
     p90            29.1 ms     5 018        25.6 ms     5 018   waiting      14.2 ms   38.1 ms   79.9 ms
     p95            34.5 ms     2 509        29.8 ms     2 509   receiving    2.50 µs   2.50 µs   2.50 µs
@@ -116,13 +129,14 @@ fn an_overloaded_server() {
     p99.9           503 ms        50         500 ms        50
     p99.99        ~ 505 ms         5       ~ 500 ms         5
     max             553 ms                   500 ms
-    ~ fewer than 10 samples beyond, varies from run to run
+    n               50 189                   50 189
 
     Outcome             count         p50         p99         max
     ok                 44 905     17.7 ms      187 ms      442 ms
     failed              5 013     5.25 ms      215 ms      422 ms
-    incomplete            271      502 ms      505 ms      553 ms
+    incomplete            271      502 ms    ~ 505 ms      553 ms
     incomplete: no whole response; counted with the time they had waited
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors            179  waiting    timeout       no answer within 500 ms
@@ -158,6 +172,7 @@ fn nothing_completed() {
     p99.9                -                      n/a         0
     p99.99               -                      n/a         0
     max                  -                   10.0 s
+    n                    0                       50
     ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Errors            412  connect    refused       connection refused
@@ -179,10 +194,10 @@ fn a_run_cut_short_after_a_warm_up() {
               ok                172
 
     Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
-                 from send            from due time             connect      80.0 µs   80.0 µs   80.0 µs
-    min            2.68 ms                  2.68 ms             sending      6.00 µs   6.00 µs   6.00 µs
-    mean           7.14 ms                  7.14 ms             waiting      6.68 ms   15.2 ms   15.6 ms
-    p50            6.68 ms        86        6.68 ms        86   receiving    2.50 µs   2.50 µs   2.50 µs
+                 from send            from due time             connect          n/a       n/a   80.0 µs
+    min            2.68 ms                  2.68 ms             sending      6.00 µs ~ 6.00 µs   6.00 µs
+    mean           7.14 ms                  7.14 ms             waiting      6.68 ms ~ 15.2 ms   15.6 ms
+    p50            6.68 ms        86        6.68 ms        86   receiving    2.50 µs ~ 2.50 µs   2.50 µs
     p75            8.56 ms        43        8.56 ms        43
     p90            10.4 ms        17        10.4 ms        17
     p95          ~ 11.9 ms         8      ~ 11.9 ms         8
@@ -190,17 +205,70 @@ fn a_run_cut_short_after_a_warm_up() {
     p99.9              n/a         0            n/a         0
     p99.99             n/a         0            n/a         0
     max            15.6 ms                  15.6 ms
-    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+    n                  173                      173
 
     Outcome             count         p50         p99         max
-    ok                    172     6.68 ms     15.2 ms     15.6 ms
-    incomplete              1     4.66 ms     4.66 ms     4.66 ms
+    ok                    172     6.68 ms   ~ 15.2 ms     15.6 ms
+    incomplete              1         n/a         n/a     4.66 ms
     incomplete: no whole response; counted with the time they had waited
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Status    200: 172
     Bytes     7.60 KiB sent, 26.4 KiB received (21.3 KiB/s)
     Tester    1 % of a core; 9.00 MiB of memory
-    Warm-up   2s before all this, 280 completed, response p50 7.00 ms, p99 7.00 ms
+    Warm-up   2s before all this, 280 completed, response p50 7.00 ms, p99 ~ 7.00 ms
+    ");
+}
+
+#[test]
+fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
+    insta::assert_snapshot!(report(&samples::parts(), false), @r"
+    VALID  the schedule was kept, 1 000 responses/s
+    - aborted after 4.00 s because errors>1% FOR 3s: this is what had happened until then
+
+    GET https://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
+
+    Gates     FAIL  p99@endpoint:login<1s        nothing to measure   no endpoint 'login'; there is: ho…
+              pass  service.p99<5ms                  3.217 ms
+
+    Requests  scheduled       4 012   40 after redirects          Rate  target         1 000/s
+              sent            4 000   12 shed                           offered        1 000/s
+              completed       4 000                                     achieved       1 000/s
+              ok              3 955   45 failed                         in            4.00 s
+
+    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+             from schedule                from send             lag          1.68 µs   3.93 µs   5.38 µs
+    min             148 µs                   147 µs               tester     1.68 µs   3.93 µs   5.38 µs
+    mean            966 µs                   965 µs             connect       116 µs       n/a    154 µs
+    p50             839 µs     2 000         838 µs     2 000   sending      6.00 µs   6.00 µs   6.00 µs
+    p75            1.27 ms     1 000        1.26 ms     1 000   waiting       829 µs   2.76 ms   5.05 ms
+    p90            1.71 ms       400        1.71 ms       400   receiving    2.50 µs   2.50 µs   2.50 µs
+    p95            2.05 ms       200        2.04 ms       200
+    p99            2.77 ms        40        2.77 ms        40
+    p99.9        ~ 3.99 ms         4      ~ 3.99 ms         4
+    p99.99             n/a         0            n/a         0
+    max            5.06 ms                  5.06 ms
+    n                4 000                    4 000
+
+    Outcome             count         p50         p99         max
+    ok                  3 955      841 µs     2.78 ms     5.06 ms
+    failed                 45      788 µs         n/a     1.77 ms
+
+    Endpoint                                  scheduled     not ok         p50         p99         max
+    home                                          1 334          0      452 µs     1.05 ms     1.31 ms
+    search                                        1 333         45      880 µs     2.08 ms     2.94 ms
+    a name so long that no table on a ter…        1 333          0     1.34 ms     3.29 ms     5.06 ms
+
+    Address                                   scheduled     not ok         p50         p99         max
+    192.0.2.1:8080                                2 000         45      839 µs     2.72 ms     5.06 ms
+    [2001:db8::1]:8080                            2 000          0      839 µs     2.82 ms     4.49 ms
+    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+
+    Status    200: 3 955   503: 45
+    Bytes     176 KiB sent, 609 KiB received (152 KiB/s), 3 reconnects
+    Network   53 connections opened, 50 at once at most · requests on each: 60 min, 84 median, 109 max ·
+              TLS 1.3 TLS13_AES_256_GCM_SHA384: 50 full handshakes, 3 resumed · 2 segments retransmitted
+    Tester    3 % of a core; 9.00 MiB of memory
     ");
 }
 
@@ -208,7 +276,7 @@ fn a_run_cut_short_after_a_warm_up() {
 fn a_report_fits_a_screen() {
     for result in all() {
         let text = report(&result, false);
-        assert!(text.lines().count() <= 45, "{text}");
+        assert!(text.lines().count() <= 60, "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
             assert_eq!(line, line.trim_end());
@@ -244,11 +312,22 @@ fn more_than_fits_is_summed_up() {
         });
     }
     result.status = (200..230).map(|status| (status, 7)).collect();
-    let gate = plimsoll_core::result::Gate { expr: "p50<1ms".to_owned(), value: None, pass: true };
-    result.gates = vec![gate; 9];
+    let gate =
+        |pass| Gate { expr: "p50<1ms".to_owned(), value: None, unit: Unit::Us, pass, note: None };
+    result.gates = vec![gate(true); 9];
+    result.gates.push(gate(false));
+    let part = plimsoll_core::part::Part::new("part");
+    result.endpoints = vec![part; 15];
     result.latency.response.record(4_000_000_000_000);
     let text = report(&result, false);
-    for part in ["51  of 17 more kinds", "and 22 more", "and 3 more", "1 response time of more"] {
+    assert!(text.contains("Gates     FAIL  p50<1ms"), "what failed comes first\n{text}");
+    for part in [
+        "51  of 17 more kinds",
+        "and 22 more",
+        "and 4 more",
+        "and 3 more",
+        "1 response time of more",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }

@@ -1,0 +1,55 @@
+//! `plimsoll report`: a result document as any of the reports that its run could have written.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use plimsoll_core::result::SCHEMA;
+use plimsoll_core::{RunResult, gate};
+use serde_json::Value;
+
+use crate::args::ReportFlags;
+use crate::exit::{Exit, GATE};
+use crate::outputs::Outputs;
+
+/// Writes the reports.
+///
+/// # Errors
+/// A document that cannot be read or is none, gates that cannot be read, and reports that cannot
+/// be written.
+pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
+    let mut result = read(&flags.file)?;
+    if !flags.gate.is_empty() {
+        result.gates =
+            gate::judge(&flags.gate, &result).map_err(|error| Exit::Usage(error.to_string()))?;
+    }
+    let failed = !flags.gate.is_empty() && result.gates.iter().any(|gate| !gate.pass);
+    let mut outputs = Outputs::open(&flags.outputs)?;
+    for point in result.series.points() {
+        outputs.point(point)?;
+    }
+    outputs.write(&result)?;
+    Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
+}
+
+fn read(path: &Path) -> anyhow::Result<RunResult> {
+    let name = path.display();
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let bytes = bytes.with_context(|| format!("cannot read '{name}'"))?;
+    let document: Value =
+        serde_json::from_slice(&bytes).with_context(|| format!("'{name}' is not JSON"))?;
+    match document.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => {}
+        Some(other) => anyhow::bail!("'{name}' is a {other}, and this reads a {SCHEMA}"),
+        None => anyhow::bail!("'{name}' is no result: write one with --json or --format json"),
+    }
+    serde_json::from_value(document)
+        .with_context(|| format!("'{name}' is not what a {SCHEMA} has to be"))
+}

@@ -1,0 +1,174 @@
+//! The verdict and the gates as JUnit XML, which continuous integration shows as tests.
+//!
+//! One suite: a case for each gate, one for the verdict, and one for the condition that ended the
+//! run early, if one did. An invalid verdict fails; a suspect one is skipped, JUnit's word for a
+//! test that says neither yes nor no. There is no schema of JUnit: attributes are those that
+//! Jenkins, GitLab and GitHub's actions read.
+
+use std::io::{self, Write};
+
+use plimsoll_core::RunResult;
+use plimsoll_core::result::Gate;
+use plimsoll_core::verdict::Verdict;
+
+use crate::facts::{printable, request_words, sentence};
+
+/// A case and what is in it.
+struct Case {
+    class: &'static str,
+    name: String,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Passed(String),
+    Skipped(String),
+    Failed(String),
+}
+
+/// Writes the suite.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
+    let mut cases = vec![verdict(result)];
+    cases.extend(result.aborted.iter().map(|condition| Case {
+        class: "plimsoll.abort",
+        name: condition.clone(),
+        outcome: Outcome::Failed("it held, and ended the run".to_owned()),
+    }));
+    cases.extend(result.gates.iter().map(gate));
+    let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
+    let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());
+    let time_s = format!("{:.3}", result.elapsed_ns as f64 / 1e9);
+    let name = escaped(&format!("plimsoll: {}", request_words(&result.plan)));
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites {counts} time=\"{time_s}\">")?;
+    writeln!(
+        out,
+        "  <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\" time=\"{time_s}\" \
+         timestamp=\"{}\">",
+        escaped(result.started_at.trim_end_matches('Z'))
+    )?;
+    for case in &cases {
+        write_case(case, out)?;
+    }
+    writeln!(out, "  </testsuite>\n</testsuites>")
+}
+
+fn verdict(result: &RunResult) -> Case {
+    let causes: Vec<&str> = result.loader.causes.iter().map(|cause| cause.text.as_str()).collect();
+    let causes = causes.join("\n");
+    Case {
+        class: "plimsoll",
+        name: "verdict".to_owned(),
+        outcome: match result.loader.verdict {
+            Verdict::Valid => Outcome::Passed(sentence(result)),
+            Verdict::Suspect => Outcome::Skipped(format!("suspect: {causes}")),
+            Verdict::Invalid => Outcome::Failed(format!("invalid: {causes}")),
+        },
+    }
+}
+
+fn gate(gate: &Gate) -> Case {
+    let mut text = match gate.value {
+        Some(_) => format!("measured {}", gate.measured()),
+        None => gate.measured(),
+    };
+    if let Some(note) = &gate.note {
+        text += &format!(" ({note})");
+    }
+    let outcome = if gate.pass { Outcome::Passed(text) } else { Outcome::Failed(text) };
+    Case { class: "plimsoll.gates", name: gate.expr.clone(), outcome }
+}
+
+fn write_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
+    let (class, name) = (case.class, escaped(&case.name));
+    write!(out, "    <testcase classname=\"{class}\" name=\"{name}\">")?;
+    match &case.outcome {
+        Outcome::Passed(text) => write!(out, "<system-out>{}</system-out>", escaped(text)),
+        Outcome::Skipped(text) => write!(out, "<skipped message=\"{}\"/>", escaped(text)),
+        Outcome::Failed(text) => {
+            let text = escaped(text);
+            write!(out, "<failure type=\"{class}\" message=\"{text}\">{text}</failure>")
+        }
+    }?;
+    writeln!(out, "</testcase>")
+}
+
+/// Text as XML holds it, in attributes too. Line ends become spaces, as a reader of attributes
+/// would make of them; other control characters are not allowed in XML at all.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in printable(&text.replace('\n', " ")).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // Allowed in Rust's strings, not in XML.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    fn suite(result: &RunResult) -> String {
+        let mut bytes = Vec::new();
+        write(result, &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn gates_verdicts_and_aborts_are_cases() {
+        insta::assert_snapshot!(suite(&samples::stall()), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites tests="3" failures="1" errors="0" time="10.000">
+          <testsuite name="plimsoll: GET http://127.0.0.1:8080/" tests="3" failures="1" errors="0" skipped="0" time="10.000" timestamp="2026-11-21T10:20:30">
+            <testcase classname="plimsoll" name="verdict"><system-out>requests had to wait for a free connection, 1 000 responses/s</system-out></testcase>
+            <testcase classname="plimsoll.gates" name="p99&lt;250ms"><failure type="plimsoll.gates" message="measured 271.4 ms">measured 271.4 ms</failure></testcase>
+            <testcase classname="plimsoll.gates" name="errors&lt;1%"><system-out>measured 0 %</system-out></testcase>
+          </testsuite>
+        </testsuites>
+        "#);
+        insta::assert_snapshot!(suite(&samples::parts()), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites tests="4" failures="2" errors="0" time="4.000">
+          <testsuite name="plimsoll: GET https://127.0.0.1:8080/" tests="4" failures="2" errors="0" skipped="0" time="4.000" timestamp="2026-11-21T10:20:30">
+            <testcase classname="plimsoll" name="verdict"><system-out>the schedule was kept, 1 000 responses/s</system-out></testcase>
+            <testcase classname="plimsoll.abort" name="errors&gt;1% FOR 3s"><failure type="plimsoll.abort" message="it held, and ended the run">it held, and ended the run</failure></testcase>
+            <testcase classname="plimsoll.gates" name="service.p99&lt;5ms"><system-out>measured 3.217 ms</system-out></testcase>
+            <testcase classname="plimsoll.gates" name="p99@endpoint:login&lt;1s"><failure type="plimsoll.gates" message="nothing to measure (no endpoint 'login'; there is: home, search)">nothing to measure (no endpoint 'login'; there is: home, search)</failure></testcase>
+          </testsuite>
+        </testsuites>
+        "#);
+    }
+
+    #[test]
+    fn a_suspect_run_is_skipped_and_an_invalid_one_fails() {
+        let suspect = suite(&samples::ramp());
+        assert!(suspect.contains("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\""));
+        assert!(suspect.contains("<skipped message=\"suspect: a worker used 97 % of its CPU"));
+        let invalid = suite(&samples::nothing());
+        assert!(invalid.contains("failures=\"1\""));
+        assert!(invalid.contains("message=\"invalid: not one response arrived\""));
+    }
+
+    #[test]
+    fn what_comes_from_outside_stays_text() {
+        let text = suite(&samples::hostile());
+        assert!(!text.contains("<script>") && !text.contains('\x1b'));
+        let tags = text.matches('<').count();
+        assert_eq!(tags, text.matches('>').count());
+        assert_eq!(text.matches("<testcase").count(), 3);
+        assert_eq!(escaped("a\u{0}\u{ffff}\t'\"\n]]>"), "a\u{fffd}\u{fffd}\u{fffd}'&quot; ]]&gt;");
+    }
+}

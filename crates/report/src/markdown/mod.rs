@@ -1,0 +1,343 @@
+//! The report as Markdown, GitHub's kind: whole, or as the summary of a step of continuous
+//! integration, with the verdict first.
+//!
+//! Text from outside stands in code spans or has its marks escaped (see `escape`), so it can
+//! neither format nor link nor add to a table.
+
+mod escape;
+
+use std::io::{self, Write};
+
+use plimsoll_core::result::Gate;
+use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns, format_rate};
+use plimsoll_core::verdict::Verdict;
+use plimsoll_core::{Histogram, RunResult};
+
+use crate::Clock;
+use crate::facts::{
+    self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, request_words, tester_cores,
+};
+use crate::parts::{self, Row, Step, averaged};
+use escape::{code, prose};
+
+/// Rows of a table that takes what it is given.
+const ROWS_SHOWN: usize = 40;
+
+/// Writes the whole report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = [
+        verdict(result),
+        plan(result),
+        gates(result),
+        stages(result),
+        rates(result),
+        ledger(result),
+        latency(result),
+        outcomes(result),
+        phases(result),
+        named("Endpoint", &parts::endpoints(result)),
+        named("Address", &parts::addresses(result)),
+        statuses(result),
+        errors(result),
+        rest(result),
+    ];
+    write_blocks(&blocks, out)
+}
+
+/// Writes the summary of a step: verdict, gates, both clocks, ledger and errors.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_summary(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = [
+        verdict(result),
+        plan(result),
+        gates(result),
+        stages(result),
+        rates(result),
+        latency(result),
+        ledger(result),
+        errors(result),
+    ];
+    write_blocks(&blocks, out)
+}
+
+fn write_blocks(blocks: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for block in blocks.iter().filter(|block| !block.is_empty()) {
+        writeln!(out, "{}\n", block.trim_end())?;
+    }
+    Ok(())
+}
+
+/// A table: the first column from the left, the rest from the right.
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let rule = "| --- |".to_owned() + &" ---: |".repeat(head.len() - 1);
+    let mut text = format!("| {} |\n{rule}\n", head.join(" | "));
+    for row in rows.iter().take(ROWS_SHOWN) {
+        text += &format!("| {} |\n", row.join(" | "));
+    }
+    if let more @ 1.. = rows.len().saturating_sub(ROWS_SHOWN) {
+        text += &format!("\nand {more} more\n");
+    }
+    text
+}
+
+fn verdict(result: &RunResult) -> String {
+    let loader = &result.loader;
+    let sign = match loader.verdict {
+        Verdict::Valid => "✅",
+        Verdict::Suspect => "⚠️",
+        Verdict::Invalid => "❌",
+    };
+    let name = loader.verdict.name().to_uppercase();
+    let mut text = format!("## {sign} {name}: {}\n\n", facts::sentence(result));
+    for cause in &loader.causes {
+        text += &format!("- {}\n", prose(&cause.text));
+    }
+    for caveat in facts::caveats(result) {
+        text += &format!("- {}\n", prose(&caveat));
+    }
+    text
+}
+
+fn plan(result: &RunResult) -> String {
+    let (request, load) = (request_words(&result.plan), load_words(result).join(" · "));
+    format!("{} · {}", code(&request), prose(&load))
+}
+
+fn gates(result: &RunResult) -> String {
+    let row = |gate: &&Gate| {
+        let sign = if gate.pass { "✅ pass" } else { "❌ **FAIL**" };
+        let note = prose(gate.note.as_deref().unwrap_or_default());
+        vec![code(&gate.expr), sign.to_owned(), gate.measured(), note]
+    };
+    let rows: Vec<Vec<String>> = facts::gates(result).iter().map(row).collect();
+    table(&["Gate", "", "measured", ""], &rows)
+}
+
+fn stages(result: &RunResult) -> String {
+    let row = |step: &Step| {
+        let achieved = step.achieved_rps.map_or_else(|| "–".to_owned(), format_rate);
+        let head = vec![code(&step.row.name), format_rate(step.target_rps), achieved];
+        [head, part_cells(&step.row)].concat()
+    };
+    let rows: Vec<Vec<String>> = parts::steps(result).iter().map(row).collect();
+    let head = ["Stage", "target/s", "responses/s", "requests", "not ok", "p50", "p99", "max"];
+    let mut text = table(&head, &rows);
+    if !text.is_empty() {
+        let clock = Clock::headline(&result.plan).name();
+        text += &format!("\nTimes are the {clock}. The figures below are over all stages.\n");
+    }
+    text
+}
+
+fn named(label: &str, rows: &[Row]) -> String {
+    let row = |row: &Row| [vec![code(&row.name)], part_cells(row)].concat();
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    table(&[label, "requests", "not ok", "p50", "p99", "max"], &rows)
+}
+
+fn part_cells(row: &Row) -> Vec<String> {
+    vec![
+        format_count(row.scheduled),
+        format_count(row.not_ok),
+        row.p50.words(),
+        row.p99.words(),
+        time(row.max_ns),
+    ]
+}
+
+fn time(value_ns: Option<u64>) -> String {
+    value_ns.map_or_else(|| "–".to_owned(), format_ns)
+}
+
+fn rates(result: &RunResult) -> String {
+    let rate = &result.rate;
+    let mut text = match rate.target_rps {
+        Some(target_rps) => format!("Target {}/s, offered ", format_rate(target_rps)),
+        None => "Offered ".to_owned(),
+    };
+    text += &format!(
+        "{}/s, **achieved {}/s**, in {}",
+        format_rate(rate.offered_rps),
+        format_rate(rate.achieved_rps),
+        format_ns(result.elapsed_ns)
+    );
+    match averaged(result) {
+        Some(over) => format!("{text}; averaged {over}"),
+        None => text,
+    }
+}
+
+fn ledger(result: &RunResult) -> String {
+    let ledger = &result.ledger;
+    let always = [
+        ("scheduled", ledger.scheduled),
+        ("sent", ledger.sent),
+        ("completed", ledger.completed),
+        ("ok", ledger.ok),
+    ];
+    let happened = [
+        ("failed", ledger.failed),
+        ("timed out", ledger.timed_out),
+        ("broken", ledger.broken),
+        ("unfinished", ledger.unfinished),
+        ("unsent", ledger.unsent),
+        ("shed", ledger.shed),
+        ("after redirects", ledger.redirects),
+    ];
+    let happened = happened.into_iter().filter(|(_, count)| *count > 0);
+    let rows: Vec<Vec<String>> = always
+        .into_iter()
+        .chain(happened)
+        .map(|(name, count)| {
+            vec![name.to_owned(), format_count(count), percent(count, ledger.scheduled)]
+        })
+        .collect();
+    table(&["Requests", "", ""], &rows)
+}
+
+fn latency(result: &RunResult) -> String {
+    let lead = Clock::headline(&result.plan);
+    let clocks = [lead, lead.other()];
+    let histograms = clocks.map(|clock| clock.histogram(result));
+    if histograms.iter().all(|histogram| histogram.is_empty()) {
+        return "Nothing was measured.".to_owned();
+    }
+    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
+        let [first, second] = histograms.map(|histogram| time(of(histogram)));
+        vec![label.to_owned(), first, String::new(), second, String::new()]
+    };
+    let mut rows = vec![
+        plain("min", Histogram::min_ns),
+        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+    ];
+    for (label, per_10k) in QUANTILES {
+        let mut row = vec![label.to_owned()];
+        for histogram in histograms {
+            let beyond = Tail::of(histogram, per_10k).beyond;
+            row.extend([quantile(histogram, per_10k), format_count(beyond)]);
+        }
+        rows.push(row);
+    }
+    rows.push(plain("max", Histogram::max_ns));
+    let [first, second] = histograms.map(|histogram| format_count(histogram.count()));
+    rows.push(vec!["n".to_owned(), first, String::new(), second, String::new()]);
+    let [first, second] = clocks.map(Clock::name);
+    let mut text = table(&["Latency", first, "beyond", second, "beyond"], &rows);
+    text += &format!(
+        "\nBeyond: samples above the quantile. ~ has fewer than {FEW_BEYOND}, n/a none.\n"
+    );
+    text
+}
+
+fn quantile(histogram: &Histogram, per_10k: u64) -> String {
+    if histogram.is_empty() { time(None) } else { Tail::of(histogram, per_10k).words() }
+}
+
+fn spread(label: &str, histogram: &Histogram) -> Vec<String> {
+    vec![
+        label.to_owned(),
+        format_count(histogram.count()),
+        quantile(histogram, 5000),
+        quantile(histogram, 9900),
+        time(histogram.max_ns()),
+    ]
+}
+
+fn outcomes(result: &RunResult) -> String {
+    let by = &result.by_outcome;
+    let rows = [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)];
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .filter(|(_, histogram)| !histogram.is_empty())
+        .map(|(label, histogram)| spread(label, histogram))
+        .collect();
+    if rows.len() < 2 {
+        return String::new();
+    }
+    table(&["Response time by outcome", "count", "p50", "p99", "max"], &rows)
+}
+
+fn phases(result: &RunResult) -> String {
+    let phases = &result.phases;
+    let rows = [
+        ("lag", &result.lag),
+        ("blocked", &phases.blocked),
+        ("tester's lateness", &result.loader.lateness),
+        ("dns", &phases.dns),
+        ("connect", &phases.connect),
+        ("tls", &phases.tls),
+        ("sending", &phases.sending),
+        ("waiting", &phases.waiting),
+        ("receiving", &phases.receiving),
+    ];
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .filter(|(_, histogram)| histogram.max_ns().is_some_and(|max_ns| max_ns > 0))
+        .map(|(label, histogram)| spread(label, histogram))
+        .collect();
+    table(&["Phase", "count", "p50", "p99", "max"], &rows)
+}
+
+fn statuses(result: &RunResult) -> String {
+    let row = |(status, count): (&u16, &u64)| {
+        let share = percent(*count, result.ledger.completed);
+        vec![status.to_string(), format_count(*count), share]
+    };
+    let rows: Vec<Vec<String>> = result.status.iter().map(row).collect();
+    table(&["Status", "responses", ""], &rows)
+}
+
+fn errors(result: &RunResult) -> String {
+    let row = |error: &plimsoll_core::result::ErrorCount| {
+        vec![
+            code(&error.kind),
+            error.phase.name().to_owned(),
+            format_count(error.count),
+            code(&error.sample),
+        ]
+    };
+    let rows: Vec<Vec<String>> = result.errors.iter().map(row).collect();
+    table(&["Error", "phase", "count", "an example"], &rows)
+}
+
+/// What stands in a line each: bytes, connections, the tester, the warm-up.
+fn rest(result: &RunResult) -> String {
+    let bytes = result.bytes;
+    let mut lines = vec![format!(
+        "bytes: {} sent, {} received",
+        format_bytes(bytes.sent),
+        format_bytes(bytes.received)
+    )];
+    let connections = parts::connections(result);
+    if !connections.is_empty() {
+        lines.push(format!("network: {}", prose(&connections.join(" · "))));
+    }
+    let (work, spin) = tester_cores(result);
+    lines.push(format!(
+        "tester: {:.0} % of a core at work, {:.0} % spinning; {} of memory",
+        work * 100.0,
+        spin * 100.0,
+        format_bytes(result.loader.rss_peak_bytes)
+    ));
+    if let Some(warmup) = &result.warmup {
+        lines.push(format!(
+            "warm-up, in no other figure: {}, {} completed",
+            format_duration(warmup.duration_ns),
+            format_count(warmup.ledger.completed)
+        ));
+    }
+    let tool = format!("{} {}", result.tool.name, result.tool.version);
+    lines.push(format!("{}, started {}", prose(&tool), prose(&result.started_at)));
+    lines.iter().map(|line| format!("- {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Parts of a run as views show them: endpoints, stages and addresses, each with its counts and
+//! the headline clock, and what became of the connections.
+
+use plimsoll_core::RunResult;
+use plimsoll_core::gate::stage_rate_rps;
+use plimsoll_core::part::Part;
+use plimsoll_core::result::StageResult;
+use plimsoll_core::units::format_count;
+
+use crate::Clock;
+use crate::facts::{Tail, counted};
+
+/// One part.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) scheduled: u64,
+    pub(crate) not_ok: u64,
+    pub(crate) p50: Tail,
+    pub(crate) p99: Tail,
+    pub(crate) max_ns: Option<u64>,
+}
+
+fn row(part: &Part, clock: Clock) -> Row {
+    let histogram = match clock {
+        Clock::Response => &part.response,
+        Clock::Service => &part.service,
+    };
+    Row {
+        name: part.name.clone(),
+        scheduled: part.ledger.scheduled,
+        not_ok: part.ledger.scheduled.saturating_sub(part.ledger.ok),
+        p50: Tail::of(histogram, 5000),
+        p99: Tail::of(histogram, 9900),
+        max_ns: histogram.max_ns(),
+    }
+}
+
+/// The endpoints, by the headline clock; none where a run has only one without a name.
+pub(crate) fn endpoints(result: &RunResult) -> Vec<Row> {
+    let clock = Clock::headline(&result.plan);
+    result.endpoints.iter().map(|part| row(part, clock)).collect()
+}
+
+/// The addresses, by the headline clock; none where there is only one.
+pub(crate) fn addresses(result: &RunResult) -> Vec<Row> {
+    let clock = Clock::headline(&result.plan);
+    let several = if result.addresses.len() > 1 { result.addresses.as_slice() } else { &[] };
+    several.iter().map(|part| row(part, clock)).collect()
+}
+
+/// A stage: its requests, and its own rates.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) row: Row,
+    pub(crate) start_ns: u64,
+    pub(crate) target_rps: f64,
+    pub(crate) achieved_rps: Option<f64>,
+}
+
+/// The stages, where there are several.
+pub(crate) fn steps(result: &RunResult) -> Vec<Step> {
+    let clock = Clock::headline(&result.plan);
+    let several = if result.stages.len() > 1 { result.stages.as_slice() } else { &[] };
+    let step = |stage: &StageResult| Step {
+        row: row(&stage.part, clock),
+        start_ns: stage.start_ns,
+        target_rps: stage.target_rps,
+        achieved_rps: stage_rate_rps(stage, result),
+    };
+    several.iter().map(step).collect()
+}
+
+/// Over what a run's rates are averaged, where they differ on the way: its figures are those of
+/// no load that it had.
+pub(crate) fn averaged(result: &RunResult) -> Option<String> {
+    let stages = &result.plan.rate.as_ref()?.stages;
+    match stages.as_slice() {
+        [only] => (only.from_uhz != only.to_uhz).then(|| "over the ramp".to_owned()),
+        several => Some(format!("over {} stages", several.len())),
+    }
+}
+
+/// What became of the connections, in a few words each; nothing where it is not known.
+pub(crate) fn connections(result: &RunResult) -> Vec<String> {
+    let connections = &result.connections;
+    if connections.opened == 0 {
+        return Vec::new();
+    }
+    let at_once = format_count(connections.open_max);
+    let mut words = vec![format!(
+        "{} opened, {at_once} at once at most",
+        counted(connections.opened, "connection")
+    )];
+    let served = &connections.served;
+    if let (Some(min), Some(median), Some(max)) = (served.min(), served.median(), served.max()) {
+        let [min, median, max] = [min, median, max].map(format_count);
+        words.push(format!("requests on each: {min} min, {median} median, {max} max"));
+    }
+    if connections.tls_full + connections.tls_resumed > 0 {
+        let suite = connections.tls.as_deref().unwrap_or("TLS");
+        let [full, resumed] = [connections.tls_full, connections.tls_resumed].map(format_count);
+        words.push(format!("{suite}: {full} full handshakes, {resumed} resumed"));
+    }
+    if connections.retransmits > 0 {
+        words.push(counted(connections.retransmits, "segment") + " retransmitted");
+    }
+    words
+}
