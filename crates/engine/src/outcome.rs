@@ -1,5 +1,6 @@
 //! From the workers' records to the result document, with its verdict.
 
+use std::net::IpAddr;
 use std::time::SystemTime;
 
 use plimsoll_core::part::Part;
@@ -9,9 +10,12 @@ use plimsoll_core::result::{
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
-use plimsoll_core::verdict::{Evidence, connections_needed, judge};
+use plimsoll_core::verdict::{
+    AddressFacts, Around40Ms, Evidence, TcpFacts, connections_needed, connects_retried, judge,
+    settling,
+};
 use plimsoll_core::{Histogram, Plan};
-use plimsoll_io::host::{CpuTicks, Environment, Throttling, Usage};
+use plimsoll_io::host::{Environment, Happened, Snapshot, Usage};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
 use crate::worker::Record;
@@ -27,31 +31,16 @@ pub(crate) struct Gathered {
     pub changes: Vec<RateChange>,
 }
 
-/// What the host took from the tester while it ran.
-pub(crate) struct Watch {
-    ticks: Option<CpuTicks>,
-    throttling: Option<Throttling>,
-}
+/// What the host did to the tester, from when this is begun: at the start of the measured part.
+pub(crate) struct Watch(Snapshot);
 
 impl Watch {
     pub(crate) fn begin() -> Self {
-        Self { ticks: CpuTicks::read(), throttling: Throttling::read() }
+        Self(Snapshot::read())
     }
 
-    fn steal_share(&self) -> f64 {
-        match (&self.ticks, CpuTicks::read()) {
-            (Some(before), Some(after)) => after.steal_share_since(before),
-            _ => 0.0,
-        }
-    }
-
-    fn throttled_ns(&self) -> u64 {
-        match (&self.throttling, Throttling::read()) {
-            (Some(before), Some(after)) => {
-                after.throttled_us.saturating_sub(before.throttled_us) * 1000
-            }
-            _ => 0,
-        }
+    fn happened(&self) -> Happened {
+        Snapshot::read().since(&self.0)
     }
 }
 
@@ -90,7 +79,7 @@ pub(crate) fn assemble(
     result.loader.spin_ns = sum.spun_ns;
     result.loader.pauses.clone_from(&sum.pauses);
     result.loader.pauses.sort_unstable();
-    let (verdict, causes) = judge(&evidence(plan, &result, &shares, watch));
+    let (verdict, causes) = judge(&evidence(plan, &result, &shares, &watch.happened()));
     result.loader.verdict = verdict;
     result.loader.causes = causes;
     Ok(result)
@@ -169,12 +158,13 @@ fn stages(plan: &Plan) -> Vec<StageResult> {
     placed.collect()
 }
 
-fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
+fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happened) -> Evidence {
     let failures = |kind: &str| {
         result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
     };
     let service = &result.latency.service;
     let target_uhz = (result.rate.target_rps.unwrap_or(0.0) * 1e6) as u64;
+    let steady = plan.trace.is_none() && plan.rate.as_ref().is_none_or(is_constant);
     Evidence {
         open_loop: plan.is_open_loop(),
         elapsed_ns: result.elapsed_ns,
@@ -186,18 +176,54 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         response_p999_ns: result.latency.response.quantile_ns(0.999).unwrap_or(0),
         service_p50_ns: service.quantile_ns(0.5).unwrap_or(0),
         pauses: result.loader.pauses.clone(),
-        throttled_ns: watch.throttled_ns(),
-        steal_share: watch.steal_share(),
+        throttled_ns: host.throttling.throttled_ns,
+        steal_share: host.steal_share,
+        clock_step_ns: host.clock_step_ns,
+        warmup_ns: plan.warmup_ns,
         requests: plan.requests.filter(|_| !result.interrupted),
         sent: result.ledger.sent,
         scheduled: result.ledger.scheduled,
         unsent: result.ledger.unsent,
         completed: result.ledger.completed,
-        connections: plan.connections,
+        connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
+        tcp: tcp(plan, result, host),
+        settling: steady.then(|| settling(&result.series)).flatten(),
+        served: result.connections.served.clone(),
+        addresses: result.addresses.iter().map(AddressFacts::of).collect(),
+        around_40ms: Around40Ms::of(service),
+    }
+}
+
+/// Whether a server of this name shares our network namespace for certain: it is at a loopback
+/// address.
+fn is_here(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn is_constant(profile: &Profile) -> bool {
+    let rate_uhz = profile.initial_uhz();
+    profile.stages.iter().all(|stage| stage.from_uhz == rate_uhz && stage.to_uhz == rate_uhz)
+}
+
+fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
+    let connect = &result.phases.connect;
+    TcpFacts {
+        resent: result.connections.retransmits,
+        host_segments: host.tcp.segments,
+        host_resent: host.tcp.resent.saturating_sub(host.tcp.syns_resent),
+        host_opened: host.tcp.opened,
+        host_syns_resent: host.tcp.syns_resent,
+        host_listen_drops: host.tcp.listen_drops.max(host.tcp.listen_overflows),
+        server_here: is_here(&plan.endpoint.host),
+        connects: connect.count(),
+        connects_retried: connects_retried(connect),
+        connects_delay_requests: plan.requests_per_connection.is_some()
+            || result.ledger.reconnects > 0,
     }
 }
 

@@ -8,15 +8,21 @@
 //! Absent on purpose: serialization (the result document has its own types), other processes, and
 //! judgement. Whether a figure makes a run suspect is the engine's to say.
 
+mod cgroup;
 mod environment;
 mod limits;
+mod network;
 mod resolve;
+mod snapshot;
 mod theft;
 mod usage;
 
+pub use cgroup::{cpu_limit, memory_limit_bytes};
 pub use environment::Environment;
 pub use limits::{Limits, raise_open_files};
+pub use network::TcpCounters;
 pub use resolve::{reachable, resolve};
+pub use snapshot::{Happened, Snapshot};
 pub use theft::{CpuTicks, Throttling};
 pub use usage::{Usage, rss_bytes, run_delay_ns};
 

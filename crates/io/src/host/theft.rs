@@ -1,8 +1,7 @@
 //! CPU time that was taken away: by a hypervisor (steal) or by a cgroup's quota (throttling). Both
 //! delay a load tester without any trace in its own CPU time, so the verdict needs them.
-//!
-//! Absent on purpose: cgroup version 1, whose counters are not read; there, throttling is unknown.
 
+use super::cgroup::Groups;
 use super::{field, read};
 
 /// Ticks of all CPUs of the machine since it started, of `/proc/stat`.
@@ -42,14 +41,14 @@ fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     Some(CpuTicks { steal, total: ticks.iter().sum() })
 }
 
-/// How often and how long a CPU quota stopped this process: cgroup version 2, its own group and
-/// those above it added up, since a quota on any of them stops it.
+/// How often and how long a CPU quota stopped this process: its own control group and those above
+/// it added up, since a quota on any of them stops it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which the quota ran out.
     pub periods: u64,
-    /// How long threads were kept from running, in microseconds, added up over CPUs.
-    pub throttled_us: u64,
+    /// How long threads were kept from running, ns, added up over CPUs.
+    pub throttled_ns: u64,
 }
 
 impl Throttling {
@@ -57,48 +56,42 @@ impl Throttling {
     /// out of.
     #[must_use]
     pub fn read() -> Option<Self> {
-        let mount = cgroup2_mount(&read("/proc/self/mountinfo")?)?;
-        let group = cgroup2_path(&read("/proc/self/cgroup")?)?;
-        sum_up_to_root(&group, |group| throttling(&read(&format!("{mount}{group}/cpu.stat"))?))
+        let groups = Groups::find("cpu");
+        sum(groups.version2.iter().chain(&groups.version1), |group| {
+            throttling(&read(&format!("{group}/cpu.stat"))?)
+        })
     }
-}
 
-/// Adds up what `of` says of a group and of each above it, to the root.
-fn sum_up_to_root(group: &str, of: impl Fn(&str) -> Option<Throttling>) -> Option<Throttling> {
-    let mut sum: Option<Throttling> = None;
-    let mut group = group.trim_end_matches('/');
-    loop {
-        if let Some(one) = of(group) {
-            let sum = sum.get_or_insert_default();
-            sum.periods += one.periods;
-            sum.throttled_us += one.throttled_us;
+    /// What came to it since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            periods: self.periods.saturating_sub(earlier.periods),
+            throttled_ns: self.throttled_ns.saturating_sub(earlier.throttled_ns),
         }
-        let Some((parent, _)) = group.rsplit_once('/') else { return sum };
-        group = parent;
     }
 }
 
-/// `nr_throttled` and `throttled_usec` of a group's `cpu.stat`.
+/// Adds up what `of` says of each group that says something.
+fn sum<'a>(
+    groups: impl Iterator<Item = &'a String>,
+    of: impl Fn(&str) -> Option<Throttling>,
+) -> Option<Throttling> {
+    groups.filter_map(|group| of(group)).reduce(|sum, one| Throttling {
+        periods: sum.periods + one.periods,
+        throttled_ns: sum.throttled_ns.saturating_add(one.throttled_ns),
+    })
+}
+
+/// `nr_throttled` of a group's `cpu.stat`, and the time beside it: `throttled_usec` in version 2,
+/// `throttled_time` in nanoseconds in version 1.
 fn throttling(cpu_stat: &str) -> Option<Throttling> {
+    let number = |key| field(cpu_stat, key, ' ')?.parse::<u64>().ok();
+    let version2 = number("throttled_usec").map(|us| us.saturating_mul(1000));
     Some(Throttling {
-        periods: field(cpu_stat, "nr_throttled", ' ')?.parse().ok()?,
-        throttled_us: field(cpu_stat, "throttled_usec", ' ')?.parse().ok()?,
+        periods: number("nr_throttled")?,
+        throttled_ns: version2.or_else(|| number("throttled_time"))?,
     })
-}
-
-/// Where the version 2 hierarchy is mounted: field 5 of the line of `/proc/self/mountinfo` whose
-/// type, the field after the lone dash, is `cgroup2` (proc(5)).
-fn cgroup2_mount(mountinfo: &str) -> Option<String> {
-    mountinfo.lines().find_map(|line| {
-        let (mount, kind) = line.split_once(" - ")?;
-        let kind = kind.split_whitespace().next()?;
-        (kind == "cgroup2").then(|| mount.split_whitespace().nth(4).map(str::to_owned))?
-    })
-}
-
-/// The version 2 group of this process: what follows `0::` in `/proc/self/cgroup`.
-fn cgroup2_path(cgroup: &str) -> Option<String> {
-    cgroup.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -125,38 +118,34 @@ mod tests {
 
     #[test]
     fn throttling_of_cpu_stat() {
-        let stat = "usage_usec 5\nnr_periods 9\nnr_throttled 3\nthrottled_usec 41000\nnr_bursts 0";
-        assert_eq!(throttling(stat), Some(Throttling { periods: 3, throttled_us: 41_000 }));
-        assert_eq!(throttling("usage_usec 5\nuser_usec 3"), None, "the root group has no quota");
-    }
-
-    #[test]
-    fn the_mount_of_version_2() {
-        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
-            32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
-            41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:1 - cgroup2 cgroup2 rw";
-        assert_eq!(cgroup2_mount(hybrid).as_deref(), Some("/sys/fs/cgroup/unified"));
-        assert_eq!(cgroup2_mount("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), None);
-        assert_eq!(cgroup2_mount("garbage"), None);
-    }
-
-    #[test]
-    fn the_group_of_version_2() {
-        let hybrid = "2:cpuacct:/x\n1:cpu:/y\n0::/user.slice/a.scope";
-        assert_eq!(cgroup2_path(hybrid).as_deref(), Some("/user.slice/a.scope"));
-        assert_eq!(cgroup2_path("1:cpu:/y"), None);
+        let version2 = "usage_usec 5\nnr_periods 9\nnr_throttled 3\nthrottled_usec 41000";
+        let version1 = "nr_periods 9\nnr_throttled 3\nthrottled_time 41000000\nnr_bursts 0";
+        let want = Some(Throttling { periods: 3, throttled_ns: 41_000_000 });
+        assert_eq!([throttling(version2), throttling(version1)], [want, want]);
+        for bad in ["", "usage_usec 5\nuser_usec 3", "nr_throttled 3", "nr_throttled x"] {
+            assert_eq!(throttling(bad), None, "{bad:?}");
+        }
     }
 
     #[test]
     fn groups_above_count_too() {
         let of = |group: &str| match group {
-            "/pod/box" => Some(Throttling { periods: 1, throttled_us: 10 }),
-            "/pod" => Some(Throttling { periods: 2, throttled_us: 20 }),
+            "/pod/box" => Some(Throttling { periods: 1, throttled_ns: 10 }),
+            "/pod" => Some(Throttling { periods: 2, throttled_ns: 20 }),
             _ => None,
         };
-        let both = Some(Throttling { periods: 3, throttled_us: 30 });
-        assert_eq!(sum_up_to_root("/pod/box", of), both);
-        assert_eq!(sum_up_to_root("/pod/box/inner", of), both);
-        assert_eq!(sum_up_to_root("/", of), None);
+        let groups =
+            |paths: &[&str]| -> Vec<String> { paths.iter().map(|&path| path.to_owned()).collect() };
+        let both = Some(Throttling { periods: 3, throttled_ns: 30 });
+        assert_eq!(sum(groups(&["/pod/box", "/pod", ""]).iter(), of), both);
+        assert_eq!(sum(groups(&["/"]).iter(), of), None);
+    }
+
+    #[test]
+    fn what_came_since() {
+        let earlier = Throttling { periods: 1, throttled_ns: 10 };
+        let later = Throttling { periods: 4, throttled_ns: 35 };
+        assert_eq!(later.since(&earlier), Throttling { periods: 3, throttled_ns: 25 });
+        assert_eq!(earlier.since(&later), Throttling::default(), "counters that went back");
     }
 }

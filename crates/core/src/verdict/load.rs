@@ -1,0 +1,70 @@
+//! What kept the load from being what the plan asks for: connections, ports, files, time.
+
+use super::{Cause, Evidence, Verdict, cause, share};
+use crate::units::format_count;
+
+const UNSENT_SUSPECT: f64 = 0.01;
+
+pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
+    if e.completed > 0 {
+        return None;
+    }
+    cause(Verdict::Invalid, "no_responses", "not one response arrived".to_owned())
+}
+
+pub(super) fn short(e: &Evidence) -> Option<Cause> {
+    let requests = e.requests.filter(|requests| e.sent < *requests)?;
+    let text = format!(
+        "{} of {} requests were sent before the run had to end",
+        format_count(e.sent),
+        format_count(requests)
+    );
+    cause(Verdict::Suspect, "short", text)
+}
+
+pub(super) fn connections(e: &Evidence) -> Option<Cause> {
+    if !e.open_loop || share(e.unsent, e.scheduled) < UNSENT_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "{} of {} requests found no free connection before the end: {} connections, about {} \
+         needed at the service time seen",
+        format_count(e.unsent),
+        format_count(e.scheduled),
+        e.connections,
+        format_count(e.connections_needed.max(u64::from(e.connections) + 1)),
+    );
+    cause(Verdict::Suspect, "connections", text)
+}
+
+pub(super) fn resources(e: &Evidence) -> Option<Cause> {
+    let (code, count, what, hint) = if e.no_ports > 0 {
+        ("ports", e.no_ports, "free local port", "net.ipv4.ip_local_port_range")
+    } else if e.no_files > 0 {
+        ("files", e.no_files, "free file descriptor", "ulimit -n")
+    } else {
+        return None;
+    };
+    let text = format!(
+        "{} connects failed because this host had no {what}: raise {hint}",
+        format_count(count)
+    );
+    cause(Verdict::Invalid, code, text)
+}
+
+pub(super) fn beyond_hour(e: &Evidence) -> Option<Cause> {
+    if e.beyond_hour == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} requests took more than an hour: quantiles show them as an hour",
+        format_count(e.beyond_hour)
+    );
+    cause(Verdict::Suspect, "beyond_hour", text)
+}
+
+/// How many connections a rate needs at a service time (Little's law), rounded up.
+#[must_use]
+pub fn connections_needed(rate_uhz: u64, service_mean_ns: f64) -> u64 {
+    (rate_uhz as f64 / 1e6 * service_mean_ns / 1e9).ceil() as u64
+}

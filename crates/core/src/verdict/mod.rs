@@ -1,0 +1,236 @@
+//! Whether a result can be believed: a pure function from evidence about the tester to a verdict
+//! with causes.
+//!
+//! The verdict is about the tester and what lies between it and the server, never about the server:
+//! errors and slow responses do not make a result suspect, a tester that sent late, ran out of CPU
+//! or was stopped does. Each cause is a function of the evidence, and each has its section in
+//! `docs/verdict.md`.
+
+mod load;
+mod network;
+mod shape;
+mod tester;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::part::Spread;
+use crate::units::format_rate;
+use tester::LATENESS_FLOOR_NS;
+
+pub use load::connections_needed;
+pub use network::{Around40Ms, TcpFacts, connects_retried};
+pub use shape::{AddressFacts, Settling, settling};
+
+/// Can the result be believed?
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing was found that distorts the figures.
+    #[default]
+    Valid,
+    /// Something happened that may have distorted some of them; the causes say what.
+    Suspect,
+    /// The figures say more about the tester than about the server.
+    Invalid,
+}
+
+impl Verdict {
+    /// The name used in results and on command lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Suspect => "suspect",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// One reason not to believe a result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cause {
+    /// How bad it is. `valid` is a note: something to know that takes nothing from the result.
+    pub verdict: Verdict,
+    /// A stable name, for programs.
+    pub code: String,
+    /// What was seen and what to do, for people: one line.
+    pub text: String,
+}
+
+/// A stretch in which the tester did not run: stopped, throttled, or its CPU taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Pause {
+    /// When it began, from the start of the measured part.
+    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    pub at_ns: u64,
+    /// How long it lasted.
+    #[serde(rename = "for_s", with = "crate::seconds::from_ns")]
+    pub for_ns: u64,
+}
+
+/// What was seen of the tester during the measured part of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    /// Whether there is a schedule to keep.
+    pub open_loop: bool,
+    /// How long the measured part took, ns.
+    pub elapsed_ns: u64,
+    /// For each worker, the share of one CPU it worked (0 to 1, spinning left out).
+    pub worker_busy: Vec<f64>,
+    /// For each worker, the share of the time it was ready to run and had no CPU (0 to 1).
+    pub worker_run_delay: Vec<f64>,
+    /// Median of the tester's own lateness, ns.
+    pub lateness_p50_ns: u64,
+    /// 99th percentile of it, ns.
+    pub lateness_p99_ns: u64,
+    /// 99.9th percentile of it, ns.
+    pub lateness_p999_ns: u64,
+    /// 99.9th percentile of the response time, ns.
+    pub response_p999_ns: u64,
+    /// Median service time, ns.
+    pub service_p50_ns: u64,
+    /// Stretches in which a worker did not run.
+    pub pauses: Vec<Pause>,
+    /// How long the control group was throttled, ns.
+    pub throttled_ns: u64,
+    /// Share of CPU time the hypervisor took (0 to 1).
+    pub steal_share: f64,
+    /// Requests the plan wants exactly, if it does, and was not interrupted before.
+    pub requests: Option<u64>,
+    /// Requests started.
+    pub sent: u64,
+    /// Slots that came due.
+    pub scheduled: u64,
+    /// Of those, never sent for want of a connection.
+    pub unsent: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Connections the plan gives.
+    pub connections: u32,
+    /// Connections that the schedule would have needed at the service time seen (Little's law).
+    pub connections_needed: u64,
+    /// Connects that failed because the tester's host had no free port.
+    pub no_ports: u64,
+    /// Connects that failed because the tester's host had no free file descriptor.
+    pub no_files: u64,
+    /// Durations beyond an hour.
+    pub beyond_hour: u64,
+    /// How far the wall clock was moved against the monotonic one, ns; negative: back.
+    pub clock_step_ns: i64,
+    /// How long the warm-up was, ns.
+    pub warmup_ns: u64,
+    /// What TCP did.
+    pub tcp: TcpFacts,
+    /// How the service time settled, where the load was the same all along and it did.
+    pub settling: Option<Settling>,
+    /// How many requests each connection served.
+    pub served: Spread,
+    /// The addresses of the server, where there are several.
+    pub addresses: Vec<AddressFacts>,
+    /// Service times about the length of a delayed acknowledgement.
+    pub around_40ms: Around40Ms,
+}
+
+/// The stable name of every cause, in the order in which they are looked for.
+pub const CODES: [&str; 21] = [
+    "no_responses",
+    "late",
+    "late_tail",
+    "cpu",
+    "cpu_shared",
+    "paused",
+    "throttled",
+    "steal",
+    "short",
+    "connections",
+    "ports",
+    "files",
+    "retransmits",
+    "connect_retries",
+    "listen_drops",
+    "nonstationary",
+    "skew_connections",
+    "skew_addresses",
+    "beyond_hour",
+    "delayed_ack",
+    "clock_step",
+];
+
+/// The verdict on the evidence, worst cause first.
+#[must_use]
+pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
+    let checks: [fn(&Evidence) -> Option<Cause>; 20] = [
+        load::nothing,
+        tester::lateness,
+        tester::late_tail,
+        tester::busy,
+        tester::run_delay,
+        tester::paused,
+        tester::throttled,
+        tester::steal,
+        load::short,
+        load::connections,
+        load::resources,
+        network::retransmits,
+        network::connect_retries,
+        network::listen_drops,
+        shape::nonstationary,
+        shape::skew_connections,
+        shape::skew_addresses,
+        load::beyond_hour,
+        network::delayed_ack,
+        tester::clock_step,
+    ];
+    let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
+    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+}
+
+fn cause(verdict: Verdict, code: &str, text: String) -> Option<Cause> {
+    Some(Cause { verdict, code: code.to_owned(), text })
+}
+
+/// A cause that takes nothing from the result.
+fn note(code: &str, text: String) -> Option<Cause> {
+    cause(Verdict::Valid, code, format!("note: {text}"))
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A share as people write it: `4.7 %`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 0.95 { format!("{percent:.2} %") } else { format!("{percent:.1} %") }
+}
+
+/// What the sentence a person reads first depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Headline {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether there was a schedule.
+    pub open_loop: bool,
+    /// Responses per second.
+    pub achieved_rps: f64,
+    /// 99th percentile of the wait for a connection, ns.
+    pub blocked_p99_ns: u64,
+}
+
+/// The sentence a person reads first.
+#[must_use]
+pub fn headline(facts: Headline) -> String {
+    let rate = format_rate(facts.achieved_rps);
+    match (facts.verdict, facts.open_loop) {
+        (Verdict::Valid, true) if facts.blocked_p99_ns > LATENESS_FLOOR_NS => {
+            format!("requests had to wait for a free connection, {rate} responses/s")
+        }
+        (Verdict::Valid, true) => format!("the schedule was kept, {rate} responses/s"),
+        (Verdict::Valid, false) => format!("the tester had room to spare, {rate} responses/s"),
+        (Verdict::Suspect, _) => format!("read the causes before the figures, {rate} responses/s"),
+        (Verdict::Invalid, _) => "these figures are not the server's".to_owned(),
+    }
+}

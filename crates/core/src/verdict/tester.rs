@@ -1,0 +1,145 @@
+//! What kept the tester itself from its work: it was late, out of CPU, stopped, or its clock moved.
+
+use super::{Cause, Evidence, Pause, Verdict, cause, note, share};
+use crate::units::{format_duration, format_ns};
+
+/// Below this, lateness is noise whatever the server's speed.
+pub(super) const LATENESS_FLOOR_NS: u64 = 100_000;
+/// Enough samples for a quantile of 99 %.
+const P99_SAMPLES: u64 = 1_000;
+/// Enough samples for a quantile of 99.9 %.
+const TAIL_SAMPLES: u64 = 10_000;
+const BUSY_SUSPECT: f64 = 0.95;
+const RUN_DELAY_SUSPECT: f64 = 0.05;
+const STEAL_SUSPECT: f64 = 0.01;
+const PAUSED_INVALID: f64 = 0.05;
+/// Clocks that are kept right are slewed by less than this in any run.
+const CLOCK_STEP_NS: u64 = 1_000_000_000;
+
+/// Lateness by the 99th percentile. By the median after a pause, which makes many requests late and
+/// has a cause of its own, and where the 99th percentile is but a handful of requests.
+pub(super) fn lateness(e: &Evidence) -> Option<Cause> {
+    let by_tail = e.pauses.is_empty() && e.sent >= P99_SAMPLES;
+    let (late_ns, share) =
+        if by_tail { (e.lateness_p99_ns, "1 %") } else { (e.lateness_p50_ns, "half") };
+    if !e.open_loop || late_ns <= LATENESS_FLOOR_NS.max(e.service_p50_ns / 10) {
+        return None;
+    }
+    let worse = late_ns > (10 * LATENESS_FLOOR_NS).max(e.service_p50_ns);
+    let text = format!(
+        "the tester itself sent {share} of the requests {} late or more: give it a CPU of its own",
+        format_ns(late_ns)
+    );
+    cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "late", text)
+}
+
+/// The tail is the tester's when its own lateness makes up most of it.
+pub(super) fn late_tail(e: &Evidence) -> Option<Cause> {
+    let late = e.lateness_p999_ns > (10 * LATENESS_FLOOR_NS).max(e.response_p999_ns / 2);
+    if !e.open_loop
+        || e.sent < TAIL_SAMPLES
+        || !late
+        || !e.pauses.is_empty()
+        || lateness(e).is_some()
+    {
+        return None;
+    }
+    let text = format!(
+        "one request in a thousand was sent {} late or more: the tail beyond p99 is the tester's \
+         host as much as the server",
+        format_ns(e.lateness_p999_ns)
+    );
+    cause(Verdict::Suspect, "late_tail", text)
+}
+
+pub(super) fn busy(e: &Evidence) -> Option<Cause> {
+    let worst = e.worker_busy.iter().copied().fold(0.0, f64::max);
+    if worst < BUSY_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "a worker used {:.0} % of its CPU, so the tester may have been the limit: give it more \
+         threads (-t) or a lower rate",
+        worst * 100.0
+    );
+    cause(Verdict::Suspect, "cpu", text)
+}
+
+pub(super) fn run_delay(e: &Evidence) -> Option<Cause> {
+    let worst = e.worker_run_delay.iter().copied().fold(0.0, f64::max);
+    if worst < RUN_DELAY_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "a worker was ready to run and had no CPU for {:.0} % of the time: give it one that the \
+         server and others do not use",
+        worst * 100.0
+    );
+    cause(Verdict::Suspect, "cpu_shared", text)
+}
+
+pub(super) fn paused(e: &Evidence) -> Option<Cause> {
+    let longest = e.pauses.iter().max_by_key(|pause| pause.for_ns)?;
+    let total_ns = covered_ns(&e.pauses);
+    let worse = share(total_ns, e.elapsed_ns) > PAUSED_INVALID;
+    let text = format!(
+        "the tester did not run for {} from {} on ({} in all): what waited then looks slower than \
+         the server was",
+        format_ns(longest.for_ns),
+        format_ns(longest.at_ns),
+        format_ns(total_ns),
+    );
+    cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "paused", text)
+}
+
+/// Time covered by the pauses; workers that stood still together count once.
+fn covered_ns(pauses: &[Pause]) -> u64 {
+    let mut sorted = pauses.to_vec();
+    sorted.sort_unstable();
+    let (mut covered_ns, mut end_ns) = (0, 0);
+    for pause in sorted {
+        let pause_end_ns = pause.at_ns.saturating_add(pause.for_ns);
+        covered_ns += pause_end_ns.saturating_sub(end_ns.max(pause.at_ns));
+        end_ns = end_ns.max(pause_end_ns);
+    }
+    covered_ns
+}
+
+pub(super) fn throttled(e: &Evidence) -> Option<Cause> {
+    if e.throttled_ns == 0 {
+        return None;
+    }
+    let worse = share(e.throttled_ns, e.elapsed_ns) > PAUSED_INVALID;
+    let text = format!(
+        "the tester's control group was throttled for {}: raise its CPU limit",
+        format_ns(e.throttled_ns)
+    );
+    cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "throttled", text)
+}
+
+pub(super) fn steal(e: &Evidence) -> Option<Cause> {
+    if e.steal_share < STEAL_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "the hypervisor took {:.1} % of the CPU time: tails may be its doing",
+        e.steal_share * 100.0
+    );
+    cause(Verdict::Suspect, "steal", text)
+}
+
+/// The wall clock was set. Nothing is measured with it.
+pub(super) fn clock_step(e: &Evidence) -> Option<Cause> {
+    if e.clock_step_ns.unsigned_abs() <= CLOCK_STEP_NS {
+        return None;
+    }
+    let direction = if e.clock_step_ns < 0 { "back" } else { "forward" };
+    note(
+        "clock_step",
+        format!(
+            "the wall clock was set {direction} by {} during the run: `started_at` may be off, \
+             nothing else is",
+            format_duration(e.clock_step_ns.unsigned_abs())
+        ),
+    )
+}

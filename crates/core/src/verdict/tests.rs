@@ -1,0 +1,316 @@
+//! Each cause provoked alone, and what must not provoke it.
+
+use super::*;
+use crate::Histogram;
+use crate::series::{INTERVAL_NS, Point, Series};
+
+fn good() -> Evidence {
+    Evidence {
+        open_loop: true,
+        elapsed_ns: 10_000_000_000,
+        worker_busy: vec![0.4, 0.5],
+        lateness_p50_ns: 200,
+        lateness_p99_ns: 9_000,
+        service_p50_ns: 40_000,
+        requests: Some(10_000),
+        sent: 10_000,
+        scheduled: 10_000,
+        completed: 10_000,
+        connections: 50,
+        ..Evidence::default()
+    }
+}
+
+fn opening() -> TcpFacts {
+    TcpFacts { host_segments: 30_000, host_opened: 50, connects: 50, ..TcpFacts::default() }
+}
+
+fn of_tcp(tcp: TcpFacts) -> Evidence {
+    Evidence { tcp, ..good() }
+}
+
+const SETTLED: Settling = Settling {
+    until_ns: 2_000_000_000,
+    head: 400,
+    rest: 80_000,
+    head_p50_ns: 50_000_000,
+    rest_p50_ns: 1_000_000,
+};
+
+fn served(numbers: &[u64]) -> Evidence {
+    let mut served = Spread::default();
+    numbers.iter().for_each(|number| served.add(*number));
+    Evidence { open_loop: false, served, ..good() }
+}
+
+/// Addresses by how many requests each was sent and its median service time.
+fn at_addresses(facts: &[(u64, u64)]) -> Evidence {
+    let address = |(index, &(sent, service_p50_ns)): (usize, &(u64, u64))| AddressFacts {
+        name: format!("192.0.2.{index}:80"),
+        sent,
+        completed: sent,
+        service_p50_ns,
+    };
+    Evidence { addresses: facts.iter().enumerate().map(address).collect(), ..good() }
+}
+
+const PEAK_AT_40MS: Around40Ms = Around40Ms { below: 3, inside: 300, above: 5, count: 10_000 };
+
+#[test]
+fn each_cause_is_provoked_alone() {
+    assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
+    let pause = Pause { at_ns: 1_000_000_000, for_ns: 400_000_000 };
+    let later = Pause { at_ns: 2_000_000_000, ..pause };
+    let late_tail = Evidence {
+        sent: 20_000,
+        lateness_p999_ns: 3_000_000,
+        response_p999_ns: 4_000_000,
+        ..good()
+    };
+    let cases = [
+        (Evidence { completed: 0, ..good() }, Verdict::Invalid, "no_responses"),
+        (Evidence { lateness_p99_ns: 150_000, ..good() }, Verdict::Suspect, "late"),
+        (Evidence { lateness_p99_ns: 2_000_000, ..good() }, Verdict::Invalid, "late"),
+        (
+            Evidence { sent: 14, requests: None, lateness_p50_ns: 200_000, ..good() },
+            Verdict::Suspect,
+            "late",
+        ),
+        (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
+        (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
+        (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Suspect, "paused"),
+        (Evidence { pauses: vec![pause, later], ..good() }, Verdict::Invalid, "paused"),
+        (
+            Evidence { pauses: vec![pause], lateness_p99_ns: 300_000_000, ..good() },
+            Verdict::Suspect,
+            "paused",
+        ),
+        (Evidence { worker_run_delay: vec![0.3], ..good() }, Verdict::Suspect, "cpu_shared"),
+        (Evidence { sent: 9_999, ..good() }, Verdict::Suspect, "short"),
+        (late_tail, Verdict::Suspect, "late_tail"),
+        (Evidence { throttled_ns: 1_000_000, ..good() }, Verdict::Suspect, "throttled"),
+        (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
+        (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),
+        (Evidence { no_ports: 1, ..good() }, Verdict::Invalid, "ports"),
+        (Evidence { no_files: 1, ..good() }, Verdict::Invalid, "files"),
+        (Evidence { beyond_hour: 1, ..good() }, Verdict::Suspect, "beyond_hour"),
+        (Evidence { clock_step_ns: -5_000_000_000, ..good() }, Verdict::Valid, "clock_step"),
+        (of_tcp(TcpFacts { resent: 10, ..opening() }), Verdict::Suspect, "retransmits"),
+        (
+            of_tcp(TcpFacts { host_segments: 30_000, host_resent: 60, ..opening() }),
+            Verdict::Suspect,
+            "retransmits",
+        ),
+        (of_tcp(TcpFacts { connects_retried: 1, ..opening() }), Verdict::Valid, "connect_retries"),
+        (
+            of_tcp(TcpFacts {
+                connects_retried: 12,
+                connects: 256,
+                connects_delay_requests: true,
+                ..opening()
+            }),
+            Verdict::Suspect,
+            "connect_retries",
+        ),
+        (
+            of_tcp(TcpFacts {
+                host_syns_resent: 30,
+                host_opened: 1000,
+                connects_delay_requests: true,
+                ..opening()
+            }),
+            Verdict::Suspect,
+            "connect_retries",
+        ),
+        (
+            of_tcp(TcpFacts { host_listen_drops: 3, server_here: true, ..opening() }),
+            Verdict::Suspect,
+            "listen_drops",
+        ),
+        (Evidence { settling: Some(SETTLED), ..good() }, Verdict::Suspect, "nonstationary"),
+        (served(&[1000, 1000, 1000, 1500]), Verdict::Valid, "skew_connections"),
+        (served(&[300, 1000, 1000, 1000]), Verdict::Suspect, "skew_connections"),
+        (at_addresses(&[(5000, 40_000), (5000, 60_000)]), Verdict::Valid, "skew_addresses"),
+        (at_addresses(&[(5000, 40_000), (5000, 900_000)]), Verdict::Suspect, "skew_addresses"),
+        (at_addresses(&[(9000, 40_000), (1000, 41_000)]), Verdict::Suspect, "skew_addresses"),
+        (Evidence { around_40ms: PEAK_AT_40MS, ..good() }, Verdict::Valid, "delayed_ack"),
+    ];
+    for (evidence, verdict, code) in &cases {
+        let (found, causes) = judge(evidence);
+        let codes: Vec<&str> = causes.iter().map(|cause| cause.code.as_str()).collect();
+        assert_eq!((found, codes), (*verdict, vec![*code]));
+        assert!(!causes[0].text.contains('\n'));
+        assert_eq!(causes[0].text.starts_with("note: "), *verdict == Verdict::Valid, "{code}");
+    }
+    for code in CODES {
+        assert!(cases.iter().any(|(_, _, provoked)| *provoked == code), "{code} is not provoked");
+    }
+}
+
+#[test]
+fn lateness_is_measured_against_the_server_and_only_at_a_rate() {
+    let slow = Evidence { lateness_p99_ns: 150_000, service_p50_ns: 50_000_000, ..good() };
+    assert_eq!(judge(&slow).0, Verdict::Valid);
+    let few = Evidence { sent: 14, requests: None, lateness_p99_ns: 200_000, ..good() };
+    assert_eq!(judge(&few).0, Verdict::Valid, "one late request of 14 is no p99");
+    let closed = Evidence { open_loop: false, lateness_p99_ns: 5_000_000, ..good() };
+    assert_eq!(judge(&closed).0, Verdict::Valid);
+}
+
+#[test]
+fn littles_law() {
+    assert_eq!(connections_needed(100_000_000, 500_000_000.0), 50);
+}
+
+#[test]
+fn what_is_ordinary_provokes_nothing() {
+    for (name, evidence) in [
+        ("a slew", Evidence { clock_step_ns: 900_000_000, ..good() }),
+        ("segments lost here and there", of_tcp(TcpFacts { resent: 9, ..opening() })),
+        (
+            "few of many",
+            of_tcp(TcpFacts { host_segments: 3_000_000, host_resent: 60, ..opening() }),
+        ),
+        (
+            "one connect of ten thousand",
+            of_tcp(TcpFacts { connects_retried: 1, connects: 10_000, ..opening() }),
+        ),
+        (
+            "SYNs of others, while we open none",
+            of_tcp(TcpFacts { host_syns_resent: 30, host_opened: 1000, ..opening() }),
+        ),
+        (
+            "SYNs of others, few of all",
+            of_tcp(TcpFacts {
+                host_syns_resent: 30,
+                host_opened: 10_000,
+                connects_delay_requests: true,
+                ..opening()
+            }),
+        ),
+        (
+            "drops of somebody's listener, the server elsewhere",
+            of_tcp(TcpFacts { host_listen_drops: 3, ..opening() }),
+        ),
+        (
+            "a start of no weight",
+            Evidence { settling: Some(Settling { head: 40, ..SETTLED }), ..good() },
+        ),
+        ("even connections", served(&[900, 1000, 1100, 1200])),
+        ("too few requests to tell", served(&[10, 30, 60, 100])),
+        ("one connection", served(&[10_000])),
+        ("what connections were given", Evidence { open_loop: true, ..served(&[300, 1000, 1000]) }),
+        ("even addresses", at_addresses(&[(5000, 40_000), (4000, 55_000)])),
+        ("hardly an answer", at_addresses(&[(70, 40_000), (50, 900_000)])),
+        (
+            "a broad distribution around 40 ms",
+            Evidence {
+                around_40ms: Around40Ms { below: 900, inside: 1000, above: 950, count: 10_000 },
+                ..good()
+            },
+        ),
+        (
+            "a handful at 40 ms",
+            Evidence { around_40ms: Around40Ms { inside: 9, ..PEAK_AT_40MS }, ..good() },
+        ),
+    ] {
+        assert_eq!(judge(&evidence), (Verdict::Valid, vec![]), "{name}");
+    }
+}
+
+#[test]
+fn a_note_stands_behind_what_is_worse() {
+    let evidence = Evidence { clock_step_ns: 5_000_000_000, steal_share: 0.5, ..good() };
+    let (verdict, causes) = judge(&evidence);
+    let codes: Vec<&str> = causes.iter().map(|cause| cause.code.as_str()).collect();
+    assert_eq!((verdict, codes), (Verdict::Suspect, vec!["steal", "clock_step"]));
+}
+
+#[test]
+fn connects_of_a_second_were_tried_twice() {
+    let mut connect = Histogram::new();
+    for ms in [0, 40, 200, 900, 1001, 3040, 7010] {
+        connect.record(ms * 1_000_000);
+    }
+    assert_eq!((connect.count(), connects_retried(&connect)), (7, 3));
+    assert_eq!(connects_retried(&Histogram::new()), 0);
+}
+
+#[test]
+fn service_times_around_40_ms() {
+    let mut service = Histogram::new();
+    for (ms, n) in [(1, 500), (31, 2), (37, 1), (39, 5), (40, 200), (45, 7), (47, 4), (60, 9)] {
+        service.record_n(ms * 1_000_000, n);
+    }
+    let want = Around40Ms { below: 3, inside: 212, above: 4, count: 728 };
+    assert_eq!(Around40Ms::of(&service), want);
+}
+
+/// A series of seconds with these median service times, in µs, and so many requests each.
+fn seconds(medians_us: &[u64], requests: u64) -> Series {
+    let mut series = Series::default();
+    for (second, median_us) in (0..).zip(medians_us) {
+        let mut service = Histogram::new();
+        service.record_n(median_us * 1000, requests);
+        series.add(&Point {
+            t_ns: second * INTERVAL_NS,
+            interval_ns: INTERVAL_NS,
+            completed: requests,
+            service: service.pack(),
+            ..Point::default()
+        });
+    }
+    series
+}
+
+#[test]
+fn a_start_unlike_the_rest_is_seen_and_noise_is_not() {
+    for (name, medians_us, requests, until_s) in [
+        ("a slow start", &[50_000, 50_000, 1000, 1010, 990, 1000, 1005, 9][..], 100, Some(2)),
+        ("a fast start", &[100, 1000, 1010, 990, 1000, 1005, 1000][..], 100, Some(1)),
+        ("a slope", &[9000, 5000, 2500, 1100, 1000, 1010, 990, 1000, 1000, 1][..], 100, Some(3)),
+        (
+            "an odd second in the rest",
+            &[9000, 1000, 1000, 7000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000][..],
+            100,
+            Some(1),
+        ),
+        ("noise", &[1300, 900, 1000, 1100, 800, 1200, 1000][..], 100, None),
+        ("wild noise", &[2300, 400, 1000, 3100, 800, 200, 1000, 2500, 700][..], 100, None),
+        ("an odd second in the middle", &[1000, 1000, 1000, 9000, 1000, 1000, 1000][..], 100, None),
+        ("a trend", &[1000, 1500, 2200, 3300, 5000, 7500, 11_000, 16_000][..], 100, None),
+        ("half and half", &[9000, 9000, 9000, 9000, 1000, 1000, 1000][..], 100, None),
+        ("too short", &[9000, 1000, 1000, 1000, 1000][..], 100, None),
+        ("too few requests", &[9000, 1000, 1000, 1000, 1000, 1000, 1000][..], 9, None),
+        ("nothing", &[][..], 100, None),
+    ] {
+        let found = settling(&seconds(medians_us, requests));
+        assert_eq!(found.map(|found| found.until_ns), until_s.map(|s| s * INTERVAL_NS), "{name}");
+    }
+    let slow = settling(&seconds(&[50_000, 50_000, 1000, 1000, 1000, 1000, 1000], 100)).unwrap();
+    assert_eq!((slow.head, slow.rest), (200, 500));
+    assert!(slow.head_p50_ns.abs_diff(50_000_000) < 50_000, "{slow:?}");
+}
+
+#[test]
+fn a_long_run_is_sampled_and_its_shares_are_of_all() {
+    let mut medians_us = vec![1000; 3000];
+    medians_us[..30].fill(9000);
+    let found = settling(&seconds(&medians_us, 10)).unwrap();
+    assert_eq!((found.until_ns, found.head), (30 * INTERVAL_NS, 300));
+    assert_eq!(found.rest, 29_700);
+}
+
+#[test]
+fn every_code_has_its_section_in_the_documents() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdict.md");
+    let text = std::fs::read_to_string(path).expect("a document about the verdict");
+    let sections: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("## `")?.strip_suffix('`')).collect();
+    for code in CODES {
+        assert!(sections.contains(&code), "{code} has no section");
+    }
+    for section in sections {
+        assert!(CODES.contains(&section), "no cause is called {section}");
+    }
+}
