@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Report(ReportFlags),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
+    /// Whether this host is fit to measure, and for a planned run
+    Doctor(DoctorFlags),
 }
 
 /// Stages of `--stages`.
@@ -322,6 +324,32 @@ pub(crate) struct DemoFlags {
     /// No colour
     #[arg(long)]
     pub no_color: bool,
+}
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// Leave out the floor, which takes some ten seconds to measure
+    #[arg(long)]
+    pub quick: bool,
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 1 when something is bad
+    #[arg(long)]
+    pub strict: bool,
+    /// No colour
+    #[arg(long)]
+    pub no_color: bool,
+    #[command(subcommand)]
+    pub planned: Option<Planned>,
+}
+
+/// What is planned.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Planned {
+    /// What a run with these flags needs of this host; nothing is sent
+    Run(Box<RunFlags>),
 }
 
 pub(crate) fn count32(text: &str) -> Result<u32, String> {

@@ -4,6 +4,7 @@
 mod args;
 mod connection_args;
 mod demo;
+mod doctor;
 mod exit;
 mod outputs;
 mod plan;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Report(flags) => report::report(&flags),
         Command::Demo(flags) => demo::demo(&flags),
+        Command::Doctor(flags) => doctor::doctor(&flags),
     };
     match outcome {
         Ok(code) => code,

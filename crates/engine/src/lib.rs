@@ -24,5 +24,6 @@ pub mod source;
 pub mod worker;
 
 pub use error::RunError;
+pub use preflight::{files_needed, workers};
 pub use run::{Control, ControlError, Progress, run};
 pub use signals::Signals;

@@ -25,7 +25,8 @@ const FILES_PER_WORKER: u64 = 4;
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// How many workers to start on `cpus` CPUs. A server on the same host is left half of them.
-pub(crate) fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
+#[must_use]
+pub fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
     if plan.workers > 0 {
         return plan.workers;
     }
@@ -62,6 +63,12 @@ pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online:
     }
 }
 
+/// How many file descriptors a run of a plan needs, with so many workers.
+#[must_use]
+pub fn files_needed(plan: &Plan, workers: u32) -> u64 {
+    u64::from(plan.connections_limit()) + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers)
+}
+
 /// Refuses what this host does not allow, after raising what can be raised.
 ///
 /// # Errors
@@ -75,7 +82,7 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
         return Err(RunError::Limit(text));
     }
     let limits = Limits::read();
-    let files = connections + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers);
+    let files = files_needed(plan, workers);
     let allowed = if files > limits.open_files_soft {
         raise_open_files().unwrap_or(limits.open_files_soft)
     } else {

@@ -125,7 +125,7 @@ fn outputs_that_cannot_be_written_are_found_before_the_load() {
 }
 
 /// Runs the program with `files` file descriptors at most; `None` where that may not be set.
-fn with_open_files(files: u32, arguments: &[&str]) -> Option<Finished> {
+pub(crate) fn with_open_files(files: u32, arguments: &[&str]) -> Option<Finished> {
     let shell = format!("ulimit -n {files} 2>/dev/null || exit 99; exec \"$0\" \"$@\"");
     let program = env!("CARGO_BIN_EXE_plimsoll");
     let finished = run(Command::new("sh").args(["-c", &shell, program]).args(arguments));
@@ -157,10 +157,11 @@ fn help_and_version_go_to_stdout() {
     for (arguments, holds) in [
         (&["--version"][..], version),
         (&["-V"], version),
-        (&["--help"], "run serve demo"),
+        (&["--help"], "run serve demo doctor"),
         (&["run", "--help"], flags),
         (&["serve", "--help"], "--listen --stall --latency --errors --reset --close-every"),
         (&["demo", "--help"], "--html"),
+        (&["doctor", "--help"], "--quick --json --strict run"),
     ] {
         let finished = run(&mut plimsoll(arguments));
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{arguments:?}");

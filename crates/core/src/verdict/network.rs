@@ -1,5 +1,5 @@
-//! What TCP did between the tester and the server: its timers, not the server's work, make the times
-//! of the requests they strike.
+//! What TCP did between the tester and the server: its timers, not the server's work, make the
+//! times of the requests they strike.
 
 use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;
@@ -11,8 +11,8 @@ const STRUCK_SUSPECT: f64 = 0.001;
 const SYNS_SUSPECT: f64 = 0.01;
 /// Fewer than this say nothing of a share.
 const STRUCK_MIN: u64 = 10;
-/// The first SYN is sent again after one second (RFC 6298 section 2), so a connect that took as long
-/// had its SYN, or the answer, lost. A little less, for timers that round.
+/// The first SYN is sent again after one second (RFC 6298 section 2), so a connect that took as
+/// long had its SYN, or the answer, lost. A little less, for timers that round.
 const SYN_RESENT_NS: u64 = 950_000_000;
 
 /// What TCP counted. What begins with `host` is of everything in the tester's network namespace.

@@ -31,11 +31,11 @@ const INTERVALS_ALL: usize = 60;
 const INTERVALS_MAX: usize = 240;
 /// How many times longer or shorter than the rest's the median of an interval has to be.
 const SETTLING_FACTOR: f64 = 2.0;
-/// And by how many standard deviations of the rest's medians, as estimated by their median absolute
-/// deviation.
+/// And by how many standard deviations of the rest's medians, as estimated by their median
+/// absolute deviation.
 const SETTLING_DEVIATIONS: f64 = 6.0;
-/// What the median absolute deviation of normal values is multiplied with to estimate their standard
-/// deviation.
+/// What the median absolute deviation of normal values is multiplied with to estimate their
+/// standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 /// The rest is steady when this share of its intervals is within the factor.
 const STEADY_SHARE: f64 = 0.9;
@@ -49,9 +49,9 @@ struct Interval {
 }
 
 /// Whether the service time settled: the intervals of the beginning, one or more and no more than
-/// half, have medians far from those of the rest, and the rest is steady. Far is beyond a factor and
-/// beyond the rest's own scatter, both measured with medians, so that single odd intervals, in the
-/// beginning or in the rest, decide nothing. For a load that was the same all along.
+/// half, have medians far from those of the rest, and the rest is steady. Far is beyond a factor
+/// and beyond the rest's own scatter, both measured with medians, so that single odd intervals, in
+/// the beginning or in the rest, decide nothing. For a load that was the same all along.
 #[must_use]
 pub fn settling(series: &Series) -> Option<Settling> {
     let intervals = intervals(series.points());
@@ -154,8 +154,8 @@ fn skew(factor: f64, code: &str, text: String) -> Option<Cause> {
     }
 }
 
-/// In a closed loop a connection's requests are as many as it was served fast. At a rate they are as
-/// many as it was given, which says nothing.
+/// In a closed loop a connection's requests are as many as it was served fast. At a rate they are
+/// as many as it was given, which says nothing.
 pub(super) fn skew_connections(e: &Evidence) -> Option<Cause> {
     let (min, median, max) = (e.served.min()?, e.served.median()?, e.served.max()?);
     if e.open_loop || e.served.connections() < 2 || median < SERVED_MIN {

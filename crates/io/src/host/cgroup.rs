@@ -56,8 +56,8 @@ impl Mount {
     }
 }
 
-/// A line of `/proc/self/mountinfo` (proc(5)): number, parent, device, root, mount point and more, a
-/// lone dash, then type, source and options.
+/// A line of `/proc/self/mountinfo` (proc(5)): number, parent, device, root, mount point and more,
+/// a lone dash, then type, source and options.
 fn mount(line: &str) -> Option<Mount> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ');
@@ -165,7 +165,8 @@ mod tests {
         41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
     const JOINED: &str =
         "33 25 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct";
-    const DOCKER1: &str = "716 713 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro master:9 - cgroup cgroup rw,cpu,cpuacct";
+    const DOCKER1: &str = "716 713 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro master:9 - \
+        cgroup cgroup rw,cpu,cpuacct";
 
     #[test]
     fn groups_are_found_in_both_versions() {

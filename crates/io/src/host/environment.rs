@@ -44,7 +44,9 @@ impl Environment {
             kernel: uname.release().to_string_lossy().into_owned(),
             cpu_model: cpu_model(&cpuinfo).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             cores_online: online.len() as u32,
-            memory_bytes: read("/proc/meminfo").and_then(|text| memory_bytes(&text)).unwrap_or(0),
+            memory_bytes: read("/proc/meminfo")
+                .and_then(|text| memory_bytes(&text, "MemTotal"))
+                .unwrap_or(0),
             governor: governor(&cpus_allowed),
             smt: read("/sys/devices/system/cpu/smt/active").and_then(|text| switch(&text)),
             hypervisor: hypervisor(&cpuinfo, read),
@@ -73,7 +75,7 @@ fn cpus_allowed() -> Option<Vec<u32>> {
 const CPUS_MAX: u32 = 65_536;
 
 /// A list as the kernel writes them: `0-3,8,10-11`. `None` when empty or malformed.
-fn cpu_list(text: &str) -> Option<Vec<u32>> {
+pub(super) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -105,9 +107,15 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     Some(format!("{} implementer {implementer} part {part}", std::env::consts::ARCH))
 }
 
-/// `MemTotal` of `/proc/meminfo`, which counts in KiB.
-fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let kib = field(meminfo, "MemTotal", ':')?.strip_suffix("kB")?.trim();
+/// Memory that programs could still get without swapping; `None` where it cannot be read.
+#[must_use]
+pub fn memory_available_bytes() -> Option<u64> {
+    memory_bytes(&read("/proc/meminfo")?, "MemAvailable")
+}
+
+/// A line of `/proc/meminfo`, which counts in KiB.
+fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let kib = field(meminfo, name, ':')?.strip_suffix("kB")?.trim();
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -220,7 +228,7 @@ mod tests {
             ("MemTotal: 18446744073709551615 kB", None),
             ("", None),
         ] {
-            assert_eq!(memory_bytes(text), want, "{text:?}");
+            assert_eq!(memory_bytes(text, "MemTotal"), want, "{text:?}");
         }
     }
 

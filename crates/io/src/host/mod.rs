@@ -9,19 +9,23 @@
 //! judgement. Whether a figure makes a run suspect is the engine's to say.
 
 mod cgroup;
+mod cpus;
 mod environment;
 mod limits;
 mod network;
 mod resolve;
+mod settings;
 mod snapshot;
 mod theft;
 mod usage;
 
 pub use cgroup::{cpu_limit, memory_limit_bytes};
-pub use environment::Environment;
+pub use cpus::{interrupts, shared_cores};
+pub use environment::{Environment, memory_available_bytes};
 pub use limits::{Limits, raise_open_files};
 pub use network::TcpCounters;
 pub use resolve::{reachable, resolve};
+pub use settings::{Conntrack, Settings};
 pub use snapshot::{Happened, Snapshot};
 pub use theft::{CpuTicks, Throttling};
 pub use usage::{Usage, rss_bytes, run_delay_ns};

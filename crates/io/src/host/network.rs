@@ -25,7 +25,8 @@ pub struct TcpCounters {
 }
 
 impl TcpCounters {
-    /// Reads them. `None` where `/proc/net` does not tell. What an older kernel does not count is 0.
+    /// Reads them. `None` where `/proc/net` does not tell. What an older kernel does not count is
+    /// 0.
     #[must_use]
     pub fn read() -> Option<Self> {
         counters(&read("/proc/net/snmp")?, &read("/proc/net/netstat").unwrap_or_default())

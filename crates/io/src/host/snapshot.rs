@@ -1,5 +1,5 @@
-//! All that the host counts of a tester's misfortune, read at once: one at the start of the measured
-//! part and one at its end say what happened between.
+//! All that the host counts of a tester's misfortune, read at once: a reading at the start of the
+//! measured part and one at its end say what happened between.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -72,14 +72,14 @@ mod tests {
     #[test]
     fn only_what_changed_happened() {
         let before = Snapshot {
-            ticks: Some(CpuTicks { steal: 1, total: 100 }),
+            ticks: Some(CpuTicks { steal: 1, idle: 0, total: 100 }),
             throttling: None,
             tcp: Some(TcpCounters { resent: 4, ..TcpCounters::default() }),
             wall_ahead_ns: 1_000,
         };
         assert_eq!(before.since(&before), Happened::default());
         let after = Snapshot {
-            ticks: Some(CpuTicks { steal: 26, total: 200 }),
+            ticks: Some(CpuTicks { steal: 26, idle: 0, total: 200 }),
             // Not told before, so nothing can be said of the time between.
             throttling: Some(Throttling { periods: 3, throttled_ns: 7 }),
             tcp: Some(TcpCounters { resent: 6, ..TcpCounters::default() }),

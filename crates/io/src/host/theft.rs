@@ -9,7 +9,9 @@ use super::{field, read};
 pub struct CpuTicks {
     /// Ticks in which a virtual CPU was ready and the hypervisor ran something else.
     pub steal: u64,
-    /// Ticks in all, idle ones too.
+    /// Ticks in which there was nothing to do, or only disks to wait for.
+    pub idle: u64,
+    /// Ticks in all.
     pub total: u64,
 }
 
@@ -23,11 +25,21 @@ impl CpuTicks {
     /// The share of the CPUs' time since `earlier` that was stolen, 0 to 1.
     #[must_use]
     pub fn steal_share_since(&self, earlier: &Self) -> f64 {
-        let total = self.total.saturating_sub(earlier.total);
-        if total == 0 {
-            return 0.0;
+        self.share_since(earlier, self.steal.saturating_sub(earlier.steal))
+    }
+
+    /// The share of the CPUs' time since `earlier` in which anybody's work was done, 0 to 1.
+    #[must_use]
+    pub fn busy_share_since(&self, earlier: &Self) -> f64 {
+        let without = |ticks: &Self| ticks.total.saturating_sub(ticks.idle + ticks.steal);
+        self.share_since(earlier, without(self).saturating_sub(without(earlier)))
+    }
+
+    fn share_since(&self, earlier: &Self, ticks: u64) -> f64 {
+        match self.total.saturating_sub(earlier.total) {
+            0 => 0.0,
+            total => ticks as f64 / total as f64,
         }
-        self.steal.saturating_sub(earlier.steal) as f64 / total as f64
     }
 }
 
@@ -38,7 +50,8 @@ fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     let ticks: Vec<u64> =
         line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
     let steal = *ticks.get(7)?;
-    Some(CpuTicks { steal, total: ticks.iter().sum() })
+    let total = ticks.iter().fold(0, |sum: u64, &ticks| sum.saturating_add(ticks));
+    Some(CpuTicks { steal, idle: ticks[3].saturating_add(ticks[4]), total })
 }
 
 /// How often and how long a CPU quota stopped this process: its own control group and those above
@@ -101,7 +114,7 @@ mod tests {
     #[test]
     fn ticks_of_stat() {
         let stat = "cpu  100 1 20 300 4 0 6 17 50 2\ncpu0 9 9 9 9 9 9 9 9 9 9";
-        assert_eq!(cpu_ticks(stat), Some(CpuTicks { steal: 17, total: 448 }));
+        assert_eq!(cpu_ticks(stat), Some(CpuTicks { steal: 17, idle: 304, total: 448 }));
         for bad in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 6 7 x"] {
             assert_eq!(cpu_ticks(bad), None, "{bad:?}");
         }
@@ -109,9 +122,10 @@ mod tests {
 
     #[test]
     fn the_stolen_share_is_of_the_time_between() {
-        let earlier = CpuTicks { steal: 10, total: 1000 };
-        let later = CpuTicks { steal: 35, total: 1100 };
+        let earlier = CpuTicks { steal: 10, idle: 500, total: 1000 };
+        let later = CpuTicks { steal: 35, idle: 525, total: 1100 };
         assert_eq!(later.steal_share_since(&earlier), 0.25);
+        assert_eq!(later.busy_share_since(&earlier), 0.5);
         assert_eq!(later.steal_share_since(&later), 0.0);
         assert_eq!(earlier.steal_share_since(&later), 0.0, "counters that went back");
     }

@@ -1,0 +1,69 @@
+//! `plimsoll doctor`: whether this host is fit to measure, and what a planned run asks of it.
+//!
+//! What is read or measured (`readings`, `measure`) is kept apart from what is made of it (`host`,
+//! `planned`), which are functions of plain values.
+
+mod finding;
+mod host;
+mod measure;
+mod planned;
+mod readings;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use plimsoll_io::host::resolve;
+
+use crate::args::{DoctorFlags, Planned};
+use crate::exit::{COULD_NOT_RUN, Exit};
+use finding::Level;
+use planned::Planning;
+use readings::Readings;
+
+/// Examines the host and says what was found.
+///
+/// # Errors
+/// Usage, when the planned run's flags make no sense; a report that cannot be written.
+pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Exit> {
+    let plan = match &flags.planned {
+        Some(Planned::Run(run)) => Some(crate::plan::plan(run)?),
+        None => None,
+    };
+    if !flags.quick && std::io::stderr().is_terminal() {
+        // A courtesy: whoever waits should know how long.
+        let _ = writeln!(std::io::stderr(), "measuring the floor of this host: some ten seconds");
+    }
+    let readings = Readings::take(flags.quick);
+    let mut findings = host::judge(&readings);
+    if let Some(plan) = &plan {
+        let endpoint = &plan.endpoint;
+        let addresses = match plan.transport.unix_socket {
+            Some(_) => Ok(Vec::new()),
+            None => resolve(&endpoint.host, endpoint.port).map_err(|error| error.to_string()),
+        };
+        findings.extend(planned::judge(&Planning { plan, addresses }, &readings));
+    }
+    let text = if flags.json { show::json(&findings) } else { show::text(&findings, color(flags)) };
+    write(&text)?;
+    let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);
+    Ok(if flags.strict && is_bad { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
+}
+
+fn color(flags: &DoctorFlags) -> bool {
+    !flags.no_color
+        && std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn write(text: &str) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Exit::CouldNotRun(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Findings as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::finding::{Finding, Level};
+
+/// The shape of the JSON.
+const SCHEMA: &str = "plimsoll/doctor/1";
+
+fn count(findings: &[Finding], level: Level) -> usize {
+    findings.iter().filter(|finding| finding.level == level).count()
+}
+
+/// For people.
+pub(crate) fn text(findings: &[Finding], color: bool) -> String {
+    let widest = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    let mut group = "";
+    for finding in findings {
+        if finding.group != group {
+            group = finding.group;
+            let gap = if text.is_empty() { "" } else { "\n" };
+            push(&mut text, format_args!("{gap}{group}\n"));
+        }
+        let level = paint(finding.level, color);
+        let name = finding.name.replace('_', " ");
+        push(&mut text, format_args!("  {level}  {name:widest$}  {}\n", printable(&finding.value)));
+        if let Some(advice) = &finding.advice {
+            push(&mut text, format_args!("        {:widest$}  -> {}\n", "", printable(advice)));
+        }
+    }
+    let (bad, warn) = (count(findings, Level::Bad), count(findings, Level::Warn));
+    push(&mut text, format_args!("\n{bad} bad, {warn} to look at, of {}\n", findings.len()));
+    text
+}
+
+fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("writing to a string cannot fail");
+}
+
+fn paint(level: Level, color: bool) -> String {
+    let padded = format!("{:4}", level.name());
+    let code = match level {
+        Level::Good => "32",
+        Level::Warn => "33",
+        Level::Bad => "31",
+    };
+    if color { format!("\x1b[{code}m{padded}\x1b[0m") } else { padded }
+}
+
+/// Without what a terminal would obey: names come from files and the network.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// For programs: `schema`, `tool`, `worst`, and `checks`, each with `group`, `name`, `level`,
+/// `value` and `advice` (null where there is none to give).
+pub(crate) fn json(findings: &[Finding]) -> String {
+    let checks: Vec<Value> = findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "group": finding.group,
+                "name": finding.name,
+                "level": finding.level.name(),
+                "value": finding.value,
+                "advice": finding.advice,
+            })
+        })
+        .collect();
+    let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Good);
+    let document = json!({
+        "schema": SCHEMA,
+        "tool": { "name": "plimsoll", "version": env!("CARGO_PKG_VERSION") },
+        "worst": worst.name(),
+        "checks": checks,
+    });
+    format!("{document:#}\n")
+}
