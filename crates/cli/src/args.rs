@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -14,6 +15,7 @@ use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::exit::Exit;
+use crate::plan_file::Runs;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -33,6 +35,9 @@ struct Cli {
 pub(crate) enum Command {
     /// Load a server, closed loop or at a rate, and report
     Run(Box<RunFlags>),
+    /// The runs of a plan file, which `run` is given like a URL
+    #[command(skip)]
+    Plan(Runs),
     /// The built-in target: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
     /// Show a result document again, in any format
@@ -41,6 +46,9 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Whether this host is fit to measure, and for a planned run
     Doctor(DoctorFlags),
+    /// Man pages, completions of shells and the page of flags, from the flags' definition
+    #[command(hide = true)]
+    Manual(ManualFlags),
 }
 
 /// Stages of `--stages`.
@@ -96,29 +104,28 @@ impl From<ArrivalFlag> for Arrival {
 /// Flags of `run`. Every number is a total, never per thread or per connection.
 #[derive(Debug, Args)]
 pub(crate) struct RunFlags {
-    /// Where to send the requests
+    /// Where to send the requests; or a plan file, NAME.toml
+    #[arg(required = false, required_unless_present = "plan")]
     pub url: String,
 
     /// Open connections; MIN..MAX: at a rate, up to MAX as requests have to wait for one
     #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
+    #[arg(help_heading = "Load")]
     pub connections: (u32, Option<u32>),
-    /// Worker threads [default: chosen from the CPUs, the rate and the connections]
-    #[arg(short, long, value_name = "N", value_parser = count32)]
-    pub threads: Option<u32>,
     /// How long to start requests [default: 10s if neither -d nor -n]
-    #[arg(short, long, value_name = "T", value_parser = parse_duration_ns)]
+    #[arg(short, long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub duration: Option<u64>,
     /// Exactly how many requests to start
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, help_heading = "Load")]
     pub requests: Option<u64>,
     /// Requests per second; without it, closed loop
-    #[arg(short, long, value_name = "R", value_parser = parse_rate_uhz)]
+    #[arg(short, long, value_name = "R", value_parser = parse_rate_uhz, help_heading = "Load")]
     pub rate: Option<u64>,
     /// How arrivals are spread around the rate
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
     pub arrival: ArrivalFlag,
     /// A rate over time: 10s@100,1m@100..5k,30s@5k
-    #[arg(long, value_name = "S", value_parser = stages)]
+    #[arg(long, value_name = "S", value_parser = stages, help_heading = "Load")]
     #[arg(conflicts_with_all = ["rate", "duration", "requests"])]
     pub stages: Option<Stages>,
     /// When each request is due: a file with a time after the start on each line
@@ -129,25 +136,29 @@ pub(crate) struct RunFlags {
     pub shed_after: Option<u64>,
     /// Load before the measured part, shown apart
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
     pub warmup: u64,
     /// How long to wait for open requests at the end
     #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
     pub drain: u64,
     /// How long a request may take
     #[arg(long, value_name = "T", default_value = "30s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
     pub timeout: u64,
 
     /// Method [default: GET, or POST with a body]
-    #[arg(short = 'X', long, value_name = "M")]
+    #[arg(short = 'X', long, value_name = "M", help_heading = "Request")]
     pub method: Option<String>,
     /// A header, 'Name: value'; with an empty value, takes a default header away
-    #[arg(short = 'H', long = "header", value_name = "H")]
+    #[arg(short = 'H', long = "header", value_name = "H", help_heading = "Request")]
     pub headers: Vec<String>,
     /// The body, or @FILE to read it from
-    #[arg(short, long, value_name = "STR|@FILE")]
+    #[arg(short, long, value_name = "STR|@FILE", help_heading = "Request")]
     pub body: Option<String>,
     /// Version of HTTP
     #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.0", "1.1"])]
+    #[arg(help_heading = "Request")]
     pub http: String,
 
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
@@ -166,21 +177,36 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub tls: TlsFlags,
 
+    /// Worker threads [default: chosen from the CPUs, the rate and the connections]
+    #[arg(short, long, value_name = "N", value_parser = count32, help_heading = "Tester")]
+    pub threads: Option<u32>,
     /// Seed of everything random
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>)]
+    #[arg(help_heading = "Tester")]
     pub seed: u64,
     /// How to reach the kernel
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub driver: DriverFlag,
     /// Spin: just before a request is due (auto), all the time (on), never (off)
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub spin: SpinFlag,
     /// CPUs to tie the threads to, in turn: 1 or 2,3
-    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = whole::<u32>)]
+    #[arg(help_heading = "Tester")]
     pub pin: Vec<u32>,
     /// Exit with 4 unless the verdict is valid
-    #[arg(long)]
+    #[arg(long, help_heading = "Expectations")]
     pub require_valid: bool,
+
+    /// Take commands on a Unix socket while it runs: status, rate, connections, stop
+    #[arg(long, value_name = "SOCKET", help_heading = "While it runs")]
+    pub control: Option<PathBuf>,
+    /// Take the runs from a plan file; flags beside it count for each of them
+    #[arg(long, value_name = "FILE", help_heading = "Plan")]
+    pub plan: Option<PathBuf>,
+    /// Print the plan file that says what the flags say, secrets included, and run nothing
+    #[arg(long, help_heading = "Plan")]
+    pub print_plan: bool,
 
     #[command(flatten)]
     pub conditions: ConditionFlags,
@@ -352,6 +378,21 @@ pub(crate) enum Planned {
     Run(Box<RunFlags>),
 }
 
+/// Flags of `manual`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ManualFlags {
+    /// The man page of a command, or of the program
+    #[arg(long, value_name = "COMMAND", num_args = 0..=1, default_missing_value = "plimsoll")]
+    pub man: Option<String>,
+    /// Completions for a shell
+    #[arg(long, value_name = "SHELL", value_enum)]
+    pub completions: Option<clap_complete::Shell>,
+    /// The page of `run`'s flags
+    #[arg(long)]
+    pub markdown: bool,
+}
+
 pub(crate) fn count32(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
@@ -362,6 +403,10 @@ fn connections(text: &str) -> Result<(u32, Option<u32>), String> {
         None => Ok((count32(text)?, None)),
         Some((min, max)) => Ok((count32(min)?, Some(count32(max)?))),
     }
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a whole number: write 0, 1, 2 and so on"))
 }
 
 fn stages(text: &str) -> Result<Stages, String> {
@@ -378,10 +423,34 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
             arguments.insert(1, "run".into());
         }
     }
-    let cli = Cli::command().try_get_matches_from(arguments);
-    cli.and_then(|matches| Cli::from_arg_matches(&matches))
-        .map(|cli| cli.command)
-        .map_err(|error| explain(&error))
+    let matches =
+        Cli::command().try_get_matches_from(arguments).map_err(|error| explain(&error))?;
+    if let Some(("run", given)) = matches.subcommand()
+        && let Some(runs) = Runs::asked(given, &run_definition())?
+    {
+        return Ok(Command::Plan(runs));
+    }
+    Cli::from_arg_matches(&matches).map(|cli| cli.command).map_err(|error| explain(&error))
+}
+
+/// Reads arguments that start with `plimsoll run`.
+pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, Exit> {
+    match Cli::try_parse_from(arguments).map_err(|error| explain(&error))?.command {
+        Command::Run(flags) => Ok(flags),
+        _ => Err(Exit::Usage("only run has plans".to_owned())),
+    }
+}
+
+/// The definition of the whole command line.
+pub(crate) fn definition() -> clap::Command {
+    let mut cli = Cli::command();
+    cli.build();
+    cli
+}
+
+/// The definition of `run`.
+pub(crate) fn run_definition() -> clap::Command {
+    definition().find_subcommand("run").expect("run is a command").clone()
 }
 
 /// One line of what clap has to say.

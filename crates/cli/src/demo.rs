@@ -65,7 +65,7 @@ fn stalled(
         .iter()
         .find(|(role, _)| *role == Role::All)
         .map_or(0, |(_, address)| address.port());
-    let loaded = load(&plan(port, duration_ns, rate), outputs, true);
+    let loaded = load(&plan(port, duration_ns, rate), outputs, true, None);
     drop(running.stop());
     loaded
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 /// It could not be done; not one connection could be opened, say.
 pub(crate) const COULD_NOT_RUN: u8 = 1;
+/// It was asked for wrongly.
+pub(crate) const USAGE: u8 = 2;
 /// A gate failed, or a condition ended the run.
 pub(crate) const GATE: u8 = 3;
 /// The verdict is below what was required.
@@ -23,11 +25,20 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The same with another text.
+    pub(crate) fn map(self, change: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::CouldNotRun(text) => Self::CouldNotRun(change(text)),
+            Self::Usage(text) => Self::Usage(change(text)),
+            Self::Text(text) => Self::Text(text),
+        }
+    }
+
     /// Says why and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::CouldNotRun(text) => complain(&text, COULD_NOT_RUN),
-            Self::Usage(text) => complain(&text, 2),
+            Self::Usage(text) => complain(&text, USAGE),
             Self::Text(text) => {
                 // A reader that has gone away has read enough.
                 let _ = write!(std::io::stdout(), "{text}");

@@ -3,11 +3,14 @@
 
 mod args;
 mod connection_args;
+mod control;
 mod demo;
 mod doctor;
 mod exit;
+mod manual;
 mod outputs;
 mod plan;
+mod plan_file;
 mod progress;
 mod report;
 mod run;
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         Command::Run(flags) => run::run(&flags),
+        Command::Manual(flags) => manual::manual(&flags),
+        Command::Plan(runs) => plan_file::execute(&runs),
         Command::Serve(flags) => serve::serve(&flags),
         Command::Report(flags) => report::report(&flags),
         Command::Demo(flags) => demo::demo(&flags),

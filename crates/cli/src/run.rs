@@ -1,5 +1,6 @@
 //! `plimsoll run`: load a server and report.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
 
 use crate::args::RunFlags;
+use crate::control::ControlSocket;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
 use crate::outputs::Outputs;
 use crate::progress::Live;
@@ -32,13 +34,14 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     let plan = crate::plan::plan(flags)?;
     let mut outputs = Outputs::open(&flags.outputs)?;
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
-    let Loaded { result, caught, series } = match load(&plan, &mut outputs, live) {
-        Ok(loaded) => loaded,
-        Err(exit) => {
-            outputs.discard();
-            return Err(exit);
-        }
-    };
+    let Loaded { result, caught, series } =
+        match load(&plan, &mut outputs, live, flags.control.as_deref()) {
+            Ok(loaded) => loaded,
+            Err(exit) => {
+                outputs.discard();
+                return Err(exit);
+            }
+        };
     outputs.write(&result)?;
     series?;
     if let Some(code) = caught.code() {
@@ -59,11 +62,16 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Carries out a plan with live progress and signals.
+/// Carries out a plan with live progress, signals, and a control socket if one is given.
 ///
 /// # Errors
 /// When nothing could be run.
-pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loaded, Exit> {
+pub(crate) fn load(
+    plan: &Plan,
+    outputs: &mut Outputs,
+    live: bool,
+    socket: Option<&Path>,
+) -> Result<Loaded, Exit> {
     let control = Arc::new(Control::default());
     let stopper = Arc::clone(&control);
     let caught = Caught::watch(move || stopper.stop())
@@ -73,10 +81,15 @@ pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loa
     let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
     let mut watch = Watch::new(&conditions, plan.is_open_loop());
     let mut aborted = None;
+    let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
+    let socket = socket.map(open).transpose()?;
     let mut live = Live::new(plan, live);
     let mut series = Ok(());
     let result = plimsoll_engine::run(plan, &control, &mut |progress| {
         live.show(&progress);
+        if let Some(socket) = &socket {
+            socket.show(&progress);
+        }
         let Progress::Interval(point) = &progress else { return };
         if let Err(error) = outputs.point(point) {
             series = Err(error);
@@ -94,6 +107,14 @@ pub(crate) fn load(plan: &Plan, outputs: &mut Outputs, live: bool) -> Result<Loa
     result.aborted = aborted;
     result.gates = gate::judge(&plan.gates, &result).map_err(usage)?;
     Ok(Loaded { result, caught, series })
+}
+
+/// Finds what the engine would refuse before it opens a connection.
+///
+/// # Errors
+/// A request that cannot be written.
+pub(crate) fn check(plan: &Plan) -> Result<(), Exit> {
+    plimsoll_engine::render(plan).map(|_| ()).map_err(|error| explain(error.into()))
 }
 
 fn explain(error: RunError) -> Exit {

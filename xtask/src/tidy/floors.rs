@@ -25,11 +25,13 @@ const FLOORS: [(&str, u8); 14] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 16] = [
+const FENCES: [(&str, &[&str]); 18] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
     ("clap", &["plimsoll"]),
+    ("clap_complete", &["plimsoll"]),
+    ("clap_mangen", &["plimsoll"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
     ("io-uring", &["plimsoll-io"]),

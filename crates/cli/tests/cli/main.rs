@@ -1,11 +1,14 @@
 //! The program from the outside, with nothing but itself: what it refuses, what it writes, what it
 //! counts, and what it makes of faulty servers and of signals.
 
+mod control;
 mod doctor;
 mod faults;
+mod flags;
 mod load;
 mod outputs;
 mod peer;
+mod plan_file;
 mod serve;
 mod signals;
 mod support;

@@ -1,0 +1,179 @@
+//! The page of `run`'s flags, in Markdown. Error lines stand there as the program says them: each
+//! wrong value is tried while the page is made.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use clap::{Arg, ArgAction, Command};
+
+use super::examples::{EXAMPLES, Example, FILES};
+use crate::args::{run_definition, run_flags};
+use crate::control::ControlSocket;
+use crate::exit::Exit;
+use crate::outputs::Outputs;
+use crate::plan_file::is_setting;
+
+const HEAD: &str = "\
+# `plimsoll run`
+
+Made from the definition of the flags by `cargo run -q -- manual --markdown`; a test holds it against
+them. Each example is run by a test against `plimsoll serve`, and each error line is what the program
+says.
+
+Numbers are totals, never for each thread or connection. Durations: `500us`, `1.5s`, `2m`. Counts and
+rates: `1000`, `10k`, `1.5M`. `plimsoll URL` is short for `plimsoll run URL`. Several runs in one file:
+[plan-file.md](plan-file.md). Steering a run: [control.md](control.md). What is reported:
+[metrics.md](metrics.md).
+";
+
+/// Where the built-in target is, if it is not told otherwise.
+const URL: &str = "http://127.0.0.1:8080";
+
+/// The page.
+pub(super) fn page() -> String {
+    let definition = run_definition();
+    let mut text = HEAD.to_owned();
+    for heading in headings(&definition) {
+        let _ = write!(text, "\n## {heading}\n");
+        let flags = definition.get_arguments().filter(|arg| is_shown(arg));
+        for arg in flags.filter(|arg| heading_of(arg) == heading) {
+            write_flag(arg, &mut text);
+        }
+    }
+    text.push_str("\n## Files of the examples\n");
+    for (name, contents) in FILES {
+        let _ = write!(text, "\n`{name}`:\n\n```\n{}```\n", contents.replace("{url}", URL));
+    }
+    text
+}
+
+fn is_shown(arg: &Arg) -> bool {
+    !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
+}
+
+fn heading_of(arg: &Arg) -> &str {
+    arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
+}
+
+/// Headings in the order of the definition.
+fn headings(definition: &Command) -> Vec<String> {
+    let mut headings: Vec<String> = Vec::new();
+    for arg in definition.get_arguments().filter(|arg| is_shown(arg)) {
+        let heading = heading_of(arg).to_owned();
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    headings
+}
+
+fn write_flag(arg: &Arg, text: &mut String) {
+    let _ = write!(text, "\n### `{}`\n\n", syntax(arg));
+    let help = arg.get_long_help().or_else(|| arg.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    // A default that is none to clap stands in the help.
+    let (help, said_default) = match help.split_once(" [default: ") {
+        Some((help, default)) => (help, Some(default.trim_end_matches(']'))),
+        None => (help.as_str(), None),
+    };
+    let _ = writeln!(text, "{}", sentence(help));
+    let takes_value = !matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count);
+    let values: Vec<String> = match takes_value {
+        true => arg.get_possible_values().iter().map(|v| format!("`{}`", v.get_name())).collect(),
+        false => Vec::new(),
+    };
+    if !values.is_empty() {
+        let _ = write!(text, "\nOne of: {}.\n", values.join(", "));
+    }
+    let defaults: Vec<_> = arg.get_default_values().iter().map(|v| v.to_string_lossy()).collect();
+    if takes_value && !defaults.is_empty() {
+        let _ = write!(text, "\nDefault: `{}`.\n", defaults.join(","));
+    }
+    if let Some(default) = said_default {
+        let _ = write!(text, "\nDefault: {default}.\n");
+    }
+    if matches!(arg.get_action(), ArgAction::Append) {
+        let _ = match arg.get_value_delimiter() {
+            Some(delimiter) => write!(text, "\nTakes several, with `{delimiter}` between them.\n"),
+            None => text.write_str("\nMay be given more than once.\n"),
+        };
+    }
+    if !is_setting(arg) {
+        let _ = text.write_str("\nHas no place in a plan file.\n");
+    }
+    if let Some(example) = EXAMPLES.iter().find(|example| arg.get_id() == example.flag) {
+        write_example(example, text);
+    }
+}
+
+fn write_example(example: &Example, text: &mut String) {
+    let _ = write!(text, "\n```console\n$ {}\n", command_line(example.arguments));
+    if example.exit != 0 {
+        let _ = writeln!(text, "# ends with exit code {}", example.exit);
+    }
+    let _ = writeln!(text, "$ {}", command_line(example.wrong));
+    let refusal = refusal(example.wrong);
+    debug_assert!(refusal.contains(example.says), "{:?} says '{refusal}'", example.wrong);
+    let _ = write!(text, "plimsoll: {refusal}\n```\n");
+}
+
+/// How a flag is written.
+fn syntax(arg: &Arg) -> String {
+    let names = [
+        arg.get_short().map(|short| format!("-{short}")),
+        arg.get_long().map(|long| format!("--{long}")),
+    ];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let values: Vec<&str> =
+        arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
+    match (arg.get_action(), names.is_empty()) {
+        (ArgAction::SetTrue | ArgAction::Count, _) => names.join(", "),
+        (_, true) => values.join(" "),
+        (_, false) => format!("{} {}", names.join(", "), values.join(" ")),
+    }
+}
+
+/// Help begins as a sentence and lacks the full stop.
+fn sentence(help: &str) -> String {
+    let help = help.trim();
+    if help.ends_with(['.', ')']) { help.to_owned() } else { format!("{help}.") }
+}
+
+/// Arguments of `run` as a shell would be given them.
+fn command_line(arguments: &[&str]) -> String {
+    let words = arguments.iter().map(|word| quoted(&word.replace("{url}", URL)));
+    std::iter::once("plimsoll run".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=,%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// The error line of arguments that cannot be, or nothing where they can.
+pub(super) fn refusal(arguments: &[&str]) -> String {
+    match try_arguments(arguments) {
+        Err(Exit::Usage(text) | Exit::CouldNotRun(text)) => text,
+        Ok(()) | Err(Exit::Text(_)) => String::new(),
+    }
+}
+
+/// As far as a run goes before it opens a connection.
+fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
+    let words = arguments.iter().map(|word| word.replace("{url}", URL));
+    let words: Vec<String> =
+        ["plimsoll", "run"].map(str::to_owned).into_iter().chain(words).collect();
+    // A plan file is looked for on the way through the whole command line.
+    crate::args::parse(words.iter().map(Into::into))?;
+    let flags = run_flags(words.iter().map(Into::into).collect())?;
+    let plan = crate::plan::plan(&flags)?;
+    crate::run::check(&plan)?;
+    Outputs::open(&flags.outputs)?.discard();
+    if let Some(path) = &flags.control {
+        ControlSocket::open(path, &plan, Arc::default())?;
+    }
+    Ok(())
+}

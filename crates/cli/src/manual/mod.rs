@@ -1,0 +1,54 @@
+//! `plimsoll manual`: documentation made from the definition of the flags: man pages, completions
+//! of shells, and the page `docs/run.md`. Hidden in the help, because packagers run it and not
+//! those who load servers.
+
+pub(crate) mod examples;
+mod markdown;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Command;
+
+use crate::args::{ManualFlags, definition};
+use crate::exit::Exit;
+
+/// Writes what was asked for to stdout.
+///
+/// # Errors
+/// A command that there is no page of, or a stdout that cannot be written.
+pub(crate) fn manual(flags: &ManualFlags) -> Result<ExitCode, Exit> {
+    let mut text = Vec::new();
+    if let Some(name) = &flags.man {
+        man(name, &mut text)?;
+    } else if let Some(shell) = flags.completions {
+        clap_complete::generate(shell, &mut definition(), "plimsoll", &mut text);
+    } else {
+        text = markdown::page().into_bytes();
+    }
+    match io::stdout().lock().write_all(&text) {
+        // A reader that has gone away has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Exit::CouldNotRun(format!("stdout: {error}")))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn man(name: &str, text: &mut Vec<u8>) -> Result<(), Exit> {
+    let definition = definition();
+    let command = match definition.find_subcommand(name) {
+        Some(command) => command,
+        None if name == definition.get_name() => &definition,
+        None => return Err(Exit::Usage(no_page(name, &definition))),
+    };
+    let page = clap_mangen::Man::new(command.clone());
+    page.render(text).map_err(|error| Exit::CouldNotRun(format!("man page: {error}")))
+}
+
+fn no_page(name: &str, definition: &Command) -> String {
+    let known: Vec<&str> = definition.get_subcommands().map(Command::get_name).collect();
+    format!("there is no page of '{name}': plimsoll and {} have one", known.join(", "))
+}

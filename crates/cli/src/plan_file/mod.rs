@@ -1,0 +1,141 @@
+//! Plan files: one or more runs in TOML, said with the names of `run`'s flags.
+//!
+//! A run of a file becomes arguments that go through the definition of the command line, so a file
+//! can say whatever the flags can say and nothing else, with the same errors. Nothing here knows a
+//! flag by name but those that are about plan files themselves. The way back, from arguments to a
+//! file, is `--print-plan`.
+//!
+//! Absent on purpose: includes, variables, and paths relative to the file: a path means what it
+//! means on the command line.
+
+mod execute;
+mod print;
+mod read;
+mod setting;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use crate::args::RunFlags;
+use crate::exit::Exit;
+pub(crate) use execute::execute;
+use setting::Settings;
+pub(crate) use setting::is_setting;
+
+/// Flags that say something about plan files and so have no place in one.
+const ABOUT_FILES: [&str; 2] = ["plan", "print_plan"];
+
+/// The runs that were asked for, in order.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    runs: Vec<Run>,
+    /// Whether to print the plan instead of carrying it out.
+    print: bool,
+}
+
+/// One run, as often as it is repeated.
+#[derive(Debug)]
+struct Run {
+    /// What the file calls it; `None` for the run of a command line.
+    name: Option<String>,
+    repeat: usize,
+    settings: Settings,
+    /// The file, and the line where the run starts in it.
+    file: Option<(PathBuf, usize)>,
+}
+
+/// A run that passed the definition.
+#[derive(Debug)]
+struct Prepared {
+    name: String,
+    flags: Box<RunFlags>,
+}
+
+impl Runs {
+    /// What `run`'s arguments ask for, when that is a plan file or to print one.
+    ///
+    /// # Errors
+    /// A file that cannot be read or says what no flag can.
+    pub(crate) fn asked(given: &ArgMatches, definition: &Command) -> Result<Option<Self>, Exit> {
+        let print = given.get_flag("print_plan");
+        let mut settings = Settings::given(given, definition);
+        let path = match given.get_one::<PathBuf>("plan") {
+            Some(path) => path.clone(),
+            None => match url_is_a_file(given) {
+                Some(path) => {
+                    settings.remove("url");
+                    path
+                }
+                None if print => {
+                    let run = Run { name: None, repeat: 1, settings, file: None };
+                    return Ok(Some(Self { runs: vec![run], print }));
+                }
+                None => return Ok(None),
+            },
+        };
+        let mut runs = read::read(&path, definition)?;
+        for run in &mut runs {
+            run.settings = run.settings.overridden_by(&settings, definition);
+        }
+        Ok(Some(Self { runs, print }))
+    }
+}
+
+/// The plan file given in place of a URL.
+fn url_is_a_file(given: &ArgMatches) -> Option<PathBuf> {
+    if given.value_source("url") != Some(ValueSource::CommandLine) {
+        return None;
+    }
+    let path = Path::new(given.get_one::<String>("url")?);
+    (path.extension() == Some(OsStr::new("toml")) && path.is_file()).then(|| path.to_owned())
+}
+
+impl Run {
+    /// The run once for each repetition, through the definition of the command line.
+    fn prepare(&self, definition: &Command) -> Result<Vec<Prepared>, Exit> {
+        let mut prepared = Vec::new();
+        for name in self.names() {
+            let arguments = self.settings.arguments(&name, definition);
+            let flags = crate::args::run_flags(arguments)
+                .and_then(|flags| {
+                    crate::run::check(&crate::plan::plan(&flags)?)?;
+                    Ok(flags)
+                })
+                .map_err(|exit| exit.map(|text| self.place(&text, definition)))?;
+            prepared.push(Prepared { name, flags });
+        }
+        Ok(prepared)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name = self.name.as_deref().unwrap_or("run");
+        match self.repeat {
+            1 => vec![name.to_owned()],
+            repeat => (1..=repeat).map(|i| format!("{name}-{i}")).collect(),
+        }
+    }
+
+    /// An error with where it comes from: the key if it can be told, or the run.
+    fn place(&self, text: &str, definition: &Command) -> String {
+        let Some((path, line)) = &self.file else {
+            return text.to_owned();
+        };
+        let path = path.display();
+        match self.settings.blamed(text, definition).map(|setting| (setting, setting.line)) {
+            Some((setting, Some(line))) => {
+                format!("{path}:{line}: {}: {text}", setting.key(definition))
+            }
+            // It was given beside the file.
+            Some((_, None)) => text.to_owned(),
+            None => match &self.name {
+                Some(name) => format!("{path}:{line}: run '{name}': {text}"),
+                None => format!("{path}: {text}"),
+            },
+        }
+    }
+}

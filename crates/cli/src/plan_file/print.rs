@@ -1,0 +1,76 @@
+//! `--print-plan`: the plan file that says what a command line says. Only what was given, under
+//! the flags' full names.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, ArgAction, Command};
+use toml::Value as Toml;
+
+use super::setting::{Settings, Value, is_setting, key};
+use super::{Exit, Run};
+
+const HEAD: &str = "\
+# A plan for `plimsoll run`. It holds what was given, secrets such as passwords and headers too.
+";
+
+/// Writes runs as a plan file.
+///
+/// # Errors
+/// A value that is not UTF-8, which TOML cannot hold.
+pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> {
+    let mut text = HEAD.to_owned();
+    for run in runs {
+        if run.file.is_some() {
+            let name = run.name.as_deref().unwrap_or_default();
+            let _ = write!(text, "\n[[run]]\nname = {}\n", Toml::from(name));
+            if run.repeat > 1 {
+                let _ = writeln!(text, "repeat = {}", run.repeat);
+            }
+        }
+        write_settings(&run.settings, definition, &mut text)?;
+    }
+    Ok(text)
+}
+
+/// Writes settings in the order of the definition.
+fn write_settings(
+    settings: &Settings,
+    definition: &Command,
+    text: &mut String,
+) -> Result<(), Exit> {
+    for arg in definition.get_arguments().filter(|arg| is_setting(arg)) {
+        let Some(setting) = settings.iter().find(|setting| arg.get_id() == setting.id.as_str())
+        else {
+            continue;
+        };
+        let value = match &setting.value {
+            Value::Times(times) => Toml::from(*times > 0),
+            Value::Texts(texts) => {
+                let texts = texts.iter().map(|text| text.to_str().ok_or_else(|| not_text(arg)));
+                written(arg, &texts.collect::<Result<Vec<_>, _>>()?)
+            }
+        };
+        let _ = writeln!(text, "{} = {value}", key(arg));
+    }
+    Ok(())
+}
+
+fn not_text(arg: &Arg) -> Exit {
+    Exit::Usage(format!("--{} is not UTF-8, which a plan file cannot hold", key(arg)))
+}
+
+fn written(arg: &Arg, texts: &[&str]) -> Toml {
+    let mut values = texts.iter().map(|text| scalar(text));
+    match (arg.get_action(), values.len()) {
+        (ArgAction::Append, _) | (_, 0) => Toml::Array(values.collect()),
+        _ => values.next_back().unwrap_or_else(|| Toml::from("")),
+    }
+}
+
+/// A number where a number says the same, or a text.
+fn scalar(text: &str) -> Toml {
+    match text.parse::<i64>() {
+        Ok(number) if number.to_string() == text => Toml::from(number),
+        _ => Toml::from(text),
+    }
+}

@@ -1,0 +1,252 @@
+//! From the text of a plan file to settings. Every error says the file and the line.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, Command};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::setting::{Setting, Settings, Value, is_setting, key, stands_alone};
+use super::{Exit, Run};
+
+/// A plan file is written by a person, or made from what one wrote.
+const FILE_LIMIT_BYTES: u64 = 1 << 20;
+
+/// Runs of a file, each repetition counted.
+const RUNS_LIMIT: usize = 1000;
+
+const NAME_LIMIT: usize = 100;
+
+/// Keys that are no flags: of the file, and of each run.
+pub(super) const RUN: &str = "run";
+pub(super) const NAME: &str = "name";
+pub(super) const REPEAT: &str = "repeat";
+
+/// A file that is being read.
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    definition: &'a Command,
+}
+
+/// What a table says.
+#[derive(Default)]
+struct Said {
+    name: Option<String>,
+    repeat: Option<usize>,
+    settings: Settings,
+}
+
+/// Reads a plan file.
+///
+/// # Errors
+/// The first thing that is wrong with it: one line, with the file's line.
+pub(super) fn read(path: &Path, definition: &Command) -> Result<Vec<Run>, Exit> {
+    let text = contents(path)?;
+    let reader = Reader { path, text: &text, definition };
+    let document = DeTable::parse(&text).map_err(|error| {
+        let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        reader.error(&error.span().unwrap_or(0..0), &message)
+    })?;
+    reader.runs(document.get_ref())
+}
+
+fn contents(path: &Path) -> Result<String, Exit> {
+    let name = path.display();
+    let unreadable = |error| Exit::CouldNotRun(format!("plan file '{name}': {error}"));
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_LIMIT_BYTES {
+        return Err(Exit::Usage(format!("plan file '{name}' is larger than 1 MiB")));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Exit::Usage(format!("plan file '{name}' is not text in UTF-8")))
+}
+
+impl Reader<'_> {
+    fn error(&self, span: &Range<usize>, message: &str) -> Exit {
+        Exit::Usage(format!("{}:{}: {message}", self.path.display(), self.line(span)))
+    }
+
+    fn line(&self, span: &Range<usize>) -> usize {
+        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    fn runs(&self, document: &DeTable<'_>) -> Result<Vec<Run>, Exit> {
+        let defaults = self.table(document, true)?;
+        let Some((_, tables)) = document.iter().find(|(key, _)| key.get_ref() == RUN) else {
+            let name = defaults.name.or_else(|| {
+                // Without a name of its own the run of a file is called as the file is.
+                self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
+            });
+            let repeat = defaults.repeat.unwrap_or(1);
+            let file = Some((self.path.to_owned(), 1));
+            return Ok(vec![Run { name, repeat, settings: defaults.settings, file }]);
+        };
+        let wrong = || self.error(&tables.span(), "runs are tables: write [[run]] before each");
+        let list = tables.get_ref().as_array().ok_or_else(wrong)?;
+        if defaults.name.is_some() {
+            let message = "a name for all runs names none: write it under [[run]]";
+            return Err(self.error(&(0..0), message));
+        }
+        let mut runs = Vec::new();
+        for (i, table) in list.iter().enumerate() {
+            let said = self.table(table.get_ref().as_table().ok_or_else(wrong)?, false)?;
+            runs.push(Run {
+                name: Some(said.name.unwrap_or_else(|| format!("run-{}", i + 1))),
+                repeat: said.repeat.or(defaults.repeat).unwrap_or(1),
+                settings: defaults.settings.overridden_by(&said.settings, self.definition),
+                file: Some((self.path.to_owned(), self.line(&table.span()))),
+            });
+            self.check_names(&runs, &table.span())?;
+        }
+        if runs.is_empty() {
+            return Err(wrong());
+        }
+        Ok(runs)
+    }
+
+    /// No two runs may have the same name, and there is an end to them.
+    fn check_names(&self, runs: &[Run], span: &Range<usize>) -> Result<(), Exit> {
+        let (last, earlier) = runs.split_last().expect("one was just added");
+        if runs.iter().map(|run| run.repeat).sum::<usize>() > RUNS_LIMIT {
+            let message = format!("more than {RUNS_LIMIT} runs: repeat less, or use several files");
+            return Err(self.error(span, &message));
+        }
+        let taken: Vec<String> = earlier.iter().flat_map(Run::names).collect();
+        match last.names().iter().find(|name| taken.contains(name)) {
+            Some(name) => {
+                let message = format!("two runs are called '{name}': give each a name of its own");
+                Err(self.error(span, &message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Everything a table says, in the order of the file.
+    fn table(&self, table: &DeTable<'_>, is_top: bool) -> Result<Said, Exit> {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let mut said = Said::default();
+        for (name, value) in entries {
+            match name.get_ref().as_ref() {
+                RUN if is_top => {}
+                NAME => said.name = Some(self.name(value)?),
+                REPEAT => said.repeat = Some(self.repeat(value)?),
+                other => {
+                    let arg = self.flag(other, &name.span())?;
+                    let id = arg.get_id().as_str().to_owned();
+                    if said.settings.iter().any(|setting| setting.id == id) {
+                        let message = format!("'{other}' is said twice");
+                        return Err(self.error(&name.span(), &message));
+                    }
+                    let value = self.value(arg, value)?;
+                    let line = Some(self.line(&name.span()));
+                    said.settings.push(Setting { id, value, line });
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// The flag of a key.
+    fn flag(&self, name: &str, span: &Range<usize>) -> Result<&Arg, Exit> {
+        let wanted = name.replace('_', "-");
+        let mut flags = self.definition.get_arguments().filter(|arg| is_setting(arg));
+        let is_it = |arg: &&Arg| {
+            let aliases = arg.get_all_aliases().unwrap_or_default();
+            key(arg) == wanted || aliases.contains(&wanted.as_str())
+        };
+        if let Some(arg) = flags.find(is_it) {
+            return Ok(arg);
+        }
+        let keys = self.definition.get_arguments().filter(|arg| is_setting(arg)).map(key);
+        let known = keys.chain([RUN, NAME, REPEAT].map(str::to_owned));
+        let nearest = known.min_by_key(|known| distance(known, &wanted)).unwrap_or_default();
+        let message = format!(
+            "'{name}' is no key of a plan: the nearest is '{nearest}', and `plimsoll run --help` \
+             has them all"
+        );
+        Err(self.error(span, &message))
+    }
+
+    /// A value as a flag would be given it.
+    fn value(&self, arg: &Arg, value: &Spanned<DeValue<'_>>) -> Result<Value, Exit> {
+        let key = key(arg);
+        let wrong = |wanted: &str| self.error(&value.span(), &format!("{key} {wanted}"));
+        if stands_alone(arg) {
+            return match value.get_ref() {
+                DeValue::Boolean(is_on) => Ok(Value::Times(u8::from(*is_on))),
+                _ => Err(wrong("is true or false")),
+            };
+        }
+        let is_list = matches!(arg.get_action(), ArgAction::Append);
+        let texts = match value.get_ref() {
+            DeValue::Array(items) if is_list => items
+                .iter()
+                .map(|item| text(item.get_ref()).ok_or_else(|| wrong("is a list of texts")))
+                .collect::<Result<_, _>>()?,
+            other => vec![text(other).ok_or_else(|| {
+                wrong(if is_list { "is a text or a list of texts" } else { "is a text or number" })
+            })?],
+        };
+        Ok(Value::Texts(texts.into_iter().map(Into::into).collect()))
+    }
+
+    /// Names stand in paths of files.
+    fn name(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Exit> {
+        let is_fine = |name: &&str| {
+            let is_usual = |c: char| c.is_alphanumeric() || " ._+=@%,-".contains(c);
+            !name.is_empty()
+                && name.chars().count() <= NAME_LIMIT
+                && name.chars().all(is_usual)
+                && !name.starts_with('.')
+        };
+        value.get_ref().as_str().filter(is_fine).map(str::to_owned).ok_or_else(|| {
+            let message = "a name stands in names of files: letters, digits, blanks and ._+=@%,- \
+                           make it, 100 at most, and no dot comes first";
+            self.error(&value.span(), message)
+        })
+    }
+
+    fn repeat(&self, value: &Spanned<DeValue<'_>>) -> Result<usize, Exit> {
+        let text = text(value.get_ref()).unwrap_or_default();
+        text.parse().ok().filter(|repeat| (1..=RUNS_LIMIT).contains(repeat)).ok_or_else(|| {
+            self.error(&value.span(), &format!("repeat is a number from 1 to {RUNS_LIMIT}"))
+        })
+    }
+}
+
+/// A text or a number, as it would stand on a command line.
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
+        DeValue::Integer(number) => {
+            u64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string())
+        }
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+/// How many letters have to be put in, taken out or changed (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,199 @@
+//! Settings: which flags a run is given and with what, wherever that was said. Read from parsed
+//! arguments or a file, overridden by one another, and turned into arguments again.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::ABOUT_FILES;
+
+/// What a flag is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A flag without values, so many times.
+    Times(u8),
+    /// A value for each time the flag stands there.
+    Texts(Vec<OsString>),
+}
+
+/// A flag with what it is given.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    /// The flag, by its name in the definition.
+    pub id: String,
+    pub value: Value,
+    /// The line of the plan file; `None` for the command line.
+    pub line: Option<usize>,
+}
+
+/// The flags of a run, in the order in which they were said.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings(Vec<Setting>);
+
+/// Whether a flag is one that a plan can hold.
+pub(crate) fn is_setting(arg: &Arg) -> bool {
+    use ArgAction::{Help, HelpLong, HelpShort, Version};
+    !ABOUT_FILES.contains(&arg.get_id().as_str())
+        && !matches!(arg.get_action(), Help | HelpLong | HelpShort | Version)
+}
+
+/// The name of a flag in a plan file.
+pub(super) fn key(arg: &Arg) -> String {
+    arg.get_long().map_or_else(|| arg.get_id().as_str().replace('_', "-"), str::to_owned)
+}
+
+/// Whether a flag stands alone, without a value.
+pub(super) fn stands_alone(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count)
+}
+
+/// Whether a flag names a file that a report is written to.
+fn is_output(arg: &Arg) -> bool {
+    arg.get_help_heading() == Some("Output")
+        && arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+}
+
+fn find<'a>(definition: &'a Command, id: &str) -> &'a Arg {
+    definition
+        .get_arguments()
+        .find(|arg| arg.get_id() == id)
+        .expect("settings are made of the definition's flags")
+}
+
+impl Setting {
+    /// Its name in a plan file.
+    pub(super) fn key(&self, definition: &Command) -> String {
+        key(find(definition, &self.id))
+    }
+}
+
+impl Settings {
+    /// What was given on the command line.
+    pub(super) fn given(given: &ArgMatches, definition: &Command) -> Self {
+        let settings = definition.get_arguments().filter(|arg| is_setting(arg)).filter_map(|arg| {
+            let id = arg.get_id().as_str();
+            if given.value_source(id) != Some(ValueSource::CommandLine) {
+                return None;
+            }
+            let value = match arg.get_action() {
+                ArgAction::Count => Value::Times(given.get_count(id)),
+                _ if stands_alone(arg) => Value::Times(1),
+                _ => Value::Texts(given.get_raw(id)?.map(OsString::from).collect()),
+            };
+            Some(Setting { id: id.to_owned(), value, line: None })
+        });
+        Self(settings.collect())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Setting> {
+        self.0.iter()
+    }
+
+    pub(super) fn push(&mut self, setting: Setting) {
+        self.0.push(setting);
+    }
+
+    pub(super) fn remove(&mut self, id: &str) {
+        self.0.retain(|setting| setting.id != id);
+    }
+
+    /// These settings, except what others say otherwise or exclude, and the others.
+    pub(super) fn overridden_by(&self, others: &Self, definition: &Command) -> Self {
+        let excluded = |setting: &&Setting| {
+            others
+                .iter()
+                .any(|other| other.id == setting.id || conflict(definition, &other.id, &setting.id))
+        };
+        let kept = self.iter().filter(|setting| !excluded(setting));
+        Self(kept.chain(others.iter()).cloned().collect())
+    }
+
+    /// The arguments that say the same, for a run of that name.
+    pub(super) fn arguments(&self, name: &str, definition: &Command) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = vec!["plimsoll".into(), "run".into()];
+        let mut positionals: Vec<OsString> = Vec::new();
+        for setting in self.iter() {
+            let arg = find(definition, &setting.id);
+            let texts = match &setting.value {
+                Value::Times(times) => {
+                    let long = format!("--{}", key(arg));
+                    flags.extend(std::iter::repeat_n(long.into(), usize::from(*times)));
+                    continue;
+                }
+                Value::Texts(texts) => texts,
+            };
+            for text in texts {
+                let text = if is_output(arg) { with_name(text, name) } else { text.clone() };
+                if arg.is_positional() {
+                    positionals.push(text);
+                    continue;
+                }
+                let mut word = OsString::from(format!("--{}=", key(arg)));
+                word.push(text);
+                flags.push(word);
+            }
+        }
+        if !positionals.is_empty() {
+            flags.push("--".into());
+        }
+        flags.extend(positionals);
+        flags
+    }
+
+    /// The files that reports of a run of that name go to.
+    pub(super) fn outputs(&self, name: &str, definition: &Command) -> Vec<(String, PathBuf)> {
+        let mut outputs = Vec::new();
+        for setting in self.iter() {
+            let arg = find(definition, &setting.id);
+            if let (true, Value::Texts(texts)) = (is_output(arg), &setting.value) {
+                let paths = texts.iter().map(|text| with_name(text, name).into());
+                outputs.extend(paths.map(|path| (key(arg), path)));
+            }
+        }
+        outputs
+    }
+
+    /// The setting an error speaks of: by its value in quotes, or by its flag.
+    pub(super) fn blamed(&self, text: &str, definition: &Command) -> Option<&Setting> {
+        let has_value = |setting: &&Setting| match &setting.value {
+            Value::Times(_) => false,
+            Value::Texts(values) => values.iter().any(|value| {
+                value
+                    .to_str()
+                    .is_some_and(|value| !value.is_empty() && text.contains(&format!("'{value}'")))
+            }),
+        };
+        let has_flag = |setting: &&Setting| {
+            let arg = find(definition, &setting.id);
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            words(text).any(|word| [&long, &short].into_iter().flatten().any(|flag| flag == word))
+        };
+        let both = self.iter().find(|setting| has_flag(setting) && has_value(setting));
+        both.or_else(|| self.iter().find(has_flag)).or_else(|| self.iter().find(has_value))
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+}
+
+/// Whether two flags cannot stand beside each other. A conflict is declared on one side only.
+fn conflict(definition: &Command, one: &str, other: &str) -> bool {
+    let excludes = |a: &str, b: &str| {
+        let excluded = definition.get_arg_conflicts_with(find(definition, a));
+        excluded.iter().any(|arg| arg.get_id() == b)
+    };
+    excludes(one, other) || excludes(other, one)
+}
+
+/// A path with the run's name in place of `{name}`.
+fn with_name(path: &OsString, name: &str) -> OsString {
+    match path.to_str() {
+        Some(text) => text.replace("{name}", name).into(),
+        None => path.clone(),
+    }
+}

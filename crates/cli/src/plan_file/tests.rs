@@ -1,0 +1,300 @@
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::Plan;
+
+use super::{Exit, Runs};
+use crate::args::{Command, parse, run_definition};
+use crate::manual::examples::{EXAMPLES, FILES};
+
+/// A directory with a plan file in it.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new(text: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("plan.toml"), text).unwrap();
+        Self(directory)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("plan.toml")
+    }
+
+    fn read(&self, beside: &[&str]) -> Result<Runs, Exit> {
+        let path = self.path();
+        let words = ["plimsoll", "run", path.to_str().unwrap()];
+        let words = words.iter().chain(beside).map(OsString::from);
+        match parse(words)? {
+            Command::Plan(runs) => Ok(runs),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Names and plans of all runs.
+    fn plans(&self, beside: &[&str]) -> Result<Vec<(String, Plan)>, Exit> {
+        let definition = run_definition();
+        let mut plans = Vec::new();
+        for run in &self.read(beside)?.runs {
+            for prepared in run.prepare(&definition)? {
+                let plan = crate::plan::plan(&prepared.flags)?;
+                plans.push((prepared.name, plan));
+            }
+        }
+        Ok(plans)
+    }
+
+    /// The error, with the path of the file taken out.
+    fn error(&self, beside: &[&str]) -> String {
+        match self.plans(beside) {
+            Err(Exit::Usage(text) | Exit::CouldNotRun(text)) => {
+                assert!(!text.contains('\n'), "{text}");
+                text.replace(self.path().to_str().unwrap(), "plan.toml")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+const MANY: &str = r#"
+url = "http://a.example/"
+rate = "1k"
+no_keepalive = true
+header = ["A: b", "C: d"]
+duration = "5s"
+
+[[run]]
+name = "as it is"
+
+[[run]]
+stages = "1s@10"
+no-keepalive = false
+header = []
+repeat = 2
+
+[[run]]
+name = "last"
+url = "http://b.example:81/x"
+connections = 7
+pin = [0, 1]
+"#;
+
+#[test]
+fn a_file_has_defaults_and_runs() {
+    let plans = Scratch::new(MANY).plans(&[]).unwrap();
+    let names: Vec<&str> = plans.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["as it is", "run-2-1", "run-2-2", "last"]);
+    let [first, second, _, last] = [0, 1, 2, 3].map(|i| &plans[i].1);
+    assert_eq!(first.rate.as_ref().unwrap().peak_uhz(), 1_000_000_000);
+    assert_eq!((first.requests_per_connection, first.request.headers.len()), (Some(1), 2));
+    // What a run says takes the place of defaults that cannot stand beside it.
+    assert_eq!((second.duration_ns, second.requests_per_connection), (Some(1_000_000_000), None));
+    assert_eq!(second.rate.as_ref().unwrap().peak_uhz(), 10_000_000);
+    assert_eq!(second.request.headers, []);
+    assert_eq!((last.endpoint.host.as_str(), last.endpoint.port), ("b.example", 81));
+    assert_eq!((last.connections, &last.pin[..]), (7, &[0, 1][..]));
+    assert_eq!(plans[1].1, plans[2].1);
+}
+
+#[test]
+fn flags_beside_the_file_count_for_every_run() {
+    let plans = Scratch::new(MANY).plans(&["-c", "3", "-d", "2s", "-r", "5"]).unwrap();
+    for (name, plan) in plans {
+        assert_eq!((plan.connections, plan.duration_ns), (3, Some(2_000_000_000)), "{name}");
+        assert_eq!(plan.rate.unwrap().peak_uhz(), 5_000_000, "{name}");
+    }
+}
+
+#[test]
+fn errors_say_the_line_and_the_key() {
+    let cases = [
+        ("url = ", "plan.toml:1: "),
+        (
+            "url = 'http://a/'\nconections = 1",
+            "plan.toml:2: 'conections' is no key of a plan: the nearest is 'connections'",
+        ),
+        (
+            "url = 'http://a/'\n\nrate = 'fast'",
+            "plan.toml:3: rate: invalid value 'fast' for '--rate <R>'",
+        ),
+        ("url = 'http://a/'\nduration = 10", "plan.toml:2: duration: invalid value '10'"),
+        (
+            "connections = 1",
+            "plan.toml:1: run 'plan': the following required arguments were not provided: <URL>",
+        ),
+        ("url = 'a'", "plan.toml:1: url: 'a' is not a URL"),
+        (
+            "url = 'http://a/'\nheader = ['A: b', 'none']",
+            "plan.toml:2: header: header 'none' has no colon",
+        ),
+        ("url = 'http://a/'\nconnections = 0", "plan.toml:2: connections: 0 connections"),
+        (
+            "url = 'http://a/'\nrate = 5\n[[run]]\n[[run]]\nrate = 0",
+            "plan.toml:4: run 'run-2': a rate of 0",
+        ),
+        (
+            "url = 'http://a/'\nrate = 5\nstages = '1s@5'",
+            "plan.toml:2: rate: the argument '--rate <R>' cannot be used with",
+        ),
+        ("url = ['http://a/']", "plan.toml:1: url is a text or number"),
+        ("url = 'http://a/'\nquiet = 'yes'", "plan.toml:2: quiet is true or false"),
+        ("url = 'http://a/'\nheader = [true]", "plan.toml:2: header is a list of texts"),
+        (
+            "url = 'http://a/'\nheader = {A = 'b'}",
+            "plan.toml:2: header is a text or a list of texts",
+        ),
+        (
+            "url = 'http://a/'\nheader = 'A: b'\nheaders = 'A: b'",
+            "plan.toml:3: 'headers' is no key",
+        ),
+        ("no-keepalive = true\nno_keepalive = true", "plan.toml:2: 'no_keepalive' is said twice"),
+        ("url = 1\nurl = 2", "plan.toml:2: duplicate key"),
+        ("plan = 'other.toml'", "plan.toml:1: 'plan' is no key"),
+        ("print-plan = true", "plan.toml:1: 'print-plan' is no key"),
+        ("help = true", "plan.toml:1: 'help' is no key"),
+        ("run = 1", "plan.toml:1: runs are tables: write [[run]]"),
+        ("run = []", "plan.toml:1: runs are tables: write [[run]]"),
+        ("[run]\nurl = 'http://a/'", "plan.toml:1: runs are tables: write [[run]]"),
+        ("name = 'x'\n[[run]]", "plan.toml:1: a name for all runs names none"),
+        ("[[run]]\nname = '../x'", "plan.toml:2: a name stands in names of files"),
+        ("[[run]]\nname = ''", "plan.toml:2: a name stands in names of files"),
+        ("[[run]]\nrepeat = 0", "plan.toml:2: repeat is a number from 1 to 1000"),
+        ("repeat = 600\n[[run]]\n[[run]]", "plan.toml:3: more than 1000 runs"),
+        ("[[run]]\nname = 'x'\n[[run]]\nname = 'x'", "plan.toml:3: two runs are called 'x'"),
+        (
+            "[[run]]\nname = 'x'\nrepeat = 2\n[[run]]\nname = 'x-2'",
+            "plan.toml:4: two runs are called 'x-2'",
+        ),
+        ("[[run]]\nrun = 1", "plan.toml:2: 'run' is no key"),
+    ];
+    for (text, says) in cases {
+        let error = Scratch::new(text).error(&[]);
+        assert!(error.starts_with(says), "{text}\n{error}\n{says}");
+    }
+}
+
+#[test]
+fn what_is_wrong_beside_the_file_is_not_the_files_fault() {
+    let scratch = Scratch::new("url = 'http://a/'\nconnections = 5");
+    for (beside, says) in [
+        (&["-t", "9"][..], "9 threads for 5 connections"),
+        (&["-c", "0"], "0 connections"),
+        (&["--bogus"], "unexpected argument '--bogus'"),
+        (&["--pipeline", "0"], "--pipeline 0"),
+    ] {
+        let error = scratch.error(beside);
+        assert!(error.contains(says), "{error}");
+        assert!(!error.contains("plan.toml"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_none_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    let read = || super::read::read(&path, &run_definition());
+    assert!(matches!(read(), Err(Exit::CouldNotRun(text)) if text.contains("x.toml")));
+    fs::write(&path, [0xff]).unwrap();
+    assert!(matches!(read(), Err(Exit::Usage(text)) if text.contains("UTF-8")));
+    fs::write(&path, vec![b'\n'; (1 << 20) + 1]).unwrap();
+    assert!(matches!(read(), Err(Exit::Usage(text)) if text.contains("1 MiB")));
+}
+
+#[test]
+fn no_flag_has_the_name_of_a_key_that_is_none() {
+    for arg in run_definition().get_arguments() {
+        let key = super::setting::key(arg);
+        let own = [super::read::RUN, super::read::NAME, super::read::REPEAT];
+        assert!(!own.contains(&key.as_str()), "--{key} has no place in a plan file");
+        let values = arg.get_num_args().map_or(1, |range| range.max_values());
+        assert!(values <= 1, "--{key} takes several values, which plan files do not know");
+    }
+}
+
+/// Arguments with their files in a directory.
+fn filled(arguments: &[&str], directory: &Path) -> Vec<String> {
+    let fill = |word: &&str| {
+        let text = word.replace("{url}", "http://127.0.0.1:8080");
+        match FILES.iter().find(|(name, _)| text.trim_start_matches('@') == *name) {
+            Some((name, _)) => text.replace(name, directory.join(name).to_str().unwrap()),
+            None => text,
+        }
+    };
+    arguments.iter().map(fill).collect()
+}
+
+/// What is printed of arguments says the same when it is read again, for every flag.
+#[test]
+fn a_plan_survives_being_printed() {
+    let definition = run_definition();
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in FILES {
+        let text = text.replace("{url}", "http://127.0.0.1:8080");
+        fs::write(directory.path().join(name), text).unwrap();
+    }
+    for example in EXAMPLES {
+        let arguments = filled(example.arguments, directory.path());
+        let words = ["plimsoll", "run", "--print-plan"].map(str::to_owned).into_iter();
+        let words = words.chain(arguments.iter().filter(|word| *word != "--print-plan").cloned());
+        let runs = match parse(words.map(OsString::from)).unwrap() {
+            Command::Plan(runs) => runs,
+            other => panic!("{other:?}"),
+        };
+        let printed = super::print::print(&runs.runs, &definition).unwrap();
+        let prepared = |runs: &Runs| -> Vec<_> {
+            runs.runs.iter().flat_map(|run| run.prepare(&definition).unwrap()).collect()
+        };
+        let want = prepared(&runs);
+        let scratch = Scratch::new(&printed);
+        let got = prepared(&scratch.read(&[]).unwrap());
+        assert_eq!(want.len(), got.len(), "{printed}");
+        for (want, got) in want.iter().zip(&got) {
+            // What does not reach the plan, such as files of reports, stands in the flags.
+            assert_eq!(format!("{:?}", want.flags), format!("{:?}", got.flags), "{printed}");
+            let plans = [want, got].map(|run| crate::plan::plan(&run.flags).unwrap());
+            assert_eq!(plans[0], plans[1], "{printed}");
+        }
+    }
+}
+
+#[test]
+fn values_are_printed_as_toml() {
+    let words = [
+        "plimsoll",
+        "--print-plan",
+        "-c",
+        "9",
+        "-r",
+        "1k",
+        "-q",
+        "-H",
+        "A: \"b\"",
+        "-H",
+        "C:",
+        "--pin",
+        "1,2",
+        "-b",
+        "a\n'b\\",
+        "--http",
+        "1.0",
+        "http://a/",
+    ];
+    let Command::Plan(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
+        panic!("not a plan");
+    };
+    let printed = super::print::print(&runs.runs, &run_definition()).unwrap();
+    for line in [
+        "url = \"http://a/\"",
+        "connections = 9",
+        "rate = \"1k\"",
+        "header = ['A: \"b\"', \"C:\"]",
+        "pin = [1, 2]",
+        "http = \"1.0\"",
+        "quiet = true",
+    ] {
+        assert!(printed.lines().any(|printed| printed == line), "{line}\n{printed}");
+    }
+    assert!(printed.contains("secrets"), "{printed}");
+    assert!(!printed.contains("duration"), "{printed}");
+}
