@@ -1,3 +1,5 @@
+//! A control socket with a run that only writes down what it is told, and the status by itself.
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -41,7 +43,10 @@ impl Steer for Told {
     fn set_connections(&self, count: u32) -> Result<(), String> {
         match count {
             9999 => Err("too many for this host".to_owned()),
-            _ => Ok(self.note(format!("connections {count}"))),
+            _ => {
+                self.note(format!("connections {count}"));
+                Ok(())
+            }
         }
     }
 }

@@ -52,7 +52,11 @@ fn is_shown(arg: &Arg) -> bool {
 }
 
 fn heading_of(arg: &Arg) -> &str {
-    arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
+    match arg.get_help_heading() {
+        Some(heading) => heading,
+        None if arg.is_positional() => "Arguments",
+        None => "Options",
+    }
 }
 
 /// Headings in the order of the definition.

@@ -44,7 +44,8 @@ fn man(name: &str, text: &mut Vec<u8>) -> Result<(), Exit> {
         None if name == definition.get_name() => &definition,
         None => return Err(Exit::Usage(no_page(name, &definition))),
     };
-    let page = clap_mangen::Man::new(command.clone());
+    let source = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command.clone()).source(source);
     page.render(text).map_err(|error| Exit::CouldNotRun(format!("man page: {error}")))
 }
 

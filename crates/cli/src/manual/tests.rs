@@ -1,3 +1,5 @@
+//! The definition of the flags held against the examples and the written page.
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

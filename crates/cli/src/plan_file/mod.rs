@@ -66,7 +66,7 @@ impl Runs {
         let mut settings = Settings::given(given, definition);
         let path = match given.get_one::<PathBuf>("plan") {
             Some(path) => path.clone(),
-            None => match url_is_a_file(given) {
+            None => match file_in_place_of_url(given) {
                 Some(path) => {
                     settings.remove("url");
                     path
@@ -86,13 +86,14 @@ impl Runs {
     }
 }
 
-/// The plan file given in place of a URL.
-fn url_is_a_file(given: &ArgMatches) -> Option<PathBuf> {
+/// The plan file given in place of a URL. It may be missing: nothing else is called like that.
+fn file_in_place_of_url(given: &ArgMatches) -> Option<PathBuf> {
     if given.value_source("url") != Some(ValueSource::CommandLine) {
         return None;
     }
-    let path = Path::new(given.get_one::<String>("url")?);
-    (path.extension() == Some(OsStr::new("toml")) && path.is_file()).then(|| path.to_owned())
+    let text = given.get_one::<String>("url")?;
+    let is_called_so = Path::new(text).extension() == Some(OsStr::new("toml"));
+    (is_called_so && !text.contains("://")).then(|| PathBuf::from(text))
 }
 
 impl Run {

@@ -1,3 +1,6 @@
+//! Plan files without a run: what is read, what is refused and where, and the way from arguments
+//! to a file and back for every flag.
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -24,15 +24,16 @@ fn every_example_does_what_it_shows_and_every_wrong_value_is_refused() {
             let words: Vec<String> =
                 arguments.iter().map(|word| word.replace("{url}", &base)).collect();
             let mut command = plimsoll(&["run"]);
+            let flag = example.flag;
             let finished = run(command.args(&words).current_dir(directory.path()));
             let Some(exit) = exit else {
-                assert!(matches!(finished.code, Some(1 | 2)), "{words:?}: {finished:?}");
-                assert_eq!(finished.stdout, "", "{words:?}");
-                assert!(finished.stderr.contains(example.says), "{words:?}: {finished:?}");
+                assert!(matches!(finished.code, Some(1 | 2)), "{flag}: {words:?}: {finished:?}");
+                assert_eq!(finished.stdout, "", "{flag}: {words:?}");
+                assert!(finished.stderr.contains(example.says), "{flag}: {words:?}: {finished:?}");
                 continue;
             };
-            assert_eq!(finished.code, Some(i32::from(exit)), "{words:?}: {finished:?}");
-            assert_eq!(finished.stderr, "", "{words:?}");
+            assert_eq!(finished.code, Some(i32::from(exit)), "{flag}: {words:?}: {finished:?}");
+            assert_eq!(finished.stderr, "", "{flag}: {words:?}");
         }
     }
 }

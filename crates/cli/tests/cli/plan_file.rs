@@ -91,7 +91,7 @@ fn the_worst_run_decides_the_exit_code() {
 fn a_signal_ends_the_run_and_those_that_would_follow() {
     let server = Server::start(&[]);
     let plan = Plan::new(&format!(
-        "url = '{}'\nduration = '60s'\n[[run]]\nname = 'a'\n[[run]]\nname = 'b'\n",
+        "url = '{}'\nduration = '60s'\nrate = 50\n[[run]]\nname = 'a'\n[[run]]\nname = 'b'\n",
         server.url("/"),
     ));
     let mut command = plimsoll(&["run", "plan.toml", "--timeseries", "{name}.ndjson"]);
@@ -103,7 +103,7 @@ fn a_signal_ends_the_run_and_those_that_would_follow() {
     }
     let finished = running.finish_by(Signal::INT);
     assert_eq!(finished.code, Some(130), "{finished:?}");
-    assert!(finished.stdout.contains("requests/s"), "{finished:?}");
+    assert!(finished.stdout.contains("interrupted after"), "{finished:?}");
     assert!(!finished.stdout.contains("== b"), "{finished:?}");
 }
 
@@ -139,6 +139,16 @@ fn what_is_printed_can_be_run() {
     assert!(again.stdout.contains("[[run]]\nname = \"plan\"\n"), "{again:?}");
     let finished = plan.run(&["--format", "json"]);
     assert_eq!(Report::read(&finished.stdout).ledger(["completed"]), [25]);
+}
+
+#[test]
+fn a_plan_file_that_is_not_there_is_missed_as_one() {
+    for arguments in [&["run", "no/such.toml"][..], &["no/such.toml"], &["--plan", "no/such.toml"]]
+    {
+        let finished = run(&mut plimsoll(arguments));
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{finished:?}");
+        assert!(finished.stderr.contains("plan file 'no/such.toml'"), "{finished:?}");
+    }
 }
 
 /// The plans of `examples/plans`, in little time.
