@@ -130,9 +130,10 @@ pub(crate) struct RunFlags {
     pub stages: Option<Stages>,
     /// When each request is due: a file with a time after the start on each line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages", "arrival", "warmup"])]
+    #[arg(help_heading = "Load")]
     pub rate_file: Option<PathBuf>,
     /// At a rate, drop a request that has waited this long for a connection
-    #[arg(long, value_name = "T", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub shed_after: Option<u64>,
     /// Load before the measured part, shown apart
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
@@ -163,13 +164,14 @@ pub(crate) struct RunFlags {
 
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
     /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
     pub expect: Vec<Expectation>,
     /// Follow so many redirects for one request, on the same server
     #[arg(long, value_name = "N", default_value = "0", value_parser = count32)]
+    #[arg(help_heading = "Request")]
     pub redirects: u32,
     /// Keep and send cookies, each connection its own
-    #[arg(long)]
+    #[arg(long, help_heading = "Request")]
     pub cookies: bool,
 
     #[command(flatten)]

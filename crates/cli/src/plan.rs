@@ -52,6 +52,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         connection_lifetime_ns: flags.connection.conn_lifetime,
         pipeline: flags.connection.pipeline,
         timestamps: flags.connection.timestamps(),
+        control: flags.control.as_ref().map(|path| path.display().to_string()),
         driver: driver(flags.driver),
         spin: match flags.spin {
             SpinFlag::Auto => Spin::Auto,

@@ -114,7 +114,7 @@ pub(crate) fn load(
 /// # Errors
 /// A request that cannot be written.
 pub(crate) fn check(plan: &Plan) -> Result<(), Exit> {
-    plimsoll_engine::render(plan).map(|_| ()).map_err(|error| explain(error.into()))
+    plimsoll_engine::check(plan).map_err(explain)
 }
 
 fn explain(error: RunError) -> Exit {

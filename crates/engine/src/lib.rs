@@ -25,5 +25,5 @@ pub mod worker;
 
 pub use error::RunError;
 pub use preflight::{files_needed, workers};
-pub use run::{Control, ControlError, Progress, run};
+pub use run::{Control, ControlError, Progress, check, run};
 pub use signals::Signals;

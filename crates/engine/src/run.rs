@@ -17,11 +17,13 @@ use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Address, Driver, Route, Waker};
 
 use crate::error::RunError;
+use crate::judge::Judge;
 use crate::lookup::Lookup;
 use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
 use crate::setup::setup;
 use crate::signals::Signals;
+use crate::source::Prepared;
 use crate::worker::{Assignment, CpuUse, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
@@ -178,6 +180,17 @@ struct Crew {
     messages: Receiver<Message>,
 }
 
+/// Finds what [`run`] would refuse before it looks at the network.
+///
+/// # Errors
+/// A plan, a request, an expectation, or a certificate that cannot be used.
+pub fn check(plan: &Plan) -> Result<(), RunError> {
+    plan.check()?;
+    let prepared = Arc::new(Prepared::new(plan)?);
+    Judge::new(plan, &prepared)?;
+    setup(plan).map(drop)
+}
+
 /// Carries out a plan.
 ///
 /// # Errors
@@ -188,9 +201,7 @@ pub fn run(
     control: &Control,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunResult, RunError> {
-    plan.check()?;
-    // What cannot be set up is said before anybody is connected to.
-    setup(plan)?;
+    check(plan)?;
     let mut lookup = Lookup::of(plan);
     let (mut addresses, dns) = timed(&lookup)?;
     lookup.leave_out_dead(&mut addresses)?;

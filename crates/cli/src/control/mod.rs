@@ -42,12 +42,12 @@ impl Steer for Control {
         Self::stop(self);
     }
 
-    fn set_rate(&self, _rate_uhz: u64) -> Result<(), String> {
-        Err("the rate of this run cannot be changed".to_owned())
+    fn set_rate(&self, rate_uhz: u64) -> Result<(), String> {
+        Self::set_rate(self, rate_uhz).map_err(|error| error.to_string())
     }
 
-    fn set_connections(&self, _count: u32) -> Result<(), String> {
-        Err("the connections of this run cannot be changed".to_owned())
+    fn set_connections(&self, count: u32) -> Result<(), String> {
+        Self::set_connections(self, count).map_err(|error| error.to_string())
     }
 }
 

@@ -75,7 +75,8 @@ const OPTIONS: DriverOptions = DriverOptions {
     receive_buffer_bytes: 4096,
     long_lived: true,
     spin_ns: 0,
-    socket: SocketOptions { bind: None, reuse_port: false, listen_backlog: 0 },
+    receive_timestamps: false,
+    socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
 };
 
 /// Whether a driver can be had; why not.

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use plimsoll_io::Address;
+
 use plimsoll_core::Plan;
 use plimsoll_core::units::{format_count, format_ns, format_rate};
 use plimsoll_core::verdict::connections_needed;
@@ -41,7 +43,8 @@ pub(crate) fn judge(planning: &Planning<'_>, r: &Readings) -> Vec<Finding> {
         }
     };
     let cpus = r.environment.cpus_allowed.len() as u32;
-    let workers = workers(plan, addresses, cpus);
+    let to: Vec<Address> = addresses.iter().copied().map(Address::Tcp).collect();
+    let workers = workers(plan, &to, cpus);
     findings.push(threads(workers, cpus));
     findings.push(open_files(plan, workers, r));
     findings.extend(ports(plan, addresses, r));

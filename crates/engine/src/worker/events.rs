@@ -45,6 +45,7 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, at_ns: u64, received: Received) {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
+        let at_ns = self.stamp(at_ns, &received);
         let mut after = After::default();
         let taken = {
             let client = &mut self.clients[index as usize];
@@ -67,6 +68,22 @@ impl<D: Driver> Worker<D> {
         self.clients[index as usize].connection.flush(&mut self.driver, &mut self.scratch);
         self.progress_ns = at_ns;
         self.settle(index, at_ns, after, taken);
+    }
+
+    /// The time to record for received bytes: the kernel's own where the plan asks for it. Two
+    /// clocks are compared for that, so it is kept from being before what it must come after.
+    #[inline]
+    fn stamp(&mut self, at_ns: u64, received: &Received) -> u64 {
+        let Some(kernel_ns) = received.kernel_ns() else {
+            return at_ns;
+        };
+        let client = &mut self.clients[received.token.index()];
+        let reached_ns = client.reached_ns;
+        let moments = client.connection.requests_mut().map(|flight| &flight.moments);
+        let after_ns = moments.map(|m| m.sent_ns.max(m.first_byte_ns)).max().unwrap_or(0);
+        let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
+        self.observer.recorder_at(at_ns).receive_delay.record(at_ns - stamp_ns);
+        stamp_ns
     }
 
     /// Goes on after a connection has read.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::part::{Part, Place};
-use plimsoll_core::plan::Spin;
+use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
 use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
@@ -119,7 +119,7 @@ impl Assignment {
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             long_lived: !self.plan.connects_per_request(),
             spin_ns: self.spin_ns,
-            receive_timestamps: false,
+            receive_timestamps: self.plan.timestamps == Timestamps::Kernel,
             socket: SocketOptions::default(),
         }
     }
