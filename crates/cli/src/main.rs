@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod conformance;
 mod connection_args;
 mod control;
 mod demo;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Report(flags) => report::report(&flags),
         Command::Demo(flags) => demo::demo(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
+        Command::Conformance(flags) => conformance::conformance(&flags),
     };
     match outcome {
         Ok(code) => code,

@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, Package};
 use super::Finding;
 
 /// The floor of each crate. A crate may use those on lower floors, never one beside it.
-const FLOORS: [(&str, u8); 14] = [
+const FLOORS: [(&str, u8); 15] = [
     ("plimsoll-core", 0),
     ("plimsoll-io", 1),
     ("plimsoll-proto", 1),
@@ -19,6 +19,7 @@ const FLOORS: [(&str, u8); 14] = [
     ("plimsoll-ui", 2),
     ("plimsoll-engine", 3),
     ("plimsoll-target", 3),
+    ("plimsoll-conformance", 3),
     ("plimsoll", 4),
     // On the ground so that it can use none of them: automation runs the program, it is no part.
     ("xtask", 0),

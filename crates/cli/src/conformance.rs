@@ -1,0 +1,161 @@
+//! `plimsoll conformance`: which experiments on which testers, where the findings go, and the oracle
+//! that experiments start as a process of its own.
+
+use std::process::ExitCode;
+
+use crate::args::ConformanceFlags;
+use crate::exit::Exit;
+
+/// Runs the experiments, or the part of them that was asked for.
+///
+/// # Errors
+/// When a name is not known, a tester cannot be started, or the findings cannot be written.
+#[cfg(target_os = "linux")]
+pub(crate) fn conformance(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
+    use crate::args::ConformancePart;
+    match &flags.part {
+        Some(ConformancePart::Oracle { mode, listen, log }) => linux::oracle(mode, *listen, log),
+        None if flags.list => linux::list(),
+        None => linux::suite(flags),
+    }
+}
+
+/// There are no experiments for this system.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn conformance(_: &ConformanceFlags) -> Result<ExitCode, Exit> {
+    Err(Exit::CouldNotRun("the experiments need Linux: its clocks, signals and /proc".to_owned()))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::File;
+    use std::io::{self, BufWriter, Write};
+    use std::net::SocketAddr;
+    use std::os::fd::AsFd as _;
+    use std::path::{Path, PathBuf};
+    use std::process::ExitCode;
+
+    use plimsoll_conformance::experiments::{self, Experiment};
+    use plimsoll_conformance::harness::Subject;
+    use plimsoll_conformance::oracle::{Mode, Oracle};
+    use plimsoll_conformance::views::{self, View};
+    use plimsoll_conformance::{Order, Tool, suite, testers};
+
+    use crate::args::{ConformanceFlags, FindingsFormat};
+    use crate::exit::Exit;
+
+    /// Serves as an oracle until the standard input ends, then writes the log.
+    pub(super) fn oracle(mode: &str, listen: SocketAddr, log: &Path) -> Result<ExitCode, Exit> {
+        let mode: Mode =
+            serde_json::from_str(mode).map_err(|error| Exit::Usage(format!("--mode: {error}")))?;
+        let cannot = |error: io::Error| Exit::CouldNotRun(format!("oracle: {error}"));
+        // With fewer it still serves, if not as many connections.
+        let _ = plimsoll_io::host::raise_open_files();
+        let oracle = Oracle::bind(listen, mode).map_err(cannot)?;
+        let mut stdout = io::stdout().lock();
+        let address = oracle.address().map_err(cannot)?;
+        writeln!(stdout, "listening {address}").and_then(|()| stdout.flush()).map_err(cannot)?;
+        let seen = oracle.serve(io::stdin().as_fd(), &mut stdout).map_err(cannot)?;
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(log).map_err(cannot)?);
+        seen.write(&mut file).and_then(|()| file.flush()).map_err(cannot)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints what there is.
+    pub(super) fn list() -> Result<ExitCode, Exit> {
+        let mut text = Vec::new();
+        let written = views::list(&experiments::all(), &mut text);
+        let names: Vec<&str> = testers().iter().map(|tester| tester.name()).collect();
+        written
+            .and_then(|()| writeln!(text, "\ntesters: {}", names.join(", ")))
+            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        Err(Exit::Text(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// Runs the experiments and writes the findings. The exit code is 0 whatever they are: they are
+    /// about testers, and one that fails has been examined well.
+    pub(super) fn suite(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
+        let chosen = chosen(&flags.only)?;
+        let scratch = tempfile::tempdir()
+            .map_err(|error| Exit::CouldNotRun(format!("a scratch directory: {error}")))?;
+        let executable = std::env::current_exe()
+            .map_err(|error| Exit::CouldNotRun(format!("this program's own path: {error}")))?;
+        let subjects = subjects(flags, &executable, scratch.path())?;
+        let order = Order {
+            executable,
+            scratch: scratch.path().to_path_buf(),
+            quick: flags.quick,
+            may_step_clock: flags.step_clock,
+            repeats: flags.repeats.max(1),
+        };
+        let findings = suite::run(&order, &chosen, &subjects, &mut |line| {
+            // Progress that nobody hears is no reason to stop.
+            let _ = writeln!(io::stderr(), "{line}");
+        });
+        let view = match flags.format {
+            FindingsFormat::Text => View::Text,
+            FindingsFormat::Md => View::Markdown,
+            FindingsFormat::Json => View::Json,
+        };
+        let written = match &flags.output {
+            Some(path) => File::create(path).and_then(|file| {
+                let mut file = BufWriter::new(file);
+                views::write(&findings, view, &mut file)?;
+                file.flush()
+            }),
+            None => views::write(&findings, view, &mut io::stdout().lock()),
+        };
+        match written {
+            // A reader that has gone away has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            Err(error) => Err(Exit::CouldNotRun(format!("the findings: {error}"))),
+            Ok(()) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    fn chosen(only: &[String]) -> Result<Vec<Experiment>, Exit> {
+        let all = experiments::all();
+        if let Some(unknown) = only.iter().find(|name| !all.iter().any(|e| e.name == **name)) {
+            return Err(Exit::Usage(format!("no experiment '{unknown}' (see --list)")));
+        }
+        let is_wanted = |e: &Experiment| only.is_empty() || only.iter().any(|name| name == e.name);
+        Ok(all.into_iter().filter(is_wanted).collect())
+    }
+
+    fn subjects(
+        flags: &ConformanceFlags,
+        executable: &Path,
+        scratch: &Path,
+    ) -> Result<Vec<Subject>, Exit> {
+        let default = ["plimsoll".to_owned()];
+        let names = if flags.tools.is_empty() { &default[..] } else { &flags.tools };
+        let known = || testers().iter().map(|tester| tester.name()).collect::<Vec<_>>().join(", ");
+        if let Some((name, _)) = flags.tool_paths.iter().find(|(name, _)| !names.contains(name)) {
+            return Err(Exit::Usage(format!("--tool-path for '{name}' without --tool {name}")));
+        }
+        names
+            .iter()
+            .map(|name| {
+                let tester =
+                    testers().into_iter().find(|tester| tester.name() == name).ok_or_else(
+                        || Exit::Usage(format!("no tester '{name}'; there are {}", known())),
+                    )?;
+                let program = program(flags, tester.as_ref(), executable);
+                suite::subject(tester, &program, scratch).map_err(Exit::CouldNotRun)
+            })
+            .collect()
+    }
+
+    fn program(flags: &ConformanceFlags, tester: &dyn Tool, executable: &Path) -> PathBuf {
+        let given = flags.tool_paths.iter().rev().find(|(name, _)| name == tester.name());
+        match given {
+            // Runs happen in directories of their own.
+            Some((_, path)) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+            None if tester.name() == "plimsoll" => executable.to_path_buf(),
+            None => PathBuf::from(tester.program()),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Whether the tester notices what is its own fault: no CPU, pauses, its own output, its memory, its
+//! clock.
+
+use super::Experiment;
+use super::place::Quota;
+use crate::harness::{Action, Bench, Pin, Sample, Setup, Subject};
+use crate::judge::{Checks, Outcome, Unit, printed, said};
+use crate::oracle::Mode;
+use crate::tool::{Ask, Need, Reading};
+
+pub(super) const ALL: [Experiment; 7] = [
+    Experiment {
+        name: "throttled",
+        row: 15,
+        title: "A tester without CPU blames the server",
+        method: "20 000 requests/s for 3 s over 50 connections, the tester in a control group that \
+                 has 20 ms of CPU in each 100 ms",
+        truth: "it is kept from running most of the time",
+        tolerance: "it has to call its figures invalid and name CPU, throttling or itself",
+        needs_quiet: false,
+        run: throttled,
+    },
+    Experiment {
+        name: "shared-cpu",
+        row: 15,
+        title: "A tester that shares its CPU with the server blames the server",
+        method: "60 000 requests/s for 3 s over 50 connections, tester and oracle on one CPU",
+        truth: "one CPU is too little for both",
+        tolerance: "it has to doubt its figures and name CPU or itself",
+        needs_quiet: false,
+        run: shared_cpu,
+    },
+    Experiment {
+        name: "paused",
+        row: 16,
+        title: "A pause of the tester is blamed on the server",
+        method: "1000 requests/s for 4 s over 50 connections; the tester is stopped for 500 ms",
+        truth: "it did not run for 500 ms",
+        tolerance: "it has to doubt its figures and name the pause; Plimsoll its length, 450 ms to \
+                    600 ms",
+        needs_quiet: false,
+        run: paused,
+    },
+    Experiment {
+        name: "observer",
+        row: 26,
+        title: "Watching costs throughput",
+        method: "50 connections, closed loop, 1.5 s, six times: figures for each second written to a \
+                 file, and not, in turn",
+        truth: "the rate without",
+        tolerance: "1 %, and as much as the runs without differ among themselves (at most 5 %)",
+        needs_quiet: true,
+        run: observer,
+    },
+    Experiment {
+        name: "slow-reader",
+        row: 27,
+        title: "A slow reader of its output throttles the load",
+        method: "1000 requests/s for 3 s over 20 connections, figures for each second into a full \
+                 pipe that nobody reads until the load is over",
+        truth: "3000 requests, 1000 in each second",
+        tolerance: "1; in each second 2 %",
+        needs_quiet: true,
+        run: slow_reader,
+    },
+    Experiment {
+        name: "memory",
+        row: 28,
+        title: "Memory grows with the number of requests",
+        method: "50 connections, closed loop, 20 s",
+        truth: "what is resident after a quarter of the time is enough for the rest",
+        tolerance: "10 MB",
+        needs_quiet: false,
+        run: memory,
+    },
+    Experiment {
+        name: "clock-step",
+        row: 29,
+        title: "Figures depend on the wall clock",
+        method: "1000 requests/s for 4 s over 20 connections; the machine's clock is set 5 s forward \
+                 after 1 s and back after 2 s (only with --step-clock)",
+        truth: "4000 requests in 4 s, none of which took a second",
+        tolerance: "1 request; the time 5 %; the greatest latency 500 ms",
+        needs_quiet: false,
+        run: clock_step,
+    },
+];
+
+/// Words for being kept from running.
+const CPU_WORDS: [&str; 5] = ["throttl", "cpu", "quota", "the tester itself", "overload"];
+const PAUSE_WORDS: [&str; 5] = ["did not run", "pause", "stopped", "suspended", "blocked for"];
+
+fn at_rate(rate_rps: f64, connections: u32, load_s: f64) -> Setup {
+    let ask =
+        Ask { connections, rate_rps: Some(rate_rps), duration_s: Some(load_s), ..Ask::to("/") };
+    Setup::new(ask, Mode::default())
+}
+
+fn throttled(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let quota = Quota::new(20_000, 100_000).map_err(Outcome::skipped)?;
+    let setup = Setup { wrapper: quota.wrapper(), ..at_rate(20_000.0, 50, bench.pick(3.0, 2.0)) };
+    let run = bench.measure(subject, &setup)?;
+    match quota.throttled_periods() {
+        Some(1..) => Ok(judge_doubt(&run.reading, &CPU_WORDS, true)),
+        _ => Ok(Outcome::unmeasured("it needed so little CPU that it was not throttled")),
+    }
+}
+
+fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let setup = Setup { pin: Pin::Together, ..at_rate(60_000.0, 50, bench.pick(3.0, 2.0)) };
+    let run = bench.measure(subject, &setup)?;
+    Ok(judge_doubt(&run.reading, &CPU_WORDS, false))
+}
+
+/// A verdict that doubts, and a cause with one of these words. `worst`: whether nothing less than
+/// invalid will do.
+fn judge_doubt(reading: &Reading, words: &[&str], worst: bool) -> Outcome {
+    let p99 = printed(&reading.quantiles, 0.99)
+        .map_or_else(String::new, |p99_s| format!("p99 {}, ", Unit::Time.show(p99_s)));
+    let Some(verdict) = &reading.verdict else {
+        return Outcome::fail(format!("{p99}and no word of the tester"), "a warning");
+    };
+    let word = reading.causes.iter().find_map(|cause| {
+        let cause = cause.to_lowercase();
+        words.iter().find(|word| cause.contains(**word))
+    });
+    let mut checks = Checks::default();
+    let doubted = verdict != "valid" && (!worst || verdict == "invalid");
+    let expected = if worst { "invalid" } else { "a doubt" };
+    checks.holds(doubted, format!("{p99}{verdict}"), expected);
+    match word {
+        Some(word) => checks.note(format!("it names the cause ('{word}')")),
+        None => checks.holds(false, "the cause is not named", "the cause"),
+    }
+    checks.outcome()
+}
+
+fn paused(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let actions = vec![(1.5, Action::StopTester), (2.0, Action::ContinueTester)];
+    let run = bench.measure(subject, &Setup { actions, ..at_rate(1000.0, 50, 4.0) })?;
+    let stopped_s = run
+        .between_s(Action::StopTester, Action::ContinueTester)
+        .ok_or_else(|| Outcome::unmeasured("the load ended before the pause did"))?;
+    Ok(judge_pause(&run.reading, stopped_s))
+}
+
+fn judge_pause(reading: &Reading, stopped_s: f64) -> Outcome {
+    let outcome = judge_doubt(reading, &PAUSE_WORDS, false);
+    let (Outcome::Pass { figure }, Some(result)) = (&outcome, &reading.result) else {
+        return outcome;
+    };
+    let mut checks = Checks::default();
+    checks.note(figure.as_str());
+    let longest_ns = result.loader.pauses.iter().map(|pause| pause.for_ns).max().unwrap_or(0);
+    let longest_s = longest_ns as f64 / 1e9;
+    checks.between("paused", Unit::Time, longest_s, stopped_s * 0.9, stopped_s * 1.1 + 0.05);
+    checks.outcome()
+}
+
+fn observer(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let rate = |watched: bool| {
+        let extra =
+            if watched { vec![Need::Intervals("intervals".to_owned())] } else { Vec::new() };
+        let ask = Ask { connections: 50, duration_s: Some(1.5), extra, ..Ask::to("/") };
+        let log = bench.load(subject, &Setup::new(ask, Mode::default()))?.log;
+        let times_s = log.arrivals_s();
+        let over_s = times_s.last().copied().unwrap_or(0.0);
+        Ok::<f64, Outcome>(times_s.len() as f64 / over_s.max(0.1))
+    };
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        with.push(rate(true)?);
+        without.push(rate(false)?);
+    }
+    judge_observer(without, with)
+}
+
+/// Rates of runs without watching and with.
+fn judge_observer(mut without: Vec<f64>, mut with: Vec<f64>) -> Result<Outcome, Outcome> {
+    without.sort_by(f64::total_cmp);
+    with.sort_by(f64::total_cmp);
+    let middle = |rates: &[f64]| rates.get(rates.len() / 2).copied();
+    let base_rps = said(middle(&without), "any rate")?;
+    let watched_rps = said(middle(&with), "any rate")?;
+    let noise =
+        (without.last().unwrap_or(&base_rps) - without.first().unwrap_or(&base_rps)) / base_rps;
+    if noise > 0.05 {
+        let noise = Unit::Share.show(noise);
+        return Err(Outcome::unmeasured(format!("runs without watching differ by {noise}")));
+    }
+    let mut checks = Checks::default();
+    let cost = (1.0 - watched_rps / base_rps).max(0.0);
+    checks.between("cost", Unit::Share, cost, 0.0, 0.01 + noise);
+    checks.note(format!("{} without", Unit::Rate.show(base_rps)));
+    Ok(checks.outcome())
+}
+
+fn slow_reader(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let mut setup = Setup { unread: true, ..at_rate(1000.0, 20, 3.0) };
+    setup.ask.extra = vec![Need::IntervalsOnStdout];
+    let run = bench.load(subject, &setup)?;
+    Ok(judge_seconds(&run.log.arrivals_s(), 3))
+}
+
+/// A thousand arrivals in each second.
+fn judge_seconds(arrivals_s: &[f64], seconds: u32) -> Outcome {
+    let mut checks = Checks::default();
+    let truth = f64::from(seconds) * 1000.0;
+    let count = arrivals_s.len() as f64;
+    checks.between("requests", Unit::Count, count, truth - 1.0, truth + 1.0);
+    for second in 0..seconds {
+        let span = f64::from(second)..f64::from(second) + 1.0;
+        let seen = arrivals_s.iter().filter(|at_s| span.contains(*at_s)).count() as f64;
+        checks.between(&format!("second {}", second + 1), Unit::Count, seen, 980.0, 1020.0);
+    }
+    checks.outcome()
+}
+
+fn memory(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let load_s = bench.pick(20.0, 8.0);
+    let ask = Ask { connections: 50, duration_s: Some(load_s), ..Ask::to("/") };
+    let run = bench.load(subject, &Setup::new(ask, Mode::default()))?;
+    judge_memory(&run.samples, run.log.entries.len())
+}
+
+fn judge_memory(samples: &[Sample], requests: usize) -> Result<Outcome, Outcome> {
+    // At the very end there is none left to see.
+    let alive: Vec<u64> = samples.iter().map(|s| s.rss_bytes).filter(|rss| *rss > 0).collect();
+    let early = said(alive.get(alive.len() / 4).copied(), "anything: it was gone at once")?;
+    let late = alive[alive.len() / 4..].iter().copied().max().unwrap_or(early);
+    let mut checks = Checks::default();
+    let grown_mb = (late - early) as f64 / 1e6;
+    checks.between("grown by MB", Unit::Count, grown_mb, 0.0, 10.0);
+    checks.note(format!("to {:.1} MB, {requests} requests", late as f64 / 1e6));
+    Ok(checks.outcome())
+}
+
+fn clock_step(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    if !bench.may_step_clock {
+        return Err(Outcome::skipped("it sets the machine's clock: allow it with --step-clock"));
+    }
+    let actions = vec![(1.0, Action::StepClock(5)), (2.0, Action::StepClock(-5))];
+    let run = bench.measure(subject, &Setup { actions, ..at_rate(1000.0, 20, 4.0) })?;
+    if run.acted.len() < 2 {
+        return Err(Outcome::unmeasured("the load ended before the clock was set"));
+    }
+    Ok(judge_clock(&run.reading, run.log.entries.len() as u64))
+}
+
+fn judge_clock(reading: &Reading, seen: u64) -> Outcome {
+    let mut checks = Checks::default();
+    checks.between("requests", Unit::Count, seen as f64, 3999.0, 4001.0);
+    if let Some(duration_s) = reading.duration_s {
+        checks.near("in", Unit::Time, duration_s, 4.0, 0.05, 0.0);
+    }
+    if let Some(max_s) = reading.max_s {
+        checks.between("max", Unit::Time, max_s, 0.0, 0.5);
+    }
+    checks.outcome()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The judges of the tester itself, on readings made by hand.
+
+use super::*;
+
+fn passes(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Pass { .. })
+}
+
+fn told(verdict: Option<&str>, cause: &str) -> Reading {
+    Reading {
+        verdict: verdict.map(str::to_owned),
+        causes: vec![cause.to_owned()],
+        ..Reading::default()
+    }
+}
+
+#[test]
+fn a_starved_tester_says_so() {
+    let judged =
+        |verdict, cause, worst| passes(&judge_doubt(&told(verdict, cause), &CPU_WORDS, worst));
+    assert!(judged(Some("invalid"), "the CPU quota kept it from running", true));
+    assert!(!judged(Some("suspect"), "the CPU quota kept it from running", true));
+    assert!(judged(Some("suspect"), "the CPU quota kept it from running", false));
+    assert!(!judged(Some("valid"), "the CPU quota kept it from running", false));
+    assert!(!judged(Some("invalid"), "too few connections", true), "another cause");
+    assert!(!judged(None, "the CPU quota", false));
+}
+
+#[test]
+fn a_pause_is_named() {
+    let judged = |verdict, cause| passes(&judge_pause(&told(Some(verdict), cause), 0.5));
+    assert!(judged("suspect", "the tester did not run for 500 ms"));
+    assert!(!judged("valid", "the tester did not run for 500 ms"));
+    assert!(!judged("suspect", "late"));
+}
+
+#[test]
+fn watching_is_cheap() {
+    let judged = |with| judge_observer(vec![1000.0, 1010.0, 1005.0], vec![with; 3]);
+    assert!(passes(&judged(1000.0).unwrap()));
+    assert!(passes(&judged(1100.0).unwrap()));
+    assert!(!passes(&judged(950.0).unwrap()));
+    let noisy = judge_observer(vec![1000.0, 1100.0, 1005.0], vec![500.0; 3]);
+    assert!(matches!(noisy, Err(Outcome::Unmeasured { .. })));
+}
+
+#[test]
+fn the_load_goes_on_unread() {
+    let even: Vec<f64> = (0..3000).map(|i| f64::from(i) / 1000.0).collect();
+    assert!(passes(&judge_seconds(&even, 3)));
+    assert!(!passes(&judge_seconds(&even[..1100], 3)));
+    let bunched: Vec<f64> = even.iter().map(|at_s| if *at_s > 1.0 { 2.5 } else { *at_s }).collect();
+    assert!(!passes(&judge_seconds(&bunched, 3)));
+}
+
+#[test]
+fn memory_is_flat() {
+    let judged = |rss: &[u64]| {
+        let samples: Vec<Sample> = rss
+            .iter()
+            .map(|mb| Sample { rss_bytes: mb * 1_000_000, ..Sample::default() })
+            .collect();
+        judge_memory(&samples, 1)
+    };
+    assert!(passes(&judged(&[2, 8, 9, 9, 9, 10, 11, 11, 0]).unwrap()), "starting up is no growth");
+    assert!(!passes(&judged(&[2, 8, 9, 12, 15, 18, 21, 24, 0]).unwrap()));
+    assert!(judged(&[0]).is_err());
+}
+
+#[test]
+fn the_wall_clock_does_not_matter() {
+    let judged = |duration_s, max_s, seen| {
+        let reading = Reading { duration_s, max_s, ..Reading::default() };
+        passes(&judge_clock(&reading, seen))
+    };
+    assert!(judged(Some(4.01), Some(0.01), 4000));
+    assert!(!judged(Some(9.0), Some(0.01), 4000));
+    assert!(!judged(Some(4.0), Some(5.0), 4000));
+    assert!(!judged(None, None, 2000));
+}

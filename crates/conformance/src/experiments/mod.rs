@@ -1,0 +1,81 @@
+//! The experiments: each provokes one measuring mistake and knows the truth.
+//!
+//! An experiment is a function from a bench and a tester to an outcome. What it makes of figures is
+//! a function of its own, from readings and logs alone, so that it is tested on made-up ones.
+
+mod client;
+mod counts;
+mod figures;
+mod latency;
+mod limits;
+mod network;
+mod pacing;
+mod place;
+mod shapes;
+
+use crate::harness::{Bench, Subject};
+use crate::judge::Outcome;
+
+/// A way to find out whether a tester makes a mistake.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The number of the mistake, as `docs/conformance.md` lists them.
+    pub row: u8,
+    /// The mistake.
+    pub title: &'static str,
+    /// What is run.
+    pub method: &'static str,
+    /// What is true, and why.
+    pub truth: &'static str,
+    /// How far from it a figure may lie.
+    pub tolerance: &'static str,
+    /// Whether other processes on the machine can make a good tester fail.
+    pub needs_quiet: bool,
+    /// Runs it. An `Err` is an outcome too: the one that ended it early.
+    pub run: fn(&Bench, &Subject) -> Result<Outcome, Outcome>,
+}
+
+/// A mistake that no experiment is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct LeftOut {
+    /// Its number.
+    pub row: u8,
+    /// The mistake.
+    pub title: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Every experiment, in the order of the mistakes.
+#[must_use]
+pub fn all() -> Vec<Experiment> {
+    let mut all = [
+        &latency::ALL[..],
+        &figures::ALL,
+        &pacing::ALL,
+        &counts::ALL,
+        &shapes::ALL,
+        &client::ALL,
+        &limits::ALL,
+        &network::ALL,
+    ]
+    .concat();
+    all.sort_by_key(|experiment| experiment.row);
+    all
+}
+
+/// The mistakes without one.
+pub const LEFT_OUT: [LeftOut; 2] = [
+    LeftOut {
+        row: 13,
+        title: "Percentiles of several agents are averaged",
+        why: "needs several agents; Plimsoll's merging is held to it by a unit test",
+    },
+    LeftOut {
+        row: 32,
+        title: "Flow-control windows of HTTP/2 and HTTP/3 measure the client",
+        why: "the oracle speaks HTTP/1 only",
+    },
+];

@@ -1,0 +1,254 @@
+//! Whether connections are what they should be: lost connects, a server that dies, overload, several
+//! addresses, connections that differ.
+
+use super::Experiment;
+use super::place::Namespace;
+use crate::harness::{Acted, Action, Bench, Run, Sample, Setup, Subject};
+use crate::judge::{Checks, Outcome, Unit};
+use crate::oracle::{Log, Mode};
+use crate::tool::{Ask, Need, Reading, Resolve};
+
+pub(super) const ALL: [Experiment; 6] = [
+    Experiment {
+        name: "lost-connects",
+        row: 18,
+        title: "Connects that the kernel dropped look like slow requests",
+        method: "256 connections, closed loop, 4 s; the oracle's queue holds 4 and it takes nobody in \
+                 its first 300 ms",
+        truth: "connects take 1 s and more; requests do not",
+        tolerance: "the greatest latency below 900 ms; a tester that opens its connections slowly \
+                    meets no loss, which is as good",
+        needs_quiet: true,
+        run: lost_connects,
+    },
+    Experiment {
+        name: "server-death",
+        row: 21,
+        title: "The tester spins or hangs when the server dies",
+        method: "500 requests/s for 5 s over 20 connections; the oracle is killed after 1.5 s and \
+                 another is there from 3.5 s on",
+        truth: "nothing can be done for 2 s; after that the load goes on",
+        tolerance: "less than 10 % of a CPU meanwhile; at least 80 % of the rate in the last second; \
+                    errors or dropped requests said",
+        needs_quiet: false,
+        run: server_death,
+    },
+    Experiment {
+        name: "overload",
+        row: 22,
+        title: "Overload becomes a storm of reconnects",
+        method: "1500 requests/s for 3 s over 50 connections to an oracle that can do 500; what could \
+                 not be sent within 100 ms is to be dropped",
+        truth: "no connection has to be opened again, and 4500 requests are sent or dropped",
+        tolerance: "60 connections in all; 1 request",
+        needs_quiet: false,
+        run: overload,
+    },
+    Experiment {
+        name: "all-addresses",
+        row: 24,
+        title: "Of several addresses of a name only one is used",
+        method: "40 connections, closed loop, 1 s, to a name that has two addresses",
+        truth: "half of the connections for each",
+        tolerance: "45 % to 55 %",
+        needs_quiet: false,
+        run: all_addresses,
+    },
+    Experiment {
+        name: "connection-share",
+        row: 25,
+        title: "Some connections do the work of others",
+        method: "2000 requests/s for 2 s over 8 connections",
+        truth: "each connection carries an eighth",
+        tolerance: "10 % of an eighth",
+        needs_quiet: true,
+        run: connection_share,
+    },
+    Experiment {
+        name: "connection-skew",
+        row: 25,
+        title: "Slow connections hide behind fast ones in a closed loop",
+        method: "8 connections, closed loop, 2 s; every second one is answered in 20 ms, the others \
+                 in 1 ms",
+        truth: "half of the users get a twentieth of the answers",
+        tolerance: "the report has to say that connections differ",
+        needs_quiet: false,
+        run: connection_skew,
+    },
+];
+
+const MS: u64 = 1_000_000;
+
+fn lost_connects(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 256, duration_s: Some(4.0), ..Ask::to("/") };
+    let mode = Mode { backlog: 4, accept_pause_ns: 300 * MS, ..Mode::default() };
+    let run = bench.measure(subject, &Setup::new(ask, mode))?;
+    judge_connects(&run.reading, &run.log)
+}
+
+fn judge_connects(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
+    let mut checks = Checks::default();
+    let times = || log.connections.iter().map(|connection| connection.accepted_ns);
+    let spread_s =
+        times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0)) as f64 / 1e9;
+    checks.note(format!("connects over {}", Unit::Time.show(spread_s)));
+    let max_s = match reading.max_s {
+        Some(max_s) => max_s,
+        None => reading.quantile(0.99)?,
+    };
+    checks.between("max", Unit::Time, max_s, 0.0, 0.9);
+    if let Some(result) = &reading.result {
+        let connect_s = result.phases.connect.max_ns().unwrap_or(0) as f64 / 1e9;
+        // A loss costs a second, and is seen as connections accepted that much apart.
+        let least_s = if spread_s > 0.9 { 0.9 } else { 0.0 };
+        checks.between("connect", Unit::Time, connect_s, least_s, 60.0);
+    }
+    Ok(checks.outcome())
+}
+
+fn server_death(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask {
+        connections: 20,
+        rate_rps: Some(500.0),
+        duration_s: Some(5.0),
+        timeout_s: Some(10.0),
+        ..Ask::to("/")
+    };
+    let actions = vec![(1.5, Action::KillOracle), (3.5, Action::StartOracle)];
+    let run = bench.measure(subject, &Setup { actions, ..Setup::new(ask, Mode::default()) })?;
+    judge_death(&run)
+}
+
+fn judge_death(run: &Run) -> Result<Outcome, Outcome> {
+    let at_ns = |action| run.acted.iter().find(|acted: &&Acted| acted.action == action);
+    let (Some(killed), Some(started)) = (at_ns(Action::KillOracle), at_ns(Action::StartOracle))
+    else {
+        return Ok(Outcome::fail("it ended when the server died", "it goes on"));
+    };
+    let mut checks = Checks::default();
+    // From a little after the death to a little before the return.
+    let (from_ns, to_ns) = (killed.at_ns + 200 * MS, started.at_ns.saturating_sub(100 * MS));
+    if let Some(share) = cpu_share(&run.samples, from_ns, to_ns) {
+        checks.between("CPU while it was down", Unit::Share, share, 0.0, 0.1);
+    }
+    // The new oracle's last second but the very end.
+    let last_ns = killed.at_ns + 3_400 * MS;
+    let span = last_ns - 900 * MS..last_ns;
+    let seen = run.log.entries.iter().filter(|entry| span.contains(&entry.received_ns)).count();
+    let rate_rps = seen as f64 / 0.9;
+    checks.between("rate after", Unit::Rate, rate_rps, 400.0, f64::INFINITY);
+    let bad = [run.reading.errors, run.reading.failed, run.reading.timed_out];
+    let bad = bad.into_iter().flatten().sum::<u64>();
+    checks.between("errors", Unit::Count, bad as f64, 1.0, f64::INFINITY);
+    Ok(checks.outcome())
+}
+
+/// The share of a CPU used between two times.
+fn cpu_share(samples: &[Sample], from_ns: u64, to_ns: u64) -> Option<f64> {
+    let inside: Vec<&Sample> =
+        samples.iter().filter(|sample| (from_ns..=to_ns).contains(&sample.at_ns)).collect();
+    let (first, last) = (inside.first()?, inside.last()?);
+    let over_ns = last.at_ns.checked_sub(first.at_ns).filter(|over_ns| *over_ns > 0)?;
+    Some(last.cpu_ns.saturating_sub(first.cpu_ns) as f64 / over_ns as f64)
+}
+
+fn overload(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask {
+        connections: 50,
+        rate_rps: Some(1500.0),
+        duration_s: Some(3.0),
+        extra: vec![Need::Shed { after_s: 0.1 }],
+        ..Ask::to("/")
+    };
+    let mode = Mode { service_ns: 2 * MS, ..Mode::default() };
+    let run = bench.measure(subject, &Setup::new(ask, mode))?;
+    let log = &run.log;
+    Ok(judge_overload(&run.reading, log.entries.len() as u64, log.connections.len() as u64))
+}
+
+fn judge_overload(reading: &Reading, seen: u64, opened: u64) -> Outcome {
+    let mut checks = Checks::default();
+    checks.between("connections", Unit::Count, opened as f64, 1.0, 60.0);
+    let shed = match &reading.result {
+        Some(result) => result.ledger.shed,
+        None => reading.errors.unwrap_or(0),
+    };
+    checks.between("shed", Unit::Count, shed as f64, 1.0, f64::INFINITY);
+    checks.between("sent and shed", Unit::Count, (seen + shed) as f64, 4499.0, 4501.0);
+    checks.outcome()
+}
+
+const HOST: &str = "oracle.test";
+
+fn all_addresses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 40, duration_s: Some(1.0), ..Ask::to("/") };
+    let mut setup = Setup {
+        host: Some(HOST.to_owned()),
+        listen: std::net::Ipv4Addr::UNSPECIFIED,
+        ..Setup::new(ask, Mode::default())
+    };
+    let hosts = format!("127.0.0.1 localhost\n127.0.0.1 {HOST}\n127.0.0.2 {HOST}\n");
+    let namespace = Namespace::new(Some(&hosts));
+    match &namespace {
+        Ok(namespace) => {
+            setup.wrapper = namespace.wrapper();
+            setup.oracle_wrapper = namespace.wrapper();
+        }
+        // The tester's own way to give a name addresses needs no privilege.
+        Err(_) => {
+            let addresses = ["127.0.0.1", "127.0.0.2"];
+            setup.ask.resolve = Some(Resolve {
+                host: HOST.to_owned(),
+                port: 0,
+                addresses: addresses.iter().filter_map(|text| text.parse().ok()).collect(),
+            });
+        }
+    }
+    let run = bench.load(subject, &setup)?;
+    Ok(judge_addresses(&run.log))
+}
+
+fn judge_addresses(log: &Log) -> Outcome {
+    let mut checks = Checks::default();
+    let used = || log.connections.iter().filter(|connection| connection.requests > 0);
+    let second = used().filter(|connection| connection.address == 2).count();
+    let share = second as f64 / used().count() as f64;
+    checks.between("at the second", Unit::Share, share, 0.45, 0.55);
+    checks.note(format!("{} connections", used().count()));
+    checks.outcome()
+}
+
+fn connection_share(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 8, rate_rps: Some(2000.0), duration_s: Some(2.0), ..Ask::to("/") };
+    let run = bench.load(subject, &Setup::new(ask, Mode::default()))?;
+    Ok(judge_share(&run.log))
+}
+
+fn judge_share(log: &Log) -> Outcome {
+    let mut checks = Checks::default();
+    let requests = || log.connections.iter().map(|c| f64::from(c.requests)).filter(|n| *n > 0.0);
+    let eighth = log.entries.len() as f64 / 8.0;
+    let least = requests().fold(f64::INFINITY, f64::min) / eighth;
+    let most = requests().fold(0.0, f64::max) / eighth;
+    checks.between("connections", Unit::Count, requests().count() as f64, 8.0, 8.0);
+    checks.between("least", Unit::Share, least, 0.9, 1.0);
+    checks.between("most", Unit::Share, most, 1.0, 1.1);
+    checks.outcome()
+}
+
+fn connection_skew(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 8, duration_s: Some(2.0), ..Ask::to("/") };
+    let mode = Mode { slow_connections_ns: 19 * MS, ..Mode::delay_ns(MS) };
+    let run = bench.measure(subject, &Setup::new(ask, mode))?;
+    Ok(judge_skew(&run.reading))
+}
+
+fn judge_skew(reading: &Reading) -> Outcome {
+    match reading.says(&["per connection", "each connection", "connections differ", "skew"]) {
+        Some(word) => Outcome::pass(format!("it says so ('{word}')")),
+        None => Outcome::fail("no word of it", "that connections differ"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Running a tester against an oracle: both started, watched, disturbed on time, ended, and read.
+//!
+//! The oracle and the tester are processes of their own, each tied to a CPU where there are two, so
+//! neither's work is in the other's figures. A run in which the machine lost CPU time to its
+//! hypervisor is void and is repeated.
+
+mod oracle;
+mod process;
+mod run;
+mod tester;
+
+pub use oracle::OracleProcess;
+pub use process::{Machine, Process, Sample};
+pub use run::{Acted, Action, Bench, Pin, Run, Setup, Subject};

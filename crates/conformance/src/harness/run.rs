@@ -1,0 +1,428 @@
+//! One run: an oracle of some mode, a tester with an ask, and what is done to them meanwhile.
+
+use std::cell::Cell;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::oracle::OracleProcess;
+use super::process::{Machine, Sample};
+use super::tester::{Start, Tester};
+use crate::judge::Outcome;
+use crate::oracle::{Log, Mode, clock_ns};
+use crate::tool::{Ask, Call, Finished, Reading, Tool};
+
+/// The share of CPU time stolen from the machine above which a run is void.
+const STEAL_MAX: f64 = 0.005;
+/// The share of it that others used above which a figure is given with a warning.
+const OTHERS_MAX: f64 = 0.1;
+/// How often a void run is made again.
+const ATTEMPTS: u32 = 3;
+/// How long a tester may take beyond the load it was asked for.
+const GRACE: Duration = Duration::from_secs(25);
+/// Between looks at the processes.
+const LOOK: Duration = Duration::from_millis(1);
+/// Between samples of the tester's usage.
+const SAMPLE_NS: u64 = 50_000_000;
+
+/// Which CPUs tester and oracle have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// One each.
+    #[default]
+    Apart,
+    /// The same one.
+    Together,
+    /// Whichever the kernel gives them.
+    Free,
+}
+
+/// Something done during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The oracle is stopped, as by SIGSTOP.
+    StopOracle,
+    /// It goes on.
+    ContinueOracle,
+    /// It is killed.
+    KillOracle,
+    /// Another is started where it was.
+    StartOracle,
+    /// The tester is stopped.
+    StopTester,
+    /// It goes on.
+    ContinueTester,
+    /// The machine's wall clock is set forward by this many seconds, or back.
+    StepClock(i64),
+}
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What the tester is asked; its address is a path, to which the oracle's is added.
+    pub ask: Ask,
+    /// How the oracle behaves.
+    pub mode: Mode,
+    /// What is done when, in seconds from the first request, ascending.
+    pub actions: Vec<(f64, Action)>,
+    /// Which CPUs they have.
+    pub pin: Pin,
+    /// What stands before the tester's command line.
+    pub wrapper: Vec<String>,
+    /// What stands before the oracle's.
+    pub oracle_wrapper: Vec<String>,
+    /// The name of the oracle's host in the address; `None`: its IP address.
+    pub host: Option<String>,
+    /// The address the oracle listens at.
+    pub listen: Ipv4Addr,
+    /// Whether nobody reads the tester's output until the load is over.
+    pub unread: bool,
+    /// How long the load is beyond what the ask says, for the limit of time, seconds.
+    pub extra_s: f64,
+}
+
+impl Setup {
+    /// An ask of an oracle, with nothing done meanwhile.
+    #[must_use]
+    pub fn new(ask: Ask, mode: Mode) -> Self {
+        Self {
+            ask,
+            mode,
+            actions: Vec::new(),
+            pin: Pin::Apart,
+            wrapper: Vec::new(),
+            oracle_wrapper: Vec::new(),
+            host: None,
+            listen: Ipv4Addr::LOCALHOST,
+            unread: false,
+            extra_s: 0.0,
+        }
+    }
+
+    fn load_s(&self) -> f64 {
+        self.ask.duration_s.unwrap_or(0.0) + self.ask.warmup_s + self.extra_s
+    }
+}
+
+/// When something was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acted {
+    /// What.
+    pub action: Action,
+    /// When, ns of `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// What the tester said.
+    pub reading: Reading,
+    /// How it ended and what it printed.
+    pub finished: Finished,
+    /// What the oracle saw; where one was killed, the last one.
+    pub log: Log,
+    /// What was done when.
+    pub acted: Vec<Acted>,
+    /// What the tester used over time.
+    pub samples: Vec<Sample>,
+}
+
+impl Run {
+    /// The time between two things done, seconds.
+    #[must_use]
+    pub fn between_s(&self, from: Action, to: Action) -> Option<f64> {
+        let at_ns = |action| self.acted.iter().find(|a| a.action == action).map(|a| a.at_ns);
+        Some(at_ns(to)?.saturating_sub(at_ns(from)?) as f64 / 1e9)
+    }
+}
+
+/// A tester as it is installed here.
+pub struct Subject {
+    /// Its adapter.
+    pub tool: Box<dyn Tool>,
+    /// Its program.
+    pub program: PathBuf,
+    /// What it says its version is.
+    pub version: String,
+}
+
+/// What runs are made with.
+#[derive(Debug)]
+pub struct Bench {
+    /// This program, to start oracles with.
+    executable: PathBuf,
+    /// A directory for everything that is written.
+    scratch: PathBuf,
+    /// CPUs for tester and oracle, where there are two.
+    cpus: Option<(usize, usize)>,
+    /// Whether runs are to be short where the truth allows it.
+    pub quick: bool,
+    /// Whether the machine's clock may be set.
+    pub may_step_clock: bool,
+    runs: Cell<u32>,
+    others_share: Cell<f64>,
+}
+
+impl Bench {
+    /// A bench that starts oracles from `executable` and writes into `scratch`.
+    #[must_use]
+    pub fn new(executable: PathBuf, scratch: PathBuf, quick: bool, may_step_clock: bool) -> Self {
+        let cpus = plimsoll_io::clock::allowed_cpus();
+        let cpus = match cpus[..] {
+            [first, second, ..] => Some((first, second)),
+            _ => None,
+        };
+        let (runs, others_share) = (Cell::new(0), Cell::new(0.0));
+        Self { executable, scratch, cpus, quick, may_step_clock, runs, others_share }
+    }
+
+    /// The first of the two when runs may take their time, the second when they are to be short.
+    #[must_use]
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// Whether tester and oracle can have a CPU each.
+    #[must_use]
+    pub fn has_two_cpus(&self) -> bool {
+        self.cpus.is_some()
+    }
+
+    /// The share of the machine that others used in the worst run since this was last asked, where
+    /// it was enough to matter.
+    pub fn take_others_share(&self) -> Option<f64> {
+        let share = self.others_share.replace(0.0);
+        (share > OTHERS_MAX).then_some(share)
+    }
+
+    /// Runs it, again if the machine was disturbed, and reads what the tester said.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    pub fn measure(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let mut run = self.run(subject, setup)?;
+        run.reading = subject.tool.read(&run.finished).map_err(|why| {
+            let code = run.finished.code.map_or_else(|| "a signal".to_owned(), |c| c.to_string());
+            Outcome::unmeasured(format!(
+                "it ended with {code} and its output cannot be read: {why}"
+            ))
+        })?;
+        Ok(run)
+    }
+
+    /// Runs it, again if the machine was disturbed, for what the oracle saw alone.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let run = self.run(subject, setup)?;
+        if run.finished.code != Some(0) && run.log.entries.is_empty() {
+            let said = format!("{}\n{}", run.finished.stdout.trim(), run.finished.stderr.trim());
+            let said = said.trim().lines().last().unwrap_or("without a word").to_owned();
+            return Err(Outcome::unmeasured(format!("it sent nothing: {said}")));
+        }
+        Ok(run)
+    }
+
+    /// Runs it, again if the machine was disturbed, however it ends.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    pub fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let mut stolen = 0.0;
+        for _ in 0..ATTEMPTS {
+            let before = Machine::read();
+            let ours_ns = Cell::new(0);
+            let run = self.attempt(subject, setup, &ours_ns)?;
+            let after = Machine::read();
+            let (Some(before), Some(after)) = (before, after) else { return Ok(run) };
+            let (steal, others) = after.shares_since(&before, ours_ns.get());
+            if steal <= STEAL_MAX {
+                self.others_share.set(self.others_share.get().max(others));
+                return Ok(run);
+            }
+            stolen = steal;
+        }
+        Err(Outcome::unmeasured(format!(
+            "the hypervisor took {:.1} % of the CPUs' time in each of {ATTEMPTS} runs",
+            stolen * 100.0
+        )))
+    }
+
+    fn attempt(
+        &self,
+        subject: &Subject,
+        setup: &Setup,
+        ours_ns: &Cell<u64>,
+    ) -> Result<Run, Outcome> {
+        let Subject { tool, program, .. } = subject;
+        let number = self.runs.get();
+        self.runs.set(number + 1);
+        let scratch = self.scratch.join(format!("run-{number}"));
+        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
+        // What cannot be asked for is known without an oracle.
+        if let Call::CannotExpress(why) = tool.call(&setup.ask) {
+            return Err(Outcome::CannotExpress { why });
+        }
+        let at = SocketAddr::new(setup.listen.into(), 0);
+        let oracle = self.oracle(setup, at, &scratch).map_err(Outcome::broken)?;
+        let mut ask = setup.ask.clone();
+        let address = SocketAddr::new(self.reach(setup).into(), oracle.address().port());
+        let host = setup.host.as_ref().map(|host| format!("{host}:{}", address.port()));
+        ask.url = format!("http://{}{}", host.unwrap_or_else(|| address.to_string()), ask.url);
+        if let Some(resolve) = &mut ask.resolve {
+            resolve.port = address.port();
+        }
+        let (arguments, files) = match tool.call(&ask) {
+            Call::Command { arguments, files } => (arguments, files),
+            Call::CannotExpress(why) => return Err(Outcome::CannotExpress { why }),
+        };
+        for (name, content) in files {
+            std::fs::write(scratch.join(name), content).map_err(Outcome::broken)?;
+        }
+        let directory = scratch.to_string_lossy().into_owned();
+        let arguments: Vec<String> =
+            arguments.iter().map(|argument| argument.replace("{dir}", &directory)).collect();
+        let start = Start {
+            program,
+            arguments: &arguments,
+            wrapper: &setup.wrapper,
+            scratch: &scratch,
+            cpu: self.cpu_of(setup.pin, false),
+            unread: setup.unread,
+        };
+        let tester = Tester::start(&start).map_err(|error| {
+            Outcome::skipped(format!("{} cannot be started: {error}", program.display()))
+        })?;
+        let mut going =
+            Going { bench: self, setup, scratch: &scratch, oracle, tester, first_ns: None };
+        let mut run = Run::default();
+        let in_time = going.watch(&mut run).map_err(Outcome::broken)?;
+        let oracle_cpu_ns = going.oracle.process().sample().map_or(0, |sample| sample.cpu_ns);
+        ours_ns.set(run.samples.last().map_or(0, |sample| sample.cpu_ns) + oracle_cpu_ns);
+        let finished =
+            if in_time { going.tester.finish(GRACE).map_err(Outcome::broken)? } else { None };
+        let Some(finished) = finished else {
+            let after = format!("did not end {} s after its load should have", GRACE.as_secs());
+            return Err(Outcome::fail(after, "an end"));
+        };
+        run.finished = finished;
+        run.log = going.oracle.stop().map_err(Outcome::broken)?;
+        for arguments in tool.reports() {
+            let said = super::tester::report(program, arguments, &scratch);
+            run.finished.stdout.push('\n');
+            run.finished.stdout.push_str(&said.map_err(Outcome::broken)?);
+        }
+        Ok(run)
+    }
+
+    /// The address testers reach the oracle at.
+    fn reach(&self, setup: &Setup) -> Ipv4Addr {
+        if setup.listen.is_unspecified() { Ipv4Addr::LOCALHOST } else { setup.listen }
+    }
+
+    fn oracle(&self, setup: &Setup, at: SocketAddr, scratch: &Path) -> io::Result<OracleProcess> {
+        let log = scratch.join("log");
+        let cpu = self.cpu_of(setup.pin, true);
+        let mut mode = setup.mode.clone();
+        // One that spins on the tester's CPU would be what is measured.
+        mode.spin &= self.cpus.is_some() && setup.pin == Pin::Apart;
+        OracleProcess::start(&self.executable, &setup.oracle_wrapper, at, &mode, log, cpu)
+    }
+
+    fn cpu_of(&self, pin: Pin, is_oracle: bool) -> Option<usize> {
+        let (tester, oracle) = self.cpus?;
+        match pin {
+            Pin::Apart if is_oracle => Some(oracle),
+            Pin::Apart => Some(tester),
+            Pin::Together => Some(oracle),
+            Pin::Free => None,
+        }
+    }
+}
+
+/// A run that goes on.
+struct Going<'a> {
+    bench: &'a Bench,
+    setup: &'a Setup,
+    scratch: &'a Path,
+    oracle: OracleProcess,
+    tester: Tester,
+    first_ns: Option<u64>,
+}
+
+impl Going<'_> {
+    /// Watches until the tester has ended or its time is up. Whether it has ended. Clocks that were
+    /// to be set back are, whatever happened.
+    fn watch(&mut self, run: &mut Run) -> io::Result<bool> {
+        let watched = self.watch_and_act(run);
+        for (_, action) in self.setup.actions.iter().skip(run.acted.len()) {
+            let has_stepped = run.acted.iter().any(|a| matches!(a.action, Action::StepClock(_)));
+            if matches!(action, Action::StepClock(_)) && has_stepped {
+                self.act(*action)?;
+            }
+        }
+        watched
+    }
+
+    fn watch_and_act(&mut self, run: &mut Run) -> io::Result<bool> {
+        let start_ns = clock_ns();
+        let load_ns = (self.setup.load_s() * 1e9) as u64;
+        let mut actions = self.setup.actions.iter().peekable();
+        loop {
+            let now_ns = clock_ns();
+            if self.oracle.first_request() {
+                self.first_ns = Some(now_ns);
+            }
+            let since_ns = now_ns - self.first_ns.unwrap_or(now_ns);
+            while let Some((_, action)) = actions
+                .next_if(|(at_s, _)| self.first_ns.is_some() && at_s * 1e9 <= since_ns as f64)
+            {
+                self.act(*action)?;
+                run.acted.push(Acted { action: *action, at_ns: clock_ns() });
+            }
+            let last_ns = run.samples.last().map_or(0, |sample| sample.at_ns);
+            let has_ended = self.tester.process.has_ended()?;
+            if has_ended || now_ns >= last_ns + SAMPLE_NS {
+                run.samples.extend(self.tester.process.sample());
+            }
+            if since_ns > load_ns + 1_000_000_000 {
+                self.tester.read_on();
+            }
+            if has_ended {
+                return Ok(true);
+            }
+            if now_ns > start_ns + load_ns + GRACE.as_nanos() as u64 {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn act(&mut self, action: Action) -> io::Result<()> {
+        match action {
+            Action::StopOracle => self.oracle.signal(Signal::STOP),
+            Action::ContinueOracle => self.oracle.signal(Signal::CONT),
+            Action::StopTester => self.tester.process.signal(Signal::STOP),
+            Action::ContinueTester => self.tester.process.signal(Signal::CONT),
+            Action::KillOracle => self.oracle.signal(Signal::KILL),
+            Action::StartOracle => {
+                let at = self.oracle.address();
+                self.oracle = self.bench.oracle(self.setup, at, self.scratch)?;
+            }
+            Action::StepClock(seconds) => step_clock(seconds)?,
+        }
+        Ok(())
+    }
+}
+
+fn step_clock(seconds: i64) -> io::Result<()> {
+    use rustix::time::{ClockId, clock_gettime, clock_settime};
+    let mut now = clock_gettime(ClockId::Realtime);
+    now.tv_sec += seconds;
+    Ok(clock_settime(ClockId::Realtime, now)?)
+}

@@ -1,0 +1,35 @@
+//! The measuring mistakes of load testers as experiments, each with a known truth, to be run against
+//! Plimsoll or any other tester.
+//!
+//! An experiment asks a [`Tool`] for some load on an [`oracle`], a server that does what it is told
+//! and logs when, and holds what the tester says against that log or against arithmetic. Testers are
+//! programs: nothing here links the engine, so Plimsoll is judged from outside like any other.
+//!
+//! Absent on purpose: printing and reading the command line, which are the `cli`'s; and systems other
+//! than Linux, whose clocks, signals and `/proc` the experiments stand on.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+pub mod experiments;
+pub mod harness;
+pub mod judge;
+pub mod oracle;
+mod plimsoll;
+pub mod suite;
+pub mod tool;
+pub mod tools;
+pub mod views;
+
+pub use experiments::Experiment;
+pub use judge::Outcome;
+pub use plimsoll::Plimsoll;
+pub use suite::{Findings, Order};
+pub use tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
+
+/// Every tester there is an adapter for, Plimsoll first.
+#[must_use]
+pub fn testers() -> Vec<Box<dyn Tool>> {
+    let mut testers: Vec<Box<dyn Tool>> = vec![Box::new(Plimsoll)];
+    testers.extend(tools::all());
+    testers
+}

@@ -1,0 +1,162 @@
+//! One connection of an oracle: what was read, what is to be written, and where in that it is.
+//!
+//! ```text
+//! idle ──request──► waiting ──due──► writing ──done──► idle
+//!                                      │  ▲
+//!                                      └──┘ pause between pieces
+//! ```
+
+use std::collections::VecDeque;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+
+use super::answer::{Bytes, Piece};
+use super::clock_ns;
+use super::mode::Act;
+use super::request::{self, Request};
+
+/// Bytes of unread requests above which a tester is not talking sense.
+const INPUT_MAX: usize = 1 << 20;
+
+/// A request that waits for its answer or is being answered.
+pub(super) struct Pending {
+    /// Its number in the log.
+    pub entry: usize,
+    /// The request.
+    pub request: Request,
+    /// What becomes of it when it is due.
+    pub act: Act,
+}
+
+/// What reading brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// Something or nothing; the connection stands.
+    Open,
+    /// The tester is done.
+    Ended,
+    /// The connection failed.
+    Failed,
+}
+
+/// How far writing got.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// All is written; the last piece at this time, ns.
+    Done(u64),
+    /// The kernel takes no more for now.
+    Blocked,
+    /// The next piece is due so much later, ns.
+    Pause(u64),
+    /// The connection failed.
+    Failed,
+}
+
+/// One connection.
+pub(super) struct Peer {
+    /// The socket.
+    pub stream: TcpStream,
+    /// Its number in the log, which also tells uses of a slot apart.
+    pub id: usize,
+    /// The request at hand.
+    pub pending: Option<Pending>,
+    /// Whether to close once all is written.
+    pub close: bool,
+    /// Answers given.
+    pub answers: u32,
+    /// Whether it waits to be written to.
+    pub blocked: bool,
+    input: Vec<u8>,
+    reads: u16,
+    pieces: VecDeque<Piece>,
+    written: usize,
+}
+
+impl Peer {
+    pub(super) fn new(stream: TcpStream, id: usize) -> Self {
+        Self {
+            stream,
+            id,
+            pending: None,
+            close: false,
+            answers: 0,
+            blocked: false,
+            input: Vec::new(),
+            reads: 0,
+            pieces: VecDeque::new(),
+            written: 0,
+        }
+    }
+
+    /// Reads what is there.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Input {
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => return Input::Ended,
+                Ok(n) => {
+                    self.input.extend_from_slice(&buffer[..n]);
+                    self.reads = self.reads.saturating_add(1);
+                    if self.input.len() > INPUT_MAX {
+                        return Input::Failed;
+                    }
+                    if n < buffer.len() {
+                        return Input::Open;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Input::Open,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Input::Failed,
+            }
+        }
+    }
+
+    /// The next request and how many reads it took, when no other is at hand.
+    pub(super) fn take_request(&mut self) -> Option<(Request, u16)> {
+        if self.pending.is_some() {
+            return None;
+        }
+        let request = request::parse(&self.input)?;
+        self.input.drain(..request.bytes);
+        let reads = std::mem::take(&mut self.reads);
+        // What is left came with the same read.
+        self.reads = u16::from(!self.input.is_empty());
+        Some((request, reads))
+    }
+
+    /// Takes an answer to write; how many bytes it has.
+    pub(super) fn answer(&mut self, bytes: Bytes) -> usize {
+        self.close |= bytes.close;
+        self.pieces = bytes.pieces.into();
+        self.pieces.iter().map(|(_, piece)| piece.len()).sum()
+    }
+
+    /// Whether an answer is being written.
+    pub(super) fn is_writing(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// Writes until something stands in the way. A pause before the first piece is over.
+    pub(super) fn write(&mut self) -> Output {
+        let mut at_ns = 0;
+        while let Some((_, piece)) = self.pieces.front() {
+            while self.written < piece.len() {
+                at_ns = clock_ns();
+                match self.stream.write(&piece[self.written..]) {
+                    Ok(n) => self.written += n,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Output::Blocked;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return Output::Failed,
+                }
+            }
+            self.written = 0;
+            self.pieces.pop_front();
+            match self.pieces.front() {
+                Some((pause_ns, _)) if *pause_ns > 0 => return Output::Pause(*pause_ns),
+                _ => {}
+            }
+        }
+        Output::Done(at_ns)
+    }
+}

@@ -1,0 +1,30 @@
+//! The oracle: a server that does exactly what it is told and writes down when.
+//!
+//! What it logs is the truth that experiments hold testers to, so it is kept simple and shares
+//! nothing with what it judges: one thread on epoll, its own few lines of HTTP, no part of
+//! Plimsoll's engine or of its targets. Its log and a tester on the same kernel have the same clock.
+//!
+//! Absent on purpose: TLS, request bodies, and anything that would make it fast at the price of
+//! being hard to believe.
+
+mod answer;
+mod connection;
+mod log;
+mod mode;
+mod request;
+mod server;
+
+pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError};
+pub use mode::{Act, Answer, Mode, Span};
+pub use server::Oracle;
+
+/// `CLOCK_MONOTONIC`, ns: the one clock of all processes of the kernel.
+#[must_use]
+pub fn clock_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    // Neither is negative for this clock; 2^64 ns are 584 years.
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests;

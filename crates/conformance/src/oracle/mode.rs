@@ -1,0 +1,183 @@
+//! How an oracle behaves, as plain data: what an experiment says on the oracle's command line.
+
+use serde::{Deserialize, Serialize};
+
+/// A stretch of time, counted from the first request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// When it begins, ns.
+    pub from_ns: u64,
+    /// How long it lasts, ns.
+    pub for_ns: u64,
+}
+
+impl Span {
+    /// When it ends, ns.
+    #[must_use]
+    pub fn end_ns(self) -> u64 {
+        self.from_ns + self.for_ns
+    }
+
+    /// Whether a time is in it.
+    #[must_use]
+    pub fn holds(self, at_ns: u64) -> bool {
+        (self.from_ns..self.end_ns()).contains(&at_ns)
+    }
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Act {
+    /// It is answered with this status.
+    Status(u16),
+    /// It is never answered.
+    Hang,
+    /// The connection is reset.
+    Reset,
+}
+
+/// One kind of answer in a mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// How many of a block of requests get it.
+    pub count: u32,
+    /// How long after the request.
+    pub delay_ns: u64,
+    /// What.
+    pub act: Act,
+}
+
+/// How an oracle behaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mode {
+    /// The answers of a block of requests: each block has exactly these, in an order turned by the
+    /// seed. Empty: 200 at once.
+    pub mix: Vec<Answer>,
+    /// Turns the order of the mix in each block.
+    pub seed: u64,
+    /// Nothing is answered in this time; requests are read and logged, and answered at its end.
+    pub stall: Option<Span>,
+    /// Requests in this time get this delay (ns) instead of the mix's.
+    pub slow: Option<(Span, u64)>,
+    /// Every second connection's requests get this much more delay, ns.
+    pub slow_connections_ns: u64,
+    /// Answers are given one at a time and each takes this long, ns: a server of known capacity.
+    pub service_ns: u64,
+    /// A connection is closed after so many answers; 0: never.
+    pub close_every: u32,
+    /// Head and body are written apart, with this pause, ns.
+    pub split_ns: Option<u64>,
+    /// Length of the queue of connections not yet taken.
+    pub backlog: i32,
+    /// How long after the first connect none is taken, ns.
+    pub accept_pause_ns: u64,
+    /// Bytes of a body.
+    pub body_bytes: u32,
+    /// Wait by looking all the time instead of sleeping: for experiments that measure microseconds
+    /// and have a CPU to spare.
+    pub spin: bool,
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self {
+            mix: Vec::new(),
+            seed: 1,
+            stall: None,
+            slow: None,
+            slow_connections_ns: 0,
+            service_ns: 0,
+            close_every: 0,
+            split_ns: None,
+            backlog: 4096,
+            accept_pause_ns: 0,
+            body_bytes: 13,
+            spin: false,
+        }
+    }
+}
+
+impl Mode {
+    /// Answers all alike, after this delay.
+    #[must_use]
+    pub fn delay_ns(delay_ns: u64) -> Self {
+        Self::mixed(&[(1, delay_ns, Act::Status(200))])
+    }
+
+    /// Answers of these kinds: how many in each block, delay in ns, and what.
+    #[must_use]
+    pub fn mixed(answers: &[(u32, u64, Act)]) -> Self {
+        let mix = answers.iter().map(|&(count, delay_ns, act)| Answer { count, delay_ns, act });
+        Self { mix: mix.collect(), ..Self::default() }
+    }
+
+    /// What the request of this number gets by the mix.
+    #[must_use]
+    pub fn answer(&self, sequence: u64) -> Answer {
+        let plain = Answer { count: 1, delay_ns: 0, act: Act::Status(200) };
+        let block: u64 = self.mix.iter().map(|answer| u64::from(answer.count)).sum();
+        if block == 0 {
+            return plain;
+        }
+        let turn = scatter(self.seed ^ (sequence / block));
+        let mut place = (sequence % block + turn % block) % block;
+        for answer in &self.mix {
+            let count = u64::from(answer.count);
+            if place < count {
+                return *answer;
+            }
+            place -= count;
+        }
+        plain
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea and Flood, 2014).
+fn scatter(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_block_has_exactly_its_mix() {
+        let mode = Mode::mixed(&[(97, 1, Act::Status(200)), (3, 0, Act::Hang)]);
+        let mut first = std::collections::BTreeSet::new();
+        for block in 0..20_u64 {
+            let hangs: Vec<u64> =
+                (0..100).filter(|n| mode.answer(block * 100 + n).act == Act::Hang).collect();
+            assert_eq!(hangs.len(), 3, "block {block}");
+            first.insert(hangs[0]);
+        }
+        assert!(first.len() > 5, "the places of the rare ones move: {first:?}");
+    }
+
+    #[test]
+    fn without_a_mix_all_is_well() {
+        assert_eq!(Mode::default().answer(7).act, Act::Status(200));
+    }
+
+    #[test]
+    fn spans_hold_their_start_and_not_their_end() {
+        let span = Span { from_ns: 10, for_ns: 5 };
+        assert_eq!([9, 10, 14, 15].map(|at| span.holds(at)), [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_mode_survives_its_command_line() {
+        let mode = Mode {
+            stall: Some(Span { from_ns: 1, for_ns: 2 }),
+            slow: Some((Span { from_ns: 3, for_ns: 4 }, 5)),
+            ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::Reset)])
+        };
+        let text = serde_json::to_string(&mode).unwrap();
+        assert_eq!(serde_json::from_str::<Mode>(&text).unwrap(), mode);
+        assert!(serde_json::from_str::<Mode>("{\"bogus\":1}").is_err());
+    }
+}

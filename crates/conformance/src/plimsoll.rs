@@ -1,0 +1,193 @@
+//! The adapter for Plimsoll itself: the text report is what a person sees, the result document what
+//! is judged.
+
+use plimsoll_core::histogram::QUANTILES;
+use plimsoll_core::{Histogram, Phase, RunResult};
+
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+
+/// Plimsoll.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Plimsoll;
+
+const RESULT: &str = "result.json";
+
+impl Tool for Plimsoll {
+    fn name(&self) -> &'static str {
+        "plimsoll"
+    }
+
+    fn program(&self) -> &'static str {
+        "plimsoll"
+    }
+
+    fn version_arguments(&self) -> &'static [&'static str] {
+        &["--version"]
+    }
+
+    fn call(&self, ask: &Ask) -> Call {
+        let mut call = Arguments { arguments: Vec::new(), files: Vec::new() };
+        call.add(&["run", &ask.url, "--no-progress", "--json", &format!("{{dir}}/{RESULT}")]);
+        call.load(ask);
+        call.request(ask);
+        for need in &ask.extra {
+            call.need(need, ask);
+        }
+        Call::Command { arguments: call.arguments, files: call.files }
+    }
+
+    fn read(&self, run: &Finished) -> Result<Reading, String> {
+        let said = || {
+            let all = if run.stderr.trim().is_empty() { &run.stdout } else { &run.stderr };
+            all.trim().lines().last().unwrap_or("it printed nothing").to_owned()
+        };
+        let document = std::fs::read_to_string(run.scratch.join(RESULT)).map_err(|_| said())?;
+        if document.is_empty() {
+            return Err(said());
+        }
+        let result: RunResult = serde_json::from_str(&document)
+            .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
+        let mut reading = reading(result);
+        reading.text = format!("{}{}", run.stdout, run.stderr);
+        Ok(reading)
+    }
+}
+
+struct Arguments {
+    arguments: Vec<String>,
+    files: Vec<(String, String)>,
+}
+
+impl Arguments {
+    fn add(&mut self, arguments: &[&str]) {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    }
+
+    fn load(&mut self, ask: &Ask) {
+        let growth = ask.extra.iter().find_map(|need| match need {
+            Need::Growth { connections_max } => Some(*connections_max),
+            _ => None,
+        });
+        let connections = match growth {
+            Some(most) => format!("{}..{most}", ask.connections),
+            None => ask.connections.to_string(),
+        };
+        self.add(&["-c", &connections]);
+        let ramps = ask.extra.iter().any(|need| matches!(need, Need::Ramp { .. }));
+        if let Some(rate) = ask.rate_rps.filter(|_| !ramps) {
+            self.add(&["-r", &rate.to_string()]);
+        }
+        if let Some(duration) = ask.duration_s.filter(|_| !ramps) {
+            self.add(&["-d", &seconds(duration)]);
+        }
+        if ask.poisson {
+            self.add(&["--arrival", "poisson"]);
+        }
+        if let Some(requests) = ask.requests {
+            self.add(&["-n", &requests.to_string()]);
+        }
+        if let Some(timeout) = ask.timeout_s {
+            self.add(&["--timeout", &seconds(timeout)]);
+        }
+        if ask.warmup_s > 0.0 {
+            self.add(&["--warmup", &seconds(ask.warmup_s)]);
+        }
+        if let Some(seed) = ask.seed {
+            self.add(&["--seed", &seed.to_string()]);
+        }
+    }
+
+    fn request(&mut self, ask: &Ask) {
+        if !ask.keep_alive {
+            self.add(&["--no-keepalive"]);
+        }
+        if ask.insecure {
+            self.add(&["--insecure"]);
+        }
+        if ask.method == Method::Head {
+            self.add(&["-X", "HEAD"]);
+        }
+        for (name, value) in &ask.headers {
+            self.add(&["-H", &format!("{name}: {value}")]);
+        }
+        if let Some(resolve) = &ask.resolve {
+            let addresses: Vec<String> =
+                resolve.addresses.iter().map(ToString::to_string).collect();
+            let entry = format!("{}:{}:{}", resolve.host, resolve.port, addresses.join(","));
+            self.add(&["--resolve", &entry]);
+        }
+        if !ask.source_addresses.is_empty() {
+            let addresses: Vec<String> =
+                ask.source_addresses.iter().map(ToString::to_string).collect();
+            self.add(&["--bind", &addresses.join(",")]);
+        }
+    }
+
+    fn need(&mut self, need: &Need, ask: &Ask) {
+        match need {
+            Need::Growth { .. } => {}
+            Need::Shed { after_s } => self.add(&["--shed-after", &seconds(*after_s)]),
+            Need::Targets(targets) => {
+                let lines: Vec<String> =
+                    targets.iter().map(|(path, weight)| format!("{weight} GET {path}\n")).collect();
+                self.files.push(("targets".to_owned(), lines.concat()));
+                self.add(&["--targets", "{dir}/targets"]);
+            }
+            Need::Ramp { from_rps, to_rps } => {
+                let stage = seconds(ask.duration_s.unwrap_or(1.0));
+                self.add(&["--stages", &format!("{stage}@{from_rps}..{to_rps}")]);
+            }
+            Need::Intervals(name) => self.add(&["--timeseries", &format!("{{dir}}/{name}")]),
+            Need::IntervalsOnStdout => {
+                self.add(&["--timeseries", "/dev/stdout", "--format", "none"]);
+            }
+        }
+    }
+}
+
+/// As a duration on the command line, without rounding what an experiment asks for.
+fn seconds(value: f64) -> String {
+    format!("{}us", (value * 1e6).round())
+}
+
+fn reading(result: RunResult) -> Reading {
+    let headline = match result.rate.target_rps {
+        Some(_) => &result.latency.response,
+        None => &result.latency.service,
+    };
+    let ledger = result.ledger;
+    let connects = result.errors.iter().filter(|error| error.phase == Phase::Connect);
+    let errors =
+        ledger.broken + ledger.unfinished + ledger.unsent + connects.map(|e| e.count).sum::<u64>();
+    let time = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
+    Reading {
+        completed: Some(ledger.completed),
+        ok: Some(ledger.ok),
+        failed: Some(ledger.failed),
+        timed_out: Some(ledger.timed_out),
+        errors: Some(errors),
+        rate_rps: Some(result.rate.achieved_rps),
+        duration_s: Some(result.elapsed_ns as f64 / 1e9),
+        mean_s: headline.mean_ns().map(|ns| ns / 1e9),
+        min_s: time(headline.min_ns()),
+        max_s: time(headline.max_ns()),
+        quantiles: shown(headline),
+        service_quantiles: shown(&result.latency.service),
+        ok_quantiles: shown(&result.by_outcome.ok),
+        verdict: Some(result.loader.verdict.name().to_owned()),
+        causes: result.loader.causes.iter().map(|cause| cause.text.clone()).collect(),
+        text: String::new(),
+        result: Some(Box::new(result)),
+    }
+}
+
+/// The quantiles that the text report shows: those that some sample is beyond.
+fn shown(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let count = histogram.count() as f64;
+    let has_tail = |q: &f64| (count - (q * count - 1e-6).ceil()) >= 1.0;
+    QUANTILES
+        .into_iter()
+        .filter(has_tail)
+        .filter_map(|q| Some((q, histogram.quantile_ns(q)? as f64 / 1e9)))
+        .collect()
+}

@@ -1,0 +1,247 @@
+//! The whole: experiments x testers x repeats, interleaved, and what came of them as plain data.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::experiments::{Experiment, LEFT_OUT};
+use crate::harness::{Bench, Process, Subject};
+use crate::judge::Outcome;
+use crate::tool::Tool;
+
+/// How long a tester may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often an experiment is made on a machine that is busy with other things.
+const ATTEMPTS: u32 = 3;
+
+/// The schema of the JSON output.
+pub const SCHEMA: &str = "plimsoll/conformance/1";
+
+/// A tester that took part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Participant {
+    /// Its name.
+    pub name: String,
+    /// What it says its version is.
+    pub version: String,
+}
+
+/// What came of one experiment on one tester, repeats and all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// The tester.
+    pub tool: String,
+    /// The outcome of each repeat.
+    pub repeats: Vec<Outcome>,
+    /// The share of the machine that other processes used in the worst run, where it mattered.
+    pub others_share: Option<f64>,
+}
+
+impl Cell {
+    /// The outcome that stands for all: that of most repeats, the worse of two that are as many.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
+        let weight = |outcome: &Outcome| {
+            let same = |other: &&Outcome| rank(other) == rank(outcome);
+            (self.repeats.iter().filter(same).count(), rank(outcome))
+        };
+        self.repeats.iter().max_by_key(|outcome| weight(outcome))
+    }
+
+    /// How many repeats came out as that one.
+    #[must_use]
+    pub fn agreeing(&self) -> usize {
+        let Some(outcome) = self.outcome() else { return 0 };
+        self.repeats.iter().filter(|other| rank(other) == rank(outcome)).count()
+    }
+}
+
+/// Kinds of outcomes, worse ones higher.
+fn rank(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::CannotExpress { .. } => 0,
+        Outcome::Skipped { .. } => 1,
+        Outcome::Unmeasured { .. } => 2,
+        Outcome::Pass { .. } => 3,
+        Outcome::Fail { .. } => 4,
+        Outcome::Broken { .. } => 5,
+    }
+}
+
+/// One experiment on all testers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// The number of the mistake.
+    pub mistake: u8,
+    /// The mistake.
+    pub title: String,
+    /// The testers, in the order they were asked for in.
+    pub cells: Vec<Cell>,
+}
+
+/// A mistake that no experiment is made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Omitted {
+    /// Its number.
+    pub mistake: u8,
+    /// The mistake.
+    pub title: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What came of it all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Findings {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The testers.
+    pub tools: Vec<Participant>,
+    /// The experiments.
+    pub experiments: Vec<Row>,
+    /// What is left out.
+    pub left_out: Vec<Omitted>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Order {
+    /// This program.
+    pub executable: PathBuf,
+    /// A directory for what is written meanwhile.
+    pub scratch: PathBuf,
+    /// Short runs where the truth allows it.
+    pub quick: bool,
+    /// Whether the machine's clock may be set.
+    pub may_step_clock: bool,
+    /// How often each experiment is made.
+    pub repeats: u32,
+}
+
+/// Runs the experiments on the testers. `progress` hears what is next and what came of it.
+pub fn run(
+    order: &Order,
+    experiments: &[Experiment],
+    subjects: &[Subject],
+    progress: &mut dyn FnMut(&str),
+) -> Findings {
+    let bench = Bench::new(
+        order.executable.clone(),
+        order.scratch.clone(),
+        order.quick,
+        order.may_step_clock,
+    );
+    let rows =
+        experiments.iter().map(|experiment| row(&bench, order, experiment, subjects, progress));
+    let experiments = rows.collect();
+    let tools = subjects.iter().map(|subject| Participant {
+        name: subject.tool.name().to_owned(),
+        version: subject.version.clone(),
+    });
+    let left_out = LEFT_OUT.iter().map(|left| Omitted {
+        mistake: left.row,
+        title: left.title.to_owned(),
+        why: left.why.to_owned(),
+    });
+    Findings {
+        schema: SCHEMA.to_owned(),
+        tools: tools.collect(),
+        experiments,
+        left_out: left_out.collect(),
+    }
+}
+
+fn row(
+    bench: &Bench,
+    order: &Order,
+    experiment: &Experiment,
+    subjects: &[Subject],
+    progress: &mut dyn FnMut(&str),
+) -> Row {
+    let mut cells: Vec<Cell> = subjects
+        .iter()
+        .map(|subject| Cell {
+            tool: subject.tool.name().to_owned(),
+            repeats: Vec::new(),
+            others_share: None,
+        })
+        .collect();
+    // Interleaved, so that what changes on the machine changes for all.
+    for _ in 0..order.repeats {
+        for (subject, cell) in subjects.iter().zip(&mut cells) {
+            progress(&format!("{} {} ...", experiment.name, subject.tool.name()));
+            let (outcome, others) = one(bench, experiment, subject);
+            progress(&format!("{} {} {outcome:?}", experiment.name, subject.tool.name()));
+            cell.others_share = others.into_iter().chain(cell.others_share).reduce(f64::max);
+            cell.repeats.push(outcome);
+        }
+    }
+    Row {
+        name: experiment.name.to_owned(),
+        mistake: experiment.row,
+        title: experiment.title.to_owned(),
+        cells,
+    }
+}
+
+/// An experiment on a tester, and the share of the machine that others used where it mattered. One
+/// that a busy machine can make fail is made again, and says nothing if it stays busy.
+fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Outcome, Option<f64>) {
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let (Ok(outcome) | Err(outcome)) = (experiment.run)(bench, subject);
+        let others = bench.take_others_share();
+        match (outcome, others) {
+            (Outcome::Fail { figure, .. }, Some(share)) if experiment.needs_quiet => {
+                let why = format!("the machine is too busy to tell: {figure}");
+                last = Some((Outcome::Unmeasured { why }, Some(share)));
+            }
+            judged => return judged,
+        }
+    }
+    last.unwrap_or_else(|| (Outcome::broken("not attempted"), None))
+}
+
+/// A tester as it is installed here: its program, which has to start, and its version.
+///
+/// # Errors
+/// One line, when it cannot be started.
+pub fn subject(tool: Box<dyn Tool>, program: &Path, scratch: &Path) -> Result<Subject, String> {
+    let cannot =
+        |error: std::io::Error| format!("{} ({}): {error}", tool.name(), program.display());
+    let file = std::fs::File::create(scratch.join("version")).map_err(cannot)?;
+    let mut command = Command::new(program);
+    command.args(tool.version_arguments()).stdin(Stdio::null());
+    command.stderr(file.try_clone().map_err(cannot)?).stdout(file);
+    let mut process = Process::start(command, None).map_err(cannot)?;
+    // A tester may complain about its arguments and still say what it is.
+    process.finish(VERSION_LIMIT).map_err(cannot)?;
+    let said = std::fs::read_to_string(scratch.join("version")).unwrap_or_default();
+    let version = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("unknown");
+    let version = version.trim().chars().take(60).collect();
+    Ok(Subject { tool, program: program.to_path_buf(), version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_repeats_decide_and_the_worse_of_equals() {
+        let (pass, fail) = (Outcome::pass("a"), Outcome::fail("b", "c"));
+        let cell = |repeats: &[&Outcome]| Cell {
+            tool: "t".to_owned(),
+            repeats: repeats.iter().map(|outcome| (*outcome).clone()).collect(),
+            others_share: None,
+        };
+        assert_eq!(cell(&[&pass, &fail, &pass]).outcome(), Some(&pass));
+        assert_eq!(cell(&[&pass, &fail, &pass]).agreeing(), 2);
+        assert_eq!(cell(&[&pass, &fail]).outcome(), Some(&fail));
+        assert_eq!(cell(&[]).outcome(), None);
+    }
+}

@@ -1,0 +1,212 @@
+//! The seam between experiments and load testers: what is asked of a tester, how it is called for
+//! that, and what it said.
+//!
+//! An experiment makes an [`Ask`]; a [`Tool`] turns it into a [`Call`], and what its program printed
+//! into a [`Reading`]. Neither knows the other. Nothing here starts a process: calling is the
+//! harness's, so that an adapter is a pure function of text and can be tested with text.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use plimsoll_core::result::RunResult;
+
+/// A method without a body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Method {
+    /// GET.
+    #[default]
+    Get,
+    /// HEAD.
+    Head,
+}
+
+/// A name with addresses of its own, in place of what the resolver would say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolve {
+    /// The name, as it stands in the address.
+    pub host: String,
+    /// The port it is for.
+    pub port: u16,
+    /// Its addresses, all of which are to be used.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What few testers can do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Need {
+    /// Open more connections, up to so many, when those there are do not keep up.
+    Growth {
+        /// The most.
+        connections_max: u32,
+    },
+    /// Drop a request that could not be sent within this time of when it was due, and count it.
+    Shed {
+        /// How late a request may be sent, seconds.
+        after_s: f64,
+    },
+    /// Ask for these paths instead of the address's own, drawn at random with these weights from the
+    /// seed of the ask.
+    Targets(Vec<(String, u32)>),
+    /// Ramp the rate from the first to the second of these over the duration, instead of the rate.
+    Ramp {
+        /// Requests per second at the start.
+        from_rps: f64,
+        /// Requests per second at the end.
+        to_rps: f64,
+    },
+    /// A line of figures each second, into the file of this name in the scratch directory.
+    Intervals(String),
+    /// A line of figures each second on the standard output, while it runs.
+    IntervalsOnStdout,
+}
+
+/// What an experiment wants of a tester; all numbers are totals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Where the requests go.
+    pub url: String,
+    /// Connections kept open.
+    pub connections: u32,
+    /// Requests per second; `None`: closed loop.
+    pub rate_rps: Option<f64>,
+    /// Whether arrivals at that rate are Poisson instead of even.
+    pub poisson: bool,
+    /// How long requests are started, seconds.
+    pub duration_s: Option<f64>,
+    /// Exactly how many requests are started.
+    pub requests: Option<u64>,
+    /// How long one request may take, seconds; `None`: the tester's own choice, which has to be long
+    /// enough for the experiment (10 s at least).
+    pub timeout_s: Option<f64>,
+    /// Whether a connection serves more than one request.
+    pub keep_alive: bool,
+    /// Load before the measured part, seconds.
+    pub warmup_s: f64,
+    /// Whether any certificate will do.
+    pub insecure: bool,
+    /// Seed of what is random.
+    pub seed: Option<u64>,
+    /// The method.
+    pub method: Method,
+    /// Headers beside the tester's own.
+    pub headers: Vec<(String, String)>,
+    /// Addresses for the name in the address.
+    pub resolve: Option<Resolve>,
+    /// Addresses to send from; empty: the system's choice.
+    pub source_addresses: Vec<IpAddr>,
+    /// What few testers can do. A tester that cannot do one of them cannot express the ask.
+    pub extra: Vec<Need>,
+}
+
+impl Ask {
+    /// One connection, kept alive, closed loop, and everything else left to the tester.
+    #[must_use]
+    pub fn to(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            connections: 1,
+            rate_rps: None,
+            poisson: false,
+            duration_s: None,
+            requests: None,
+            timeout_s: None,
+            keep_alive: true,
+            warmup_s: 0.0,
+            insecure: false,
+            seed: None,
+            method: Method::Get,
+            headers: Vec::new(),
+            resolve: None,
+            source_addresses: Vec::new(),
+            extra: Vec::new(),
+        }
+    }
+}
+
+/// How to call a tester for an ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    /// Run its program.
+    Command {
+        /// Its arguments; `{dir}` in one stands for the scratch directory.
+        arguments: Vec<String>,
+        /// Files to write into the scratch directory first: name and content.
+        files: Vec<(String, String)>,
+    },
+    /// The tester has no way to say this; the text says what is missing, such as "no fixed rate".
+    CannotExpress(String),
+}
+
+/// A call that has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed beside that.
+    pub stderr: String,
+    /// The scratch directory of the call.
+    pub scratch: PathBuf,
+}
+
+/// What a tester said; `None`: it does not say.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Requests that had a whole response.
+    pub completed: Option<u64>,
+    /// Of those, the ones as expected.
+    pub ok: Option<u64>,
+    /// Of those, the others: by default a status of 400 or more.
+    pub failed: Option<u64>,
+    /// Requests given up for taking too long.
+    pub timed_out: Option<u64>,
+    /// Everything else that went wrong: connects, resets, broken responses.
+    pub errors: Option<u64>,
+    /// Responses per second.
+    pub rate_rps: Option<f64>,
+    /// How long it says the run took, seconds.
+    pub duration_s: Option<f64>,
+    /// Mean latency, seconds.
+    pub mean_s: Option<f64>,
+    /// Least latency, seconds.
+    pub min_s: Option<f64>,
+    /// Greatest latency, seconds.
+    pub max_s: Option<f64>,
+    /// The latency it shows first: quantile (0 to 1) and seconds, ascending.
+    pub quantiles: Vec<(f64, f64)>,
+    /// The same from the time of sending, where it has both clocks.
+    pub service_quantiles: Vec<(f64, f64)>,
+    /// The same of expected responses alone, where it has them apart.
+    pub ok_quantiles: Vec<(f64, f64)>,
+    /// What it says of its own figures: `valid`, `suspect`, `invalid` or words of its own.
+    pub verdict: Option<String>,
+    /// Why.
+    pub causes: Vec<String>,
+    /// All it printed.
+    pub text: String,
+    /// Plimsoll's own result.
+    pub result: Option<Box<RunResult>>,
+}
+
+/// A load tester that the experiments can be run against.
+pub trait Tool {
+    /// What it is called, here and on the command line.
+    fn name(&self) -> &'static str;
+    /// Its program, looked for in `PATH`.
+    fn program(&self) -> &'static str;
+    /// Arguments of further calls of its program in the scratch directory, once it has ended, where it
+    /// gives its figures only then. Each one's output follows on a line of its own.
+    fn reports(&self) -> &'static [&'static [&'static str]] {
+        &[]
+    }
+    /// Arguments that make it print its version.
+    fn version_arguments(&self) -> &'static [&'static str];
+    /// How to call it for this.
+    fn call(&self, ask: &Ask) -> Call;
+    /// What it said.
+    ///
+    /// # Errors
+    /// One line, when what it printed cannot be understood.
+    fn read(&self, run: &Finished) -> Result<Reading, String>;
+}

@@ -1,0 +1,103 @@
+//! fortio 1.x `load`: threads with a connection each, in a closed loop or each at its share of a
+//! rate.
+//!
+//! Called with its JSON; `-uniform`, which spreads the threads over the interval, where otherwise
+//! all send at once; `-r 0.0001`, since its histogram's buckets are multiples of that and the
+//! default cannot tell anything below a millisecond; `-allow-initial-errors`, since otherwise a
+//! server that fails early ends the run. HEAD needs its standard client: its own waits for a body.
+//!
+//! A thread that falls behind catches up back to back, and latency is from the sending: what it says
+//! of that is a warning, which is handed on as a cause. Quantiles are interpolated in buckets. Its
+//! client sends a request again that got no answer on a used connection, so a timeout may be counted
+//! as an answer. Timeouts are not told from other errors of a socket.
+
+use serde_json::Value;
+
+use super::can::{Amount, Can, PLAIN, used_connections};
+use super::text::{
+    Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number_at, quantile_of, reading,
+};
+use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+
+pub(super) struct Fortio;
+
+const CAN: Can = Can { rate: Amount::Any, resolve: 1, ..PLAIN };
+
+impl Tool for Fortio {
+    fn name(&self) -> &'static str {
+        "fortio"
+    }
+
+    fn program(&self) -> &'static str {
+        "fortio"
+    }
+
+    fn version_arguments(&self) -> &'static [&'static str] {
+        &["version"]
+    }
+
+    fn call(&self, ask: &Ask) -> Call {
+        CAN.refuse(ask).unwrap_or_else(|| command(ask))
+    }
+
+    fn read(&self, run: &Finished) -> Result<Reading, String> {
+        ended_well(run)?;
+        let said = json(&run.stdout)?;
+        let mut reading = reading(run);
+        let statuses = Statuses::of(said.get("RetCodes"))?;
+        statuses.into(&mut reading);
+        reading.errors = Some(statuses.none);
+        reading.rate_rps = Some(number_at(&said, "/ActualQPS")?);
+        reading.duration_s = Some(number_at(&said, "/ActualDuration")? / 1e9);
+        reading.mean_s = Some(number_at(&said, "/DurationHistogram/Avg")?);
+        reading.min_s = Some(number_at(&said, "/DurationHistogram/Min")?);
+        reading.max_s = Some(number_at(&said, "/DurationHistogram/Max")?);
+        reading.quantiles = quantiles(said.pointer("/DurationHistogram/Percentiles"));
+        let warnings = run.stderr.lines().filter(|line| line.starts_with("WARNING"));
+        reading.causes = warnings.map(str::to_owned).collect();
+        Ok(reading)
+    }
+}
+
+fn command(ask: &Ask) -> Call {
+    let mut arguments: Vec<String> =
+        ["load", "-quiet", "-allow-initial-errors", "-log-errors=false"].map(str::to_owned).into();
+    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    option("-json", "-".to_owned());
+    option("-r", "0.0001".to_owned());
+    option("-p", "50,75,90,95,99,99.9,99.99".to_owned());
+    option("-c", used_connections(ask).to_string());
+    option("-qps", ask.rate_rps.unwrap_or(0.0).to_string());
+    option("-timeout", milliseconds(ask.timeout_s.unwrap_or(TIMEOUT_S)));
+    if let Some(duration_s) = ask.duration_s {
+        option("-t", milliseconds(duration_s));
+    }
+    if let Some(requests) = ask.requests {
+        option("-n", requests.to_string());
+    }
+    for (name, value) in &ask.headers {
+        option("-H", format!("{name}:{value}"));
+    }
+    if let Some(resolve) = &ask.resolve {
+        for address in &resolve.addresses {
+            option("-resolve", address.to_string());
+        }
+    }
+    let mut flag = |is_on: bool, name: &str| arguments.extend(is_on.then(|| name.to_owned()));
+    flag(ask.rate_rps.is_some(), "-uniform");
+    flag(!ask.keep_alive, "-keepalive=false");
+    flag(ask.insecure, "-k");
+    flag(ask.method == Method::Head, "-stdclient");
+    flag(ask.method == Method::Head, "-X=HEAD");
+    arguments.push(ask.url.clone());
+    Call::Command { arguments, files: Vec::new() }
+}
+
+/// Absent when there was no request.
+fn quantiles(rows: Option<&Value>) -> Quantiles {
+    let rows = rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let row = |row: &Value| {
+        Some((quantile_of(row.get("Percentile")?.as_f64()?), row.get("Value")?.as_f64()?))
+    };
+    rows.iter().filter_map(row).collect()
+}

@@ -1,0 +1,137 @@
+//! h2load of nghttp2 1.x: connections of one thread, in a closed loop or each at its share of a rate.
+//!
+//! Called with `--h1`, since otherwise it speaks HTTP/2, with one thread, and with `--log-file`, a row
+//! for each request, since older versions print no quantiles: those here are of its rows (nearest
+//! rank). `--rps` is of one connection, so the rate is divided by the connections. `Connection: close`
+//! for one request a connection, with a count alone: a timed run of such does not end.
+//!
+//! Latency is from the sending. Every connection sends at the same moment. A connection that breaks is
+//! not opened again, and the requests it would have sent count as errored. `-N` ends a silent
+//! connection, not a request, so it has no timeout of a request; it has no HEAD over HTTP/1.1 and
+//! verifies no certificate.
+
+use std::fs;
+
+use super::can::{Amount, Can, PLAIN, used_connections};
+use super::text::{Quantiles, after, count, ended_well, milliseconds, reading, seconds};
+use crate::tool::{Ask, Call, Finished, Reading, Tool};
+
+pub(super) struct H2load;
+
+const LOG: &str = "h2load.tsv";
+
+const CAN: Can = Can {
+    rate: Amount::Any,
+    timeout: Amount::No,
+    warmup: Amount::Any,
+    verify: false,
+    head: false,
+    resolve: 1,
+    ..PLAIN
+};
+
+impl Tool for H2load {
+    fn name(&self) -> &'static str {
+        "h2load"
+    }
+
+    fn program(&self) -> &'static str {
+        "h2load"
+    }
+
+    fn version_arguments(&self) -> &'static [&'static str] {
+        &["--version"]
+    }
+
+    fn call(&self, ask: &Ask) -> Call {
+        if ask.warmup_s > 0.0 && ask.requests.is_some() {
+            return Call::CannotExpress("no warm-up before a count".to_owned());
+        }
+        if !ask.keep_alive && ask.duration_s.is_some() {
+            return Call::CannotExpress("a timed run of short connections does not end".to_owned());
+        }
+        CAN.refuse(ask).unwrap_or_else(|| command(ask))
+    }
+
+    fn read(&self, run: &Finished) -> Result<Reading, String> {
+        ended_well(run)?;
+        let text = &run.stdout;
+        let mut reading = reading(run);
+        let requests = after(text, "requests:")?;
+        let classes = after(text, "status codes:")?;
+        let failed = named(classes, "4xx")?.saturating_add(named(classes, "5xx")?);
+        let completed = named(requests, "done")?;
+        reading.completed = Some(completed);
+        reading.failed = Some(failed);
+        reading.ok = completed.checked_sub(failed);
+        reading.errors = Some(named(requests, "errored")?);
+        reading.timed_out = Some(named(requests, "timeout")?);
+        let mut words = after(text, "finished in")?.split(", ");
+        reading.duration_s = words.next().and_then(seconds);
+        let rate = words.next().and_then(|words| words.strip_suffix(" req/s"));
+        reading.rate_rps = rate.and_then(|rate| rate.parse().ok());
+        if completed == 0 {
+            return Ok(reading);
+        }
+        let mut columns = after(text, "time for request:")?.split_ascii_whitespace();
+        reading.min_s = columns.next().and_then(seconds);
+        reading.max_s = columns.next().and_then(seconds);
+        reading.mean_s = columns.next().and_then(seconds);
+        let log = fs::read_to_string(run.scratch.join(LOG)).unwrap_or_default();
+        reading.quantiles = quantiles(&log);
+        Ok(reading)
+    }
+}
+
+fn command(ask: &Ask) -> Call {
+    let connections = used_connections(ask);
+    let mut arguments = vec!["--h1".to_owned(), "-t1".to_owned()];
+    arguments.push(format!("-c{connections}"));
+    arguments.push(format!("--log-file={{dir}}/{LOG}"));
+    if let Some(duration_s) = ask.duration_s {
+        arguments.push(format!("--duration={}", milliseconds(duration_s)));
+    }
+    if let Some(requests) = ask.requests {
+        arguments.push(format!("--requests={requests}"));
+    }
+    if let Some(rate_rps) = ask.rate_rps {
+        arguments.push(format!("--rps={}", rate_rps / connections as f64));
+    }
+    if ask.warmup_s > 0.0 {
+        arguments.push(format!("--warm-up-time={}", milliseconds(ask.warmup_s)));
+    }
+    if let Some(resolve) = &ask.resolve {
+        let to = resolve.addresses.iter().map(|ip| std::net::SocketAddr::new(*ip, resolve.port));
+        arguments.extend(to.map(|to| format!("--connect-to={to}")));
+    }
+    for (name, value) in &ask.headers {
+        arguments.push(format!("--header={name}: {value}"));
+    }
+    if !ask.keep_alive {
+        arguments.push("--header=Connection: close".to_owned());
+    }
+    arguments.push(ask.url.clone());
+    Call::Command { arguments, files: Vec::new() }
+}
+
+/// `1251 done` among others of its kind.
+fn named(list: &str, name: &str) -> Result<u64, String> {
+    let mut words = list.split(", ").filter_map(|word| word.trim().strip_suffix(name));
+    words.next().and_then(count).ok_or_else(|| format!("no `{name}` among `{list}`"))
+}
+
+/// Rows of start, status and microseconds; a status of -1 is no response.
+fn quantiles(log: &str) -> Quantiles {
+    let row = |line: &str| {
+        let mut columns = line.split('\t');
+        let is_answer = columns.nth(1)? != "-1";
+        is_answer.then_some(columns.next()?.parse::<u64>().ok()?)
+    };
+    let mut latencies_us: Vec<u64> = log.lines().filter_map(row).collect();
+    latencies_us.sort_unstable();
+    let at = |quantile: f64| {
+        let rank = (quantile * latencies_us.len() as f64).ceil() as usize;
+        latencies_us.get(rank.saturating_sub(1)).map(|us| (quantile, *us as f64 / 1e6))
+    };
+    [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].into_iter().filter_map(at).collect()
+}

@@ -1,0 +1,454 @@
+//! The adapters against what the testers themselves printed, captured on loopback from the built-in
+//! target: some answers 503 and some connections reset, some answers never, and no server at all.
+
+use std::path::{Path, PathBuf};
+
+use super::all;
+use super::text::{number, percentile_rows, quantile_of, seconds};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/fixtures")
+}
+
+fn tool(name: &str) -> Box<dyn Tool> {
+    all().into_iter().find(|tool| tool.name() == name).expect("one of them")
+}
+
+fn captured(name: &str) -> Finished {
+    let scratch = fixtures().join(name);
+    let text = |file: &str| std::fs::read_to_string(scratch.join(file)).unwrap_or_default();
+    Finished { code: Some(0), stdout: text("stdout"), stderr: text("stderr"), scratch }
+}
+
+fn read(name: &str) -> Result<Reading, String> {
+    tool(name.split('-').next().expect("a first part")).read(&captured(name))
+}
+
+/// Completed, ok, failed, timed out, errors.
+type Counts = [Option<u64>; 5];
+
+fn counts(reading: &Reading) -> Counts {
+    [reading.completed, reading.ok, reading.failed, reading.timed_out, reading.errors]
+}
+
+fn at(quantiles: &[(f64, f64)], quantile: f64) -> Option<f64> {
+    quantiles.iter().find(|row| row.0 == quantile).map(|row| row.1)
+}
+
+/// Whether two figures are the same but for rounding in the last digit of a double.
+fn same(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * b.abs(),
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+#[test]
+fn counts_are_as_printed() {
+    let some = |counts: [u64; 5]| counts.map(Some);
+    let untold = |[completed, ok, failed, errors]: [u64; 4]| {
+        [Some(completed), Some(ok), Some(failed), None, Some(errors)]
+    };
+    for (name, want) in [
+        ("wrk-errors", some([132_575, 125_970, 6605, 0, 1297])),
+        ("wrk-timeouts", some([680, 680, 0, 0, 0])),
+        ("wrk2-errors", some([995, 957, 38, 0, 5])),
+        ("wrk2-timeouts", some([177, 177, 0, 3, 0])),
+        ("ab-errors", untold([1975, 1876, 99, 25])),
+        ("ab-refused", untold([0, 0, 0, 20])),
+        ("hey-errors", some([1999, 1911, 88, 0, 1])),
+        ("hey-timeouts", some([1353, 1353, 0, 32, 0])),
+        ("hey-refused", some([0, 0, 0, 0, 16])),
+        ("fortio-errors", untold([1998, 1904, 94, 2])),
+        ("fortio-timeouts", untold([368, 368, 0, 0])),
+        ("fortio-refused", untold([0, 0, 0, 16])),
+        ("k6-errors", some([1999, 1920, 79, 0, 1])),
+        ("k6-timeouts", some([392, 392, 0, 9, 0])),
+        ("k6-refused", some([0, 0, 0, 0, 21])),
+        ("oha-errors", some([1982, 1902, 80, 0, 18])),
+        ("oha-timeouts", some([395, 395, 0, 5, 0])),
+        ("oha-refused", some([0, 0, 0, 0, 20])),
+        ("vegeta-errors", some([1000, 955, 45, 0, 0])),
+        ("vegeta-timeouts", some([389, 389, 0, 11, 0])),
+        ("vegeta-refused", some([0, 0, 0, 0, 20])),
+        ("bombardier-errors", some([139_470, 132_576, 6894, 0, 0])),
+        ("bombardier-timeouts", some([401, 401, 0, 0, 0])),
+        ("bombardier-refused", some([0, 0, 0, 0, 20])),
+        ("autocannon-errors", some([1983, 1884, 99, 0, 17])),
+        ("autocannon-timeouts", some([1635, 1635, 0, 24, 0])),
+        ("autocannon-refused", some([0, 0, 0, 0, 20])),
+        ("h2load-plain", some([200, 200, 0, 0, 0])),
+        ("h2load-errors", some([199, 191, 8, 0, 1])),
+        ("h2load-refused", some([0, 0, 0, 0, 20])),
+        ("zrk-errors", some([994, 945, 49, 0, 6])),
+        ("zrk-timeouts", some([392, 392, 0, 8, 0])),
+        ("zrk-refused", some([0, 0, 0, 0, 1408])),
+    ] {
+        assert_eq!(counts(&read(name).expect(name)), want, "{name}");
+    }
+}
+
+#[test]
+fn figures_are_in_seconds() {
+    // Rate, duration, mean, min, max, p50, p99, p99.9.
+    for (name, want) in [
+        (
+            "wrk-errors",
+            [66_269.87, 2.000_532, 96.869e-6, 15e-6, 5410e-6, 76e-6, 658e-6, 3244e-6].map(Some),
+        ),
+        (
+            "wrk2-errors",
+            [497.18, 2.001_272, 1024.85e-6, 51e-6, 6464e-6, 859e-6, 5263e-6, 6155e-6].map(Some),
+        ),
+        (
+            "ab-errors",
+            [
+                Some(50_547.17),
+                Some(0.04),
+                Some(158e-6),
+                Some(27e-6),
+                Some(608e-6),
+                Some(167e-6),
+                Some(400e-6),
+                None,
+            ],
+        ),
+        (
+            "hey-timeouts",
+            [
+                Some(316.022_1),
+                Some(4.3826),
+                Some(0.0012),
+                Some(0.0011),
+                Some(0.0026),
+                Some(0.0012),
+                Some(0.0019),
+                None,
+            ],
+        ),
+        ("hey-refused", [Some(10_910.896_2), Some(0.0015), None, None, None, None, None, None]),
+        (
+            "k6-timeouts",
+            [
+                100.190_584_503_672_35,
+                4.002_372_099,
+                0.023_789_452_952_618_46,
+                0.001_199_679,
+                1.001_108_5,
+                0.001_341_869,
+                1.000_540_128,
+                1.001_081_053_6,
+            ]
+            .map(Some),
+        ),
+        (
+            "bombardier-timeouts",
+            [
+                Some(98.680_319_523_149_68),
+                Some(4.901_305_619),
+                Some(0.011_245_448_877_805_486),
+                None,
+                Some(1.002_192),
+                Some(0.001_253),
+                Some(0.002_108),
+                Some(1.002_192),
+            ],
+        ),
+        (
+            "autocannon-timeouts",
+            [408.75, 4.01, 0.001_08, 0.001, 0.015, 0.001, 0.002, 0.015].map(Some),
+        ),
+        (
+            "h2load-errors",
+            [39_413.75, 0.005_05, 157e-6, 53e-6, 315e-6, 135e-6, 315e-6, 315e-6].map(Some),
+        ),
+        (
+            "zrk-timeouts",
+            [97.99, 4.0, 0.160_645, 0.001_152, 1.692_671, 0.001_333, 1.377_792, 1.692_16].map(Some),
+        ),
+    ] {
+        let reading = read(name).expect(name);
+        let of = |quantile| at(&reading.quantiles, quantile);
+        let got = [
+            reading.rate_rps,
+            reading.duration_s,
+            reading.mean_s,
+            reading.min_s,
+            reading.max_s,
+            of(0.5),
+            of(0.99),
+            of(0.999),
+        ];
+        for (got, want) in got.into_iter().zip(want) {
+            assert!(same(got, want), "{name}: {got:?} is not {want:?} in {reading:?}");
+        }
+    }
+}
+
+#[test]
+fn what_few_of_them_say_is_read() {
+    let wrk2 = read("wrk2-errors").expect("a report");
+    assert!(same(at(&wrk2.service_quantiles, 0.5), Some(89e-6)), "{:?}", wrk2.service_quantiles);
+    assert_eq!(wrk2.service_quantiles.len(), 8);
+    let k6 = read("k6-timeouts").expect("a report");
+    assert!(
+        same(at(&k6.ok_quantiles, 0.99), Some(0.001_897_822_459_999_5)),
+        "{:?}",
+        k6.ok_quantiles
+    );
+    let zrk = read("zrk-timeouts").expect("a report");
+    assert_eq!(zrk.causes, ["max_schedule_lag_us 1612621"]);
+    assert!(same(at(&zrk.quantiles, 0.95), Some(0.921_599)), "{:?}", zrk.quantiles);
+    let fortio = read("fortio-timeouts").expect("a report");
+    assert_eq!(fortio.causes, ["WARNING 18.23% of sleep were falling behind"]);
+    let oha = read("oha-errors").expect("a report");
+    assert_eq!((oha.quantiles.len(), oha.ok_quantiles.len()), (9, 9));
+}
+
+#[test]
+fn quantiles_ascend() {
+    for entry in std::fs::read_dir(fixtures()).expect("fixtures") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a name");
+        let Ok(reading) = read(&name) else {
+            assert_eq!(name, "wrk2-refused");
+            continue;
+        };
+        for list in [&reading.quantiles, &reading.service_quantiles, &reading.ok_quantiles] {
+            let ascends =
+                list.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+            assert!(ascends, "{name}: {list:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_report_is_an_error() {
+    let nowhere = fixtures().join("nowhere");
+    for tool in all() {
+        let name = tool.name();
+        for stdout in
+            ["", "\n\n", "plimsoll ", "plimsoll {}", "{}", "[1,", "\u{fffd}\0 12%", "requests:"]
+        {
+            let run = Finished {
+                code: Some(0),
+                stdout: stdout.into(),
+                scratch: nowhere.clone(),
+                ..Finished::default()
+            };
+            assert!(tool.read(&run).is_err(), "{name} understood {stdout:?}");
+        }
+    }
+}
+
+#[test]
+fn a_bad_end_is_an_error_with_its_last_word() {
+    for tool in all() {
+        for (code, want) in
+            [(Some(119), "ended with 119: it broke"), (None, "was ended by a signal: it broke")]
+        {
+            let run = Finished { code, stderr: "a\nit broke\n\n".into(), ..Finished::default() };
+            assert_eq!(tool.read(&run).expect_err("an error"), want, "{}", tool.name());
+        }
+    }
+    let refused = Finished { code: Some(1), ..captured("wrk2-refused") };
+    let said = tool("wrk2").read(&refused).expect_err("an error");
+    assert_eq!(said, "ended with 1: unable to connect to 127.0.0.1:18089 Connection refused");
+}
+
+/// Whatever was cut off or changed on the way: a reading that is one or an error, never a panic.
+#[test]
+fn no_text_panics() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    for entry in std::fs::read_dir(fixtures()).expect("fixtures") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a name");
+        let tool = tool(name.split('-').next().expect("a first part"));
+        let run = captured(&name);
+        let report = std::fs::read_to_string(run.scratch.join("zrk.json"));
+        let whole = report.unwrap_or_else(|_| run.stdout.clone());
+        for cut in (0..whole.len()).step_by(211).filter(|at| whole.is_char_boundary(*at)) {
+            let (start, rest) = whole.split_at(cut);
+            let changed = rest.replacen(|c: char| c.is_ascii_digit(), "-", 1);
+            for text in [start.to_owned(), rest.to_owned(), format!("{start}{changed}")] {
+                std::fs::write(scratch.path().join("zrk.json"), &text).expect("a file");
+                let scratch = scratch.path().to_path_buf();
+                let run = Finished { stdout: text, scratch, ..run.clone() };
+                let Ok(reading) = tool.read(&run) else { continue };
+                assert!(reading.ok <= reading.completed, "{name} cut at {cut}: {reading:?}");
+            }
+        }
+    }
+}
+
+fn ask() -> Ask {
+    Ask { url: "http://127.0.0.1:8080/a".to_owned(), connections: 7, ..Ask::to("/") }
+}
+
+fn line(name: &str, ask: &Ask) -> String {
+    match tool(name).call(ask) {
+        Call::Command { arguments, .. } => arguments.join(" "),
+        Call::CannotExpress(why) => format!("cannot: {why}"),
+    }
+}
+
+#[test]
+fn command_lines_at_a_rate() {
+    let ask = Ask {
+        rate_rps: Some(700.0),
+        duration_s: Some(10.0),
+        timeout_s: Some(2.0),
+        headers: vec![("X-A".to_owned(), "b".to_owned())],
+        ..ask()
+    };
+    for (name, want) in [
+        ("wrk", "cannot: no fixed rate"),
+        (
+            "wrk2",
+            "-t1 -c7 -d10s --timeout 2s -s {dir}/plimsoll.lua -U -R700 -H X-A: b http://127.0.0.1:8080/a",
+        ),
+        ("ab", "cannot: no fixed rate"),
+        ("hey", "-disable-redirects -c 7 -t 2 -z 10000ms -q 100 -H X-A: b http://127.0.0.1:8080/a"),
+        (
+            "fortio",
+            "load -quiet -allow-initial-errors -log-errors=false -json - -r 0.0001 -p \
+             50,75,90,95,99,99.9,99.99 -c 7 -qps 700 -timeout 2000ms -t 10000ms -H X-A:b -uniform \
+             http://127.0.0.1:8080/a",
+        ),
+        ("k6", "run --no-usage-report --no-color --quiet {dir}/plimsoll.js"),
+        (
+            "oha",
+            "--no-tui --stats-success-breakdown -w --output-format json -c 7 -t 2000ms -z 10000ms -q \
+             700 -H X-A: b --latency-correction http://127.0.0.1:8080/a",
+        ),
+        (
+            "vegeta",
+            "attack -targets={dir}/targets.txt -output={dir}/vegeta.bin -max-body=0 -redirects=-1 \
+             -http2=false -rate=700/1s -duration=10000ms -timeout=2000ms -workers=7 \
+             -max-workers=20000 -connections=7 -max-connections=7 -header=X-A: b",
+        ),
+        (
+            "bombardier",
+            "--print=r --fasthttp --format=path:{dir}/plimsoll.template --connections=7 \
+             --timeout=2000ms --duration=10000ms --rate=700 --header=X-A: b http://127.0.0.1:8080/a",
+        ),
+        ("autocannon", "--json -c 7 -t 2 -d 10 -R 700 -H X-A=b http://127.0.0.1:8080/a"),
+        ("h2load", "cannot: no timeout of a request"),
+        (
+            "zrk",
+            "--plain -t1 --format json --output {dir}/zrk.json --hdr {dir}/zrk.hgrm -c 7 -d 10000ms \
+             --timeout 2000ms -R 700 -H X-A: b http://127.0.0.1:8080/a",
+        ),
+    ] {
+        assert_eq!(line(name, &ask), want, "{name}");
+    }
+}
+
+#[test]
+fn command_lines_of_a_closed_loop() {
+    let ask = Ask { requests: Some(3), keep_alive: false, method: Method::Head, ..ask() };
+    for (name, want) in [
+        ("wrk", "cannot: no exact count"),
+        ("wrk2", "cannot: no closed loop"),
+        ("ab", "-q -r -l -c 3 -e {dir}/ab.csv -n 3 -i http://127.0.0.1:8080/a"),
+        (
+            "hey",
+            "-disable-redirects -c 3 -t 30 -n 3 -m HEAD -disable-keepalive http://127.0.0.1:8080/a",
+        ),
+        ("h2load", "cannot: no HEAD"),
+        ("vegeta", "cannot: no exact count"),
+        ("zrk", "cannot: no closed loop"),
+        (
+            "bombardier",
+            "--print=r --fasthttp --format=path:{dir}/plimsoll.template --connections=7 \
+             --timeout=30000ms --requests=3 --header=Connection: close --method=HEAD \
+             http://127.0.0.1:8080/a",
+        ),
+    ] {
+        assert_eq!(line(name, &ask), want, "{name}");
+    }
+}
+
+/// Who cannot say what, with the ask otherwise one that all of them can.
+#[test]
+fn what_goes_beyond_a_tester_is_refused() {
+    let rate = |rate_rps| Ask { rate_rps: Some(rate_rps), duration_s: Some(4.0), ..ask() };
+    let with = |need: Need| Ask { extra: vec![need], ..rate(100.0) };
+    let resolve = |addresses: &[&str]| Resolve {
+        host: "a.test".to_owned(),
+        port: 80,
+        addresses: addresses.iter().map(|address| address.parse().expect("an address")).collect(),
+    };
+    for (ask, can) in [
+        (rate(100.0), "wrk2 hey fortio k6 oha vegeta bombardier autocannon h2load zrk"),
+        (rate(0.5), "hey fortio k6 oha vegeta h2load"),
+        (Ask { poisson: true, ..rate(100.0) }, ""),
+        (
+            Ask { duration_s: Some(4.0), ..ask() },
+            "wrk ab hey fortio k6 oha vegeta bombardier autocannon h2load",
+        ),
+        (Ask { duration_s: Some(0.5), ..ask() }, "hey fortio k6 oha vegeta bombardier h2load"),
+        (Ask { warmup_s: 1.0, ..rate(100.0) }, "k6 autocannon h2load"),
+        (with(Need::Growth { connections_max: 100 }), "k6 vegeta"),
+        (with(Need::Shed { after_s: 0.1 }), "zrk"),
+        (with(Need::Targets(vec![("/b".to_owned(), 1)])), "wrk2 k6 vegeta"),
+        (with(Need::Intervals("i".to_owned())), "zrk"),
+        (with(Need::IntervalsOnStdout), "k6 zrk"),
+        (Ask { rate_rps: None, ..with(Need::Ramp { from_rps: 1.0, to_rps: 9.0 }) }, "k6 zrk"),
+        (
+            Ask { resolve: Some(resolve(&["127.0.0.1"])), ..rate(100.0) },
+            "fortio k6 oha vegeta h2load",
+        ),
+        (Ask { resolve: Some(resolve(&["127.0.0.1", "::1"])), ..rate(100.0) }, "oha vegeta"),
+        (
+            Ask { source_addresses: vec!["127.0.0.2".parse().expect("one")], ..rate(100.0) },
+            "k6 vegeta",
+        ),
+        (
+            Ask { url: "https://127.0.0.1/".to_owned(), ..rate(100.0) },
+            "fortio k6 oha vegeta bombardier zrk",
+        ),
+    ] {
+        let able = all().into_iter().filter(|tool| matches!(tool.call(&ask), Call::Command { .. }));
+        let names: Vec<&str> = able.map(|tool| tool.name()).collect();
+        assert_eq!(names.join(" "), can, "{ask:?}");
+    }
+}
+
+#[test]
+fn paths_are_drawn_by_weight_and_from_the_seed() {
+    let drawn = |seed| {
+        let paths = vec![("/b".to_owned(), 3), ("/c".to_owned(), 1)];
+        let extra = vec![Need::Targets(paths)];
+        let ask =
+            Ask { rate_rps: Some(9.0), duration_s: Some(4.0), seed: Some(seed), extra, ..ask() };
+        match tool("vegeta").call(&ask) {
+            Call::Command { files, .. } => files[0].1.clone(),
+            Call::CannotExpress(why) => panic!("{why}"),
+        }
+    };
+    let first = drawn(1);
+    let often = first.lines().filter(|line| *line == "GET http://127.0.0.1:8080/b").count();
+    assert!((7300..7700).contains(&often), "{often} of {}", first.lines().count());
+    assert_eq!(first, drawn(1));
+    assert_ne!(first, drawn(2));
+}
+
+#[test]
+fn figures_out_of_text() {
+    for (text, want) in [
+        ("1.25ms", Some(0.001_25)),
+        ("77.00us", Some(77e-6)),
+        ("2m", Some(120.0)),
+        ("12", None),
+        ("ms", None),
+        ("", None),
+    ] {
+        assert!(same(seconds(text), want), "{text:?}: {:?}", seconds(text));
+    }
+    for (text, want) in [("12.5 x", Some(12.5)), (" NaN secs", None), ("", None), ("-", None)] {
+        assert_eq!(number(text), want, "{text:?}");
+    }
+    assert_eq!([50.0, 99.9, 99.99].map(quantile_of), [0.5, 0.999, 0.9999]);
+    let table = " 1.5 0.5 10 2.00\n#[Mean = 1, x\n 9.0 1.0 20 inf\n 1 2 3\n";
+    assert_eq!(percentile_rows(table, 1.0), [(0.5, 1.5), (1.0, 9.0)]);
+}
