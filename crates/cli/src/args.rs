@@ -16,6 +16,7 @@ use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::exit::Exit;
 use crate::plan_file::Runs;
+use crate::request_args::RequestFlags;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -106,9 +107,10 @@ impl From<ArrivalFlag> for Arrival {
 /// Flags of `run`. Every number is a total, never per thread or per connection.
 #[derive(Debug, Args)]
 pub(crate) struct RunFlags {
-    /// Where to send the requests; or a plan file, NAME.toml
-    #[arg(required = false, required_unless_present = "plan")]
-    pub url: String,
+    /// Where to send the requests; with --targets, in place of their server; or a plan file,
+    /// NAME.toml
+    #[arg(required = false, required_unless_present_any = ["plan", "targets"])]
+    pub url: Option<String>,
 
     /// Open connections; MIN..MAX: at a rate, up to MAX as requests have to wait for one
     #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
@@ -150,20 +152,8 @@ pub(crate) struct RunFlags {
     #[arg(help_heading = "Load")]
     pub timeout: u64,
 
-    /// Method [default: GET, or POST with a body]
-    #[arg(short = 'X', long, value_name = "M", help_heading = "Request")]
-    pub method: Option<String>,
-    /// A header, 'Name: value'; with an empty value, takes a default header away
-    #[arg(short = 'H', long = "header", value_name = "H", help_heading = "Request")]
-    pub headers: Vec<String>,
-    /// The body, or @FILE to read it from
-    #[arg(short, long, value_name = "STR|@FILE", help_heading = "Request")]
-    pub body: Option<String>,
-    /// Version of HTTP
-    #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.0", "1.1"])]
-    #[arg(help_heading = "Request")]
-    pub http: String,
-
+    #[command(flatten)]
+    pub request: RequestFlags,
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
     /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
     #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
@@ -565,7 +555,7 @@ mod tests {
             [&["run", "http://a/", "-c", "7"][..], &["http://a/", "-c7"], &["-c", "7", "http://a/"]]
         {
             let flags = run(arguments).unwrap();
-            assert_eq!((flags.connections, flags.url.as_str()), ((7, None), "http://a/"));
+            assert_eq!((flags.connections, flags.url.as_deref()), ((7, None), Some("http://a/")));
         }
     }
 

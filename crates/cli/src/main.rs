@@ -14,6 +14,8 @@ mod plan;
 mod plan_file;
 mod progress;
 mod report;
+mod request;
+mod request_args;
 mod run;
 mod serve;
 mod signals;

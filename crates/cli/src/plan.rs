@@ -4,34 +4,28 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, DriverPlan, Request, Spin, Trace};
+use plimsoll_core::plan::{DriverPlan, Spin, Trace};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::parse_duration_ns;
 
 use crate::args::{DriverFlag, RunFlags, SpinFlag};
 use crate::exit::Exit;
-use crate::url;
+use crate::request::sent;
 
-/// Makes a plan of the flags of `run`, reading the body's file.
+/// Makes a plan of the flags of `run`, reading the files they name.
 ///
 /// # Errors
-/// Usage for flags that make no sense together, and a body file that cannot be read.
+/// Usage for flags that make no sense together, and files that cannot be read.
 pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
-    let endpoint = url::parse(&flags.url).map_err(Exit::Usage)?;
-    let body = flags.body.as_deref().map(body).transpose()?;
-    let default_method = if body.is_some() { "POST" } else { "GET" };
-    let method = flags.method.clone().unwrap_or_else(|| default_method.to_owned());
-    let headers = flags.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
-    let default = Plan::new(endpoint);
+    let sent = sent(&flags.request, flags.url.as_deref(), flags.seed)?;
+    let default = Plan::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     let plan = Plan {
-        request: Request {
-            method,
-            http_minor: u8::from(flags.http == "1.1"),
-            headers,
-            body,
-            ..Request::get()
-        },
+        request: sent.request,
+        targets: sent.targets,
+        order: sent.order,
+        templates: sent.templates,
+        tables: sent.tables,
         expect: flags.expect.clone(),
         redirects: flags.redirects,
         cookies: flags.cookies,
@@ -125,20 +119,4 @@ fn driver(flag: DriverFlag) -> DriverPlan {
         DriverFlag::Uring => DriverPlan::Uring,
         DriverFlag::Epoll => DriverPlan::Epoll,
     }
-}
-
-fn body(text: &str) -> Result<Body, Exit> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(Body::new(text.as_bytes().to_vec()));
-    };
-    fs::read(path)
-        .map(Body::new)
-        .map_err(|error| Exit::CouldNotRun(format!("body file '{path}': {error}")))
-}
-
-fn header(text: &str) -> Result<(String, String), Exit> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| Exit::Usage(format!("header '{text}' has no colon: write 'Name: value'")))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

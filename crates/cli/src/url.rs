@@ -25,9 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let path = path.split('#').next().unwrap_or_default();
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     if authority.contains('@') {
-        return Err(format!(
-            "'{text}': give credentials with -H 'Authorization: …', not in the URL"
-        ));
+        return Err(format!("'{text}': give credentials with --basic USER:PASS, not here"));
     }
     let malformed = |why: &str| format!("'{text}' is not a URL: {why}");
     if authority.is_empty() {
@@ -36,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let uri: Uri = Uri::builder()
         .scheme(scheme.as_str())
         .authority(authority)
-        .path_and_query(path.as_str())
+        .path_and_query(without_templates(&path))
         .build()
         .map_err(|error| malformed(&error.to_string()))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -52,6 +50,18 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     Ok(Endpoint { scheme, host, port, path })
 }
 
+/// A path with what templates fill taken out, which need not look like a path.
+fn without_templates(path: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = path;
+    while let Some((before, opened)) = rest.split_once("{{") {
+        let Some((_, after)) = opened.split_once("}}") else { break };
+        kept.push_str(before);
+        rest = after;
+    }
+    kept + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +75,7 @@ mod tests {
             ("http://[::1]/", "::1", 80, "/"),
             ("https://a.example/x", "a.example", 443, "/x"),
             ("http://a.example/%20", "a.example", 80, "/%20"),
+            ("http://a/{{random 1 9}}/{{seq}}", "a", 80, "/{{random 1 9}}/{{seq}}"),
         ];
         for (text, host, port, path) in cases {
             let endpoint = parse(text).unwrap();
@@ -88,6 +99,8 @@ mod tests {
             "http://a:99999/",
             "http://a:b/",
             "http://a/ b",
+            "http://a/{{seq}} b",
+            "http://a/{{random 1 9",
             "http://[::1",
             "http://u:p@a/",
             "http://a:/",

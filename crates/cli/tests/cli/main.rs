@@ -12,4 +12,5 @@ mod plan_file;
 mod serve;
 mod signals;
 mod support;
+mod targets;
 mod usage;

@@ -157,6 +157,11 @@ fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<String> {
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
+    if text.contains("\r\ntransfer-encoding: chunked\r\n") {
+        // The line break before it is the last chunk's, or the head's when there is none.
+        let last = bytes[head - 2..].windows(7).position(|window| window == b"\r\n0\r\n\r\n");
+        return last.map(|at| head - 2 + at + 7);
+    }
     let body = text.lines().find_map(|line| line.strip_prefix("content-length:"));
     let length = head + body.map_or(0, |value| value.trim().parse::<usize>().unwrap_or(0));
     (bytes.len() >= length).then_some(length)

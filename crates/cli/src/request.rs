@@ -1,0 +1,393 @@
+//! From flags to what is sent: the request or the targets, and the tables of their templates.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use plimsoll_core::authorization::basic;
+use plimsoll_core::draw::{BOUNDARIES, Stream};
+use plimsoll_core::plan::{Body, Endpoint, Order, Request, Table, Target};
+use plimsoll_core::template;
+use plimsoll_dialect::form::{self, Content, Part};
+use plimsoll_dialect::{csv, targets};
+
+use crate::exit::Exit;
+use crate::request_args::RequestFlags;
+use crate::url;
+
+/// The largest body, and target file.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// The largest table. Its fields take several times that.
+const TABLE_BYTES_MAX: u64 = 1 << 28;
+
+/// Boundaries tried, each of 128 random bits.
+const BOUNDARIES_MAX: u64 = 16;
+
+/// What is sent, and where to.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub endpoint: Endpoint,
+    pub request: Request,
+    pub targets: Vec<Target>,
+    pub order: Order,
+    pub templates: bool,
+    pub tables: Vec<Table>,
+}
+
+/// A body, and the content type that goes with it.
+type Typed = (Body, Option<String>);
+
+/// Makes of the flags what is sent, reading the files they name.
+///
+/// # Errors
+/// Usage for what makes no sense, and files that cannot be read.
+pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result<Sent, Exit> {
+    let templates = !flags.no_templates;
+    let (url, credentials) = match url.map(split_credentials) {
+        Some((url, credentials)) => (Some(url), credentials),
+        None => (None, None),
+    };
+    let endpoint = url.as_deref().map(url::parse).transpose().map_err(Exit::Usage)?;
+    let headers = headers(flags, credentials)?;
+    let mut sent = Sent {
+        endpoint: Endpoint::http("", 80, "/"),
+        request: Request { http_minor: http_minor(flags), ..Request::get() },
+        targets: Vec::new(),
+        order: flags.order.into(),
+        templates,
+        tables: Vec::new(),
+    };
+    match (&flags.targets, endpoint) {
+        (Some(path), endpoint) => {
+            let read = several(flags, path, endpoint.as_ref(), &headers)?;
+            (sent.endpoint, sent.targets) = (read.origin, read.targets);
+        }
+        (None, Some(endpoint)) => {
+            sent.endpoint = endpoint;
+            sent.request = one(flags, headers, templates, seed)?;
+        }
+        (None, None) => {
+            let text = "say where to send the requests: give a URL or --targets FILE";
+            return Err(Exit::Usage(text.to_owned()));
+        }
+    }
+    if templates {
+        sent.tables = tables(&sent)?;
+    }
+    Ok(sent)
+}
+
+fn http_minor(flags: &RequestFlags) -> u8 {
+    u8::from(flags.http != "1.0")
+}
+
+/// The one request that the flags describe.
+fn one(
+    flags: &RequestFlags,
+    mut headers: Vec<(String, String)>,
+    templates: bool,
+    seed: u64,
+) -> Result<Request, Exit> {
+    let (body, content_type) = match body(flags, templates, seed)? {
+        Some((body, content_type)) => (Some(body), content_type),
+        None => (None, None),
+    };
+    for (flag, is_given) in
+        [("--chunked", flags.chunked), ("--expect-continue", flags.expect_continue)]
+    {
+        if is_given && body.is_none() {
+            return Err(Exit::Usage(format!("{flag} is about a body: give one with -b or -F")));
+        }
+    }
+    if let Some(content_type) = content_type.filter(|_| !has(&headers, "Content-Type")) {
+        headers.push(("Content-Type".to_owned(), content_type));
+    }
+    let default_method = if body.is_some() { "POST" } else { "GET" };
+    Ok(Request {
+        method: flags.method.clone().unwrap_or_else(|| default_method.to_owned()),
+        http_minor: http_minor(flags),
+        headers,
+        body,
+        chunked: flags.chunked,
+        expect_continue: flags.expect_continue,
+    })
+}
+
+/// The targets of a file. Headers of the flags count for those that have none of the name.
+fn several(
+    flags: &RequestFlags,
+    path: &Path,
+    origin: Option<&Endpoint>,
+    headers: &[(String, String)],
+) -> Result<targets::Targets, Exit> {
+    if let Some(origin) = origin.filter(|origin| origin.path != "/") {
+        return Err(Exit::Usage(format!(
+            "with --targets the URL says only which server: leave '{}' out",
+            origin.path
+        )));
+    }
+    let name = path.display().to_string();
+    let bytes = read(path, FILE_BYTES_MAX)
+        .map_err(|why| Exit::CouldNotRun(format!("target file '{name}': {why}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Exit::Usage(format!("target file '{name}' is not text in UTF-8")))?;
+    let source = targets::Source {
+        path: &name,
+        text: &text,
+        format: flags.targets_format.map(Into::into),
+        origin,
+        read_file: &|path| read(Path::new(path), FILE_BYTES_MAX),
+        read_url: &url::parse,
+    };
+    let mut read = targets::parse(&source).map_err(|error| Exit::Usage(error.to_string()))?;
+    for Target { request, .. } in &mut read.targets {
+        request.http_minor = http_minor(flags);
+        request.chunked |= flags.chunked && request.body.is_some();
+        request.expect_continue |= flags.expect_continue && request.body.is_some();
+        let own = request.headers.len();
+        for header in headers {
+            if !has(&request.headers[..own], &header.0) {
+                request.headers.push(header.clone());
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn has(headers: &[(String, String)], name: &str) -> bool {
+    headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+}
+
+/// The headers of `-H`, and the credentials of `--basic` or the URL unless `-H` has others.
+fn headers(
+    flags: &RequestFlags,
+    credentials: Option<String>,
+) -> Result<Vec<(String, String)>, Exit> {
+    let mut headers =
+        flags.headers.iter().map(|text| header(text)).collect::<Result<Vec<_>, _>>()?;
+    if flags.basic.as_ref().is_some_and(|basic| !basic.contains(':')) {
+        return Err(Exit::Usage("--basic has no colon: write USER:PASS".to_owned()));
+    }
+    let credentials = flags.basic.clone().or(credentials);
+    if let Some(credentials) = credentials.filter(|_| !has(&headers, "Authorization")) {
+        headers.push(("Authorization".to_owned(), basic(&credentials)));
+    }
+    Ok(headers)
+}
+
+fn header(text: &str) -> Result<(String, String), Exit> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| Exit::Usage(format!("header '{text}' has no colon: write 'Name: value'")))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// The body of `-b`, `-F` or `--form-urlencoded`, of which there is at most one kind.
+fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed>, Exit> {
+    if let Some(text) = &flags.body {
+        let bytes = match text.strip_prefix('@') {
+            None => text.as_bytes().to_vec(),
+            Some(path) => body_file(path)?,
+        };
+        return Ok(Some((Body::new(bytes), None)));
+    }
+    if !flags.form.is_empty() {
+        return multipart(&flags.form, templates, seed).map(Some);
+    }
+    if !flags.form_urlencoded.is_empty() {
+        let parts = parts(&flags.form_urlencoded, Part::parse_urlencoded)?;
+        let fields: Vec<(&str, &[u8])> =
+            parts.iter().map(|(part, bytes)| (part.name.as_str(), bytes.as_slice())).collect();
+        let bytes = form::urlencoded(&fields, templates).map_err(usage)?;
+        return Ok(Some((Body::new(bytes), Some(form::URLENCODED.to_owned()))));
+    }
+    Ok(None)
+}
+
+fn multipart(given: &[String], templates: bool, seed: u64) -> Result<Typed, Exit> {
+    let parts = parts(given, Part::parse)?;
+    let borrowed: Vec<(&Part, &[u8])> =
+        parts.iter().map(|(part, bytes)| (part, bytes.as_slice())).collect();
+    let random = Stream::new(seed, BOUNDARIES);
+    let written = (0..BOUNDARIES_MAX).find_map(|attempt| {
+        let (high, low) = (random.word(2 * attempt), random.word(2 * attempt + 1));
+        let boundary = format!("plimsoll-{high:016x}{low:016x}");
+        form::multipart(&borrowed, &boundary).map(|bytes| (bytes, boundary))
+    });
+    let (bytes, boundary) = written.ok_or_else(|| {
+        Exit::Usage("the form's files hold every boundary tried: give another --seed".to_owned())
+    })?;
+    let body = Body::new(bytes);
+    let has_template = |part: &Part| matches!(&part.content, Content::Text(t) if t.contains("{{"));
+    let is_binary = matches!(body, Body::Bytes(_));
+    if templates && is_binary && parts.iter().any(|(part, _)| has_template(part)) {
+        return Err(Exit::Usage(
+            "a form with a file that is not text cannot have templates: send the file alone, or \
+             give --no-templates"
+                .to_owned(),
+        ));
+    }
+    Ok((body, Some(form::multipart_type(&boundary))))
+}
+
+/// Parts of a form, each with its content.
+fn parts(
+    given: &[String],
+    parse: fn(&str) -> Result<Part, form::FormError>,
+) -> Result<Vec<(Part, Vec<u8>)>, Exit> {
+    let with_content = |text: &String| {
+        let part = parse(text).map_err(usage)?;
+        let bytes = match &part.content {
+            Content::Text(text) => text.as_bytes().to_vec(),
+            Content::File(path) => body_file(path)?,
+        };
+        Ok((part, bytes))
+    };
+    given.iter().map(with_content).collect()
+}
+
+fn usage(error: form::FormError) -> Exit {
+    Exit::Usage(error.to_string())
+}
+
+fn body_file(path: &str) -> Result<Vec<u8>, Exit> {
+    read(Path::new(path), FILE_BYTES_MAX)
+        .map_err(|why| Exit::CouldNotRun(format!("body file '{path}': {why}")))
+}
+
+/// Reads a file, or stdin for `-`, up to a limit.
+fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        io::stdin().lock().take(limit_bytes + 1).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit_bytes + 1).read_to_end(&mut bytes))
+    };
+    match read {
+        Err(error) => Err(error.to_string()),
+        Ok(_) if bytes.len() as u64 > limit_bytes => {
+            Err(format!("it is larger than {} MiB", limit_bytes >> 20))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}
+
+/// The tables that templates take values from.
+fn tables(sent: &Sent) -> Result<Vec<Table>, Exit> {
+    let mut paths = BTreeSet::new();
+    let own = std::iter::once((&sent.endpoint.path, &sent.request));
+    let targets = sent.targets.iter().map(|target| (&target.path, &target.request));
+    for (path, request) in own.chain(targets) {
+        let headers = request.headers.iter().map(|(_, value)| value);
+        let body = match &request.body {
+            Some(Body::Text(text)) => Some(text),
+            _ => None,
+        };
+        for text in std::iter::once(path).chain(headers).chain(body) {
+            // The engine, which knows whose text it is, says what is wrong with it.
+            paths.extend(template::tables(text).unwrap_or_default());
+        }
+    }
+    paths.iter().map(|path| table(path)).collect()
+}
+
+fn table(path: &str) -> Result<Table, Exit> {
+    let bytes = read(Path::new(path), TABLE_BYTES_MAX)
+        .map_err(|why| Exit::CouldNotRun(format!("table '{path}': {why}")))?;
+    csv::parse(path, &bytes).map_err(|error| Exit::Usage(error.to_string()))
+}
+
+/// Takes `user:password@` out of a URL, with `%XX` in it decoded (RFC 3986 section 3.2.1).
+fn split_credentials(url: &str) -> (String, Option<String>) {
+    let whole = || (url.to_owned(), None);
+    let Some((scheme, rest)) = url.split_once("://") else { return whole() };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    let Some((credentials, host)) = authority.rsplit_once('@') else { return whole() };
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let credentials = format!("{}:{}", percent_decoded(user), percent_decoded(password));
+    (format!("{scheme}://{host}{path}"), Some(credentials))
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let digits = more.get(..2).filter(|_| *first == b'%');
+        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &more[2..] } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_taken_out_of_a_url() {
+        for (given, url, credentials) in [
+            ("http://a/x@y", "http://a/x@y", None),
+            ("http://u:p@a:80/x", "http://a:80/x", Some("u:p")),
+            ("http://u@a?q=@", "http://a?q=@", Some("u:")),
+            ("http://u:p@q@a", "http://a", Some("u:p@q")),
+            ("http://%75%40:%3a%zz%@a/", "http://a/", Some("u@::%zz%")),
+            ("http://u:%+1@a/", "http://a/", Some("u:%+1")),
+            ("no url", "no url", None),
+        ] {
+            let (got, found) = split_credentials(given);
+            assert_eq!((got.as_str(), found.as_deref()), (url, credentials), "{given}");
+        }
+    }
+
+    fn made(flags: RequestFlags) -> Request {
+        let flags = RequestFlags { http: "1.1".to_owned(), ..flags };
+        match sent(&flags, Some("http://u:p@a/"), 7) {
+            Ok(sent) => sent.request,
+            Err(exit) => panic!("{exit:?}"),
+        }
+    }
+
+    #[test]
+    fn forms_are_posted_with_their_type() {
+        let flags = RequestFlags {
+            form_urlencoded: vec!["a=b c".to_owned(), "d={{seq}}".to_owned()],
+            ..RequestFlags::default()
+        };
+        let request = made(flags);
+        assert_eq!(
+            (request.method.as_str(), request.body),
+            ("POST", Some(Body::Text("a=b+c&d={{seq}}".to_owned())))
+        );
+        assert!(has(&request.headers, "content-type"));
+
+        let flags = || RequestFlags {
+            form: vec!["a=b".to_owned()],
+            headers: vec!["content-type: x".to_owned()],
+            ..RequestFlags::default()
+        };
+        assert_eq!(made(flags()), made(flags()), "the boundary is from the seed");
+        let types = made(flags()).headers.iter().filter(|(name, _)| name == "content-type").count();
+        assert_eq!((types, made(flags()).headers.len()), (1, 2), "-H has its way");
+    }
+
+    #[test]
+    fn credentials_of_the_flag_go_before_those_of_the_url_and_a_header_before_both() {
+        let authorization = |request: Request| -> Vec<String> {
+            let mut values: Vec<_> = request.headers;
+            values.retain(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            values.into_iter().map(|(_, value)| value).collect()
+        };
+        let flags = RequestFlags::default();
+        assert_eq!(authorization(made(flags)), [basic("u:p")]);
+        let flags = RequestFlags { basic: Some("x:y".to_owned()), ..RequestFlags::default() };
+        assert_eq!(authorization(made(flags)), [basic("x:y")]);
+        let headers = vec!["authorization: own".to_owned()];
+        let flags = RequestFlags { headers, ..RequestFlags::default() };
+        assert_eq!(authorization(made(flags)), ["own"]);
+    }
+}
