@@ -52,7 +52,7 @@ pub(crate) struct Client {
     pub sent: u64,
     /// Responses received on the open connection.
     pub answered: u64,
-    /// Responses received on all connections of this entry.
+    /// Responses of the measured part received on all connections of this entry.
     pub served: u64,
     /// Connects failed, or connections lost before a response, one after the other.
     pub failures: u32,

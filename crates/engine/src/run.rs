@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::recorder::Interval;
@@ -222,7 +223,6 @@ pub fn run(
         let reason = ready.error.unwrap_or_else(|| "it took too long".to_owned());
         return Err(RunError::Unreachable { address: plan.endpoint.authority(), reason });
     }
-    let watch = Watch::begin();
     let started_at = clock::wall_time();
     let start_ns = clock::now_ns() + START_AHEAD_NS;
     control.begin(&plan, start_ns);
@@ -231,7 +231,7 @@ pub fn run(
         let _ = start.send(start_ns);
     }
     on_progress(Progress::Started { open: ready.open });
-    let (records, series) = thread::scope(|scope| {
+    let (records, series, watch) = thread::scope(|scope| {
         // Dropped at the end of the scope, which ends the watch.
         let (_going_on, over) = channel();
         if let Some(every_ns) = refresh_ns {
@@ -239,7 +239,7 @@ pub fn run(
             let tell = |routes| control.set_routes(routes);
             scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
         }
-        gather(&crew, workers, on_progress)
+        gather(&crew, workers, start_ns + plan.warmup_ns, on_progress)
     })?;
     for thread in crew.threads {
         thread.join().map_err(|_| RunError::Worker("a worker thread panicked".to_owned()))?;
@@ -367,20 +367,26 @@ fn await_ready(crew: &Crew, workers: u32, control: &Control) -> Result<Ready, Ru
     Ok(ready)
 }
 
-/// Takes what the workers send until all are done. An interval is complete once no worker can add
+/// Takes what the workers send until all are done, and watches the host from the start of the
+/// measured part on. An interval is complete once no worker can add
 /// to it any more.
 fn gather(
     crew: &Crew,
     workers: u32,
+    measured_ns: u64,
     on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(Vec<Record>, Series), RunError> {
+) -> Result<(Vec<Record>, Series, Watch), RunError> {
+    let until_ns = measured_ns.saturating_sub(clock::now_ns());
+    let first = crew.messages.recv_timeout(Duration::from_nanos(until_ns)).ok();
+    let watch = Watch::begin();
+    let mut first = first.into_iter();
     let mut records = Vec::new();
     let mut series = Series::default();
     let mut partial: BTreeMap<u64, Point> = BTreeMap::new();
     // For each worker, the first interval it may still tell of.
     let mut expected_ns = vec![0; workers as usize];
     while records.len() < workers as usize {
-        match crew.messages.recv() {
+        match first.next().map_or_else(|| crew.messages.recv(), Ok) {
             Ok(Message::Interval(worker, mut interval)) => {
                 let point = interval.pack();
                 // The worker may have ended; then nobody needs the spare.
@@ -405,5 +411,5 @@ fn gather(
             series.add(&whole);
         }
     }
-    Ok((records, series))
+    Ok((records, series, watch))
 }

@@ -106,10 +106,9 @@ impl<D: Driver> Worker<D> {
         if after.completed == 0 {
             return;
         }
-        let completed = after.completed as u64;
         let client = &mut self.clients[index as usize];
-        client.answered += completed;
-        client.served += completed;
+        client.answered += after.completed as u64;
+        client.served += after.measured;
         self.open_requests -= after.completed;
         self.answered_ns = at_ns;
         if after.follow.is_some() {

@@ -26,6 +26,8 @@ pub(super) struct Exchange<'w> {
 pub(super) struct After {
     /// Responses that became complete.
     pub completed: usize,
+    /// Of those, in the measured part.
+    pub measured: u64,
     /// The proxy opened the tunnel.
     pub tunnelled: bool,
     /// The TLS handshake was done.
@@ -68,6 +70,7 @@ impl Exchange<'_> {
     #[inline]
     fn complete(&mut self, flight: Flight, response: Response) {
         self.after.completed += 1;
+        self.after.measured += u64::from(flight.measured);
         let mut moments = flight.moments;
         // The completion of the send may be reported after the response, or not at all when the
         // server answered early.
