@@ -1,6 +1,7 @@
 //! One entry of the pool: a connection and what the pool knows of it.
 
 use plimsoll_conn::Connection;
+use plimsoll_conn::http1::State;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
 use plimsoll_io::Token;
@@ -117,6 +118,13 @@ impl Client {
     /// Whether the body of the request under way waits for `100 Continue`.
     pub(crate) fn withholds(&self) -> bool {
         self.dialog.as_ref().is_some_and(|dialog| dialog.withheld)
+    }
+
+    /// Whether there is something to do about it though no response was completed: the server said
+    /// goodbye, or `100 Continue`.
+    pub(crate) fn is_up(&self) -> bool {
+        self.connection.state() == State::Spent
+            || self.dialog.as_ref().is_some_and(|dialog| dialog.released)
     }
 
     /// How long to wait before the next connect.

@@ -95,7 +95,7 @@ impl<D: Driver> Worker<D> {
         }
         if let Err(failure) = taken {
             self.lost(index, at_ns, &failure);
-        } else if !self.is_opening(index) {
+        } else if after.completed > 0 || self.clients[index as usize].is_up() {
             self.answered(index, at_ns);
         }
     }
