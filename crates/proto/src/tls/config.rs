@@ -170,8 +170,8 @@ impl fmt::Debug for ServerConfig {
     }
 }
 
-/// The crypto provider. With AES in hardware, suites of AES-128 would be a little cheaper than
-/// those of AES-256 which rustls puts first; a server mostly decides, so rustls' order is kept.
+/// The crypto provider, with its own order of suites and groups. ARCHITECTURE.md has the figures it
+/// was chosen by.
 fn provider() -> CryptoProvider {
     crypto::default_provider()
 }
