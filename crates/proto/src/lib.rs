@@ -2,10 +2,11 @@
 //!
 //! Bytes go in as slices and come out as events that borrow from them; what to do about an event
 //! is the caller's business. Both roles are here: the client's side reads responses, the server's
-//! side reads requests, and one set of writers serves both. [`tls`] goes beneath, likewise for both.
+//! side reads requests, and one set of writers serves both. [`tls`] goes beneath, for both too.
 //!
 //! Absent on purpose: sockets, threads, time (but for the wall clock by which rustls judges
-//! certificates), and buffering beyond a message head or TLS record that arrived in pieces. Peers are not trusted: no input panics, and every length has a limit.
+//! certificates), and buffering beyond a message head or TLS record that arrived in pieces.
+//! Peers are not trusted: no input panics, and every length has a limit.
 #![forbid(unsafe_code)]
 
 pub mod http1;
