@@ -209,9 +209,9 @@ pub struct DriverOptions {
     pub long_lived: bool,
     /// Spin instead of sleeping for the last stretch before a deadline, this long at most.
     pub spin_ns: u64,
-    /// Whether to learn when the kernel took received bytes in, see [`Received::kernel_ns`]. It
-    /// costs each receive some tens of nanoseconds more. Linux only; elsewhere no driver opens with
-    /// it.
+    /// Whether to learn when the kernel took received bytes in, see [`Received::kernel_ns`]. A
+    /// request in a closed loop over the loopback takes some 4 % more CPU time with it under
+    /// io_uring and 12 % under epoll. Linux only; elsewhere no driver opens with it.
     pub receive_timestamps: bool,
     /// Settings of listeners.
     pub socket: SocketOptions,

@@ -10,6 +10,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
         ("shutdown_ends_one_direction", shutdown_ends_one_direction),
         ("both_shut_down", both_shut_down),
         ("pause_makes_the_peer_wait", pause_makes_the_peer_wait),
+        ("a_pause_holds_little_back_too", a_pause_holds_little_back_too),
         ("pauses_lose_nothing", pauses_lose_nothing),
         ("a_pause_ends_with_the_use_of_its_token", a_pause_ends_with_the_use_of_its_token),
         ("a_send_that_fails_is_reported_while_paused", a_send_that_fails_is_reported_while_paused),
@@ -89,6 +90,32 @@ fn pause_makes_the_peer_wait<D: Driver>(make: Make<'_, D>) {
     }
     world.until("ended", |world| world.of(server).ended);
     assert_same(&world.of(server).received, &bytes);
+}
+
+/// No buffer runs out here: only the pause can be what stops these.
+fn a_pause_holds_little_back_too<D: Driver>(make: Make<'_, D>) {
+    let mut world = world(make, &options(2, 1));
+    let at = world.listen(LISTENER);
+    let server = world.pair(CLIENT, at);
+    for round in 0..3 {
+        world.driver.pause_receiving(server);
+        world.settle();
+        for _ in 0..3 {
+            world.send(CLIENT, b"one");
+            // Something to do in the other direction, so that the token has its turns.
+            world.send(server, b"two");
+            world.settle();
+        }
+        assert_eq!(world.of(server).received, b"one".repeat(3 * round));
+        // What waits in the kernel does not keep the driver awake.
+        let until_ns = world.driver.clock_ns() + 2_000_000;
+        assert_eq!(world.turn(until_ns), 0);
+        assert!(world.driver.clock_ns() >= until_ns, "woke for what is paused");
+        world.driver.resume_receiving(server);
+        let all = b"one".repeat(3 * round + 3);
+        world.until("received", |world| world.of(server).received == all);
+    }
+    assert_eq!(world.of(CLIENT).received, b"two".repeat(9));
 }
 
 /// Pauses and resumes at every stage of an operation under way.
