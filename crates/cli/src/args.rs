@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// The built-in target: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
     /// Show a result document again, in any format
-    Report(ReportFlags),
+    Report(Box<ReportFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
     /// Whether this host is fit to measure, and for a planned run

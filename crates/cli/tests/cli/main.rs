@@ -5,6 +5,7 @@ mod control;
 mod doctor;
 mod faults;
 mod flags;
+mod gates;
 mod load;
 mod outputs;
 mod peer;

@@ -2,7 +2,7 @@
 
 use plimsoll_core::RunResult;
 use plimsoll_core::result::Gate;
-use plimsoll_core::units::{format_count, format_ns, format_rate};
+use plimsoll_core::units::{format_count, format_duration, format_rate};
 
 use super::tables::{Figure, ROWS_SHOWN, Table, Text, clipped, duration, pairs};
 use crate::Clock;
@@ -41,7 +41,7 @@ pub(super) fn stages(result: &RunResult, page: &mut String) {
         let achieved = step.achieved_rps.map_or_else(|| "–".to_owned(), format_rate);
         let mut cells = vec![
             clipped(&step.row.name),
-            format_ns(step.start_ns),
+            format_duration(step.start_ns),
             format_rate(step.target_rps),
             achieved,
         ];
