@@ -79,7 +79,7 @@ pub(crate) fn load(
     let usage = |error: GateError| Exit::Usage(error.to_string());
     let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
     let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
-    let mut watch = Watch::new(&conditions, plan.is_open_loop());
+    let mut watch = Watch::new(&conditions, plan);
     let mut aborted = None;
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = socket.map(open).transpose()?;

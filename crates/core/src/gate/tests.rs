@@ -449,9 +449,10 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
         ("cpu@last:5s>=25%", Some(4)),
         ("failed>0", None),
     ];
+    let plan = Plan { duration_ns: Some(20 * SECOND), ..result.plan.clone() };
     for (text, second) in cases {
         let condition = Condition::parse_abort(text).unwrap();
-        let mut watch = Watch::new(std::slice::from_ref(&condition), true);
+        let mut watch = Watch::new(std::slice::from_ref(&condition), &plan);
         let mut points = result.series.points().iter();
         let held = points.position(|point| watch.add(point) == Some(&condition));
         assert_eq!(held, second, "{text}");
@@ -462,7 +463,8 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
 #[test]
 fn watched_conditions_start_anew_when_they_cease() {
     let condition = Condition::parse_abort("rate@last:1s<50 FOR 2s").unwrap();
-    let mut watch = Watch::new(&[condition], false);
+    let plan = empty().plan;
+    let mut watch = Watch::new(&[condition], &plan);
     let held: Vec<bool> = [10, 100, 10, 100, 10, 10]
         .into_iter()
         .zip(0..)
@@ -472,7 +474,31 @@ fn watched_conditions_start_anew_when_they_cease() {
     let idle = Point { interval_ns: SECOND, ..Point::default() };
     for text in ["errors>=0%", "failed==0", "p99<1s"] {
         let condition = Condition::parse_abort(text).unwrap();
-        assert_eq!(Watch::new(&[condition], true).add(&idle), None, "{text}");
+        assert_eq!(Watch::new(&[condition], &plan).add(&idle), None, "{text}");
     }
-    assert_eq!(Watch::new(&[], true).add(&idle), None);
+    assert_eq!(Watch::new(&[], &plan).add(&idle), None);
+}
+
+/// The second in which the last request is sent, and those in which the rest is drained, are no
+/// sign of a rate that sinks.
+#[test]
+fn a_load_that_ends_is_not_taken_for_one_that_dwindles() {
+    let open = Plan { rate: profile("1h@100"), duration_ns: None, ..empty().plan };
+    let trace = crate::plan::Trace { path: String::new(), offsets_ns: vec![0, 2 * SECOND + 5] };
+    let cases = [
+        (Plan { duration_ns: Some(2 * SECOND + 1), ..open.clone() }, None),
+        (Plan { requests: Some(225), ..open.clone() }, None),
+        (Plan { trace: Some(trace), rate: None, ..open.clone() }, None),
+        (Plan { duration_ns: Some(3 * SECOND), ..open.clone() }, Some(2)),
+        (Plan { requests: Some(226), ..open }, Some(2)),
+    ];
+    for (plan, second) in cases {
+        let condition = Condition::parse_abort("rate@last:1s<50").unwrap();
+        let mut watch = Watch::new(&[condition], &plan);
+        // 110 are sent in each of the first two seconds, 5 in the third, and none in the fourth.
+        let mut points = [point(0, 100), point(1, 100), point(2, 0), point(3, 0)];
+        (points[2].sent, points[3].sent) = (5, 0);
+        let held = points.iter().position(|point| watch.add(point).is_some());
+        assert_eq!(held, second, "{plan:?}");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::Condition;
 use super::scope::Scope;
 use super::stretch::Stretch;
+use crate::plan::Plan;
 use crate::series::Point;
 
 /// Conditions and what is known of a run that goes on.
@@ -12,6 +13,11 @@ use crate::series::Point;
 pub struct Watch {
     watched: Vec<Watched>,
     open_loop: bool,
+    /// When the last request is due, if the plan says.
+    window_ns: Option<u64>,
+    /// How many there are, if the plan says.
+    requests: Option<u64>,
+    started: u64,
     /// All of the run so far.
     sum: Stretch,
     /// Its last intervals, as many as a condition looks back.
@@ -27,10 +33,10 @@ struct Watched {
 }
 
 impl Watch {
-    /// Watches for conditions made by [`Condition::parse_abort`]. In an open loop percentiles
-    /// without a clock are of the response time, else of the service time.
+    /// Watches a run of this plan for conditions made by [`Condition::parse_abort`].
     #[must_use]
-    pub fn new(conditions: &[Condition], open_loop: bool) -> Self {
+    pub fn new(conditions: &[Condition], plan: &Plan) -> Self {
+        let trace = plan.trace.as_ref().and_then(|trace| trace.offsets_ns.last().copied());
         let looks_back = |condition: &Condition| match condition.scope {
             Scope::Last(for_ns) => for_ns,
             _ => 0,
@@ -41,7 +47,10 @@ impl Watch {
             .collect();
         Self {
             watched,
-            open_loop,
+            open_loop: plan.is_open_loop(),
+            window_ns: plan.duration_ns.into_iter().chain(trace).min(),
+            requests: plan.requests,
+            started: 0,
             sum: Stretch::default(),
             recent: VecDeque::new(),
             recent_ns: conditions.iter().map(looks_back).max().unwrap_or(0),
@@ -49,11 +58,16 @@ impl Watch {
     }
 
     /// Takes the next interval of the run. The first condition that has held for its time, if any.
+    /// None does once the last request was started: there is nothing left to end, and the interval
+    /// in which a load ends looks like one in which it dwindles.
     pub fn add(&mut self, point: &Point) -> Option<&Condition> {
-        if self.watched.is_empty() {
+        let end_ns = point.t_ns.saturating_add(point.interval_ns);
+        self.started += point.sent + point.shed;
+        let is_over = self.window_ns.is_some_and(|window_ns| end_ns > window_ns)
+            || self.requests.is_some_and(|requests| self.started >= requests);
+        if self.watched.is_empty() || is_over {
             return None;
         }
-        let end_ns = point.t_ns.saturating_add(point.interval_ns);
         self.sum.add(point, end_ns);
         self.keep(point, end_ns);
         let Self { watched, open_loop, sum, recent, .. } = self;
