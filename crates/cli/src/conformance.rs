@@ -1,5 +1,5 @@
-//! `plimsoll conformance`: which experiments on which testers, where the findings go, and the oracle
-//! that experiments start as a process of its own.
+//! `plimsoll conformance`: which experiments on which testers, where the findings go, and the
+//! oracle that experiments start as a process of its own.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(crate) fn conformance(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
     use crate::args::ConformancePart;
     match &flags.part {
         Some(ConformancePart::Oracle { mode, listen, log }) => linux::oracle(mode, *listen, log),
-        None if flags.list => linux::list(),
+        None if flags.list => linux::list(flags),
         None => linux::suite(flags),
     }
 }
@@ -37,6 +37,8 @@ mod linux {
     use std::os::fd::AsFd as _;
     use std::path::{Path, PathBuf};
     use std::process::ExitCode;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use plimsoll_conformance::experiments::{self, Experiment};
     use plimsoll_conformance::harness::Subject;
@@ -46,6 +48,7 @@ mod linux {
 
     use crate::args::{ConformanceFlags, FindingsFormat};
     use crate::exit::Exit;
+    use crate::signals::Caught;
 
     /// Serves as an oracle until the standard input ends, then writes the log.
     pub(super) fn oracle(mode: &str, listen: SocketAddr, log: &Path) -> Result<ExitCode, Exit> {
@@ -64,15 +67,25 @@ mod linux {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints what there is.
-    pub(super) fn list() -> Result<ExitCode, Exit> {
-        let mut text = Vec::new();
-        let written = views::list(&experiments::all(), &mut text);
+    /// What there is, as text for the terminal or a document.
+    pub(super) fn list(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
+        let (mut text, view) = (Vec::new(), view(flags.format));
         let names: Vec<&str> = testers().iter().map(|tester| tester.name()).collect();
-        written
-            .and_then(|()| writeln!(text, "\ntesters: {}", names.join(", ")))
+        views::list(&chosen(&flags.only)?, view, &mut text)
+            .and_then(|()| match view {
+                View::Markdown => Ok(()),
+                _ => writeln!(text, "\ntesters: {}", names.join(", ")),
+            })
             .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
         Err(Exit::Text(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn view(format: FindingsFormat) -> View {
+        match format {
+            FindingsFormat::Text => View::Text,
+            FindingsFormat::Md => View::Markdown,
+            FindingsFormat::Json => View::Json,
+        }
     }
 
     /// Runs the experiments and writes the findings. The exit code is 0 whatever they are: they are
@@ -84,7 +97,12 @@ mod linux {
         let executable = std::env::current_exe()
             .map_err(|error| Exit::CouldNotRun(format!("this program's own path: {error}")))?;
         let subjects = subjects(flags, &executable, scratch.path())?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopper = Arc::clone(&stop);
+        let caught = Caught::watch(move || stopper.store(true, Ordering::Relaxed))
+            .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
         let order = Order {
+            stop,
             executable,
             scratch: scratch.path().to_path_buf(),
             quick: flags.quick,
@@ -95,11 +113,7 @@ mod linux {
             // Progress that nobody hears is no reason to stop.
             let _ = writeln!(io::stderr(), "{line}");
         });
-        let view = match flags.format {
-            FindingsFormat::Text => View::Text,
-            FindingsFormat::Md => View::Markdown,
-            FindingsFormat::Json => View::Json,
-        };
+        let view = view(flags.format);
         let written = match &flags.output {
             Some(path) => File::create(path).and_then(|file| {
                 let mut file = BufWriter::new(file);
@@ -110,10 +124,11 @@ mod linux {
         };
         match written {
             // A reader that has gone away has read enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(Exit::CouldNotRun(format!("the findings: {error}"))),
-            Ok(()) => Ok(ExitCode::SUCCESS),
-        }
+            Ok(()) => Ok(()),
+        }?;
+        Ok(caught.code().unwrap_or(ExitCode::SUCCESS))
     }
 
     fn chosen(only: &[String]) -> Result<Vec<Experiment>, Exit> {

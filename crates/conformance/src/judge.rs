@@ -69,6 +69,34 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The word for it.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pass { .. } => "pass",
+            Self::Fail { .. } => "FAIL",
+            Self::CannotExpress { .. } => "can't express",
+            Self::Skipped { .. } => "skipped",
+            Self::Unmeasured { .. } => "unmeasured",
+            Self::Broken { .. } => "BROKEN",
+        }
+    }
+
+    /// What stands behind the word.
+    #[must_use]
+    pub fn details(&self) -> String {
+        match self {
+            Self::Pass { figure } => figure.clone(),
+            Self::Fail { figure, expected } => format!("{figure}; expected {expected}"),
+            Self::CannotExpress { why }
+            | Self::Skipped { why }
+            | Self::Unmeasured { why }
+            | Self::Broken { why } => why.trim().to_owned(),
+        }
+    }
+}
+
 /// A value that the tester has to have said.
 ///
 /// # Errors

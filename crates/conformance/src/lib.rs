@@ -1,12 +1,12 @@
-//! The measuring mistakes of load testers as experiments, each with a known truth, to be run against
-//! Plimsoll or any other tester.
+//! The measuring mistakes of load testers as experiments, each with a known truth, to be run
+//! against Plimsoll or any other tester.
 //!
 //! An experiment asks a [`Tool`] for some load on an [`oracle`], a server that does what it is told
-//! and logs when, and holds what the tester says against that log or against arithmetic. Testers are
-//! programs: nothing here links the engine, so Plimsoll is judged from outside like any other.
+//! and logs when, and holds what the tester says against that log or against arithmetic. Testers
+//! are programs: nothing here links the engine, so Plimsoll is judged from outside like any other.
 //!
-//! Absent on purpose: printing and reading the command line, which are the `cli`'s; and systems other
-//! than Linux, whose clocks, signals and `/proc` the experiments stand on.
+//! Absent on purpose: printing and reading the command line, which are the `cli`'s; and systems
+//! other than Linux, whose clocks, signals and `/proc` the experiments stand on.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

@@ -3,6 +3,7 @@
 
 use plimsoll_core::histogram::QUANTILES;
 use plimsoll_core::{Histogram, Phase, RunResult};
+use plimsoll_report::Clock;
 
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 
@@ -151,10 +152,7 @@ fn seconds(value: f64) -> String {
 }
 
 fn reading(result: RunResult) -> Reading {
-    let headline = match result.rate.target_rps {
-        Some(_) => &result.latency.response,
-        None => &result.latency.service,
-    };
+    let headline = Clock::headline(&result.plan).histogram(&result);
     let ledger = result.ledger;
     let connects = result.errors.iter().filter(|error| error.phase == Phase::Connect);
     let errors =
@@ -191,3 +189,6 @@ fn shown(histogram: &Histogram) -> Vec<(f64, f64)> {
         .filter_map(|q| Some((q, histogram.quantile_ns(q)? as f64 / 1e9)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -121,6 +123,8 @@ pub struct Order {
     pub may_step_clock: bool,
     /// How often each experiment is made.
     pub repeats: u32,
+    /// Set it to end early, with what there is.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Runs the experiments on the testers. `progress` hears what is next and what came of it.
@@ -130,12 +134,7 @@ pub fn run(
     subjects: &[Subject],
     progress: &mut dyn FnMut(&str),
 ) -> Findings {
-    let bench = Bench::new(
-        order.executable.clone(),
-        order.scratch.clone(),
-        order.quick,
-        order.may_step_clock,
-    );
+    let bench = Bench::new(order);
     let rows =
         experiments.iter().map(|experiment| row(&bench, order, experiment, subjects, progress));
     let experiments = rows.collect();
@@ -174,9 +173,12 @@ fn row(
     // Interleaved, so that what changes on the machine changes for all.
     for _ in 0..order.repeats {
         for (subject, cell) in subjects.iter().zip(&mut cells) {
+            if bench.is_stopped() {
+                continue;
+            }
             progress(&format!("{} {} ...", experiment.name, subject.tool.name()));
             let (outcome, others) = one(bench, experiment, subject);
-            progress(&format!("{} {} {outcome:?}", experiment.name, subject.tool.name()));
+            progress(&format!("  {}: {}", outcome.word(), outcome.details()));
             cell.others_share = others.into_iter().chain(cell.others_share).reduce(f64::max);
             cell.repeats.push(outcome);
         }

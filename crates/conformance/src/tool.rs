@@ -1,9 +1,9 @@
 //! The seam between experiments and load testers: what is asked of a tester, how it is called for
 //! that, and what it said.
 //!
-//! An experiment makes an [`Ask`]; a [`Tool`] turns it into a [`Call`], and what its program printed
-//! into a [`Reading`]. Neither knows the other. Nothing here starts a process: calling is the
-//! harness's, so that an adapter is a pure function of text and can be tested with text.
+//! An experiment makes an [`Ask`]; a [`Tool`] turns it into a [`Call`], and what its program
+//! printed into a [`Reading`]. Neither knows the other. Nothing here starts a process: calling is
+//! the harness's, so that an adapter is a pure function of text and can be tested with text.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ pub enum Need {
         /// How late a request may be sent, seconds.
         after_s: f64,
     },
-    /// Ask for these paths instead of the address's own, drawn at random with these weights from the
-    /// seed of the ask.
+    /// Ask for these paths instead of the address's own, drawn at random with these weights from
+    /// the seed of the ask.
     Targets(Vec<(String, u32)>),
     /// Ramp the rate from the first to the second of these over the duration, instead of the rate.
     Ramp {
@@ -75,8 +75,8 @@ pub struct Ask {
     pub duration_s: Option<f64>,
     /// Exactly how many requests are started.
     pub requests: Option<u64>,
-    /// How long one request may take, seconds; `None`: the tester's own choice, which has to be long
-    /// enough for the experiment (10 s at least).
+    /// How long one request may take, seconds; `None`: the tester's own choice, which has to be
+    /// long enough for the experiment (10 s at least).
     pub timeout_s: Option<f64>,
     /// Whether a connection serves more than one request.
     pub keep_alive: bool,
@@ -195,8 +195,8 @@ pub trait Tool {
     fn name(&self) -> &'static str;
     /// Its program, looked for in `PATH`.
     fn program(&self) -> &'static str;
-    /// Arguments of further calls of its program in the scratch directory, once it has ended, where it
-    /// gives its figures only then. Each one's output follows on a line of its own.
+    /// Arguments of further calls of its program in the scratch directory, once it has ended, where
+    /// it gives its figures only then. Each one's output follows on a line of its own.
     fn reports(&self) -> &'static [&'static [&'static str]] {
         &[]
     }

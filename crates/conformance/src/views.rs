@@ -35,38 +35,14 @@ pub fn write(findings: &Findings, view: View, out: &mut dyn Write) -> io::Result
     }
 }
 
-/// The word for an outcome.
-fn word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass { .. } => "pass",
-        Outcome::Fail { .. } => "FAIL",
-        Outcome::CannotExpress { .. } => "can't express",
-        Outcome::Skipped { .. } => "skipped",
-        Outcome::Unmeasured { .. } => "unmeasured",
-        Outcome::Broken { .. } => "BROKEN",
-    }
-}
-
-/// What stands behind the word.
-fn details(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Pass { figure } => figure.clone(),
-        Outcome::Fail { figure, expected } => format!("{figure}; expected {expected}"),
-        Outcome::CannotExpress { why }
-        | Outcome::Skipped { why }
-        | Outcome::Unmeasured { why }
-        | Outcome::Broken { why } => why.clone(),
-    }
-}
-
 /// What came of a cell in words, and how sure that is.
 fn cell(cell: &Cell) -> (String, String) {
     let Some(outcome) = cell.outcome() else { return ("not run".to_owned(), String::new()) };
-    let mut head = word(outcome).to_owned();
+    let mut head = outcome.word().to_owned();
     if cell.repeats.len() > 1 {
         head += &format!(" {}/{}", cell.agreeing(), cell.repeats.len());
     }
-    let mut rest = details(outcome);
+    let mut rest = outcome.details();
     if let Some(share) = cell.others_share {
         rest += &format!(" (others used {:.0} % of the machine)", share * 100.0);
     }
@@ -102,9 +78,9 @@ fn summary(findings: &Findings) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         let cells = findings.experiments.iter().filter_map(|row| row.cells.get(index));
         for outcome in cells.filter_map(Cell::outcome) {
-            match counts.iter_mut().find(|(known, _)| *known == word(outcome)) {
+            match counts.iter_mut().find(|(known, _)| *known == outcome.word()) {
                 Some((_, count)) => *count += 1,
-                None => counts.push((word(outcome), 1)),
+                None => counts.push((outcome.word(), 1)),
             }
         }
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -129,6 +105,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A table of the words, then what is behind those that are not a pass.
 fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     let names: Vec<&str> = findings.tools.iter().map(|tool| tool.name.as_str()).collect();
     writeln!(out, "| | experiment | {} |", names.join(" | "))?;
@@ -138,8 +115,24 @@ fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "| {} | `{}` | {} |", row.mistake, row.name, cells.join(" | "))?;
     }
     writeln!(out)?;
+    for row in &findings.experiments {
+        let is_told = |one: &&Cell| !matches!(one.outcome(), None | Some(Outcome::Pass { .. }));
+        let told: Vec<String> = row
+            .cells
+            .iter()
+            .filter(is_told)
+            .map(|one| {
+                let (head, rest) = cell(one);
+                format!("  - {}: {head}: {rest}", one.tool)
+            })
+            .collect();
+        if !told.is_empty() {
+            writeln!(out, "- `{}`: {}\n{}", row.name, row.title, told.join("\n"))?;
+        }
+    }
+    writeln!(out)?;
     for tool in &findings.tools {
-        writeln!(out, "- {}: {}", tool.name, escaped(&tool.version))?;
+        writeln!(out, "- {}: {}", tool.name, tool.version)?;
     }
     for left in &findings.left_out {
         writeln!(out, "- left out: {}, {}: {}", left.mistake, left.title, left.why)?;
@@ -148,25 +141,38 @@ fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn markdown_cell(one: &Cell) -> String {
-    let (head, rest) = cell(one);
-    let head = match one.outcome() {
+    let (head, _) = cell(one);
+    match one.outcome() {
         Some(Outcome::Fail { .. } | Outcome::Broken { .. }) => format!("**{head}**"),
         _ => head,
-    };
-    escaped(&format!("{head}: {rest}"))
+    }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
-}
-
-/// Writes what experiments there are.
+/// Writes what experiments there are: a line each, or as Markdown all that is known of them.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn list(experiments: &[Experiment], out: &mut dyn Write) -> io::Result<()> {
+pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::Result<()> {
     for experiment in experiments {
-        writeln!(out, "{:<20} {:>2}  {}", experiment.name, experiment.row, experiment.title)?;
+        let Experiment { name, row, title, .. } = experiment;
+        if view != View::Markdown {
+            writeln!(out, "{name:<20} {row:>2}  {title}")?;
+            continue;
+        }
+        writeln!(out, "### `{name}` (mistake {row})\n\n{title}.\n")?;
+        for (label, text) in [
+            ("Load", experiment.method),
+            ("Truth", experiment.truth),
+            ("Tolerance", experiment.tolerance),
+        ] {
+            for (index, line) in wrap(&format!("**{label}**: {text}."), 98).iter().enumerate() {
+                writeln!(out, "{}{line}", if index == 0 { "- " } else { "  " })?;
+            }
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

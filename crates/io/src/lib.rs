@@ -15,6 +15,8 @@ mod socket;
 mod stamps;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
 pub mod uring;
 
 pub use driver::{
@@ -26,5 +28,7 @@ pub use route::{Address, Route};
 pub use select::{DriverChoice, Opened, Selection};
 pub use sim::SimDriver;
 pub use tcp_info::TcpInfo;
+#[cfg(target_os = "linux")]
+pub use tun::open_tun;
 #[cfg(target_os = "linux")]
 pub use uring::UringDriver;

@@ -1,6 +1,8 @@
 //! The program from the outside, with nothing but itself: what it refuses, what it writes, what it
 //! counts, and what it makes of faulty servers and of signals.
 
+#[cfg(target_os = "linux")]
+mod conformance;
 mod control;
 mod doctor;
 mod faults;

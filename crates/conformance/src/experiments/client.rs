@@ -1,5 +1,5 @@
-//! Whether the tester notices what is its own fault: no CPU, pauses, its own output, its memory, its
-//! clock.
+//! Whether the tester notices what is its own fault: no CPU, pauses, its own output, its memory,
+//! its clock.
 
 use super::Experiment;
 use super::place::Quota;
@@ -45,7 +45,7 @@ pub(super) const ALL: [Experiment; 7] = [
         name: "observer",
         row: 26,
         title: "Watching costs throughput",
-        method: "50 connections, closed loop, 1.5 s, six times: figures for each second written to a \
+        method: "50 connections, closed loop, 2 s, six times: figures for each second written to a \
                  file, and not, in turn",
         truth: "the rate without",
         tolerance: "1 %, and as much as the runs without differ among themselves (at most 5 %)",
@@ -77,8 +77,8 @@ pub(super) const ALL: [Experiment; 7] = [
         name: "clock-step",
         row: 29,
         title: "Figures depend on the wall clock",
-        method: "1000 requests/s for 4 s over 20 connections; the machine's clock is set 5 s forward \
-                 after 1 s and back after 2 s (only with --step-clock)",
+        method: "1000 requests/s for 4 s over 20 connections; the machine's clock is set 5 s \
+                 forward after 1 s and back after 2 s (only with --step-clock)",
         truth: "4000 requests in 4 s, none of which took a second",
         tolerance: "1 request; the time 5 %; the greatest latency 500 ms",
         needs_quiet: false,
@@ -161,7 +161,7 @@ fn observer(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let rate = |watched: bool| {
         let extra =
             if watched { vec![Need::Intervals("intervals".to_owned())] } else { Vec::new() };
-        let ask = Ask { connections: 50, duration_s: Some(1.5), extra, ..Ask::to("/") };
+        let ask = Ask { connections: 50, duration_s: Some(2.0), extra, ..Ask::to("/") };
         let log = bench.load(subject, &Setup::new(ask, Mode::default()))?.log;
         let times_s = log.arrivals_s();
         let over_s = times_s.last().copied().unwrap_or(0.0);

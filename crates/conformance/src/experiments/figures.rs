@@ -1,4 +1,5 @@
-//! Whether the figures mean what they say: outcomes apart, precision, warm-up, small samples, ramps.
+//! Whether the figures mean what they say: outcomes apart, precision, warm-up, small samples,
+//! ramps.
 
 use super::Experiment;
 use crate::harness::{Bench, Setup, Subject};
@@ -53,8 +54,8 @@ pub(super) const ALL: [Experiment; 7] = [
         name: "hidden-discard",
         row: 31,
         title: "The first seconds are thrown away unasked",
-        method: "200 requests/s for 5 s; the oracle takes 50 ms in its first 2 s and 1 ms from then \
-                 on",
+        method: "200 requests/s for 5 s; the oracle takes 50 ms in its first 2 s and 1 ms from \
+                 then on",
         truth: "p75 is 50 ms: the first seconds were asked for too",
         tolerance: "3 % and 3 ms",
         needs_quiet: true,
@@ -86,7 +87,7 @@ pub(super) const ALL: [Experiment; 7] = [
 const MS: u64 = 1_000_000;
 
 fn fast_errors(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let load_s = bench.pick(3.0, 1.5);
+    let load_s = bench.pick(3.0, 2.0);
     let ask = Ask { connections: 10, duration_s: Some(load_s), ..Ask::to("/") };
     let mode = Mode::mixed(&[(6, MS / 10, Act::Status(503)), (4, 50 * MS, Act::Status(200))]);
     let run = bench.measure(subject, &Setup::new(ask, mode))?;

@@ -77,8 +77,8 @@ pub(super) const ALL: [Experiment; 7] = [
         title: "Requests that time out vanish from the quantiles",
         method: "500 requests/s over 100 connections with a timeout of 1 s; 2 % are never answered",
         truth: "p95 is the server's own time, p99 is at least the timeout, and 2 % timed out",
-        tolerance: "timed out: 2 % of what the oracle never answered; p95 at most 100 ms; p99 1 s to \
-                    1.2 s",
+        tolerance: "timed out: 2 % of what the oracle never answered; p95 at most 100 ms; p99 1 s \
+                    to 1.2 s",
         needs_quiet: true,
         run: timeouts,
     },

@@ -12,11 +12,11 @@ pub(super) const ALL: [Experiment; 2] = [
         name: "ports",
         row: 19,
         title: "The tester's own lack of ports looks like the server's fault",
-        method: "150 connections, closed loop, 1 s, in a network that has 100 local ports; then from \
-                 two addresses",
+        method: "150 connections, closed loop, 1 s, in a network that has 100 local ports; then \
+                 from two addresses",
         truth: "at most 100 connections can be opened from one address, all 150 from two",
-        tolerance: "it has to name ports or addresses as what is missing; from two addresses all 150 \
-                    are opened, where the tester can",
+        tolerance: "it has to name ports or addresses as what is missing; from two addresses all \
+                    150 are opened, where the tester can",
         needs_quiet: false,
         run: ports,
     },

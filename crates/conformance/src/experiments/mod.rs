@@ -79,3 +79,20 @@ pub const LEFT_OUT: [LeftOut; 2] = [
         why: "the oracle speaks HTTP/1 only",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_mistake_is_covered_or_left_out() {
+        let all = all();
+        let names: BTreeSet<&str> = all.iter().map(|experiment| experiment.name).collect();
+        assert_eq!(names.len(), all.len());
+        let rows = all.iter().map(|experiment| experiment.row);
+        let rows: BTreeSet<u8> = rows.chain(LEFT_OUT.iter().map(|left| left.row)).collect();
+        assert_eq!(rows, (1..=35).collect());
+    }
+}

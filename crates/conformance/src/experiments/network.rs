@@ -1,20 +1,34 @@
-//! Whether connections are what they should be: lost connects, a server that dies, overload, several
-//! addresses, connections that differ.
+//! Whether connections are what they should be: lost connects, a server that dies, overload,
+//! several addresses, connections that differ.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use super::Experiment;
 use super::place::Namespace;
-use crate::harness::{Acted, Action, Bench, Run, Sample, Setup, Subject};
+use crate::harness::{Acted, Action, Bench, Link, Run, Sample, Setup, Subject};
 use crate::judge::{Checks, Outcome, Unit};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
 
-pub(super) const ALL: [Experiment; 6] = [
+pub(super) const ALL: [Experiment; 7] = [
+    Experiment {
+        name: "connect-time",
+        row: 17,
+        title: "The time to connect is hidden",
+        method: "4 connections, closed loop, 3 s, a connection for each request, over a network \
+                 that takes 50 ms each way",
+        truth: "a round trip to connect and one to answer: 200 ms",
+        tolerance: "p50 5 % and 5 ms; Plimsoll's phases have to sum to it",
+        needs_quiet: true,
+        run: connect_time,
+    },
     Experiment {
         name: "lost-connects",
         row: 18,
         title: "Connects that the kernel dropped look like slow requests",
-        method: "256 connections, closed loop, 4 s; the oracle's queue holds 4 and it takes nobody in \
-                 its first 300 ms",
+        method: "256 connections, closed loop, 4 s; the oracle's queue holds 4 and it takes nobody \
+                 in its first 300 ms",
         truth: "connects take 1 s and more; requests do not",
         tolerance: "the greatest latency below 900 ms; a tester that opens its connections slowly \
                     meets no loss, which is as good",
@@ -28,8 +42,8 @@ pub(super) const ALL: [Experiment; 6] = [
         method: "500 requests/s for 5 s over 20 connections; the oracle is killed after 1.5 s and \
                  another is there from 3.5 s on",
         truth: "nothing can be done for 2 s; after that the load goes on",
-        tolerance: "less than 10 % of a CPU meanwhile; at least 80 % of the rate in the last second; \
-                    errors or dropped requests said",
+        tolerance: "less than 10 % of a CPU meanwhile; at least 80 % of the rate in the last \
+                    second; errors or dropped requests said",
         needs_quiet: false,
         run: server_death,
     },
@@ -37,8 +51,8 @@ pub(super) const ALL: [Experiment; 6] = [
         name: "overload",
         row: 22,
         title: "Overload becomes a storm of reconnects",
-        method: "1500 requests/s for 3 s over 50 connections to an oracle that can do 500; what could \
-                 not be sent within 100 ms is to be dropped",
+        method: "1500 requests/s for 3 s over 50 connections to an oracle that can do 500; what \
+                 could not be sent within 100 ms is to be dropped",
         truth: "no connection has to be opened again, and 4500 requests are sent or dropped",
         tolerance: "60 connections in all; 1 request",
         needs_quiet: false,
@@ -68,8 +82,8 @@ pub(super) const ALL: [Experiment; 6] = [
         name: "connection-skew",
         row: 25,
         title: "Slow connections hide behind fast ones in a closed loop",
-        method: "8 connections, closed loop, 2 s; every second one is answered in 20 ms, the others \
-                 in 1 ms",
+        method: "8 connections, closed loop, 2 s; every second one is answered in 20 ms, the \
+                 others in 1 ms",
         truth: "half of the users get a twentieth of the answers",
         tolerance: "the report has to say that connections differ",
         needs_quiet: false,
@@ -78,6 +92,41 @@ pub(super) const ALL: [Experiment; 6] = [
 ];
 
 const MS: u64 = 1_000_000;
+
+fn connect_time(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let tester = Namespace::new(None).map_err(Outcome::skipped)?;
+    let oracle = Namespace::new(None).map_err(Outcome::skipped)?;
+    let link = Link::new(Duration::from_millis(50))
+        .map_err(|error| Outcome::skipped(format!("needs /dev/net/tun: {error}")))?;
+    let [near, far] = link.interfaces();
+    tester.take(near, "10.93.0.1/30").map_err(Outcome::skipped)?;
+    oracle.take(far, "10.93.0.2/30").map_err(Outcome::skipped)?;
+    let ask = Ask {
+        connections: 4,
+        duration_s: Some(bench.pick(3.0, 2.0)),
+        keep_alive: false,
+        ..Ask::to("/")
+    };
+    let setup = Setup {
+        wrapper: tester.wrapper(),
+        oracle_wrapper: oracle.wrapper(),
+        listen: Ipv4Addr::new(10, 93, 0, 2),
+        ..Setup::new(ask, Mode::default())
+    };
+    judge_connect_time(&bench.measure(subject, &setup)?.reading, 0.2)
+}
+
+fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
+    let mut checks = Checks::default();
+    checks.near("p50", Unit::Time, reading.quantile(0.5)?, truth_s, 0.05, 0.005);
+    if let Some(result) = &reading.result {
+        let phases = &result.phases;
+        let parts = [&phases.connect, &phases.sending, &phases.waiting, &phases.receiving];
+        let sum_ns: u64 = parts.iter().filter_map(|part| part.quantile_ns(0.5)).sum();
+        checks.near("phases", Unit::Time, sum_ns as f64 / 1e9, truth_s, 0.05, 0.005);
+    }
+    Ok(checks.outcome())
+}
 
 fn lost_connects(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let ask = Ask { connections: 256, duration_s: Some(4.0), ..Ask::to("/") };
@@ -184,7 +233,7 @@ fn all_addresses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let ask = Ask { connections: 40, duration_s: Some(1.0), ..Ask::to("/") };
     let mut setup = Setup {
         host: Some(HOST.to_owned()),
-        listen: std::net::Ipv4Addr::UNSPECIFIED,
+        listen: Ipv4Addr::UNSPECIFIED,
         ..Setup::new(ask, Mode::default())
     };
     let hosts = format!("127.0.0.1 localhost\n127.0.0.1 {HOST}\n127.0.0.2 {HOST}\n");

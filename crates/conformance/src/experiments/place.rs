@@ -70,6 +70,16 @@ impl Namespace {
         Path::new("/etc/netns").join(&self.name)
     }
 
+    /// Moves an interface there and gives it an address, such as `10.0.0.1/30`.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub(super) fn take(&self, interface: &str, address: &str) -> Result<(), String> {
+        command(&["ip", "link", "set", interface, "netns", &self.name])?;
+        self.run(&["ip", "addr", "add", address, "dev", interface])?;
+        self.run(&["ip", "link", "set", interface, "up"])
+    }
+
     /// What stands before a command line to run it there.
     pub(super) fn wrapper(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(str::to_owned).to_vec()

@@ -12,7 +12,8 @@ pub(super) const ALL: [Experiment; 3] = [
         row: 30,
         title: "Shortcuts in reading responses",
         method: "20 requests over 2 connections for each of: chunked, 100 and 103 before 200, 204, \
-                 304 with a length, HEAD with a length, no length and a close, a head in five pieces",
+                 304 with a length, HEAD with a length, no length and a close, a head in five \
+                 pieces",
         truth: "all 20 are good, and no more were sent",
         tolerance: "none; Plimsoll also has to give the oracle's count of bytes",
         needs_quiet: false,
@@ -22,8 +23,8 @@ pub(super) const ALL: [Experiment; 3] = [
         name: "truncated",
         row: 30,
         title: "A response that breaks off counts as good",
-        method: "20 requests over 2 connections; each answer ends before its length, then before its \
-                 last chunk",
+        method: "20 requests over 2 connections; each answer ends before its length, then before \
+                 its last chunk",
         truth: "none is good",
         tolerance: "none counted as good, errors said",
         needs_quiet: false,
@@ -33,8 +34,8 @@ pub(super) const ALL: [Experiment; 3] = [
         name: "split-write",
         row: 23,
         title: "Requests in several packets, or responses timed to their first byte",
-        method: "4 connections, closed loop, 2 s; the body follows 40 ms after the head, as a delayed \
-                 acknowledgement makes it",
+        method: "4 connections, closed loop, 2 s; the body follows 40 ms after the head, as a \
+                 delayed acknowledgement makes it",
         truth: "each request is read at once; a response takes the oracle's 40 ms",
         tolerance: "p50 3 % and 3 ms; whether the tester hints at the 40 ms is shown, not judged",
         needs_quiet: true,

@@ -4,11 +4,13 @@
 //! neither's work is in the other's figures. A run in which the machine lost CPU time to its
 //! hypervisor is void and is repeated.
 
+mod link;
 mod oracle;
 mod process;
 mod run;
 mod tester;
 
+pub use link::Link;
 pub use oracle::OracleProcess;
 pub use process::{Machine, Process, Sample};
 pub use run::{Acted, Action, Bench, Pin, Run, Setup, Subject};

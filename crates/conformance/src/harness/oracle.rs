@@ -1,5 +1,5 @@
-//! The oracle as a process: started from this program's own executable, told its mode on the command
-//! line, ended by closing its standard input, read by its log.
+//! The oracle as a process: started from this program's own executable, told its mode on the
+//! command line, ended by closing its standard input, read by its log.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};

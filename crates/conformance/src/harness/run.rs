@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -13,6 +15,7 @@ use super::process::{Machine, Sample};
 use super::tester::{Start, Tester};
 use crate::judge::Outcome;
 use crate::oracle::{Log, Mode, clock_ns};
+use crate::suite::Order;
 use crate::tool::{Ask, Call, Finished, Reading, Tool};
 
 /// The share of CPU time stolen from the machine above which a run is void.
@@ -163,33 +166,43 @@ pub struct Bench {
     pub quick: bool,
     /// Whether the machine's clock may be set.
     pub may_step_clock: bool,
+    /// Set from outside to end it all early.
+    stop: Arc<AtomicBool>,
     runs: Cell<u32>,
     others_share: Cell<f64>,
 }
 
 impl Bench {
-    /// A bench that starts oracles from `executable` and writes into `scratch`.
+    /// A bench for an order.
     #[must_use]
-    pub fn new(executable: PathBuf, scratch: PathBuf, quick: bool, may_step_clock: bool) -> Self {
+    pub fn new(order: &Order) -> Self {
         let cpus = plimsoll_io::clock::allowed_cpus();
         let cpus = match cpus[..] {
             [first, second, ..] => Some((first, second)),
             _ => None,
         };
-        let (runs, others_share) = (Cell::new(0), Cell::new(0.0));
-        Self { executable, scratch, cpus, quick, may_step_clock, runs, others_share }
+        Self {
+            executable: order.executable.clone(),
+            scratch: order.scratch.clone(),
+            cpus,
+            quick: order.quick,
+            may_step_clock: order.may_step_clock,
+            stop: Arc::clone(&order.stop),
+            runs: Cell::new(0),
+            others_share: Cell::new(0.0),
+        }
+    }
+
+    /// Whether it was told to end early.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// The first of the two when runs may take their time, the second when they are to be short.
     #[must_use]
     pub fn pick<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
-    }
-
-    /// Whether tester and oracle can have a CPU each.
-    #[must_use]
-    pub fn has_two_cpus(&self) -> bool {
-        self.cpus.is_some()
     }
 
     /// The share of the machine that others used in the worst run since this was last asked, where
@@ -395,6 +408,9 @@ impl Going<'_> {
             }
             if has_ended {
                 return Ok(true);
+            }
+            if self.bench.is_stopped() {
+                return Err(io::Error::other("stopped from outside"));
             }
             if now_ns > start_ns + load_ns + GRACE.as_nanos() as u64 {
                 return Ok(false);

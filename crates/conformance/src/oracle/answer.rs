@@ -34,7 +34,11 @@ pub(super) fn bytes(mode: &Mode, request: &Request, status: u16, close: bool) ->
         return shaped(shape, close);
     }
     let length = mode.body_bytes as usize;
-    let connection = if close { "Connection: close\r\n" } else { "" };
+    let connection = match (close, request.old) {
+        (true, _) => "Connection: close\r\n",
+        (false, true) => "Connection: keep-alive\r\n",
+        (false, false) => "",
+    };
     let head = format!(
         "HTTP/1.1 {status} {}\r\nContent-Length: {length}\r\n{connection}\r\n",
         reason(status)

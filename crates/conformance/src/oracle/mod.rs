@@ -2,7 +2,8 @@
 //!
 //! What it logs is the truth that experiments hold testers to, so it is kept simple and shares
 //! nothing with what it judges: one thread on epoll, its own few lines of HTTP, no part of
-//! Plimsoll's engine or of its targets. Its log and a tester on the same kernel have the same clock.
+//! Plimsoll's engine or of its targets. Its log and a tester on the same kernel have the same
+//! clock.
 //!
 //! Absent on purpose: TLS, request bodies, and anything that would make it fast at the price of
 //! being hard to believe.

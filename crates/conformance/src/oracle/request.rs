@@ -1,7 +1,7 @@
 //! Reading a request, to the little that an oracle has to know of it.
 //!
-//! Absent on purpose: bodies, and complaints. What is not understood is answered like anything else;
-//! the log has its bytes.
+//! Absent on purpose: bodies, and complaints. What is not understood is answered like anything
+//! else; the log has its bytes.
 
 /// A request head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,9 @@ pub(super) struct Request {
     pub head_only: bool,
     /// Whether the connection is to be closed after the answer.
     pub close: bool,
+    /// Whether it is of HTTP/1.0, where a connection stays open only if both sides say so (RFC 9112
+    /// section 9.3).
+    pub old: bool,
     /// Its path.
     pub path: Vec<u8>,
 }
@@ -30,7 +33,7 @@ pub(super) fn parse(input: &[u8]) -> Option<Request> {
         Some(value) if value.eq_ignore_ascii_case(b"keep-alive") => false,
         _ => old,
     };
-    Some(Request { bytes, head_only: method == b"HEAD", close, path })
+    Some(Request { bytes, head_only: method == b"HEAD", close, old, path })
 }
 
 /// The value of `Connection`, where it has one.
@@ -59,7 +62,8 @@ mod tests {
         ] {
             let got = parse(text.as_bytes());
             let want = want.map(|(bytes, head_only, close, path): (usize, bool, bool, &str)| {
-                Request { bytes, head_only, close, path: path.as_bytes().to_vec() }
+                let old = text.contains("HTTP/1.0");
+                Request { bytes, head_only, close, old, path: path.as_bytes().to_vec() }
             });
             assert_eq!(got, want, "{text:?}");
         }

@@ -75,6 +75,22 @@ fn answers_are_delayed_and_logged() {
     assert_eq!(entry.bytes_in, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n".len() as u32);
 }
 
+/// Without the word of the server, a client of HTTP/1.0 waits for the connection to be closed.
+#[test]
+fn an_old_client_that_asks_to_stay_is_told_that_it_may() {
+    let oracle = start(Mode::default());
+    let mut stream = oracle.connect();
+    for _ in 0..2 {
+        stream.write_all(b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap();
+        let want = PLAIN.replace("\r\n\r\n", "\r\nConnection: keep-alive\r\n\r\n");
+        let mut answer = vec![0; want.len()];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), want);
+    }
+    drop(stream);
+    oracle.stop();
+}
+
 #[test]
 fn a_mix_has_errors_hangs_and_resets() {
     let mode = Mode::mixed(&[

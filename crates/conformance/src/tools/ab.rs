@@ -3,19 +3,19 @@
 //! Called with `-k` (keep-alive, which is HTTP/1.0's here), `-r` (a receive error does not end the
 //! run), `-l` (a body of another length is no failure) and `-e`, whose table has thousandths of a
 //! millisecond where the report has whole ones. With a duration a count is needed too, since `-t`
-//! alone means 50 000 requests; it holds 32 bytes for each, so the count is 200 000 for each second.
+//! alone means 50 000 requests; it holds 32 bytes for each, so the count is 200 000 for each
+//! second.
 //!
-//! Its `-s` (30 s here) ends the whole run when nothing happened for so long, as after some resets: it
-//! has no timeout of a request.
-//! Among its `Complete requests` are those under Receive, which had no whole response and are read as
-//! errors; what is under Exceptions is there a second time and is left out. Certificates are not
-//! verified.
+//! Its `-s` ends the whole run when nothing happened for so long, as after some
+//! resets: it has no timeout of a request. Among its `Complete requests` are those under Receive,
+//! which had no whole response and are read as errors; what is under Exceptions is there a second
+//! time and is left out. Certificates are not verified.
 
 use std::fs;
 
 use super::can::{Amount, Can, PLAIN, used_connections};
 use super::text::{
-    Quantiles, after, count, count_after, ended_well, number_after, quantile_of, reading,
+    Quantiles, TIMEOUT_S, after, count, count_after, ended_well, number_after, quantile_of, reading,
 };
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
 
@@ -75,6 +75,7 @@ fn command(ask: &Ask) -> Call {
     let mut arguments = vec!["-q".to_owned(), "-r".to_owned(), "-l".to_owned()];
     let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     option("-c", used_connections(ask).to_string());
+    option("-s", ask.timeout_s.unwrap_or(TIMEOUT_S).to_string());
     option("-e", format!("{{dir}}/{TABLE}"));
     match (ask.duration_s, ask.requests) {
         (Some(duration_s), _) => {

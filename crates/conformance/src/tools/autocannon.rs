@@ -1,13 +1,13 @@
 //! autocannon 9: connections of one Node.js process, in a closed loop or at one common rate.
 //!
-//! Called with its JSON, as one process: workers would each have their share of connections and rate
-//! in whole numbers. `Connection: close` for one request a connection; `-D 1` resets each before its
-//! answer.
+//! Called with its JSON, as one process: workers would each have their share of connections and
+//! rate in whole numbers. `Connection: close` for one request a connection; `-D 1` resets each
+//! before its answer.
 //!
 //! Latency is in whole milliseconds. A rate is sent in bursts at the tick of a second, and its
-//! correction for coordinated omission, which is on unless refused, fills in samples for an interval
-//! of a millisecond whatever the rate. A count runs on to the end of its second. `errors` has the
-//! timeouts in it. Certificates are not verified.
+//! correction for coordinated omission, which is on unless refused, fills in samples for an
+//! interval of a millisecond whatever the rate. A count runs on to the end of its second. `errors`
+//! has the timeouts in it. Certificates are not verified.
 
 use super::can::{Amount, Can, PLAIN, used_connections};
 use super::text::{Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, number_at, reading};

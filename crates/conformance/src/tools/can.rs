@@ -67,6 +67,9 @@ pub(super) const PLAIN: Can = Can {
     need: |_| false,
 };
 
+/// A timeout that asks for patience, which a tester without any timeout has, seconds.
+const PATIENCE_S: f64 = 60.0;
+
 impl Can {
     /// The call that says why the ask goes beyond this, if it does.
     pub(super) fn refuse(&self, ask: &Ask) -> Option<Call> {
@@ -96,6 +99,7 @@ impl Can {
             _ => {}
         }
         let timeout = ask.timeout_s.filter(|timeout| !self.timeout.holds(*timeout));
+        let timeout = timeout.filter(|timeout| self.timeout != Amount::No || *timeout < PATIENCE_S);
         if timeout.is_some() {
             let no = self.timeout == Amount::No;
             return said(if no { "no timeout of a request" } else { "only whole timeouts" });

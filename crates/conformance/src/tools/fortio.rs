@@ -6,10 +6,10 @@
 //! default cannot tell anything below a millisecond; `-allow-initial-errors`, since otherwise a
 //! server that fails early ends the run. HEAD needs its standard client: its own waits for a body.
 //!
-//! A thread that falls behind catches up back to back, and latency is from the sending: what it says
-//! of that is a warning, which is handed on as a cause. Quantiles are interpolated in buckets. Its
-//! client sends a request again that got no answer on a used connection, so a timeout may be counted
-//! as an answer. Timeouts are not told from other errors of a socket.
+//! A thread that falls behind catches up back to back, and latency is from the sending: what it
+//! says of that is a warning, which is handed on as a cause. Quantiles are interpolated in
+//! buckets. Its client sends a request again that got no answer on a used connection, so a timeout
+//! may be counted as an answer. Timeouts are not told from other errors of a socket.
 
 use serde_json::Value;
 

@@ -1,14 +1,16 @@
-//! h2load of nghttp2 1.x: connections of one thread, in a closed loop or each at its share of a rate.
+//! h2load of nghttp2 1.x: connections of one thread, in a closed loop or each at its share of a
+//! rate.
 //!
-//! Called with `--h1`, since otherwise it speaks HTTP/2, with one thread, and with `--log-file`, a row
-//! for each request, since older versions print no quantiles: those here are of its rows (nearest
-//! rank). `--rps` is of one connection, so the rate is divided by the connections. `Connection: close`
-//! for one request a connection, with a count alone: a timed run of such does not end.
+//! Called with `--h1`, since otherwise it speaks HTTP/2, with one thread, and with `--log-file`, a
+//! row for each request, since older versions print no quantiles: those here are of its rows
+//! (nearest rank). `--rps` is of one connection, so the rate is divided by the connections.
+//! `Connection: close` for one request a connection, with a count alone: a timed run of such does
+//! not end.
 //!
-//! Latency is from the sending. Every connection sends at the same moment. A connection that breaks is
-//! not opened again, and the requests it would have sent count as errored. `-N` ends a silent
-//! connection, not a request, so it has no timeout of a request; it has no HEAD over HTTP/1.1 and
-//! verifies no certificate.
+//! Latency is from the sending. Every connection sends at the same moment. A connection that
+//! breaks is not opened again, and the requests it would have sent count as errored. `-N` ends a
+//! silent connection, not a request, so it has no timeout of a request; it has no HEAD over
+//! HTTP/1.1 and verifies no certificate.
 
 use std::fs;
 

@@ -4,9 +4,9 @@
 //! requests. `-q` is of one worker, so the rate is divided by the connections. Redirects are not
 //! followed, as nobody asked for that.
 //!
-//! Its count is rounded down to a multiple of the workers. Latency is from the sending, whatever the
-//! rate; quantiles leave out what failed. Certificates are not verified. It has no flag that prints
-//! its version.
+//! Its count is rounded down to a multiple of the workers. Latency is from the sending, whatever
+//! the rate; quantiles leave out what failed. Certificates are not verified. It has no flag that
+//! prints its version.
 
 use super::can::{Amount, Can, PLAIN, used_connections};
 use super::text::{

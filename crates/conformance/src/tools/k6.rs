@@ -2,13 +2,14 @@
 //!
 //! A rate is `constant-arrival-rate` (a ramp `ramping-arrival-rate`) with as many virtual users as
 //! connections, all made before the start; a closed loop is `constant-vus`, a count
-//! `shared-iterations`. A count at a rate is kept by the script itself: it sends nothing beyond the
-//! count. Bodies are discarded. A warm-up is a scenario of its own before the measured one, whose
-//! figures are then read apart. Weighted paths are drawn from the seed by the iteration's number.
+//! `shared-iterations`. A count at a rate is kept by the script itself: it sends nothing beyond
+//! the count. Bodies are discarded. A warm-up is a scenario of its own before the measured one,
+//! whose figures are then read apart. Weighted paths are drawn from the seed by the iteration's
+//! number.
 //!
-//! Without a free virtual user it drops what is due and says how much, handed on as a cause; latency
-//! is `http_req_duration`, from the sending, without connect and TLS. Timeouts and broken responses
-//! are counted by the script, which k6 does under one name.
+//! Without a free virtual user it drops what is due and says how much, handed on as a cause;
+//! latency is `http_req_duration`, from the sending, without connect and TLS. Timeouts and broken
+//! responses are counted by the script, which k6 does under one name.
 
 use serde_json::{Map, Value, json};
 

@@ -4,8 +4,8 @@
 //! manual offers for what is asked: its correction for coordinated omission where it has one, its
 //! finest figures, a timeout longer than the experiments, as many threads as keep connections and
 //! rate exact. What was chosen stands at the head of its file. What a tester cannot be told is
-//! refused with the reason; what it can be told and does badly is passed on, since that is what the
-//! experiments are there to show. A figure a tester does not print is `None`.
+//! refused with the reason; what it can be told and does badly is passed on, since that is what
+//! the experiments are there to show. A figure a tester does not print is `None`.
 //!
 //! Plimsoll's own adapter is not here.
 

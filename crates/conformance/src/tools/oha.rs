@@ -1,11 +1,11 @@
 //! oha 1.x: connections of an asynchronous client, in a closed loop or at one common rate.
 //!
-//! Called with its JSON; `--latency-correction` at a rate, so that waiting for a connection counts;
-//! `-w`, so that what is open at the end is waited for instead of dropped; a timeout, since it has
-//! none of its own.
+//! Called with its JSON; `--latency-correction` at a rate, so that waiting for a connection
+//! counts; `-w`, so that what is open at the end is waited for instead of dropped; a timeout,
+//! since it has none of its own.
 //!
-//! The correction counts from when its pacer woke, not from when the request was due. Quantiles leave
-//! out what had no response. `--connect-to` picks one of several addresses at random.
+//! The correction counts from when its pacer woke, not from when the request was due. Quantiles
+//! leave out what had no response. `--connect-to` picks one of several addresses at random.
 
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
-//! The adapters against what the testers themselves printed, captured on loopback from the built-in
-//! target: some answers 503 and some connections reset, some answers never, and no server at all.
+//! The adapters against what the testers themselves printed, captured on loopback from the
+//! built-in target: some answers 503 and some connections reset, some answers never, and no server
+//! at all.
 
 use std::path::{Path, PathBuf};
 
@@ -349,7 +350,7 @@ fn command_lines_of_a_closed_loop() {
     for (name, want) in [
         ("wrk", "cannot: no exact count"),
         ("wrk2", "cannot: no closed loop"),
-        ("ab", "-q -r -l -c 3 -e {dir}/ab.csv -n 3 -i http://127.0.0.1:8080/a"),
+        ("ab", "-q -r -l -c 3 -s 30 -e {dir}/ab.csv -n 3 -i http://127.0.0.1:8080/a"),
         (
             "hey",
             "-disable-redirects -c 3 -t 30 -n 3 -m HEAD -disable-keepalive http://127.0.0.1:8080/a",
@@ -387,6 +388,14 @@ fn what_goes_beyond_a_tester_is_refused() {
             "wrk ab hey fortio k6 oha vegeta bombardier autocannon h2load",
         ),
         (Ask { duration_s: Some(0.5), ..ask() }, "hey fortio k6 oha vegeta bombardier h2load"),
+        (
+            Ask { timeout_s: Some(1.0), requests: Some(9), ..ask() },
+            "hey fortio k6 oha bombardier autocannon",
+        ),
+        (
+            Ask { timeout_s: Some(100.0), requests: Some(9), ..ask() },
+            "ab hey fortio k6 oha bombardier autocannon h2load",
+        ),
         (Ask { warmup_s: 1.0, ..rate(100.0) }, "k6 autocannon h2load"),
         (with(Need::Growth { connections_max: 100 }), "k6 vegeta"),
         (with(Need::Shed { after_s: 0.1 }), "zrk"),

@@ -9,8 +9,8 @@ use crate::tool::{Finished, Reading};
 /// Quantiles of latency with seconds, ascending.
 pub(super) type Quantiles = Vec<(f64, f64)>;
 
-/// The timeout given to testers when the ask has none, seconds; wrk keeps eight bytes of each of its
-/// microseconds.
+/// The timeout given to testers when the ask has none, seconds; wrk keeps eight bytes of each of
+/// its microseconds.
 pub(super) const TIMEOUT_S: f64 = 30.0;
 
 /// What a script of ours begins its line with, so that it is found among the tester's own.

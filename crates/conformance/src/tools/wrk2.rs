@@ -1,7 +1,7 @@
 //! wrk2 (giltene's, which calls itself 4.0.0): a rate over a fixed number of connections.
 //!
-//! Called with `-U`, which gives latency from when a request was due beside latency from its sending;
-//! otherwise as `wrk`. Both are read: the script's figures are the corrected ones.
+//! Called with `-U`, which gives latency from when a request was due beside latency from its
+//! sending; otherwise as `wrk`. Both are read: the script's figures are the corrected ones.
 //!
 //! At 10 s + 5 ms for each connection it discards the latencies so far (its calibration) while
 //! `Requests/sec` covers the whole run. The duration asked for is kept, since the experiments know

@@ -12,6 +12,17 @@ fn connections(of: impl Iterator<Item = Connection>) -> Log {
 }
 
 #[test]
+fn connecting_takes_its_time() {
+    let judged = |p50_s| {
+        let reading = Reading { quantiles: vec![(0.5, p50_s)], ..Reading::default() };
+        passes(&judge_connect_time(&reading, 0.2).unwrap())
+    };
+    assert!(judged(0.201));
+    assert!(!judged(0.1), "only the answer");
+    assert!(!judged(0.3));
+}
+
+#[test]
 fn lost_connects_are_not_latency() {
     let lost = connections((0..256_u64).map(|i| Connection {
         accepted_ns: 1 + if i < 5 { 0 } else { 1_000 * MS },

@@ -1,0 +1,79 @@
+//! Plimsoll's adapter, on asks and results made by hand.
+
+use super::*;
+use crate::tool::Resolve;
+
+fn arguments(ask: &Ask) -> String {
+    match Plimsoll.call(ask) {
+        Call::Command { arguments, .. } => arguments.join(" "),
+        Call::CannotExpress(why) => panic!("{why}"),
+    }
+}
+
+#[test]
+fn asks_become_flags() {
+    let plain = "run / --no-progress --json {dir}/result.json -c 1";
+    assert_eq!(arguments(&Ask::to("/")), plain);
+    let full = Ask {
+        connections: 10,
+        rate_rps: Some(0.5),
+        poisson: true,
+        duration_s: Some(2.5),
+        requests: Some(7),
+        timeout_s: Some(1.0),
+        keep_alive: false,
+        warmup_s: 2.0,
+        insecure: true,
+        seed: Some(9),
+        method: Method::Head,
+        headers: vec![("A".to_owned(), "b".to_owned())],
+        resolve: Some(Resolve {
+            host: "h".to_owned(),
+            port: 80,
+            addresses: ["127.0.0.1", "127.0.0.2"].map(|text| text.parse().unwrap()).to_vec(),
+        }),
+        source_addresses: vec!["127.0.0.3".parse().unwrap()],
+        extra: vec![
+            Need::Growth { connections_max: 20 },
+            Need::Shed { after_s: 0.1 },
+            Need::Intervals("i".to_owned()),
+        ],
+        ..Ask::to("/")
+    };
+    let flags = "-c 10..20 -r 0.5 -d 2500000us --arrival poisson -n 7 --timeout 1000000us --warmup \
+                 2000000us --seed 9 --no-keepalive --insecure -X HEAD -H A: b --resolve \
+                 h:80:127.0.0.1,127.0.0.2 --bind 127.0.0.3 --shed-after 100000us --timeseries {dir}/i";
+    assert!(arguments(&full).ends_with(flags), "{}", arguments(&full));
+    let ramp = Ask {
+        duration_s: Some(4.0),
+        extra: vec![Need::Ramp { from_rps: 1.0, to_rps: 5.0 }],
+        ..Ask::to("/")
+    };
+    assert!(arguments(&ramp).ends_with("-c 1 --stages 4000000us@1..5"), "{}", arguments(&ramp));
+}
+
+#[test]
+fn only_quantiles_with_a_tail_are_shown() {
+    let mut histogram = Histogram::new();
+    histogram.record_n(1_000_000, 200);
+    let shown: Vec<f64> = shown(&histogram).into_iter().map(|(q, _)| q).collect();
+    assert_eq!(shown, [0.5, 0.75, 0.9, 0.95, 0.99]);
+}
+
+#[test]
+fn what_is_no_result_is_said() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |stderr: &str| Finished {
+        code: Some(2),
+        stderr: stderr.to_owned(),
+        scratch: scratch.path().to_path_buf(),
+        ..Finished::default()
+    };
+    assert_eq!(
+        Plimsoll.read(&run("plimsoll: no such flag\n")).unwrap_err(),
+        "plimsoll: no such flag"
+    );
+    assert_eq!(Plimsoll.read(&run("")).unwrap_err(), "it printed nothing");
+    std::fs::write(scratch.path().join(RESULT), "{}").unwrap();
+    assert!(Plimsoll.read(&run("")).unwrap_err().contains("is not a result"));
+}

@@ -1,0 +1,157 @@
+//! The views of findings made by hand.
+
+use super::*;
+use crate::experiments;
+use crate::suite::{Omitted, Participant, Row, SCHEMA};
+
+fn findings() -> Findings {
+    let cell = |tool: &str, repeats: &[Outcome], others_share| Cell {
+        tool: tool.to_owned(),
+        repeats: repeats.to_vec(),
+        others_share,
+    };
+    let row = |name: &str, mistake, title: &str, cells| Row {
+        name: name.to_owned(),
+        mistake,
+        title: title.to_owned(),
+        cells,
+    };
+    let (pass, fail) = (Outcome::pass("p99 901 ms"), Outcome::fail("p99 2.1 ms", "p99 873 ms"));
+    let participant = |name: &str, version: &str| Participant {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    };
+    Findings {
+        schema: SCHEMA.to_owned(),
+        tools: vec![participant("plimsoll", "plimsoll 0.1.0"), participant("wrk", "wrk | 4.2.0")],
+        experiments: vec![
+            row(
+                "stalled-server",
+                1,
+                "Coordinated omission",
+                vec![
+                    cell("plimsoll", &[pass.clone(), pass.clone(), fail.clone()], None),
+                    cell(
+                        "wrk",
+                        &[Outcome::CannotExpress { why: "no fixed rate".to_owned() }],
+                        None,
+                    ),
+                ],
+            ),
+            row(
+                "little",
+                14,
+                "Rate and latency do not fit",
+                vec![
+                    cell(
+                        "plimsoll",
+                        &[Outcome::skipped("needs two CPUs and | other things")],
+                        None,
+                    ),
+                    cell("wrk", &[fail], Some(0.314)),
+                ],
+            ),
+            row(
+                "ports",
+                19,
+                "Ports",
+                vec![
+                    cell("plimsoll", &[Outcome::unmeasured("it does not say so ".repeat(8))], None),
+                    cell("wrk", &[Outcome::broken("the oracle did not end")], None),
+                ],
+            ),
+        ],
+        left_out: vec![Omitted {
+            mistake: 32,
+            title: "Windows".to_owned(),
+            why: "the oracle speaks HTTP/1 only".to_owned(),
+        }],
+    }
+}
+
+fn view(view: View) -> String {
+    let mut bytes = Vec::new();
+    write(&findings(), view, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn text() {
+    insta::assert_snapshot!(view(View::Text), @r"
+    plimsoll     plimsoll 0.1.0
+    wrk          wrk | 4.2.0
+
+    stalled-server (mistake 1): Coordinated omission
+      plimsoll     pass 2/3       p99 901 ms
+      wrk          can't express  no fixed rate
+
+    little (mistake 14): Rate and latency do not fit
+      plimsoll     skipped        needs two CPUs and | other things
+      wrk          FAIL           p99 2.1 ms; expected p99 873 ms (others used 31 % of the machine)
+
+    ports (mistake 19): Ports
+      plimsoll     unmeasured     it does not say so it does not say so it does not say so it does not
+                                  say so it does not say so it does not say so it does not say so it
+                                  does not say so
+      wrk          BROKEN         the oracle did not end
+
+    plimsoll     1 pass, 1 skipped, 1 unmeasured
+    wrk          1 can't express, 1 FAIL, 1 BROKEN
+    left out: mistake 32, Windows: the oracle speaks HTTP/1 only
+    ");
+}
+
+#[test]
+fn markdown() {
+    insta::assert_snapshot!(view(View::Markdown), @r"
+    | | experiment | plimsoll | wrk |
+    |---|---|---|---|
+    | 1 | `stalled-server` | pass 2/3 | can't express |
+    | 14 | `little` | skipped | **FAIL** |
+    | 19 | `ports` | unmeasured | **BROKEN** |
+
+    - `stalled-server`: Coordinated omission
+      - wrk: can't express: no fixed rate
+    - `little`: Rate and latency do not fit
+      - plimsoll: skipped: needs two CPUs and | other things
+      - wrk: FAIL: p99 2.1 ms; expected p99 873 ms (others used 31 % of the machine)
+    - `ports`: Ports
+      - plimsoll: unmeasured: it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so
+      - wrk: BROKEN: the oracle did not end
+
+    - plimsoll: plimsoll 0.1.0
+    - wrk: wrk | 4.2.0
+    - left out: 32, Windows: the oracle speaks HTTP/1 only
+    ");
+}
+
+#[test]
+fn json_holds_every_repeat() {
+    let document: serde_json::Value = serde_json::from_str(&view(View::Json)).unwrap();
+    assert_eq!(document["schema"], SCHEMA);
+    let repeats = &document["experiments"][0]["cells"][0]["repeats"];
+    assert_eq!(repeats.as_array().unwrap().len(), 3);
+    assert_eq!(repeats[2]["outcome"], "fail");
+    assert_eq!(repeats[2]["expected"], "p99 873 ms");
+    assert_eq!(document["left_out"][0]["mistake"], 32);
+}
+
+fn listed(view: View) -> String {
+    let mut bytes = Vec::new();
+    list(&experiments::all(), view, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn all_experiments_are_listed() {
+    assert_eq!(listed(View::Text).lines().count(), experiments::all().len());
+}
+
+#[test]
+fn the_document_says_of_the_experiments_what_they_say_of_themselves() {
+    let document = include_str!("../../../../docs/conformance.md");
+    for section in listed(View::Markdown).split_inclusive("\n\n") {
+        let hint = "take it from `plimsoll conformance --list --format md`";
+        assert!(document.contains(section.trim()), "missing: {section}{hint}");
+    }
+}
