@@ -3,5 +3,6 @@
 
 mod peer;
 mod seeds;
+mod surface;
 mod truths;
 mod world;

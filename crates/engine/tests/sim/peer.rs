@@ -19,6 +19,10 @@ pub(crate) enum Answer {
     LastOne(u64),
     /// The same, but the close comes after another time.
     LastOneSlowly(u64, u64),
+    /// Answers with a status and a header line.
+    With(u16, &'static str, u64),
+    /// Says `100 Continue` after a time, and answers after as long again.
+    Continue(u64),
     /// Never answers.
     Hang,
     /// Sends what is not HTTP.
@@ -36,6 +40,8 @@ pub(crate) enum Answer {
 pub(crate) struct Log {
     /// When each whole request had arrived, ns.
     pub arrivals_ns: Vec<u64>,
+    /// The head of each.
+    pub heads: Vec<String>,
     pub connections: u64,
 }
 
@@ -63,9 +69,10 @@ impl<F: FnMut(u64, u64) -> Answer> Peer for Server<F> {
         let Some(buffer) = self.pending.get_mut(&conn) else { return };
         buffer.extend_from_slice(bytes);
         while let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
-            buffer.drain(..end + 4);
+            let head: Vec<u8> = buffer.drain(..end + 4).collect();
             let number = {
                 let mut log = self.log.borrow_mut();
+                log.heads.push(String::from_utf8_lossy(&head).into_owned());
                 log.arrivals_ns.push(now_ns);
                 log.arrivals_ns.len() as u64 - 1
             };
@@ -113,6 +120,16 @@ fn respond(answer: Answer, out: &mut PeerActions) -> bool {
             out.send(after_ns, text);
             out.close(close_after_ns);
             false
+        }
+        Answer::With(status, line, after_ns) => {
+            let text = format!("HTTP/1.1 {status} X\r\n{line}\r\nContent-Length: 5\r\n\r\nhello");
+            out.send(after_ns, text);
+            true
+        }
+        Answer::Continue(after_ns) => {
+            out.send(after_ns, "HTTP/1.1 100 Continue\r\n\r\n");
+            out.send(2 * after_ns, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            true
         }
         Answer::Hang => true,
         Answer::Garbage(after_ns) => {

@@ -20,6 +20,8 @@ use crate::peer::{Answer, Log, Server};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
+/// When the load begins.
+pub(crate) const START_NS: u64 = 2 * S;
 
 /// A closed loop over 4 connections for a second, to vary.
 pub(crate) fn plan() -> Plan {
@@ -68,6 +70,19 @@ pub(crate) fn run<F>(plan: &Plan, sim: &SimOptions, script: impl Fn(u32) -> F) -
 where
     F: FnMut(u64, u64) -> Answer + 'static,
 {
+    run_told(plan, sim, script, &Signals::default())
+}
+
+/// The same with orders given beforehand.
+pub(crate) fn run_told<F>(
+    plan: &Plan,
+    sim: &SimOptions,
+    script: impl Fn(u32) -> F,
+    signals: &Signals,
+) -> Ran
+where
+    F: FnMut(u64, u64) -> Answer + 'static,
+{
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
     let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
@@ -79,20 +94,19 @@ where
         waits: 0,
         starts_ns: Vec::new(),
     };
-    let signals = Signals::default();
     for index in 0..workers {
         let assignment = first.for_worker(index, Setup::default());
         let (server, log) = Server::new(script(index));
         let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
         let driver = SimDriver::new(&assignment.driver_options(), sim, Some(Box::new(server)));
         let mut worker = Worker::new(driver, &assignment, CpuUse::default);
-        worker.open(S, &signals).unwrap();
-        let start_ns = 2 * S;
+        worker.open(S, signals).unwrap();
+        let start_ns = START_NS;
         let mut on_interval = |mut interval: Box<Interval>| {
             ran.series.add(&interval.pack());
             Some(interval)
         };
-        worker.run(start_ns, &signals, &mut on_interval).unwrap();
+        worker.run(start_ns, signals, &mut on_interval).unwrap();
         ran.waits += worker.driver().waits();
         ran.records.push(worker.into_record());
         ran.logs.push(log);
