@@ -31,11 +31,18 @@ pub(crate) struct Loaded {
 /// # Errors
 /// When nothing could be run or a report could not be written.
 pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
-    let plan = crate::plan::plan(flags)?;
+    run_plan(&crate::plan::plan(flags)?, flags)
+}
+
+/// Runs a plan that was made of flags.
+///
+/// # Errors
+/// When nothing could be run or a report could not be written.
+pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> {
     let mut outputs = Outputs::open(&flags.outputs)?;
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
     let Loaded { result, caught, series } =
-        match load(&plan, &mut outputs, live, flags.control.as_deref()) {
+        match load(plan, &mut outputs, live, flags.control.as_deref()) {
             Ok(loaded) => loaded,
             Err(exit) => {
                 outputs.discard();

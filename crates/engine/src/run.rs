@@ -220,7 +220,8 @@ pub fn run(
     let crew = hire(&assignment, workers, control)?;
     let ready = await_ready(&crew, workers, control)?;
     if ready.open == 0 && !plan.connects_per_request() && !control.signals.is_stopped() {
-        let reason = ready.error.unwrap_or_else(|| "it took too long".to_owned());
+        let reason =
+            ready.error.unwrap_or_else(|| "none was open when all had been tried".to_owned());
         return Err(RunError::Unreachable { address: plan.endpoint.authority(), reason });
     }
     let started_at = clock::wall_time();

@@ -2,7 +2,15 @@
 //! it, the tests of the definition hold it against the flags, and the tests of the program, which
 //! take this file in as it stands, run it.
 //!
-//! `{url}` stands for a built-in target that serves every route, without the slash at its end.
+//! What is in braces stands for what is made for the examples:
+//!
+//! - `{url}`: a built-in target that serves every route, without the slash at its end; `{port}` is
+//!   its port.
+//! - `{https}`: the same over TLS, whose certificate is written to `server.pem`.
+//! - `{peer}`: address and port of something that takes any request, be it one to a proxy or with a
+//!   PROXY protocol header before it; it listens on the Unix socket `web.sock` too.
+//!
+//! `client.pem` is a certificate and its key, which the tests bring.
 
 /// What is shown and tried of a flag.
 #[derive(Debug)]
@@ -23,6 +31,11 @@ pub(crate) struct Example {
 pub(crate) const FILES: &[(&str, &str)] = &[
     ("order.json", "{\"item\": 7}\n"),
     ("plan.toml", "url = \"{url}/\"\nconnections = 10\nrequests = 100\n"),
+    ("arrivals.txt", "0s\n10ms\n15ms\n40ms\n"),
+    (
+        "targets.http",
+        "GET {url}/\n\nPOST {url}/echo\nContent-Type: application/json\n@order.json\n",
+    ),
 ];
 
 /// What a flag without a value says when it is given one.
@@ -138,4 +151,211 @@ pub(crate) const EXAMPLES: &[Example] = &[
     flag("quiet", &["-q", "-n", "100", U], &["--quiet=1", U], NO_VALUE),
     flag("no_progress", &["--no-progress", "-n", "100", U], &["--no-progress=1", U], NO_VALUE),
     flag("no_color", &["--no-color", "-n", "100", U], &["--no-color=1", U], NO_VALUE),
+    flag("rate_file", &["--rate-file", "arrivals.txt", U], &["--rate-file", "none", U], "'none'"),
+    flag(
+        "shed_after",
+        &["--shed-after", "10ms", "-r", "1k", "-d", "100ms", U],
+        &["--shed-after", "10ms", U],
+        "needs a schedule",
+    ),
+    flag(
+        "form",
+        &["-F", "item=7", "-F", "order=@order.json", "-n", "10", "{url}/echo"],
+        &["-F", "item", U],
+        "'item'",
+    ),
+    flag(
+        "form_urlencoded",
+        &["--form-urlencoded", "item=7", "-n", "10", "{url}/echo"],
+        &["--form-urlencoded", "item", U],
+        "'item'",
+    ),
+    flag(
+        "basic",
+        &["--basic", "user:secret", "-n", "10", U],
+        &["--basic", "user", U],
+        "write USER:PASS",
+    ),
+    flag(
+        "chunked",
+        &["--chunked", "-b", "@order.json", "-n", "10", "{url}/echo"],
+        &["--chunked", U],
+        "give one with -b or -F",
+    ),
+    flag(
+        "expect_continue",
+        &["--expect-continue", "-b", "@order.json", "-n", "10", "{url}/echo"],
+        &["--expect-continue", U],
+        "give one with -b or -F",
+    ),
+    flag(
+        "targets",
+        &["--targets", "targets.http", "-n", "100"],
+        &["--targets", "none.http"],
+        "'none.http'",
+    ),
+    flag(
+        "targets_format",
+        &["--targets", "targets.http", "--targets-format", "http", "-n", "100"],
+        &["--targets", "targets.http", "--targets-format", "csv"],
+        "http, json, toml",
+    ),
+    flag(
+        "order",
+        &["--targets", "targets.http", "--order", "random", "-n", "100"],
+        &["--targets", "targets.http", "--order", "backwards"],
+        "sequential, random, weighted",
+    ),
+    flag(
+        "no_templates",
+        &["--no-templates", "-b", "{{as it is}}", "-n", "10", "{url}/echo"],
+        &["--no-templates=1", U],
+        NO_VALUE,
+    ),
+    flag("redirects", &["--redirects", "3", "-n", "10", U], &["--redirects", "all", U], "a count"),
+    flag("cookies", &["--cookies", "-n", "10", U], &["--cookies=1", U], NO_VALUE),
+    flag(
+        "expect",
+        &["--expect", "status=200", "--expect", "body*=hello", "-n", "10", U],
+        &["--expect", "happiness", U],
+        "'happiness'",
+    ),
+    Example {
+        flag: "gate",
+        // Nothing is as fast as that.
+        arguments: &["--gate", "p99<1us", "--gate", "errors<1%", "-n", "100", U],
+        exit: 3,
+        wrong: &["--gate", "p99", U],
+        says: "p99",
+    },
+    flag(
+        "abort_when",
+        &["--abort-when", "errors>5% FOR 5s", "-n", "100", U],
+        &["--abort-when", "bad luck", U],
+        "bad luck",
+    ),
+    flag(
+        "conn_lifetime",
+        &["--conn-lifetime", "20ms", "-d", "100ms", U],
+        &["--conn-lifetime", "1", U],
+        "not a duration",
+    ),
+    flag(
+        "resolve",
+        &["--resolve", "web.example:{port}:127.0.0.1", "-n", "10", "http://web.example:{port}/"],
+        &["--resolve", "web.example", U],
+        "HOST:PORT:ADDR",
+    ),
+    flag(
+        "connect_to",
+        &["--connect-to", "web.example:80:127.0.0.1:{port}", "-n", "10", "http://web.example/"],
+        &["--connect-to", "127.0.0.1", U],
+        "HOST1:PORT1:HOST2:PORT2",
+    ),
+    flag(
+        "dns_refresh",
+        &["--dns-refresh", "0s", "-n", "10", U],
+        &["--dns-refresh", "never", U],
+        "not a duration",
+    ),
+    flag(
+        "bind",
+        &["--bind", "127.0.0.1,127.0.0.2", "-n", "10", U],
+        &["--bind", "eth0", U],
+        "'eth0'",
+    ),
+    flag(
+        "unix_socket",
+        &["--unix-socket", "web.sock", "-n", "10", "http://web.example/"],
+        &["--unix-socket", "web.sock", "--bind", "127.0.0.2", U],
+        "cannot be used with",
+    ),
+    flag(
+        "proxy",
+        &["--proxy", "{peer}", "-n", "10", "http://web.example/"],
+        &["--proxy", "socks5://{peer}", U],
+        "HOST:PORT",
+    ),
+    flag(
+        "proxy_protocol",
+        &["--proxy-protocol", "v1", "-n", "10", "http://{peer}/"],
+        &["--proxy-protocol", "v3", U],
+        "v1, v2",
+    ),
+    flag(
+        "timestamps",
+        &["--timestamps", "kernel", "-n", "10", U],
+        &["--timestamps", "hardware", U],
+        "user, kernel",
+    ),
+    flag("insecure", &["-k", "-n", "10", "{https}/"], &["--insecure=1", "{https}/"], NO_VALUE),
+    flag(
+        "cacert",
+        &["--cacert", "server.pem", "-n", "10", "{https}/"],
+        &["--cacert", "none.pem", "{https}/"],
+        "'none.pem'",
+    ),
+    flag(
+        "cert",
+        &["--cert", "client.pem", "--cacert", "server.pem", "-n", "10", "{https}/"],
+        &["--cert", "none.pem", "{https}/"],
+        "'none.pem'",
+    ),
+    flag(
+        "key",
+        &["--cert", "client.pem", "--key", "client.pem", "-k", "-n", "10", "{https}/"],
+        &["--key", "client.pem", "{https}/"],
+        "--cert",
+    ),
+    flag(
+        "sni",
+        &["--sni", "localhost", "--cacert", "server.pem", "-n", "10", "{https}/"],
+        &["--sni", "a b", "{https}/"],
+        "'a b'",
+    ),
+    flag(
+        "alpn",
+        &["--alpn", "http/1.1,http/1.0", "-k", "-n", "10", "{https}/"],
+        &["--alpn"],
+        "a value is required",
+    ),
+    flag(
+        "tls_version",
+        &["--tls-version", "1.3", "-k", "-n", "10", "{https}/"],
+        &["--tls-version", "1.1", "{https}/"],
+        "1.2, 1.3",
+    ),
+    flag(
+        "tls_resume",
+        &["--tls-resume", "50", "--no-keepalive", "-k", "-n", "20", "{https}/"],
+        &["--tls-resume", "101", "{https}/"],
+        "0..=100",
+    ),
+    flag(
+        "hlog",
+        &["--hlog", "seconds.hlog", "-n", "100", U],
+        &["--hlog", "no/such/seconds.hlog", U],
+        "cannot write",
+    ),
+    flag(
+        "junit",
+        &["--junit", "gates.xml", "--gate", "errors<1%", "-n", "100", U],
+        &["--junit", "no/such/gates.xml", U],
+        "cannot write",
+    ),
+    flag(
+        "github_summary",
+        &["--github-summary=summary.md", "-n", "100", U],
+        &["--github-summary=no/such/summary.md", U],
+        "cannot write",
+    ),
 ];
+
+/// A word of an example with what its braces stand for; `{{` of a template stays.
+pub(crate) fn filled(word: &str, url: &str, https: &str, peer: &str) -> String {
+    let port = url.rsplit(':').next().unwrap_or_default();
+    word.replace("{url}", url)
+        .replace("{https}", https)
+        .replace("{peer}", peer)
+        .replace("{port}", port)
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgAction, Command};
 
-use super::examples::{EXAMPLES, Example, FILES};
+use super::examples::{EXAMPLES, Example, FILES, filled};
 use crate::args::{run_definition, run_flags};
 use crate::control::ControlSocket;
 use crate::exit::Exit;
@@ -17,8 +17,15 @@ const HEAD: &str = "\
 # `plimsoll run`
 
 Made from the definition of the flags by `cargo run -q -- manual --markdown`; a test holds it against
-them. Each example is run by a test against `plimsoll serve`, and each error line is what the program
-says.
+them. Each example is run by a test, and each error line is what the program says. What they load:
+
+```console
+$ plimsoll serve &
+$ plimsoll serve --listen 127.0.0.1:8443 --tls --tls-save server.pem &
+```
+
+On 127.0.0.1:3128 and on the Unix socket `web.sock` is whatever answers requests there: a proxy, say.
+`client.pem` is a certificate with its key.
 
 Numbers are totals, never for each thread or connection. Durations: `500us`, `1.5s`, `2m`. Counts and
 rates: `1000`, `10k`, `1.5M`. `plimsoll URL` is short for `plimsoll run URL`. Several runs in one file:
@@ -26,8 +33,10 @@ rates: `1000`, `10k`, `1.5M`. `plimsoll URL` is short for `plimsoll run URL`. Se
 [metrics.md](metrics.md).
 ";
 
-/// Where the built-in target is, if it is not told otherwise.
+/// Where what the examples load is in the page.
 const URL: &str = "http://127.0.0.1:8080";
+const HTTPS: &str = "https://127.0.0.1:8443";
+const PEER: &str = "127.0.0.1:3128";
 
 /// The page.
 pub(super) fn page() -> String {
@@ -42,7 +51,7 @@ pub(super) fn page() -> String {
     }
     text.push_str("\n## Files of the examples\n");
     for (name, contents) in FILES {
-        let _ = write!(text, "\n`{name}`:\n\n```\n{}```\n", contents.replace("{url}", URL));
+        let _ = write!(text, "\n`{name}`:\n\n```\n{}```\n", filled(contents, URL, HTTPS, PEER));
     }
     text
 }
@@ -132,6 +141,9 @@ fn syntax(arg: &Arg) -> String {
         arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
     match (arg.get_action(), names.is_empty()) {
         (ArgAction::SetTrue | ArgAction::Count, _) => names.join(", "),
+        (_, false) if arg.is_require_equals_set() => {
+            format!("{}[={}]", names.join(", "), values.join(" "))
+        }
         (_, true) => values.join(" "),
         (_, false) => format!("{} {}", names.join(", "), values.join(" ")),
     }
@@ -145,7 +157,7 @@ fn sentence(help: &str) -> String {
 
 /// Arguments of `run` as a shell would be given them.
 fn command_line(arguments: &[&str]) -> String {
-    let words = arguments.iter().map(|word| quoted(&word.replace("{url}", URL)));
+    let words = arguments.iter().map(|word| quoted(&filled(word, URL, HTTPS, PEER)));
     std::iter::once("plimsoll run".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -167,7 +179,7 @@ pub(super) fn refusal(arguments: &[&str]) -> String {
 
 /// As far as a run goes before it opens a connection.
 fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
-    let words = arguments.iter().map(|word| word.replace("{url}", URL));
+    let words = arguments.iter().map(|word| filled(word, URL, HTTPS, PEER));
     let words: Vec<String> =
         ["plimsoll", "run"].map(str::to_owned).into_iter().chain(words).collect();
     // A plan file is looked for on the way through the whole command line.

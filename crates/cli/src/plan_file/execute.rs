@@ -29,14 +29,14 @@ pub(crate) fn execute(runs: &Runs) -> Result<ExitCode, Exit> {
         return Err(Exit::Text(print::print(&runs.runs, &definition)?));
     }
     if let [only] = &prepared[..] {
-        return crate::run::run(&only.flags);
+        return crate::run::run_plan(&only.plan, &only.flags);
     }
     check_outputs(runs, &definition)?;
     check_stdout(&prepared)?;
     let mut worst = ExitCode::SUCCESS;
     for (i, run) in prepared.iter().enumerate() {
         announce(run, i, prepared.len())?;
-        let code = match crate::run::run(&run.flags) {
+        let code = match crate::run::run_plan(&run.plan, &run.flags) {
             Ok(code) => code,
             Err(exit) => exit.map(|text| format!("run '{}': {text}", run.name)).report(),
         };

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use plimsoll_core::Plan;
 
 use crate::args::RunFlags;
 use crate::exit::Exit;
@@ -54,6 +55,7 @@ struct Run {
 struct Prepared {
     name: String,
     flags: Box<RunFlags>,
+    plan: Plan,
 }
 
 impl Runs {
@@ -102,13 +104,14 @@ impl Run {
         let mut prepared = Vec::new();
         for name in self.names() {
             let arguments = self.settings.arguments(&name, definition);
-            let flags = crate::args::run_flags(arguments)
+            let (flags, plan) = crate::args::run_flags(arguments)
                 .and_then(|flags| {
-                    crate::run::check(&crate::plan::plan(&flags)?)?;
-                    Ok(flags)
+                    let plan = crate::plan::plan(&flags)?;
+                    crate::run::check(&plan)?;
+                    Ok((flags, plan))
                 })
                 .map_err(|exit| exit.map(|text| self.place(&text, definition)))?;
-            prepared.push(Prepared { name, flags });
+            prepared.push(Prepared { name, flags, plan });
         }
         Ok(prepared)
     }

@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::setting::{Setting, Settings, Value, is_setting, key, stands_alone};
+use super::setting::{Setting, Settings, Value, is_setting, key, may_stand_alone, stands_alone};
 use super::{Exit, Run};
 
 /// A plan file is written by a person, or made from what one wrote.
@@ -184,6 +184,9 @@ impl Reader<'_> {
                 DeValue::Boolean(is_on) => Ok(Value::Times(u8::from(*is_on))),
                 _ => Err(wrong("is true or false")),
             };
+        }
+        if let (true, DeValue::Boolean(is_on)) = (may_stand_alone(arg), value.get_ref()) {
+            return Ok(Value::Times(u8::from(*is_on)));
         }
         let is_list = matches!(arg.get_action(), ArgAction::Append);
         let texts = match value.get_ref() {

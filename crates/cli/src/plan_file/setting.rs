@@ -10,6 +10,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::ABOUT_FILES;
 
+/// Flags of files that reports are added to: those of several runs go into one.
+const ADDED_TO: [&str; 1] = ["github_summary"];
+
 /// What a flag is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
@@ -50,9 +53,15 @@ pub(super) fn stands_alone(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count)
 }
 
-/// Whether a flag names a file that a report is written to.
+/// Whether a flag may stand alone, with a value or without.
+pub(super) fn may_stand_alone(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|range| range.min_values() == 0)
+}
+
+/// Whether a flag names a file that a report takes the whole of.
 fn is_output(arg: &Arg) -> bool {
-    arg.get_help_heading() == Some("Output")
+    !ADDED_TO.contains(&arg.get_id().as_str())
+        && arg.get_help_heading() == Some("Output")
         && arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
 }
 
@@ -81,7 +90,11 @@ impl Settings {
             let value = match arg.get_action() {
                 ArgAction::Count => Value::Times(given.get_count(id)),
                 _ if stands_alone(arg) => Value::Times(1),
-                _ => Value::Texts(given.get_raw(id)?.map(OsString::from).collect()),
+                // Without a value that it might have had it stands alone.
+                _ => match given.get_raw(id).into_iter().flatten().collect::<Vec<_>>() {
+                    none if none.is_empty() => Value::Times(1),
+                    texts => Value::Texts(texts.into_iter().map(OsString::from).collect()),
+                },
             };
             Some(Setting { id: id.to_owned(), value, line: None })
         });

@@ -9,7 +9,7 @@ use plimsoll_core::Plan;
 
 use super::{Exit, Runs};
 use crate::args::{Command, parse, run_definition};
-use crate::manual::examples::{EXAMPLES, FILES};
+use crate::manual::examples::{EXAMPLES, FILES, filled};
 
 /// A directory with a plan file in it.
 struct Scratch(tempfile::TempDir);
@@ -215,12 +215,17 @@ fn no_flag_has_the_name_of_a_key_that_is_none() {
     }
 }
 
+const URL: &str = "http://127.0.0.1:8080";
+const HTTPS: &str = "https://127.0.0.1:8443";
+const PEER: &str = "127.0.0.1:3128";
+
 /// Arguments with their files in a directory.
-fn filled(arguments: &[&str], directory: &Path) -> Vec<String> {
+fn placed(arguments: &[&str], directory: &Path) -> Vec<String> {
     let fill = |word: &&str| {
-        let text = word.replace("{url}", "http://127.0.0.1:8080");
-        match FILES.iter().find(|(name, _)| text.trim_start_matches('@') == *name) {
-            Some((name, _)) => text.replace(name, directory.join(name).to_str().unwrap()),
+        let text = filled(word, URL, HTTPS, PEER);
+        let mut names = FILES.iter().map(|(name, _)| *name).chain(["client.pem", "server.pem"]);
+        match names.find(|name| text == *name || text.ends_with(&format!("@{name}"))) {
+            Some(name) => text.replace(name, directory.join(name).to_str().unwrap()),
             None => text,
         }
     };
@@ -233,11 +238,18 @@ fn a_plan_survives_being_printed() {
     let definition = run_definition();
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in FILES {
-        let text = text.replace("{url}", "http://127.0.0.1:8080");
+        // Paths in a target file start where the program was started.
+        let order = format!("@{}", directory.path().join("order.json").display());
+        let text = filled(text, URL, HTTPS, PEER).replace("@order.json", &order);
         fs::write(directory.path().join(name), text).unwrap();
     }
+    // Any certificate does where nobody is connected to.
+    for name in ["client.pem", "server.pem"] {
+        let pem = include_str!("../../tests/cli/support/client.pem");
+        fs::write(directory.path().join(name), pem).unwrap();
+    }
     for example in EXAMPLES {
-        let arguments = filled(example.arguments, directory.path());
+        let arguments = placed(example.arguments, directory.path());
         let words = ["plimsoll", "run", "--print-plan"].map(str::to_owned).into_iter();
         let words = words.chain(arguments.iter().filter(|word| *word != "--print-plan").cloned());
         let runs = match parse(words.map(OsString::from)).unwrap() {
@@ -258,6 +270,25 @@ fn a_plan_survives_being_printed() {
             let plans = [want, got].map(|run| crate::plan::plan(&run.flags).unwrap());
             assert_eq!(plans[0], plans[1], "{printed}");
         }
+    }
+}
+
+#[test]
+fn a_flag_whose_value_may_be_left_out_is_printed_with_and_without() {
+    for (word, line) in [
+        ("--github-summary", "github-summary = true"),
+        ("--github-summary=s.md", "github-summary = \"s.md\""),
+    ] {
+        let words = ["plimsoll", "--print-plan", word, "http://a/"];
+        let Command::Plan(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
+            panic!("not a plan");
+        };
+        let definition = run_definition();
+        let printed = super::print::print(&runs.runs, &definition).unwrap();
+        assert!(printed.lines().any(|printed| printed == line), "{printed}");
+        let again = Scratch::new(&printed).read(&[]).unwrap();
+        let arguments = again.runs[0].settings.arguments("x", &definition);
+        assert!(arguments.contains(&word.into()), "{arguments:?}");
     }
 }
 

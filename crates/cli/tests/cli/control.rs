@@ -49,10 +49,18 @@ fn a_run_tells_how_it_goes_and_stops_when_told() {
     assert!(status["ledger"]["completed"].as_u64() > Some(0), "{status}");
     assert!(status["last_second"]["response"]["p99_us"].is_f64(), "{status}");
     assert!(ask(&mut client, "{}")["error"].is_string());
+    assert_eq!(ask(&mut client, r#"{"command":"rate","rps":"0.3k"}"#)["rps"], 300.0);
+    assert_eq!(ask(&mut client, r#"{"command":"connections","count":2}"#)["connections"], 2);
+    let too_many = ask(&mut client, r#"{"command":"connections","count":5}"#);
+    assert!(too_many["error"].as_str().is_some_and(|text| text.contains("1 to 4")), "{too_many}");
+    let changed = ask(&mut client, r#"{"command":"status"}"#);
+    assert_eq!((&changed["target_rps"], &changed["connections"]), (&300.0.into(), &2.into()));
     assert_eq!(ask(&mut client, r#"{"command":"stop"}"#)["stopping"], true);
     let finished = running.finish();
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
-    assert_eq!(Report::read(&finished.stdout).at("/interrupted"), true);
+    let report = Report::read(&finished.stdout);
+    assert_eq!(report.at("/interrupted"), true);
+    assert_eq!(report.number("/rate/changes/0/rps"), 300.0);
     assert!(!path.exists());
 }
 
