@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-/// The value of an Authorization or Proxy-Authorization field for `user:password` (the Basic scheme,
-/// RFC 7617 section 2).
+/// The value of an Authorization or Proxy-Authorization field for `user:password` (the Basic
+/// scheme, RFC 7617 section 2).
 #[must_use]
 pub fn basic(credentials: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(credentials))

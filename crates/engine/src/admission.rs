@@ -76,9 +76,10 @@ impl Course {
     /// A number that is behind all of this course's if it ends at `end_ns`, ns after the start of
     /// the measured part; the same for all workers.
     fn numbers_before(&self, end_ns: u64, workers: u32) -> u64 {
-        let slots = self.profile.as_ref().map_or(u64::from(u32::MAX), |profile| {
-            bound(profile, end_ns.saturating_sub(self.from_ns))
-        });
+        let slots = match &self.profile {
+            Some(profile) => bound(profile, end_ns.saturating_sub(self.from_ns)),
+            None => u32::MAX.into(),
+        };
         (self.first_number + slots).next_multiple_of(u64::from(workers))
     }
 }
