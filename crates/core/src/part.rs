@@ -114,6 +114,12 @@ impl Spread {
         self.counts.values().sum()
     }
 
+    /// The sum of the numbers over all connections.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.counts.iter().map(|(number, connections)| number * connections).sum()
+    }
+
     /// The smallest number; `None` without connections.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
@@ -153,7 +159,7 @@ mod tests {
         other.add(100);
         spread.merge(&other);
         assert_eq!((spread.min(), spread.median(), spread.max()), (Some(1), Some(5), Some(100)));
-        assert_eq!(spread.connections(), 5);
+        assert_eq!((spread.connections(), spread.sum()), (5, 120));
     }
 
     #[test]

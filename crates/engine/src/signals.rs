@@ -55,6 +55,12 @@ impl Signals {
         self.give(|orders| orders.routes = Some(routes));
     }
 
+    /// Whether another rate was ordered.
+    #[must_use]
+    pub fn changes_rate(&self) -> bool {
+        self.lock().rate.is_some()
+    }
+
     fn give(&self, change: impl FnOnce(&mut Orders)) {
         change(&mut self.lock());
         self.generation.fetch_add(1, Ordering::Release);

@@ -174,8 +174,9 @@ pub struct Worker<D: Driver> {
     tracks_addresses: bool,
     wants: Wants,
     worker: u32,
-    /// How many of the connections are in use.
+    /// How many of the connections are in use, and whether more are taken when those don't suffice.
     active: u32,
+    grows: bool,
     open_now: u64,
     connections: Connections,
     /// Redirected requests that wait for their connection.
@@ -235,6 +236,7 @@ impl<D: Driver> Worker<D> {
             wants,
             worker: assignment.worker,
             active: assignment.share(plan.connections),
+            grows: plan.is_open_loop(),
             open_now: 0,
             connections: Connections::default(),
             follows: 0,

@@ -18,6 +18,8 @@ impl<D: Driver> Worker<D> {
                 self.change_rate(at_ns, rate_uhz);
             }
             if let Some(connections) = orders.connections {
+                // Whoever sets the number does not want it to grow by itself.
+                self.grows = false;
                 self.set_active(self.share_of(connections), now_ns);
             }
             if let Some(routes) = orders.routes {
@@ -92,7 +94,7 @@ impl<D: Driver> Worker<D> {
 
     /// Whether more connections may be opened for the slots that wait.
     pub(super) fn can_grow(&self) -> bool {
-        (self.active as usize) < self.clients.len() && self.plan.control.is_none()
+        self.grows && (self.active as usize) < self.clients.len()
     }
 
     /// Opens as many connections as slots wait for one, beyond those already on their way.

@@ -145,6 +145,9 @@ impl<D: Driver> Worker<D> {
             self.follow(index);
             return;
         }
+        if index >= self.active {
+            return;
+        }
         if self.plan.is_open_loop() {
             self.push_idle(index, now_ns);
             return;
@@ -182,7 +185,10 @@ impl<D: Driver> Worker<D> {
                 continue;
             }
             client.queued = false;
-            // Nor is one of use whose server has said meanwhile that it will close.
+            // Nor is one of use that is to be let go, or whose server has said that it will close.
+            if idle.index >= self.active {
+                continue;
+            }
             if client.can_send(&self.plan) || client.can_connect(&self.plan) {
                 return Some(idle);
             }

@@ -71,6 +71,9 @@ impl<D: Driver> Worker<D> {
         let fixed = payloads[flight.target as usize].filter(|_| flight.hops == 0);
         let (mut outgoing, head_bytes) = match (fixed, target.fixed()) {
             (Some(id), Some((bytes, head_bytes))) => (Outgoing::Registered(id, bytes), head_bytes),
+            (None, Some((bytes, head_bytes))) if flight.hops == 0 => {
+                (Outgoing::Built(bytes), head_bytes)
+            }
             _ => {
                 built.clear();
                 let head_bytes = write(client, target, &flight, built);

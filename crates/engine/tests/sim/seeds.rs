@@ -2,13 +2,15 @@
 //! happens, every request is accounted for and the schedule is kept.
 
 use plimsoll_core::Plan;
+use plimsoll_core::plan::{Body, Order, Request, Target};
 use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::peer::Answer;
-use crate::world::{MS, Ran, plan, run};
+use crate::world::{MS, Ran, START_NS, plan, run, run_told};
 
 const SEEDS: u64 = 1000;
 
@@ -56,7 +58,54 @@ fn random_plan(dice: &mut Dice) -> Plan {
             plan.duration_ns = None;
         }
     }
+    random_surface(dice, &mut plan);
     plan
+}
+
+/// What else a run can be asked for.
+fn random_surface(dice: &mut Dice, plan: &mut Plan) {
+    if plan.rate.is_some() {
+        let room = plan.connections + dice.between(0, 10) as u32;
+        plan.connections_max = dice.chance(20).then_some(room);
+        plan.shed_after_ns = dice.chance(20).then(|| dice.between(1, 500) * MS);
+    }
+    plan.connection_lifetime_ns = dice.chance(20).then(|| dice.between(1, 500) * MS);
+    if dice.chance(20) {
+        plan.expect = vec!["body*=hello".parse().unwrap(), "header:x!=1".parse().unwrap()];
+    }
+    if dice.chance(30) {
+        let target = |name: &str| Target {
+            name: name.to_owned(),
+            path: format!("/{name}?{{{{seq}}}}"),
+            request: Request::get(),
+            weight: 1,
+            expect: Vec::new(),
+        };
+        plan.targets = vec![target("a"), target("b")];
+        plan.order = Order::Random;
+    }
+    if plan.pipeline > 1 {
+        return;
+    }
+    plan.redirects = if dice.chance(20) { dice.between(1, 4) as u32 } else { 0 };
+    plan.cookies = dice.chance(20);
+    if dice.chance(10) {
+        plan.request.body = Some(Body::new(vec![b'x'; 100]));
+        plan.request.expect_continue = true;
+    }
+}
+
+/// Orders that come in the middle of some runs.
+fn random_orders(dice: &mut Dice, plan: &Plan) -> Signals {
+    let signals = Signals::default();
+    if plan.rate.is_some() && dice.chance(20) {
+        let at_ns = START_NS + dice.between(0, 3000) * MS;
+        signals.set_rate(at_ns, dice.between(1, 500_000_000));
+    }
+    if dice.chance(20) {
+        signals.set_connections(dice.between(1, u64::from(plan.connections_limit()) + 1) as u32);
+    }
+    signals
 }
 
 fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
@@ -98,7 +147,12 @@ fn random_server(seed: u64) -> impl FnMut(u64, u64) -> Answer {
                 after_ns,
             );
         }
-        match dice.between(0, 8) {
+        match dice.between(0, 13) {
+            8 => Answer::With(302, "Location: /elsewhere", after_ns),
+            9 => Answer::With(303, "Location: //other.example/", after_ns),
+            10 => Answer::With(200, "Set-Cookie: a=b", after_ns),
+            11 => Answer::Continue(after_ns),
+            12 => Answer::LastOneSlowly(after_ns, 3 * after_ns),
             0 => Answer::Chunked(after_ns),
             1 => Answer::UntilClose(after_ns),
             2 => Answer::LastOne(after_ns),
@@ -111,7 +165,8 @@ fn random_server(seed: u64) -> impl FnMut(u64, u64) -> Answer {
     }
 }
 
-fn check(seed: u64, plan: &Plan, ran: &Ran) {
+/// `changed`: the rate was changed while it went on.
+fn check(seed: u64, plan: &Plan, ran: &Ran, changed: bool) {
     let sum = ran.sum();
     let ledger = sum.ledger;
     let context = || format!("seed {seed}: {ledger:?}\n{plan:?}");
@@ -130,14 +185,28 @@ fn check(seed: u64, plan: &Plan, ran: &Ran) {
         warmup.ledger.check().unwrap_or_else(|error| panic!("warm-up: {error}, {}", context()));
     }
     assert!(ran.arrivals() as u64 <= ledger.sent + warmup_sent, "{}", context());
+    let slots = ledger.scheduled - ledger.redirects;
     if let Some(requests) = plan.requests {
-        assert!(ledger.scheduled <= requests, "{}", context());
+        assert!(slots <= requests, "{}", context());
+    }
+    if !plan.targets.is_empty() {
+        let parts: u64 = sum.endpoints.iter().map(|part| part.ledger.scheduled).sum();
+        assert_eq!(parts, ledger.scheduled, "{}", context());
+    }
+    for part in &sum.endpoints {
+        part.ledger.check().unwrap_or_else(|error| panic!("{}: {error}, {}", part.name, context()));
+        assert_eq!(part.response.count(), part.ledger.scheduled, "{}", context());
+    }
+    let served: u64 = ran.records.iter().map(|record| record.connections.served.sum()).sum();
+    assert_eq!(served, ledger.completed, "{}", context());
+    if changed {
+        return;
     }
     let uniform = plan.rate.as_ref().filter(|profile| profile.arrival == Arrival::Uniform);
     if let (Some(profile), Some(_)) = (uniform, plan.duration_ns) {
         let total = profile.total().unwrap();
         let want = plan.requests.map_or(total, |requests| requests.min(total));
-        assert_eq!(ledger.scheduled, want, "the schedule is exact, {}", context());
+        assert_eq!(slots, want, "the schedule is exact, {}", context());
     }
 }
 
@@ -150,8 +219,10 @@ fn whatever_happens_every_request_is_accounted_for() {
             continue;
         }
         let network = random_network(&mut dice, seed);
-        let ran = run(&plan, &network, |worker| random_server(seed ^ u64::from(worker) << 32));
-        check(seed, &plan, &ran);
+        let orders = random_orders(&mut dice, &plan);
+        let server = |worker| random_server(seed ^ u64::from(worker) << 32);
+        let ran = run_told(&plan, &network, server, &orders);
+        check(seed, &plan, &ran, orders.changes_rate());
     }
 }
 
