@@ -89,6 +89,8 @@ impl Arguments {
         }
         if let Some(timeout) = ask.timeout_s {
             self.add(&["--timeout", &seconds(timeout)]);
+            // What may take so long may also take so long at the end.
+            self.add(&["--drain", &seconds(timeout.max(10.0))]);
         }
         if ask.warmup_s > 0.0 {
             self.add(&["--warmup", &seconds(ask.warmup_s)]);

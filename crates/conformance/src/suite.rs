@@ -199,8 +199,8 @@ fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Outcome, O
         let (Ok(outcome) | Err(outcome)) = (experiment.run)(bench, subject);
         let others = bench.take_others_share();
         match (outcome, others) {
-            (Outcome::Fail { figure, .. }, Some(share)) if experiment.needs_quiet => {
-                let why = format!("the machine is too busy to tell: {figure}");
+            (Outcome::Fail { figure, expected }, Some(share)) if experiment.needs_quiet => {
+                let why = format!("the machine is too busy to tell: {figure}; expected {expected}");
                 last = Some((Outcome::Unmeasured { why }, Some(share)));
             }
             judged => return judged,

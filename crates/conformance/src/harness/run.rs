@@ -21,7 +21,7 @@ use crate::tool::{Ask, Call, Finished, Reading, Tool};
 /// The share of CPU time stolen from the machine above which a run is void.
 const STEAL_MAX: f64 = 0.005;
 /// The share of it that others used above which a figure is given with a warning.
-const OTHERS_MAX: f64 = 0.1;
+const OTHERS_MAX: f64 = 0.03;
 /// How often a void run is made again.
 const ATTEMPTS: u32 = 3;
 /// How long a tester may take beyond the load it was asked for.

@@ -40,8 +40,8 @@ fn asks_become_flags() {
         ],
         ..Ask::to("/")
     };
-    let flags = "-c 10..20 -r 0.5 -d 2500000us --arrival poisson -n 7 --timeout 1000000us --warmup \
-                 2000000us --seed 9 --no-keepalive --insecure -X HEAD -H A: b --resolve \
+    let flags = "-c 10..20 -r 0.5 -d 2500000us --arrival poisson -n 7 --timeout 1000000us --drain \
+                 10000000us --warmup 2000000us --seed 9 --no-keepalive --insecure -X HEAD -H A: b --resolve \
                  h:80:127.0.0.1,127.0.0.2 --bind 127.0.0.3 --shed-after 100000us --timeseries {dir}/i";
     assert!(arguments(&full).ends_with(flags), "{}", arguments(&full));
     let ramp = Ask {
