@@ -214,7 +214,8 @@ impl<R> Connection<R> {
     }
 
     /// The driver says that the connect along `route` succeeded: goes on with the setup. With
-    /// `resume` TLS may resume a session. The caller looks at [`state`](Self::state) then.
+    /// `resume` TLS may resume a session. Gives the number of bytes sent; the caller looks at
+    /// [`state`](Self::state) then.
     ///
     /// # Errors
     /// When TLS can't begin.
@@ -225,7 +226,7 @@ impl<R> Connection<R> {
         route: &Route,
         resume: bool,
         scratch: &mut Scratch,
-    ) -> Result<(), Failure> {
+    ) -> Result<usize, Failure> {
         if let Some(header) = setup.proxy_header {
             let to = match &route.to {
                 Address::Tcp(address) => Some(*address),
@@ -236,11 +237,11 @@ impl<R> Connection<R> {
         if let Some(tunnel) = &setup.tunnel {
             scratch.out.extend_from_slice(tunnel);
             self.state = State::Tunnelling;
-        } else {
-            self.begin_tls(setup, resume, scratch)?;
+        } else if let Err(failure) = self.begin_tls(setup, resume, scratch) {
+            scratch.trim();
+            return Err(failure);
         }
-        self.flush(driver, scratch);
-        Ok(())
+        Ok(self.flush(driver, scratch))
     }
 
     /// Begins the handshake, or is open without one.
@@ -259,16 +260,18 @@ impl<R> Connection<R> {
         Ok(())
     }
 
-    /// Sends what a call has left in `scratch`.
+    /// Sends what a call has left in `scratch`; gives the number of bytes.
     #[inline]
-    pub fn flush<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) {
-        if !scratch.out.is_empty() {
+    pub fn flush<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) -> usize {
+        let bytes = scratch.out.len();
+        if bytes > 0 {
             driver.send(self.token, Payload::Copied(&scratch.out));
         }
         scratch.trim();
+        bytes
     }
 
-    /// Sends a request. The connection must be open.
+    /// Sends a request; gives the number of bytes that takes. The connection must be open.
     #[inline]
     pub fn send<D: Driver>(
         &mut self,
@@ -277,26 +280,25 @@ impl<R> Connection<R> {
         kind: RequestKind,
         request: R,
         scratch: &mut Scratch,
-    ) {
+    ) -> usize {
         debug_assert_eq!(self.state, State::Open);
         self.flights.push_back(Flight { request, kind });
-        self.send_more(driver, outgoing, scratch);
+        self.send_more(driver, outgoing, scratch)
     }
 
-    /// Sends more of the newest request.
+    /// Sends more of the newest request; gives the number of bytes that takes.
     #[inline]
     pub fn send_more<D: Driver>(
         &mut self,
         driver: &mut D,
         outgoing: Outgoing<'_>,
         scratch: &mut Scratch,
-    ) {
+    ) -> usize {
         if let Some(tls) = &mut self.tls {
             // It fails only after a failure that receiving has reported, or the peer's goodbye,
             // whose end of stream is on its way: then there is nobody to send it to.
             let _ = tls.send(outgoing.bytes(), &mut scratch.out);
-            self.flush(driver, scratch);
-            return;
+            return self.flush(driver, scratch);
         }
         match outgoing {
             Outgoing::Built(bytes) => driver.send(self.token, Payload::Copied(bytes)),
@@ -305,6 +307,7 @@ impl<R> Connection<R> {
                 driver.send(self.token, Payload::Registered { id, offset: 0, len });
             }
         }
+        outgoing.bytes().len()
     }
 
     /// Takes received bytes. `progress` is called for each step of each response in them. What is
@@ -344,6 +347,10 @@ impl<R> Connection<R> {
         let taken = tls.receive(bytes, &mut scratch.plain, &mut scratch.out);
         let (is_secured, has_ended) = (!tls.is_handshaking(), tls.is_closed_by_peer());
         self.tls = Some(tls);
+        if self.state == State::Handshaking && has_ended {
+            // A goodbye in the same breath: it was never of use.
+            return Err(taken.err().map_or(Failure::Closed, Failure::Tls));
+        }
         if self.state == State::Handshaking && is_secured {
             self.state = State::Open;
             progress(Progress::Secured);
@@ -404,6 +411,7 @@ impl<R> Connection<R> {
             match decoded.event {
                 None => break,
                 Some(ResponseEvent::Interim(status)) => {
+                    self.reading.begun = false;
                     progress(Progress::Interim(&mut flight.request, status));
                 }
                 Some(ResponseEvent::Head(head)) => {

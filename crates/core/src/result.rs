@@ -431,7 +431,8 @@ impl RunResult {
             if time_ns == 0 { 0.0 } else { count as f64 * 1e9 / time_ns as f64 }
         };
         let window_ns = self.rate.window_ns;
-        self.rate.offered_rps = per_second(self.ledger.scheduled, window_ns);
+        let slots = self.ledger.scheduled.saturating_sub(self.ledger.redirects);
+        self.rate.offered_rps = per_second(slots, window_ns);
         let answered_ns = self.rate.answered_ns.max(window_ns);
         self.rate.achieved_rps = per_second(self.ledger.completed, answered_ns);
     }

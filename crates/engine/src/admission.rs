@@ -249,9 +249,13 @@ impl Schedule {
     }
 
     fn behind(&self, timetable: &Timetable, now_ns: u64) -> u64 {
+        let behind = |cursor: &Cursor, start_ns| {
+            now_ns.checked_sub(start_ns).map_or(0, |since_ns| cursor.behind(since_ns))
+        };
         let course = self.current();
-        let start_ns = timetable.measured_ns + course.from_ns;
-        now_ns.checked_sub(start_ns).map_or(0, |since_ns| course.cursor.behind(since_ns))
+        let before = self.warmup.as_ref();
+        before.map_or(0, |warmup| behind(warmup, timetable.start_ns))
+            + behind(&course.cursor, timetable.measured_ns + course.from_ns)
     }
 
     fn change_rate(&mut self, timetable: &Timetable, at_ns: u64, rate_uhz: u64) {

@@ -160,8 +160,8 @@ impl Checks {
     pub(crate) fn unmet(&self, status: u16, body_bytes: u64) -> Option<Unmet> {
         let bit = self.status[usize::from(status >> 6) & 15] >> (status & 63) & 1;
         if bit == 0 {
-            let text = format!("status {status}, expected {}", self.texts);
-            return self.names_status.then_some(Unmet { kind: "expect_status", text });
+            let text = || format!("status {status}, expected {}", self.texts);
+            return self.names_status.then(|| Unmet { kind: "expect_status", text: text() });
         }
         let text = format!("{body_bytes} bytes, expected {}", self.texts);
         Some(Unmet { kind: "expect_bytes", text })
@@ -183,7 +183,7 @@ impl Checks {
     /// The first expectation of the body that is not met.
     pub(crate) fn unmet_body(&self, body: &[u8]) -> Option<Unmet> {
         let failed = self.body.iter().find(|check| check.test.holds(body) != check.wanted)?;
-        let start: String = String::from_utf8_lossy(body).chars().take(80).collect();
+        let start = String::from_utf8_lossy(&body[..body.len().min(80)]);
         let text = format!("not met: {} (the body begins with {start:?})", failed.text);
         Some(Unmet { kind: "expect_body", text })
     }

@@ -19,7 +19,7 @@ pub(crate) struct Flight {
     pub target: u32,
     pub place: Place,
     /// How many redirects led to it.
-    pub hops: u8,
+    pub hops: u32,
     pub measured: bool,
 }
 
@@ -123,8 +123,13 @@ impl Client {
     /// Whether there is something to do about it though no response was completed: the server said
     /// goodbye, or `100 Continue`.
     pub(crate) fn is_up(&self) -> bool {
-        self.connection.state() == State::Spent
-            || self.dialog.as_ref().is_some_and(|dialog| dialog.released)
+        self.connection.state() == State::Spent || self.is_released()
+    }
+
+    /// Whether `100 Continue` came for a request that still waits for its body.
+    pub(crate) fn is_released(&self) -> bool {
+        self.dialog.as_ref().is_some_and(|dialog| dialog.released)
+            && self.connection.open_requests() > 0
     }
 
     /// How long to wait before the next connect.

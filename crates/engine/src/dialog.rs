@@ -11,6 +11,8 @@ use crate::checks::{Checks, Unmet};
 
 /// Checks of bodies look at this much of them.
 const BODY_BYTES_MAX: usize = 1 << 20;
+/// Memory for them that a connection keeps.
+const BODY_BYTES_KEPT: usize = 16 << 10;
 /// Cookies kept on a connection, and the longest name and value of one together.
 const COOKIES_MAX: usize = 64;
 const COOKIE_BYTES_MAX: usize = 4096;
@@ -56,6 +58,8 @@ pub(crate) struct Hop {
 #[derive(Debug, Default)]
 pub(crate) struct Dialog {
     body: Vec<u8>,
+    /// Whether the body is longer than what is looked at.
+    is_cut: bool,
     unmet_header: Option<Unmet>,
     location: Vec<u8>,
     cookies: Vec<(String, String)>,
@@ -84,6 +88,7 @@ impl Dialog {
     /// Takes what is wanted of a response's head.
     pub(crate) fn head(&mut self, head: &ResponseHead<'_>, checks: &Checks, wants: Wants) {
         self.body.clear();
+        self.is_cut = false;
         self.location.clear();
         self.unmet_header = None;
         if checks.needs_headers() {
@@ -93,6 +98,7 @@ impl Dialog {
             for (_, value) in named(head, "set-cookie") {
                 self.set_cookie(value);
             }
+            self.write_cookie_line();
         }
         if wants.redirects
             && matches!(head.status, 301 | 302 | 303 | 307 | 308)
@@ -107,12 +113,22 @@ impl Dialog {
     pub(crate) fn body(&mut self, piece: &[u8]) {
         let room = BODY_BYTES_MAX.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+        self.is_cut |= piece.len() > room;
     }
 
     /// What of the complete response was not as expected, beside status and length.
     pub(crate) fn unmet(&mut self, checks: &Checks) -> Option<Unmet> {
         let header = self.unmet_header.take();
-        header.or_else(|| checks.needs_body().then(|| checks.unmet_body(&self.body)).flatten())
+        if !checks.needs_body() {
+            return header;
+        }
+        let unmet = header.or_else(|| checks.unmet_body(&self.body)).or_else(|| {
+            let text = format!("the body is longer than the {BODY_BYTES_MAX} bytes looked at");
+            self.is_cut.then_some(Unmet { kind: "expect_body", text })
+        });
+        self.body.clear();
+        self.body.shrink_to(BODY_BYTES_KEPT);
+        unmet
     }
 
     /// Where the complete response redirects to, from a request for `path` on `origin`
@@ -158,6 +174,9 @@ impl Dialog {
         if !is_expired(attributes) && self.cookies.len() < COOKIES_MAX {
             self.cookies.push((name.to_owned(), value.to_owned()));
         }
+    }
+
+    fn write_cookie_line(&mut self) {
         self.cookie_line.clear();
         for (i, (name, value)) in self.cookies.iter().enumerate() {
             let before: &[u8] = if i == 0 { b"Cookie: " } else { b"; " };
@@ -256,19 +275,22 @@ mod tests {
     #[test]
     fn cookies_are_kept_replaced_and_taken_back() {
         let mut dialog = Dialog::default();
-        let line = |dialog: &Dialog| String::from_utf8_lossy(dialog.cookie_line()).into_owned();
+        let line = |dialog: &mut Dialog| {
+            dialog.write_cookie_line();
+            String::from_utf8_lossy(dialog.cookie_line()).into_owned()
+        };
         dialog.set_cookie(b"a=1; Path=/; HttpOnly");
         dialog.set_cookie(b"b=two");
-        assert_eq!(line(&dialog), "Cookie: a=1; b=two\r\n");
+        assert_eq!(line(&mut dialog), "Cookie: a=1; b=two\r\n");
         dialog.set_cookie(b"a=3");
-        assert_eq!(line(&dialog), "Cookie: b=two; a=3\r\n");
+        assert_eq!(line(&mut dialog), "Cookie: b=two; a=3\r\n");
         dialog.set_cookie(b"b=; Max-Age=0");
-        assert_eq!(line(&dialog), "Cookie: a=3\r\n");
+        assert_eq!(line(&mut dialog), "Cookie: a=3\r\n");
         dialog.set_cookie(b"a=; max-age=-1");
-        assert_eq!(line(&dialog), "");
+        assert_eq!(line(&mut dialog), "");
         for bad in [&b"novalue"[..], b"=x", b"\xff=1", &[b'a'; 5000]] {
             dialog.set_cookie(bad);
-            assert_eq!(line(&dialog), "");
+            assert_eq!(line(&mut dialog), "");
         }
         for n in 0..100 {
             dialog.set_cookie(format!("c{n}=1").as_bytes());

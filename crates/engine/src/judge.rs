@@ -67,7 +67,7 @@ impl Judge {
             _ => self.path(flight),
         };
         let hop = dialog.redirection(status, method, &path, &self.origin)?;
-        if hop.is_some() && u32::from(flight.hops) >= self.redirects {
+        if hop.is_some() && flight.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });
         }

@@ -126,7 +126,7 @@ impl CpuShares {
 /// ten requests at 1/s are 1/s.
 fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
     let window_ns = match (&plan.rate, plan.requests) {
-        (Some(profile), Some(requests)) if !sum.interrupted => {
+        (Some(profile), Some(requests)) if !sum.interrupted && changes.is_empty() => {
             let planned_ns = profile.due_ns(requests);
             plan.duration_ns.map_or(planned_ns, |duration_ns| duration_ns.min(planned_ns))
         }
@@ -181,9 +181,9 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         clock_step_ns: host.clock_step_ns,
         warmup_ns: plan.warmup_ns,
         requests: plan.requests.filter(|_| !result.interrupted),
-        sent: result.ledger.sent,
+        sent: result.ledger.sent.saturating_sub(result.ledger.redirects),
         scheduled: result.ledger.scheduled,
-        unsent: result.ledger.unsent,
+        unsent: result.ledger.unsent + result.ledger.shed,
         completed: result.ledger.completed,
         connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),

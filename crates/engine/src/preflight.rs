@@ -3,6 +3,7 @@
 
 use plimsoll_core::Plan;
 use plimsoll_core::plan::Spin;
+use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::format_count;
 use plimsoll_io::Address;
 use plimsoll_io::host::{Limits, raise_open_files};
@@ -35,14 +36,23 @@ pub fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
         Address::Unix(_) => true,
     });
     let available = if is_local { cpus / 2 } else { cpus };
-    let useful = match &plan.rate {
+    let useful = match peak_uhz(plan) {
         None => plan.connections / WORKER_CONNECTIONS,
-        Some(profile) => {
-            let by_rate = profile.peak_uhz().div_ceil(WORKER_RATE_UHZ);
+        Some(peak_uhz) => {
+            let by_rate = peak_uhz.div_ceil(WORKER_RATE_UHZ);
             u32::try_from(by_rate).unwrap_or(u32::MAX).min(plan.connections)
         }
     };
     available.min(useful).max(1)
+}
+
+/// The highest rate of a schedule, µHz; the mean of a list of times. `None` in a closed loop.
+fn peak_uhz(plan: &Plan) -> Option<u64> {
+    if let Some(trace) = &plan.trace {
+        let last_ns = trace.offsets_ns.last().copied().unwrap_or(0).max(1);
+        return Some((trace.offsets_ns.len() as f64 * 1e15 / last_ns as f64) as u64);
+    }
+    plan.rate.as_ref().map(Profile::peak_uhz)
 }
 
 /// How long to spin before a request is due: not at all without a schedule, or when the workers
@@ -50,7 +60,7 @@ pub fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
 pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> u64 {
     let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
     match plan.spin {
-        _ if plan.rate.is_none() => 0,
+        _ if !plan.is_open_loop() => 0,
         Spin::Off => 0,
         Spin::On => u64::MAX,
         Spin::Auto => {
@@ -114,7 +124,7 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::schedule::{Arrival, Profile};
+    use plimsoll_core::schedule::Arrival;
 
     use super::*;
     use crate::worker::tests::plan;

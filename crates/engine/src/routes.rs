@@ -31,14 +31,17 @@ impl Routes {
 
     /// From now on these are the ways. Gives the names of all addresses that ever were.
     pub(crate) fn replace(&mut self, routes: &[Route]) {
-        self.used.clear();
+        let mut used = Vec::with_capacity(routes.len());
         for route in routes {
             let number = match self.known.iter().position(|known| known == route) {
                 Some(number) => number,
                 None if self.known.len() < ROUTES_MAX => self.add(route),
                 None => continue,
             };
-            self.used.push(number as u16);
+            used.push(number as u16);
+        }
+        if !used.is_empty() {
+            self.used = used;
         }
     }
 

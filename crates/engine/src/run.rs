@@ -49,8 +49,13 @@ pub enum ControlError {
     #[error("a rate is above 0 and at most 1G/s")]
     Rate,
     /// More connections than there is room for.
-    #[error("a run holds 1 to {0} connections: start it with -c MIN..MAX to have room for more")]
-    Connections(u32),
+    #[error(
+        "this run holds {0} to {1} connections: start it with -c MIN..MAX to have room for more"
+    )]
+    Connections(u32, u32),
+    /// A list of times is no rate, and has an end of its own.
+    #[error("the run follows a list of times: start it with a rate to change it")]
+    Trace,
 }
 
 /// A hand on a run from another thread.
@@ -85,6 +90,9 @@ impl Control {
         if !plan.is_open_loop() {
             return Err(ControlError::ClosedLoop);
         }
+        if plan.trace.is_some() {
+            return Err(ControlError::Trace);
+        }
         if rate_uhz == 0 || rate_uhz > plimsoll_core::schedule::RATE_LIMIT_UHZ {
             return Err(ControlError::Rate);
         }
@@ -102,12 +110,14 @@ impl Control {
     /// # Errors
     /// Before the load has begun, and for a number that the run has no room for.
     pub fn set_connections(&self, connections: u32) -> Result<(), ControlError> {
-        let limit = {
+        let (least, most) = {
             let state = self.lock();
-            state.plan.as_ref().ok_or(ControlError::NotStarted)?.connections_limit()
+            let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
+            // Each worker keeps its share of the schedule, and needs one to send it on.
+            (plan.workers, plan.connections_limit())
         };
-        if connections == 0 || connections > limit {
-            return Err(ControlError::Connections(limit));
+        if connections < least || connections > most {
+            return Err(ControlError::Connections(least, most));
         }
         self.signals.set_connections(connections);
         self.wake();

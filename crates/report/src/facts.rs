@@ -20,10 +20,15 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The clock that leads a report: response time at a rate, service time in a closed loop.
+    /// The clock that leads a report: response time at a rate, and where each request opens a
+    /// connection, which is then part of what it took; else service time.
     #[must_use]
     pub fn headline(plan: &Plan) -> Self {
-        if plan.is_open_loop() { Self::Response } else { Self::Service }
+        if plan.is_open_loop() || plan.connects_per_request() {
+            Self::Response
+        } else {
+            Self::Service
+        }
     }
 
     /// The clock that does not.

@@ -240,6 +240,10 @@ impl Plan {
             Some("-c MIN..MAX has its ends the wrong way round: give the smaller first".to_owned())
         } else if let Some(flag) = self.open_loop_flag() {
             Some(format!("{flag} needs a schedule: give -r, --stages or --rate-file"))
+        } else if self.shed_after_ns == Some(0) {
+            Some("--shed-after 0 drops every request: give a duration above 0".to_owned())
+        } else if self.connection_lifetime_ns == Some(0) {
+            Some("--conn-lifetime 0 leaves no time: give a duration above 0".to_owned())
         } else if let Some(flag) = self.unpipelined_flag() {
             Some(format!("{flag} and --pipeline do not go together: leave one of them out"))
         } else if self.trace.is_some() && self.rate.is_some() {

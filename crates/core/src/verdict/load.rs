@@ -26,14 +26,20 @@ pub(super) fn connections(e: &Evidence) -> Option<Cause> {
     if !e.open_loop || share(e.unsent, e.scheduled) < UNSENT_SUSPECT {
         return None;
     }
-    let text = format!(
-        "{} of {} requests found no free connection before the end: {} connections, about {} \
-         needed at the service time seen",
+    let seen = format!(
+        "{} of {} requests found no free connection in time",
         format_count(e.unsent),
-        format_count(e.scheduled),
-        e.connections,
-        format_count(e.connections_needed.max(u64::from(e.connections) + 1)),
+        format_count(e.scheduled)
     );
+    let (there, needed) = (e.connections, format_count(e.connections_needed));
+    let text = if e.connections_needed > u64::from(there) {
+        format!("{seen}: {there} connections, about {needed} needed at the service time seen")
+    } else {
+        format!(
+            "{seen}, though {there} connections would do at the service time seen: the server was \
+             away or stood still"
+        )
+    };
     cause(Verdict::Suspect, "connections", text)
 }
 

@@ -103,7 +103,7 @@ pub struct Evidence {
     pub sent: u64,
     /// Slots that came due.
     pub scheduled: u64,
-    /// Of those, never sent for want of a connection.
+    /// Of those, never sent for want of a connection, or dropped.
     pub unsent: u64,
     /// Requests completed.
     pub completed: u64,

@@ -45,7 +45,7 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, at_ns: u64, received: Received) {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
-        let at_ns = self.stamp(at_ns, &received);
+        let stamp_ns = self.stamp(at_ns, &received);
         let mut after = After::default();
         let taken = {
             let client = &mut self.clients[index as usize];
@@ -54,7 +54,7 @@ impl<D: Driver> Worker<D> {
                 judge: &self.judge,
                 dialog: client.dialog.as_deref_mut(),
                 wants: self.wants,
-                at_ns,
+                at_ns: stamp_ns,
                 after,
             };
             let bytes = self.driver.bytes(&received);
@@ -65,7 +65,11 @@ impl<D: Driver> Worker<D> {
             taken
         };
         self.driver.release(received);
-        self.clients[index as usize].connection.flush(&mut self.driver, &mut self.scratch);
+        if !self.setup.is_plain() {
+            let connection = &mut self.clients[index as usize].connection;
+            let sent_bytes = connection.flush(&mut self.driver, &mut self.scratch);
+            self.observer.recorder_at(at_ns).sent_bytes += sent_bytes as u64;
+        }
         self.progress_ns = at_ns;
         self.settle(index, at_ns, after, taken);
     }
@@ -121,7 +125,7 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn answered(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
-        if client.dialog.as_ref().is_some_and(|dialog| dialog.released) {
+        if client.is_released() {
             self.send_withheld(index);
         } else if client.connection.state() == State::Spent {
             if client.connection.open_requests() > 0 {
@@ -158,9 +162,14 @@ impl<D: Driver> Worker<D> {
         if client.connection.state() != State::Tunnelling {
             self.reached(index, at_ns);
         }
-        if let Err(failure) = begun {
-            self.lost(index, at_ns, &failure);
-        } else if self.clients[index as usize].connection.state() == State::Open {
+        match begun {
+            Ok(bytes) => self.observer.recorder_at(at_ns).sent_bytes += bytes as u64,
+            Err(failure) => {
+                self.lost(index, at_ns, &failure);
+                return;
+            }
+        }
+        if self.clients[index as usize].connection.state() == State::Open {
             self.ready(index, at_ns);
         }
     }

@@ -101,6 +101,8 @@ impl Exchange<'_> {
                 match led {
                     Ok(hop) => {
                         if hop.is_some() {
+                            // What is expected is expected of where it leads.
+                            unmet = None;
                             let moments = Moments { intended_ns: self.at_ns, ..Moments::default() };
                             let hops = flight.hops + 1;
                             self.after.follow = Some(Flight { moments, hops, ..*flight });
@@ -111,7 +113,7 @@ impl Exchange<'_> {
                 }
             }
         }
-        let ok = meets && unmet.is_none();
+        let ok = self.after.follow.is_some() || (meets && unmet.is_none());
         if let Some(unmet) = unmet {
             let recorder = self.observer.recorder(flight.measured);
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);

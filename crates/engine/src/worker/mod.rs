@@ -185,9 +185,9 @@ pub struct Worker<D: Driver> {
     handshakes: u64,
     /// The first thing that went wrong with a connection before it was open.
     opening_error: Option<String>,
-    /// The last of the orders that were carried out, and when the last rate ordered begins.
+    /// The last of the orders that were carried out, and the last rate ordered with its begin.
     orders_seen: u64,
-    rate_changed_ns: u64,
+    rate_changed: (u64, u64),
     clients: Vec<Client>,
     idle: VecDeque<Idle>,
     opener: Opener,
@@ -243,7 +243,7 @@ impl<D: Driver> Worker<D> {
             handshakes: 0,
             opening_error: None,
             orders_seen: 0,
-            rate_changed_ns: 0,
+            rate_changed: (0, 0),
             clients: (0..room).map(|n| Client::new(n, pipeline, wants.any())).collect(),
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
@@ -367,7 +367,10 @@ impl<D: Driver> Worker<D> {
         for index in 0..self.active {
             let client = &self.clients[index as usize];
             if client.can_send(&self.plan) || self.plan.connects_per_request() {
-                self.freed(index, now_ns);
+                // It has been free all along: what is late from here on is the tester.
+                let free_ns =
+                    if self.plan.is_open_loop() { self.timetable.start_ns } else { now_ns };
+                self.freed(index, free_ns);
             }
         }
     }

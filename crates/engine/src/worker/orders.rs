@@ -31,8 +31,8 @@ impl<D: Driver> Worker<D> {
 
     /// Orders come all together again each time; one that was carried out is not repeated.
     fn change_rate(&mut self, at_ns: u64, rate_uhz: u64) {
-        if self.rate_changed_ns != at_ns {
-            self.rate_changed_ns = at_ns;
+        if self.rate_changed != (at_ns, rate_uhz) {
+            self.rate_changed = (at_ns, rate_uhz);
             self.admission.change_rate(&self.timetable, at_ns, rate_uhz);
         }
     }

@@ -63,6 +63,7 @@ impl Client {
     #[inline]
     pub(super) fn can_send(&self, plan: &Plan) -> bool {
         self.connection.state() == State::Open
+            && !self.retiring
             && self.connection.open_requests() < plan.pipeline as usize
             && self.sent < plan.requests_per_connection.unwrap_or(u64::MAX)
     }
@@ -97,16 +98,22 @@ impl<D: Driver> Worker<D> {
                     return;
                 }
             }
-            if self.is_too_old(&due, now_ns) {
-                self.shed(&due, now_ns);
-                continue;
-            }
             let Some(idle) = self.take_idle() else {
+                if self.is_too_old(&due, now_ns) {
+                    self.shed(&due, now_ns);
+                    continue;
+                }
                 if self.can_grow() {
                     self.grow(now_ns);
                 }
                 return;
             };
+            // Only the wait for a connection counts: that the tester was late itself is no reason.
+            if self.is_too_old(&due, idle.since_ns) {
+                self.shed(&due, idle.since_ns);
+                self.put_back(idle);
+                continue;
+            }
             self.admission.take(&self.timetable);
             let started_ns = self.driver.clock_ns();
             let flight = self.flight(&due, idle.since_ns, started_ns);
@@ -114,10 +121,11 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Whether a slot had waited too long at `at_ns`.
     #[inline]
-    fn is_too_old(&self, due: &Due, now_ns: u64) -> bool {
+    fn is_too_old(&self, due: &Due, at_ns: u64) -> bool {
         let shed_after_ns = self.plan.shed_after_ns;
-        shed_after_ns.is_some_and(|after_ns| now_ns.saturating_sub(due.at_ns) >= after_ns)
+        shed_after_ns.is_some_and(|after_ns| at_ns.saturating_sub(due.at_ns) >= after_ns)
     }
 
     #[cold]
@@ -134,6 +142,10 @@ impl<D: Driver> Worker<D> {
         }
         let client = &mut self.clients[index as usize];
         let used_up = client.sent >= self.plan.requests_per_connection.unwrap_or(u64::MAX);
+        if client.follow.is_some() && !used_up && client.connection.state() == State::Open {
+            self.follow(index, now_ns);
+            return;
+        }
         if (used_up || client.retiring)
             && client.connection.open_requests() == 0
             && client.is_in_use()
@@ -142,7 +154,9 @@ impl<D: Driver> Worker<D> {
             return;
         }
         if client.follow.is_some() {
-            self.follow(index);
+            if client.can_connect(&self.plan) {
+                self.follow(index, now_ns);
+            }
             return;
         }
         if index >= self.active {
@@ -175,6 +189,12 @@ impl<D: Driver> Worker<D> {
             client.queued = true;
             self.idle.push_back(Idle { index, epoch: client.epoch, since_ns: now_ns });
         }
+    }
+
+    /// Gives a connection back that was taken and is not needed.
+    fn put_back(&mut self, idle: Idle) {
+        self.clients[idle.index as usize].queued = true;
+        self.idle.push_front(idle);
     }
 
     fn take_idle(&mut self) -> Option<Idle> {
@@ -217,6 +237,7 @@ impl<D: Driver> Worker<D> {
     pub(super) fn connect(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
         client.opening_ns = now_ns;
+        client.due_ns = u64::MAX;
         client.tried = true;
         client.route = client.next_route;
         let route = self.routes.get(client.route);
@@ -241,9 +262,10 @@ impl<D: Driver> Worker<D> {
         self.open_now -= u64::from(std::mem::take(&mut client.counted));
         client.epoch = client.epoch.wrapping_add(1);
         client.queued = false;
-        client.retiring = false;
         client.retire_ns = u64::MAX;
-        client.failures = if client.answered == 0 { client.failures + 1 } else { 0 };
+        // One that was closed by our own choice has not failed.
+        let failed = client.answered == 0 && !std::mem::take(&mut client.retiring);
+        client.failures = if failed { client.failures + 1 } else { 0 };
         client.sent = 0;
         client.answered = 0;
         let backoff_ns = client.backoff_ns();
@@ -285,8 +307,10 @@ impl<D: Driver> Worker<D> {
         now_ns: u64,
         outcome: impl Fn(&Flight) -> Outcome,
     ) -> u64 {
-        let Self { clients, driver, observer, .. } = self;
+        self.count_retransmits(index);
+        let Self { clients, driver, observer, open_now, .. } = self;
         let client = &mut clients[index as usize];
+        *open_now -= u64::from(std::mem::take(&mut client.counted));
         let pending = client.pending.take().into_iter();
         let mut settled = 0;
         for flight in pending.chain(client.connection.close(driver, Close::Reset)) {

@@ -89,10 +89,10 @@ impl<D: Driver> Worker<D> {
         if let Some(dialog) = &mut client.dialog {
             dialog.begin(withheld);
         }
-        let recorder = self.observer.recorder(flight.measured);
-        recorder.sent_bytes += outgoing.bytes().len() as u64;
         client.sent += 1;
-        client.connection.send(driver, outgoing, target.kind(), flight, scratch);
+        let kind = target.kind();
+        let bytes = client.connection.send(driver, outgoing, kind, flight, scratch);
+        self.observer.recorder(flight.measured).sent_bytes += bytes as u64;
         if withheld {
             self.deadlines.watch(index, self.clients[index as usize].due_ns);
         }
@@ -110,24 +110,24 @@ impl<D: Driver> Worker<D> {
         // The same number makes the same bytes.
         let head_bytes = write(client, target, &flight, built);
         let body = Outgoing::Built(&built[head_bytes..]);
-        self.observer.recorder(flight.measured).sent_bytes += body.bytes().len() as u64;
-        client.connection.send_more(driver, body, scratch);
+        let bytes = client.connection.send_more(driver, body, scratch);
+        self.observer.recorder(flight.measured).sent_bytes += bytes as u64;
+        for flight in client.connection.requests_mut() {
+            // Written is what the kernel has taken whole.
+            flight.moments.written_ns = 0;
+        }
         client.due_ns = u64::MAX;
         if let Some(dialog) = &mut client.dialog {
             dialog.begin(false);
         }
     }
 
-    /// Sends the request that was redirected, if the connection can take it now.
-    pub(super) fn follow(&mut self, index: u32) {
+    /// Sends the request that was redirected, on a connection that can take it.
+    pub(super) fn follow(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
-        if !client.can_send(&self.plan) && !client.can_connect(&self.plan) {
-            return;
-        }
         if let Some(mut flight) = client.follow.take() {
             self.follows -= 1;
             // It was due when the redirect came; what passed since went into a new connection.
-            let now_ns = self.driver.clock_ns();
             flight.moments.available_ns = now_ns;
             flight.moments.started_ns = now_ns;
             self.observer.recorder(flight.measured).ledger.redirects += 1;
