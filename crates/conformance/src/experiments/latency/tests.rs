@@ -60,6 +60,7 @@ fn a_limit_has_to_be_said() {
     assert!(judged(Some("suspect"), "10 Connections were too few", 10));
     assert!(!judged(Some("valid"), "10 connections", 10));
     assert!(!judged(None, "10 connections", 10));
+    assert!(judged(None, "Insufficient VUs, reached 10", 10));
     assert!(!judged(Some("suspect"), "steal", 10));
     assert!(!judged(Some("suspect"), "10 connections were too few", 200), "more than allowed");
 }
