@@ -211,9 +211,9 @@ impl Checks {
         self.between(name, Unit::Count, value as f64, truth as f64, truth as f64);
     }
 
-    /// Something that has to be so.
+    /// Something that has to be so. An empty figure is none.
     pub fn holds(&mut self, is_right: bool, figure: impl Into<String>, expected: &str) {
-        self.figures.push(figure.into());
+        self.figures.extend(Some(figure.into()).filter(|figure| !figure.is_empty()));
         if !is_right {
             self.wrong.push(expected.to_owned());
         }

@@ -131,10 +131,12 @@ impl Arguments {
             Need::Growth { .. } => {}
             Need::Shed { after_s } => self.add(&["--shed-after", &seconds(*after_s)]),
             Need::Targets(targets) => {
-                let lines: Vec<String> =
-                    targets.iter().map(|(path, weight)| format!("{weight} GET {path}\n")).collect();
-                self.files.push(("targets".to_owned(), lines.concat()));
-                self.add(&["--targets", "{dir}/targets"]);
+                let file = targets.iter().map(|(path, weight)| {
+                    format!("GET {}{path}\n\n", origin(&ask.url)).repeat(*weight as usize)
+                });
+                self.files.push(("targets".to_owned(), file.collect()));
+                self.add(&["--targets", "{dir}/targets", "--targets-format", "http"]);
+                self.add(&["--order", "random"]);
             }
             Need::Ramp { from_rps, to_rps } => {
                 let stage = seconds(ask.duration_s.unwrap_or(1.0));
@@ -146,6 +148,12 @@ impl Arguments {
             }
         }
     }
+}
+
+/// An address without its path.
+fn origin(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |scheme| scheme + 3);
+    url[host..].find('/').map_or(url, |path| &url[..host + path])
 }
 
 /// As a duration on the command line, without rounding what an experiment asks for.

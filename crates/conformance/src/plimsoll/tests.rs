@@ -53,6 +53,19 @@ fn asks_become_flags() {
 }
 
 #[test]
+fn targets_stand_in_a_file_as_often_as_they_weigh() {
+    let targets = vec![("/a".to_owned(), 2), ("/b".to_owned(), 1)];
+    let ask = Ask { extra: vec![Need::Targets(targets)], ..Ask::to("http://h:1/x/y") };
+    let Call::Command { files, .. } = Plimsoll.call(&ask) else { panic!("it can be expressed") };
+    let file = "GET http://h:1/a\n\nGET http://h:1/a\n\nGET http://h:1/b\n\n";
+    assert_eq!(files, [("targets".to_owned(), file.to_owned())]);
+    assert!(
+        arguments(&ask).ends_with("--targets {dir}/targets --targets-format http --order random")
+    );
+    assert_eq!(["http://h:1", "/"].map(origin), ["http://h:1", ""]);
+}
+
+#[test]
 fn only_quantiles_with_a_tail_are_shown() {
     let mut histogram = Histogram::new();
     histogram.record_n(1_000_000, 200);
