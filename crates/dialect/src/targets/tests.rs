@@ -1,5 +1,7 @@
 //! What each format reads, what is refused with its line, and inputs that are none of them.
 
+use std::path::Path;
+
 use plimsoll_core::draw::{Stream, below};
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::plan::Request;
@@ -211,6 +213,28 @@ fn a_format_that_is_given_is_not_detected() {
         read_url: &read_url,
     };
     assert_eq!(parse(&source).unwrap().targets.len(), 4);
+}
+
+#[test]
+fn the_documents_examples_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/requests.md");
+    let page = std::fs::read_to_string(path).expect("a page");
+    let read_file = |_: &str| Ok(Vec::new());
+    for (fence, format, count) in [
+        ("```text\n", Format::Http, 2),
+        ("```json\n", Format::Json, 1),
+        ("```toml\n", Format::Toml, 2),
+    ] {
+        let blocks: Vec<&str> =
+            page.split(fence).skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert_eq!(blocks.len(), 1, "{fence}");
+        let base = Endpoint::http("a", 80, "/");
+        let (text, origin) = (blocks[0], Some(&base));
+        let (read_file, read_url) = (&read_file, &read_url);
+        let source = Source { path: "t", text, format: None, origin, read_file, read_url };
+        assert_eq!(Format::detect(source.path, text), format);
+        assert_eq!(parse(&source).expect(fence).targets.len(), count);
+    }
 }
 
 #[test]
