@@ -52,8 +52,21 @@ impl Lookup {
 
     /// Whether another lookup could give another answer.
     pub(crate) fn can_change(&self) -> bool {
-        let host = self.host.as_str();
-        self.fixed.is_none() && host.parse::<IpAddr>().is_err() && host != "localhost"
+        self.is_of_a_name() && self.host != "localhost"
+    }
+
+    /// Whether a name has to be looked up.
+    pub(crate) fn is_of_a_name(&self) -> bool {
+        self.fixed.is_none() && self.host.parse::<IpAddr>().is_err()
+    }
+
+    /// Whom connections go to, for people.
+    pub(crate) fn place(&self) -> String {
+        match self.fixed.as_deref() {
+            Some([Address::Unix(path)]) => path.display().to_string(),
+            _ if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
+            _ => format!("{}:{}", self.host, self.port),
+        }
     }
 
     /// The addresses, but for those known not to answer.
@@ -92,10 +105,9 @@ impl Lookup {
             _ => true,
         });
         match first_error {
-            Some(error) if addresses.is_empty() => Err(RunError::Unreachable {
-                address: format!("{}:{}", self.host, self.port),
-                reason: error.to_string(),
-            }),
+            Some(error) if addresses.is_empty() => {
+                Err(RunError::Unreachable { address: self.place(), reason: error.to_string() })
+            }
             _ => Ok(()),
         }
     }

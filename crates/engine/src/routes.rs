@@ -142,6 +142,8 @@ mod tests {
         assert_eq!((routes.of_connection(0), routes.of_connection(1)), (2, 2));
         routes.replace(&[route("10.0.0.2:80")]);
         assert_eq!(routes.of_connection(5), 1);
+        routes.replace(&[]);
+        assert_eq!(routes.of_connection(5), 1, "where else");
         let mut parts = vec![Part::new("10.0.0.1:80")];
         routes.add_parts(&mut parts);
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();

@@ -232,7 +232,7 @@ pub fn run(
     if ready.open == 0 && !plan.connects_per_request() && !control.signals.is_stopped() {
         let reason =
             ready.error.unwrap_or_else(|| "none was open when all had been tried".to_owned());
-        return Err(RunError::Unreachable { address: plan.endpoint.authority(), reason });
+        return Err(RunError::Unreachable { address: lookup.place(), reason });
     }
     let started_at = clock::wall_time();
     let start_ns = clock::now_ns() + START_AHEAD_NS;
@@ -265,7 +265,9 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     let before_ns = clock::now_ns();
     let addresses = lookup.addresses()?;
     let mut dns = Histogram::new();
-    dns.record(clock::now_ns() - before_ns);
+    if lookup.is_of_a_name() {
+        dns.record(clock::now_ns() - before_ns);
+    }
     Ok((addresses, dns))
 }
 

@@ -235,7 +235,11 @@ pub(crate) fn request_words(plan: &Plan) -> String {
 /// ordinary.
 pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
-    let mut words = vec![counted(plan.connections.into(), "connection")];
+    let connections = match plan.connections_max {
+        Some(max) => format!("{}..{} connections", plan.connections, max),
+        None => counted(plan.connections.into(), "connection"),
+    };
+    let mut words = vec![connections];
     words.push(match (&plan.rate, &plan.trace) {
         (Some(profile), _) => profile_words(profile),
         (None, Some(trace)) => format!("times from {}", trace.path),

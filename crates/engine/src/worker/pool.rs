@@ -264,7 +264,8 @@ impl<D: Driver> Worker<D> {
         client.queued = false;
         client.retire_ns = u64::MAX;
         // One that was closed by our own choice has not failed.
-        let failed = client.answered == 0 && !std::mem::take(&mut client.retiring);
+        let is_ours = std::mem::take(&mut client.retiring);
+        let failed = client.answered == 0 && !is_ours;
         client.failures = if failed { client.failures + 1 } else { 0 };
         client.sent = 0;
         client.answered = 0;

@@ -23,6 +23,8 @@ pub(crate) enum Answer {
     With(u16, &'static str, u64),
     /// Says `100 Continue` after a time, and answers after as long again.
     Continue(u64),
+    /// Says `100 Continue` and answers in one breath.
+    ContinueAtOnce(u64),
     /// Never answers.
     Hang,
     /// Sends what is not HTTP.
@@ -129,6 +131,12 @@ fn respond(answer: Answer, out: &mut PeerActions) -> bool {
         Answer::Continue(after_ns) => {
             out.send(after_ns, "HTTP/1.1 100 Continue\r\n\r\n");
             out.send(2 * after_ns, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            true
+        }
+        Answer::ContinueAtOnce(after_ns) => {
+            let text =
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            out.send(after_ns, text);
             true
         }
         Answer::Hang => true,

@@ -5,7 +5,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::plan::{Body, Order, Request, Target, Trace};
 use plimsoll_core::recorder::Recorder;
 use plimsoll_engine::Signals;
-use plimsoll_io::sim::SimOptions;
+use plimsoll_io::sim::{SimOptions, Window};
 
 use crate::peer::Answer;
 use crate::world::{MS, Ran, S, START_NS, assert_quantile, at_rate, plan, run, run_told};
@@ -211,6 +211,61 @@ fn a_body_waits_for_100_continue_for_a_second_at_most() {
     assert_eq!((sum.ledger.completed, sum.ledger.failed), (2, 2));
     assert!(sum.sent_bytes < 1000, "{}", sum.sent_bytes);
     assert_eq!(ran.logs[0].borrow().connections, 2);
+}
+
+#[test]
+fn an_answer_in_the_same_breath_as_100_continue_stops_nothing() {
+    let request = Request {
+        method: "POST".to_owned(),
+        body: Some(Body::new(vec![b'x'; 1000])),
+        expect_continue: true,
+        ..Request::get()
+    };
+    let plan = Plan { request, connections: 1, requests: Some(20), duration_ns: None, ..plan() };
+    let ran = simple(&plan, Answer::ContinueAtOnce(MS));
+    assert_eq!(ran.sum().ledger.completed, 20);
+    // Each on a connection of its own, and none after a wait for the body's turn.
+    assert!(ran.records[0].elapsed_ns < 100 * MS, "{}", ran.records[0].elapsed_ns);
+}
+
+#[test]
+fn the_testers_own_lateness_sheds_nothing() {
+    let sim = SimOptions {
+        pause: Some(Window { at_ns: START_NS + S / 2, for_ns: 300 * MS }),
+        ..SimOptions::default()
+    };
+    let plan = Plan { connections: 50, shed_after_ns: Some(100 * MS), ..at_rate(100_000_000, S) };
+    let sum = run(&plan, &sim, always(Answer::Status(200, MS))).sum();
+    assert_eq!((sum.ledger.shed, sum.ledger.completed), (0, 100));
+    assert!(sum.lateness.max_ns().unwrap() > 250 * MS);
+}
+
+#[test]
+fn connections_grow_in_the_warm_up_already() {
+    let plan = Plan {
+        connections: 1,
+        connections_max: Some(200),
+        warmup_ns: 2 * S,
+        ..at_rate(100_000_000, 2 * S)
+    };
+    let sum = simple(&plan, Answer::Status(200, 500 * MS)).sum();
+    assert_eq!(sum.ledger.completed, 200);
+    assert_quantile(&sum.response(), 1.0, 500 * MS + ROUND_TRIP, 100_000);
+}
+
+#[test]
+fn a_long_chain_of_redirects_ends_where_it_should() {
+    let plan = Plan {
+        redirects: 300,
+        connections: 1,
+        requests: Some(1),
+        duration_ns: None,
+        expect: vec!["status=200".parse().unwrap()],
+        ..plan()
+    };
+    let sum = simple(&plan, Answer::With(302, "Location: /", 0)).sum();
+    assert_eq!((sum.ledger.redirects, sum.ledger.ok, sum.ledger.failed), (300, 300, 1));
+    assert_eq!(error(&sum, "redirect_limit") + error(&sum, "expect_status"), 1);
 }
 
 #[test]

@@ -127,6 +127,9 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
     labelled("Requests", &lines)
 }
 
+/// Changes of the rate beyond these are not shown.
+const CHANGES_SHOWN: usize = 8;
+
 fn rates(result: &RunResult) -> Vec<String> {
     let rate = &result.rate;
     let mut lines = Vec::new();
@@ -136,6 +139,9 @@ fn rates(result: &RunResult) -> Vec<String> {
     };
     if let Some(target_rps) = rate.target_rps {
         row("target", target_rps);
+    }
+    for change in rate.changes.iter().take(CHANGES_SHOWN) {
+        row(&format!("@{}", format_ns(change.at_ns)), change.rps);
     }
     row("offered", rate.offered_rps);
     row("achieved", rate.achieved_rps);
@@ -440,6 +446,11 @@ fn tester(result: &RunResult) -> Vec<String> {
             format_ns(longest.for_ns),
             format_ns(longest.at_ns),
         );
+        lines.extend(labelled("", &[text]));
+    }
+    if !loader.receive_delay.is_empty() {
+        let [p50, p99, _] = spread(&loader.receive_delay);
+        let text = format!("from the kernel's receipt to the tester's: p50 {p50}, p99 {p99}");
         lines.extend(labelled("", &[text]));
     }
     lines
