@@ -6,6 +6,7 @@
 
 mod counts;
 mod demo;
+mod hostile;
 mod nginx;
 mod programs;
 mod serve;

@@ -1,0 +1,264 @@
+//! The program against servers that mean harm: whatever they send, it ends by itself, in time and
+//! within its memory, and every request is accounted for and every error has a name.
+//!
+//! A fault server plays one fault on each connection, in turn, its details drawn from a seed. With
+//! `PLIMSOLL_HOSTILE_SECONDS=600` it goes on for ten minutes, with new seeds each round, and says on
+//! stderr what was seen.
+
+mod http;
+mod server;
+mod tls;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::programs::turn_with;
+use crate::support::{Finished, Report, Server, plimsoll, run};
+use server::{Dice, FaultServer, Step, play};
+
+/// Every kind of error that a server's doing may have. `other`, `tls_internal` and `tls_not_open`
+/// are not among them: they would be ours.
+const KINDS: &[&str] = &[
+    "abandoned",
+    "aborted",
+    "bad_chunk",
+    "bad_content_length",
+    "bad_transfer_encoding",
+    "broken_pipe",
+    "chunk_line_too_long",
+    "closed",
+    "conflicting_length",
+    "expect_body",
+    "head_too_long",
+    "malformed_head",
+    "redirect_elsewhere",
+    "redirect_limit",
+    "refused",
+    "reset",
+    "timed_out",
+    "timeout",
+    "tls_alert",
+    "tls_alpn",
+    "tls_certificate",
+    "tls_decrypt",
+    "tls_incompatible",
+    "tls_protocol",
+    "tls_truncated",
+    "tls_version",
+    "too_many_headers",
+    "too_many_interim",
+    "trailers_too_long",
+    "truncated_body",
+    "truncated_head",
+    "unsolicited",
+    "unsupported_version",
+];
+/// Kinds of requests that completed and were not liked.
+const UNMET: &[&str] = &["expect_body", "redirect_elsewhere", "redirect_limit"];
+
+/// A debug build with all its symbols mapped, and all that 24 connections may hold.
+const RSS_BYTES_MAX: u64 = 160 << 20;
+/// Starting, draining, and the slowness of a machine that does other things too.
+const GRACE: Duration = Duration::from_secs(15);
+/// A run of ten minutes is many of this, so that each stays below the limit of a child process.
+const RUN_SECONDS_MAX: f64 = 40.0;
+
+const HTTP: &[&[&str]] = &[
+    &[],
+    &["--driver", "epoll", "-r", "400"],
+    &["--no-keepalive", "--timestamps", "kernel"],
+    &["--driver", "epoll", "--pipeline", "4"],
+    &["--redirects", "3", "--cookies", "--expect", "body~=x"],
+    &["--driver", "epoll", "--redirects", "3", "--cookies", "--expect", "body~=x", "-r", "400"],
+    &["--expect-continue", "-b", "the body of the request"],
+];
+const HTTPS: &[&[&str]] = &[
+    &[],
+    &["--driver", "epoll", "-r", "300", "--no-keepalive"],
+    &["--pipeline", "4", "--tls-version", "1.2"],
+    &["--driver", "epoll", "--expect", "body~=x", "--tls-version", "1.3"],
+];
+
+/// How often something happened, by name.
+type Counts = BTreeMap<String, u64>;
+
+#[test]
+fn whatever_a_server_sends_the_run_ends_and_every_request_is_accounted_for() {
+    let Some(_turn) = turn_with(&[]) else { return };
+    let asked = std::env::var("PLIMSOLL_HOSTILE_SECONDS").ok();
+    let seconds = asked.as_deref().map(|text| text.parse::<f64>().expect("seconds"));
+    let began = Instant::now();
+    let mut seen = Counts::new();
+    for round in 0.. {
+        let played = one_round(round, seconds, &mut seen);
+        if let Some(name) = played.iter().find(|(_, count)| **count == 0) {
+            panic!("never played: {name:?}");
+        }
+        if seconds.is_none_or(|seconds| began.elapsed().as_secs_f64() >= seconds) {
+            break;
+        }
+    }
+    if seconds.is_some() {
+        let elapsed_s = began.elapsed().as_secs();
+        writeln!(std::io::stderr(), "{elapsed_s} s: {seen:#?}").expect("stderr");
+    }
+}
+
+/// Every load against every fault; gives how often each fault was played.
+fn one_round(round: u64, seconds: Option<f64>, seen: &mut Counts) -> Counts {
+    let played = Arc::new(Mutex::new(Counts::new()));
+    let loads = (HTTP.len() + HTTPS.len()) as f64;
+    let run_s = seconds.map_or(1.0, |seconds| (seconds / loads).clamp(1.0, RUN_SECONDS_MAX));
+    for (number, flags) in (0..).zip(HTTP) {
+        let server = http_server(1000 * round + number, Arc::clone(&played));
+        let url = format!("http://{}/", server.address());
+        hold(&[&[url.as_str()], *flags].concat(), run_s, seen);
+    }
+    let backend = Server::start(&["--tls"]);
+    let paths = ["/", "/bytes/20k", "/chunked/20k"];
+    for ((number, flags), path) in (0..).zip(HTTPS).zip(paths.iter().cycle()) {
+        let seed = 1000 * round + 500 + number;
+        let server = tls_server(seed, backend.addresses()[0], Arc::clone(&played));
+        let url = format!("https://{}{path}", server.address());
+        hold(&[&[url.as_str(), "-k"], *flags].concat(), run_s, seen);
+    }
+    // The real server has had every broken stream of the client's side, and still serves.
+    let after = run(&mut plimsoll(&[&backend.url("/"), "-k", "-n", "100", "--format", "json"]));
+    assert_eq!(Report::read(&after.stdout).ledger(["ok"]), [100], "{after:?}");
+    let played = played.lock().expect("no panic under the lock").clone();
+    played
+}
+
+fn http_server(seed: u64, played: Arc<Mutex<Counts>>) -> FaultServer {
+    let faults = [http::HEADS, http::BODIES, http::CONNECTIONS, http::DIALOGS].concat();
+    enter(&played, faults.iter().map(|fault| fault.0));
+    FaultServer::start(move |stream, number| {
+        let mut dice = Dice::new(seed << 32 | number);
+        let (name, steps) = faults[(number as usize + 7 * seed as usize) % faults.len()];
+        count(&played, name);
+        play(stream, &steps(&mut dice));
+    })
+}
+
+fn tls_server(seed: u64, backend: SocketAddr, played: Arc<Mutex<Counts>>) -> FaultServer {
+    let (strangers, mutations) = (tls::STRANGERS, tls::MUTATIONS);
+    enter(&played, strangers.iter().map(|fault| fault.0));
+    enter(&played, mutations.iter().map(|mutation| mutation.0));
+    FaultServer::start(move |stream, number| {
+        let mut dice = Dice::new(seed << 32 | number);
+        // The first handshake is a good one, so that there is a run.
+        let turn = if number == 0 { 0 } else { number as usize + 7 * seed as usize };
+        let which = turn % (mutations.len() + strangers.len());
+        let Some((name, mutation)) = mutations.get(which) else {
+            let fault = strangers[which - mutations.len()];
+            count(&played, fault.0);
+            return play(stream, &fault.1(&mut dice));
+        };
+        count(&played, name);
+        tls::relay(stream, backend, *mutation, &mut dice);
+    })
+}
+
+fn enter(played: &Mutex<Counts>, names: impl Iterator<Item = &'static str>) {
+    let mut played = played.lock().expect("no panic under the lock");
+    for name in names {
+        played.entry(name.to_owned()).or_default();
+    }
+}
+
+fn count(played: &Mutex<Counts>, name: &str) {
+    let mut played = played.lock().expect("no panic under the lock");
+    *played.entry(name.to_owned()).or_default() += 1;
+}
+
+/// Runs the program and holds it to what it owes anybody, whoever the server is.
+fn hold(flags: &[&str], run_s: f64, seen: &mut Counts) {
+    let duration = format!("{run_s:.3}s");
+    let bounds = ["-c", "24", "-t", "1", "-d", &duration, "--timeout", "300ms", "--drain", "500ms"];
+    let mut command = plimsoll(flags);
+    command.args(bounds).args(["--format", "json"]);
+    let began = Instant::now();
+    let finished = run(&mut command);
+    let limit = Duration::from_secs_f64(run_s) + GRACE;
+    assert!(began.elapsed() < limit, "{flags:?} took {:?}", began.elapsed());
+    assert!(!finished.stderr.contains("panicked"), "{flags:?}: {finished:?}");
+    if let Some(report) = read(flags, &finished) {
+        check(flags, &report, seen);
+    }
+}
+
+/// The report there is unless not one connection could be opened.
+fn read(flags: &[&str], finished: &Finished) -> Option<Report> {
+    match (finished.code, finished.stdout.is_empty()) {
+        (Some(0), false) => assert_eq!(finished.stderr, "", "{flags:?}"),
+        (Some(1), false) => {}
+        (Some(1), true) => {
+            let text = &finished.stderr;
+            assert!(text.starts_with("plimsoll: no connection to "), "{flags:?}: {text}");
+            return None;
+        }
+        _ => panic!("{flags:?}: {finished:?}"),
+    }
+    // Reading it checks the ledger, and every histogram's count against it.
+    Some(Report::read(&finished.stdout))
+}
+
+fn check(flags: &[&str], report: &Report, seen: &mut Counts) {
+    let errors = report.errors();
+    for (phase, kind, count) in &errors {
+        assert!(KINDS.contains(kind), "{flags:?}: {phase} {kind}: {}", report.at("/errors"));
+        *seen.entry(format!("{phase} {kind}")).or_default() += count;
+    }
+    let sum = |is_one: &dyn Fn(&str) -> bool| -> u64 {
+        errors.iter().filter(|(_, kind, _)| is_one(kind)).map(|(.., count)| count).sum()
+    };
+    let [scheduled, timed_out, broken] = report.ledger(["scheduled", "timed_out", "broken"]);
+    let hurt = timed_out + broken;
+    assert!(sum(&|kind| !UNMET.contains(&kind)) >= hurt, "{flags:?}: {:?}", report);
+    assert!(sum(&|kind| kind == "timeout") >= timed_out, "{flags:?}: {errors:?}");
+    assert!(scheduled > 0, "{flags:?}");
+    let rss_bytes = report.count("/loader/rss_peak_bytes");
+    assert!(rss_bytes < RSS_BYTES_MAX, "{flags:?}: {rss_bytes} bytes");
+    for (name, count) in [("scheduled", scheduled), ("timed_out", timed_out), ("broken", broken)] {
+        *seen.entry(format!("requests {name}")).or_default() += count;
+    }
+    let most = seen.entry("rss_peak_bytes".to_owned()).or_default();
+    *most = rss_bytes.max(*most);
+    if std::env::var_os("PLIMSOLL_HOSTILE_SECONDS").is_some() {
+        let ledger = report.at("/ledger");
+        writeln!(std::io::stderr(), "{flags:?}: {rss_bytes} B, {ledger}").expect("stderr");
+    }
+}
+
+/// Nobody answers, nobody reads: there is nothing to do, and nothing is done.
+#[test]
+fn a_server_that_does_nothing_costs_nothing() {
+    let Some(_turn) = turn_with(&[]) else { return };
+    for flags in [&[][..], &["--driver", "epoll"], &["-k"], &["-k", "--driver", "epoll"]] {
+        let server =
+            FaultServer::start(|stream, _| play(stream, &[Step::Stall, Step::Stall, Step::Stall]));
+        let scheme = if flags.contains(&"-k") { "https" } else { "http" };
+        let url = format!("{scheme}://{}/", server.address());
+        let bounds = ["-c", "20", "-d", "1500ms", "--timeout", "1s", "--drain", "100ms"];
+        let before_s = children_cpu_s();
+        let finished =
+            run(plimsoll(&[&[url.as_str()], flags, &bounds].concat()).args(["--format", "json"]));
+        let cpu_s = children_cpu_s() - before_s;
+        assert!(matches!(finished.code, Some(0 | 1)), "{finished:?}");
+        // A loop that spins would be beyond 1.5 s.
+        assert!(cpu_s < 0.75, "{flags:?}: {cpu_s} s of CPU");
+    }
+}
+
+/// User and system time of children that were waited for; no other test has any now.
+fn children_cpu_s() -> f64 {
+    const TICKS_HZ: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").expect("a Linux");
+    let fields = text.rsplit(')').next().expect("fields").split_whitespace();
+    let ticks: u64 =
+        fields.skip(13).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum();
+    ticks as f64 / TICKS_HZ
+}
