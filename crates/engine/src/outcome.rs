@@ -15,7 +15,7 @@ use plimsoll_core::verdict::{
     settling,
 };
 use plimsoll_core::{Histogram, Plan};
-use plimsoll_io::host::{Environment, Happened, Snapshot, Usage};
+use plimsoll_io::host::{Environment, Happened, Snapshot, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
 use crate::worker::Record;
@@ -245,7 +245,7 @@ fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResu
         started_at: humantime::format_rfc3339_millis(gathered.started_at).to_string(),
         phases: Phases { dns: gathered.dns.clone(), ..Phases::default() },
         loader: Loader {
-            rss_peak_bytes: Usage::of_process().rss_peak_bytes,
+            rss_peak_bytes: rss_peak_bytes(),
             workers: plan.workers,
             driver: gathered.driver.clone(),
             ..Loader::default()

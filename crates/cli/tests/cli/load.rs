@@ -276,3 +276,15 @@ fn rates_follow_from_counts_and_times() {
     assert!((achieved - completed as f64).abs() < 0.5, "{achieved} {completed}");
     assert!(report.at("/rate/target_rps").is_null());
 }
+
+/// The kernel counts what was resident before execve(2) into getrusage's figure.
+#[test]
+fn the_memory_told_is_the_testers_and_not_that_of_what_started_it() {
+    const OURS: usize = 200 << 20;
+    let server = Server::start(&[]);
+    let ours = std::hint::black_box(vec![1_u8; OURS]);
+    let report = measure(&[&server.url("/"), "-n", "10", "-c", "1"]);
+    drop(ours);
+    let rss_bytes = report.count("/loader/rss_peak_bytes");
+    assert!((1 << 20..OURS as u64 / 2).contains(&rss_bytes), "{rss_bytes} bytes");
+}

@@ -28,7 +28,7 @@ pub use resolve::{reachable, resolve};
 pub use settings::{Conntrack, Settings};
 pub use snapshot::{Happened, Snapshot};
 pub use theft::{CpuTicks, Throttling};
-pub use usage::{Usage, rss_bytes, run_delay_ns};
+pub use usage::{Usage, rss_bytes, rss_peak_bytes, run_delay_ns};
 
 /// The text of a file without the white space around it; `None` when it cannot be read or is
 /// empty.

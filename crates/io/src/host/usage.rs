@@ -10,8 +10,6 @@ pub struct Usage {
     pub cpu_user_us: u64,
     /// CPU time spent in the kernel on its behalf, microseconds.
     pub cpu_system_us: u64,
-    /// The most memory that was resident at once. Of the process, also when read for a thread.
-    pub rss_peak_bytes: u64,
     /// Times the scheduler took the CPU away.
     pub involuntary_switches: u64,
     /// Times the CPU was given up to wait.
@@ -41,22 +39,23 @@ impl Usage {
     }
 }
 
-/// Bytes in the unit of `ru_maxrss`.
-const MAXRSS_UNIT_BYTES: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
-
 fn usage(who: libc::c_int) -> Usage {
+    let usage = rusage(who);
+    Usage {
+        cpu_user_us: microseconds(usage.ru_utime),
+        cpu_system_us: microseconds(usage.ru_stime),
+        involuntary_switches: count(usage.ru_nivcsw),
+        voluntary_switches: count(usage.ru_nvcsw),
+    }
+}
+
+fn rusage(who: libc::c_int) -> libc::rusage {
     // SAFETY: `rusage` is made of integers only, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is a writable `rusage` that outlives the call.
     let status = unsafe { libc::getrusage(who, &raw mut usage) };
     assert_eq!(status, 0, "getrusage fails only for an unknown `who`");
-    Usage {
-        cpu_user_us: microseconds(usage.ru_utime),
-        cpu_system_us: microseconds(usage.ru_stime),
-        rss_peak_bytes: count(usage.ru_maxrss) * MAXRSS_UNIT_BYTES,
-        involuntary_switches: count(usage.ru_nivcsw),
-        voluntary_switches: count(usage.ru_nvcsw),
-    }
+    usage
 }
 
 fn microseconds(time: libc::timeval) -> u64 {
@@ -66,6 +65,25 @@ fn microseconds(time: libc::timeval) -> u64 {
 /// A counter of the kernel's, which is signed in C and never negative.
 fn count(value: impl TryInto<u64>) -> u64 {
     value.try_into().unwrap_or(0)
+}
+
+/// Bytes in the unit of `ru_maxrss`.
+const MAXRSS_UNIT_BYTES: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
+
+/// The most memory of this process that was resident at once, since the program began.
+///
+/// Linux counts into `ru_maxrss` what was resident before execve(2) too, which is the memory of
+/// whatever started the program; `/proc` tells of the program alone.
+#[must_use]
+pub fn rss_peak_bytes() -> u64 {
+    let told = read("/proc/self/status").and_then(|status| peak_kib(&status)?.checked_mul(1024));
+    told.unwrap_or_else(|| count(rusage(libc::RUSAGE_SELF).ru_maxrss) * MAXRSS_UNIT_BYTES)
+}
+
+/// The line `VmHWM:   1234 kB` of `/proc/PID/status`.
+fn peak_kib(status: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    value.split_whitespace().next()?.parse().ok()
 }
 
 /// Memory of this process resident now. `None` where `/proc` does not tell.
@@ -128,7 +146,15 @@ mod tests {
     #[test]
     fn resident_memory_and_its_peak_are_told() {
         let resident = rss_bytes().expect("Linux tells the resident size");
-        let peak = Usage::of_process().rss_peak_bytes;
+        let peak = rss_peak_bytes();
         assert!(resident > 0 && peak > 0, "{resident} resident, {peak} at the peak");
+    }
+
+    #[test]
+    fn peak_of_status() {
+        let status = "VmSize:\t 9 kB\nVmHWM:\t   5124 kB\nVmRSS:\t 4 kB\n";
+        for (text, want) in [(status, Some(5124)), ("VmHWM:", None), ("VmHWM: x kB", None)] {
+            assert_eq!(peak_kib(text), want, "{text:?}");
+        }
     }
 }
