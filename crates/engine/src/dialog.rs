@@ -62,6 +62,8 @@ pub(crate) struct Dialog {
     is_cut: bool,
     unmet_header: Option<Unmet>,
     location: Vec<u8>,
+    /// How long it was as received; what does not fit is not kept.
+    location_bytes: usize,
     cookies: Vec<(String, String)>,
     /// The cookies as a header line, made anew when they change.
     cookie_line: Vec<u8>,
@@ -90,6 +92,7 @@ impl Dialog {
         self.body.clear();
         self.is_cut = false;
         self.location.clear();
+        self.location_bytes = 0;
         self.unmet_header = None;
         if checks.needs_headers() {
             self.unmet_header = checks.unmet_header(head.headers());
@@ -103,9 +106,9 @@ impl Dialog {
         if wants.redirects
             && matches!(head.status, 301 | 302 | 303 | 307 | 308)
             && let Some((_, value)) = named(head, "location").next()
-            && value.len() <= LOCATION_BYTES_MAX
         {
-            self.location.extend_from_slice(value);
+            self.location_bytes = value.len();
+            self.location.extend_from_slice(&value[..value.len().min(LOCATION_BYTES_MAX)]);
         }
     }
 
@@ -145,6 +148,10 @@ impl Dialog {
     ) -> Result<Option<Hop>, Unmet> {
         if self.location.is_empty() {
             return Ok(None);
+        }
+        if self.location_bytes > self.location.len() {
+            let text = format!("to a place of {} bytes: not followed", self.location_bytes);
+            return Err(Unmet { kind: "redirect_too_long", text });
         }
         let location = String::from_utf8_lossy(&self.location);
         let refuse = || Unmet {

@@ -36,6 +36,7 @@ const KINDS: &[&str] = &[
     "malformed_head",
     "redirect_elsewhere",
     "redirect_limit",
+    "redirect_too_long",
     "refused",
     "reset",
     "timed_out",
@@ -57,7 +58,8 @@ const KINDS: &[&str] = &[
     "unsupported_version",
 ];
 /// Kinds of requests that completed and were not liked.
-const UNMET: &[&str] = &["expect_body", "redirect_elsewhere", "redirect_limit"];
+const UNMET: &[&str] =
+    &["expect_body", "redirect_elsewhere", "redirect_limit", "redirect_too_long"];
 
 /// The program itself, and all that 24 connections may hold.
 const RSS_BYTES_MAX: u64 = 64 << 20;

@@ -127,7 +127,9 @@ impl<D: Driver> Worker<D> {
         let client = &mut self.clients[index as usize];
         if let Some(mut flight) = client.follow.take() {
             self.follows -= 1;
-            // It was due when the redirect came; what passed since went into a new connection.
+            // It was due when the redirect came; what passed since went into a new connection. The
+            // time is the event's and not the clock's: more bytes may have come with that event,
+            // and what they answer must not have been sent after them.
             flight.moments.available_ns = now_ns;
             flight.moments.started_ns = now_ns;
             self.observer.recorder(flight.measured).ledger.redirects += 1;

@@ -171,6 +171,11 @@ fn redirects_end_at_their_limit_and_at_other_servers() {
     let sum = simple(&plan, Answer::With(307, "Location: http://192.0.2.9/", MS)).sum();
     assert_eq!((sum.ledger.scheduled, sum.ledger.failed), (4, 4));
     assert_eq!(error(&sum, "redirect_elsewhere"), 4);
+
+    let far: &'static str = format!("Location: /{}", "a".repeat(9000)).leak();
+    let sum = simple(&plan, Answer::With(307, far, MS)).sum();
+    assert_eq!((sum.ledger.scheduled, sum.ledger.failed), (4, 4));
+    assert_eq!(error(&sum, "redirect_too_long"), 4);
 }
 
 #[test]

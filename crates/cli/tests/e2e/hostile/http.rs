@@ -213,6 +213,10 @@ pub(crate) const CONNECTIONS: &[Fault] = &[
 /// What redirects and cookies can be abused for.
 pub(crate) const DIALOGS: &[Fault] = &[
     ("redirect to itself", |_| redirect("/")),
+    ("many redirects at once", |_| {
+        let one = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
+        [Read, Flood(one.to_vec(), 50)].into_iter().chain(redirect("/")).collect()
+    }),
     ("redirect elsewhere", |_| redirect("http://192.0.2.1:1/")),
     ("redirect to another scheme", |_| redirect("file:///etc/passwd")),
     ("redirect with a space", |_| redirect("/a b\tc")),
