@@ -11,9 +11,12 @@ mod tls;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::programs::turn_with;
 use crate::support::{Finished, Report, Server, plimsoll, run};
@@ -228,6 +231,55 @@ fn check(flags: &[&str], report: &Report, seen: &mut Counts) {
     if std::env::var_os("PLIMSOLL_HOSTILE_SECONDS").is_some() {
         let ledger = report.at("/ledger");
         writeln!(std::io::stderr(), "{flags:?}: {rss_bytes} B, {ledger}").expect("stderr");
+    }
+}
+
+/// Clients that send noise, stop anywhere, reset, or never read, as many as they like at once.
+#[test]
+fn our_server_outlives_hostile_clients() {
+    let Some(_turn) = turn_with(&[]) else { return };
+    for flags in [&[][..], &["--driver", "epoll"], &["--tls"], &["--tls", "--driver", "epoll"]] {
+        let server = Server::start(flags);
+        let address = server.addresses()[0];
+        let clients: Vec<_> = (0..300)
+            .map(|number| thread::spawn(move || attack(address, &mut Dice::new(number))))
+            .collect();
+        clients.into_iter().for_each(|client| client.join().expect("a client"));
+        let after =
+            run(plimsoll(&[&server.url("/"), "-k", "-n", "100"]).args(["--format", "json"]));
+        assert_eq!(Report::read(&after.stdout).ledger(["ok"]), [100], "{flags:?}: {after:?}");
+        let ended = server.finish_by(Signal::TERM);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{flags:?}: {ended:?}");
+    }
+}
+
+fn attack(address: SocketAddr, dice: &mut Dice) {
+    let Ok(mut stream) = TcpStream::connect(address) else { return };
+    let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
+    let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
+    let hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
+    let get = b"GET /bytes/1M HTTP/1.1\r\nHost: a\r\n\r\n";
+    let post = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n";
+    for _ in 0..=dice.below(6) {
+        let noise = 1 + dice.below(2000);
+        let bytes = match dice.below(6) {
+            0 => dice.bytes(noise),
+            1 => hello.to_vec(),
+            2 => get.repeat(20),
+            3 => post[..dice.below(post.len())].to_vec(),
+            4 => [&hello[..], &dice.bytes(noise)].concat(),
+            _ => vec![b'x'; 100_000],
+        };
+        if stream.write_all(&bytes).is_err() {
+            return;
+        }
+    }
+    match dice.below(3) {
+        0 => server::reset(&stream),
+        1 => {
+            server::finish(&mut stream);
+        }
+        _ => {}
     }
 }
 
