@@ -5,6 +5,7 @@
 //! `PLIMSOLL_HOSTILE_SECONDS=600` it goes on for ten minutes, with new seeds each round, and says on
 //! stderr what was seen.
 
+mod fates;
 mod http;
 mod server;
 mod tls;
@@ -232,6 +233,39 @@ fn check(flags: &[&str], report: &Report, seen: &mut Counts) {
         let ledger = report.at("/ledger");
         writeln!(std::io::stderr(), "{flags:?}: {rss_bytes} B, {ledger}").expect("stderr");
     }
+}
+
+/// Each fault alone, so that its name is known to be the right one.
+#[test]
+fn each_fault_has_its_own_name() {
+    const AT_ONCE: usize = 6;
+    let Some(_turn) = turn_with(&[]) else { return };
+    let fates =
+        fates::FATES.iter().flat_map(|(want, names)| names.iter().map(|name| (*want, *name)));
+    let fates: Vec<_> = fates.collect();
+    for some in fates.chunks(AT_ONCE) {
+        let asked = some.iter().map(|(want, name)| (want, name, thread::spawn(|| fate(name))));
+        for (want, name, asked) in asked.collect::<Vec<_>>() {
+            assert_eq!(asked.join().expect("a fate"), *want, "{name}");
+        }
+    }
+}
+
+/// What becomes of one request to a server with this fault: the error's kind, or the status.
+fn fate(name: &'static str) -> String {
+    let faults = [http::HEADS, http::BODIES, http::CONNECTIONS, http::DIALOGS].concat();
+    let (_, steps) = *faults.iter().find(|fault| fault.0 == name).expect("a fault of this name");
+    let server = FaultServer::start(move |stream, number| {
+        play(stream, &steps(&mut Dice::new(number)));
+    });
+    let url = format!("http://{}/", server.address());
+    let flags = ["-n", "1", "-c", "1", "--redirects", "3", "--cookies", "--format", "json"];
+    let finished = run(plimsoll(&[&url]).args(flags));
+    let report = Report::read(&finished.stdout);
+    // What came after the response hurts no request.
+    let kind = report.errors().into_iter().find(|(_, kind, _)| *kind != "unsolicited");
+    let status = || report.at("/status").as_object().expect("an object").keys().next().cloned();
+    kind.map_or_else(|| status().unwrap_or_default(), |(_, kind, _)| kind.to_owned())
 }
 
 /// Clients that send noise, stop anywhere, reset, or never read, as many as they like at once.
