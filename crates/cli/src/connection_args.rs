@@ -51,7 +51,7 @@ pub(crate) struct ConnectionFlags {
     /// Requests in flight on one connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
     pub pipeline: u32,
-    /// An address for a name, instead of looking it up: HOST:PORT:ADDR[,ADDR]
+    /// Addresses for a name, instead of looking it up: HOST:PORT:ADDR,ADDR
     #[arg(long, value_name = "RULE", value_parser = resolve)]
     pub resolve: Vec<Resolve>,
     /// Connect to another place: HOST1:PORT1:HOST2:PORT2, any of them empty
@@ -66,7 +66,7 @@ pub(crate) struct ConnectionFlags {
     /// Connect to this Unix socket
     #[arg(long, value_name = "PATH", conflicts_with_all = ["proxy", "bind", "resolve"])]
     pub unix_socket: Option<String>,
-    /// Go through an HTTP proxy: [http://][USER:PASS@]HOST:PORT
+    /// Go through an HTTP proxy: HOST:PORT or USER:PASS@HOST:PORT
     #[arg(long, value_name = "PROXY", value_parser = proxy)]
     pub proxy: Option<Proxy>,
     /// Begin each connection with a PROXY protocol header

@@ -59,7 +59,7 @@ pub(crate) enum TargetsFormat {
     Http,
     /// One object a line
     Json,
-    /// [[target]]
+    /// A table for each target
     Toml,
 }
 
