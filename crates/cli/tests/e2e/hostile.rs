@@ -1,9 +1,9 @@
 //! The program against servers that mean harm: whatever they send, it ends by itself, in time and
 //! within its memory, and every request is accounted for and every error has a name.
 //!
-//! A fault server plays one fault on each connection, in turn, its details drawn from a seed. With
-//! `PLIMSOLL_HOSTILE_SECONDS=600` it goes on for ten minutes, with new seeds each round, and says on
-//! stderr what was seen.
+//! A fault server plays one fault on each connection, in turn, its details drawn from a seed.
+//! With `PLIMSOLL_HOSTILE_SECONDS=600` it goes on for ten minutes, with new seeds each round, and
+//! says on stderr what was seen.
 
 mod fates;
 mod http;

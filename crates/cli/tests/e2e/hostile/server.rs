@@ -1,5 +1,5 @@
-//! Servers of the fuzzing test: a thread for each connection, which plays a fault and ends, whatever
-//! the client does. Plain sockets, so that nothing of the program under test is in them.
+//! Servers of the fuzzing test: a thread for each connection, which plays a fault and ends,
+//! whatever the client does. Plain sockets, so that nothing of the program under test is in them.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
