@@ -138,7 +138,7 @@ pub(super) fn nonstationary(e: &Evidence) -> Option<Cause> {
 const SKEW_NOTE: f64 = 1.5;
 /// From this one on, the figures are of two things.
 const SKEW_SUSPECT: f64 = 3.0;
-/// With fewer requests on the middle connection, chance makes such factors.
+/// With fewer requests on the fastest connection, chance makes such factors.
 const SERVED_MIN: u64 = 200;
 /// With fewer answers from an address its median says little.
 const ADDRESS_MIN: u64 = 100;
@@ -158,12 +158,12 @@ fn skew(factor: f64, code: &str, text: String) -> Option<Cause> {
 /// as many as it was given, which says nothing.
 pub(super) fn skew_connections(e: &Evidence) -> Option<Cause> {
     let (min, median, max) = (e.served.min()?, e.served.median()?, e.served.max()?);
-    if e.open_loop || e.served.connections() < 2 || median < SERVED_MIN {
+    if e.open_loop || e.served.connections() < 2 || max < SERVED_MIN {
         return None;
     }
     let factor = (max as f64 / median as f64).max(median as f64 / min.max(1) as f64);
     let text = format!(
-        "connections were not served alike: {} requests on the slowest, {} on the middle one, {} \
+        "connections differ: {} requests on the slowest, {} on the middle one, {} \
          on the fastest: look how the server spreads them over its threads; in a closed loop the \
          fast ones outweigh the slow in every quantile",
         format_count(min),
