@@ -4,8 +4,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ pub(super) struct Tester {
 
 /// Someone who reads the tester's output only when told to.
 struct SlowReader {
-    go: Arc<AtomicBool>,
+    go: Sender<()>,
     thread: JoinHandle<Vec<u8>>,
 }
 
@@ -70,7 +69,8 @@ impl Tester {
     /// Reads on what was left unread.
     pub(super) fn read_on(&self) {
         if let Some(reader) = &self.slow_reader {
-            reader.go.store(true, Ordering::Relaxed);
+            // It is waiting: it ends only after this.
+            let _ = reader.go.send(());
         }
     }
 
@@ -118,12 +118,10 @@ fn full_pipe() -> io::Result<(io::PipeReader, io::PipeWriter)> {
 
 impl SlowReader {
     fn start(mut reader: io::PipeReader) -> Self {
-        let go = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&go);
+        let (go, told) = channel();
         let thread = std::thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            // Told to, or nobody is left to tell.
+            let _ = told.recv();
             let mut bytes = Vec::new();
             let mut chunk = [0; 4096];
             // Only so much is kept; the rest is read and dropped so that the tester can end.
@@ -138,7 +136,9 @@ impl SlowReader {
     }
 
     fn finish(self) -> String {
-        let bytes = self.thread.join().unwrap_or_default();
+        let Self { go, thread } = self;
+        drop(go);
+        let bytes = thread.join().unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim_start().to_owned()
     }
 }

@@ -53,7 +53,7 @@ pub enum Timestamps {
     /// The worker's clock when it learns of them.
     #[default]
     User,
-    /// The kernel's, when it took the packet in (`SO_TIMESTAMPING`).
+    /// The kernel's, when it took the packet in (`SO_TIMESTAMPNS`).
     Kernel,
 }
 
