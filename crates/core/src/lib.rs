@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod details;
 pub mod draw;
 pub mod expect;
 pub mod gate;

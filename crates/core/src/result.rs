@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::details::Details;
 use crate::gate::Unit;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -341,6 +342,9 @@ pub struct RunResult {
     pub gates: Vec<Gate>,
     /// The load before the measured part.
     pub warmup: Option<Warmup>,
+    /// What only some views want. Not kept in documents.
+    #[serde(skip)]
+    pub details: Details,
 }
 
 /// Adds `more` to `errors`, most frequent first; the alphabetically first sample is kept, so the
@@ -391,6 +395,7 @@ impl RunResult {
             series: Series::default(),
             gates: Vec::new(),
             warmup: None,
+            details: Details::default(),
         }
     }
 
@@ -475,6 +480,7 @@ impl RunResult {
         self.series.merge(&other.series);
         self.rate.changes.extend_from_slice(&other.rate.changes);
         self.rate.changes.sort_by_key(|change| change.at_ns);
+        self.details.merge(&other.details);
         if let Some(theirs) = &other.warmup {
             let mine = self.warmup.get_or_insert_default();
             mine.duration_ns = mine.duration_ns.max(theirs.duration_ns);

@@ -11,8 +11,8 @@ use plimsoll_core::result::{
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::verdict::{
-    AddressFacts, Around40Ms, Evidence, TcpFacts, connections_needed, connects_retried, judge,
-    settling,
+    AddressFacts, Around40Ms, Evidence, Outcomes, TcpFacts, connections_needed, connects_retried,
+    judge, settling,
 };
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::host::{Environment, Happened, Snapshot, rss_peak_bytes};
@@ -195,6 +195,17 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
         around_40ms: Around40Ms::of(service),
+        outcomes: outcomes(result),
+    }
+}
+
+fn outcomes(result: &RunResult) -> Outcomes {
+    let p50_ns = |histogram: &Histogram| histogram.quantile_ns(0.5).unwrap_or(0);
+    Outcomes {
+        ok: result.ledger.ok,
+        failed: result.ledger.failed,
+        ok_p50_ns: p50_ns(&result.by_outcome.ok),
+        failed_p50_ns: p50_ns(&result.by_outcome.failed),
     }
 }
 

@@ -9,7 +9,6 @@ use plimsoll_io::Address;
 use plimsoll_io::host::{Limits, raise_open_files};
 
 use crate::error::RunError;
-use crate::worker::SPIN_NS;
 
 /// A rate that one worker keeps with ease, µHz.
 const WORKER_RATE_UHZ: u64 = 50_000_000_000;
@@ -55,21 +54,14 @@ fn peak_uhz(plan: &Plan) -> Option<u64> {
     plan.rate.as_ref().map(Profile::peak_uhz)
 }
 
-/// How long to spin before a request is due: not at all without a schedule, or when the workers
-/// leave the host no CPU. `on` never sleeps, so that no response waits for a sleeping CPU either.
-pub(crate) fn spin_ns(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> u64 {
+/// Whether to spin: not at all without a schedule, and of itself only where the workers leave the
+/// host a CPU.
+pub(crate) fn spin(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> Spin {
     let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
     match plan.spin {
-        _ if !plan.is_open_loop() => 0,
-        Spin::Off => 0,
-        Spin::On => u64::MAX,
-        Spin::Auto => {
-            if room {
-                SPIN_NS
-            } else {
-                0
-            }
-        }
+        _ if !plan.is_open_loop() => Spin::Off,
+        Spin::Auto if !room => Spin::Off,
+        wanted => wanted,
     }
 }
 
@@ -161,11 +153,11 @@ mod tests {
     fn spinning_needs_a_schedule_and_a_free_cpu() {
         let rate = Some(Profile::constant(1_000_000, None, Arrival::Uniform));
         let open = Plan { rate, ..plan() };
-        assert_eq!(spin_ns(&plan(), 1, 8, 8), 0);
-        assert_eq!(spin_ns(&open, 1, 2, 2), SPIN_NS);
-        assert_eq!(spin_ns(&open, 1, 1, 2), SPIN_NS);
-        assert_eq!(spin_ns(&open, 2, 2, 2), 0);
-        assert_eq!(spin_ns(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), u64::MAX);
-        assert_eq!(spin_ns(&Plan { spin: Spin::Off, ..open }, 1, 2, 2), 0);
+        assert_eq!(spin(&plan(), 1, 8, 8), Spin::Off);
+        assert_eq!(spin(&open, 1, 2, 2), Spin::Auto);
+        assert_eq!(spin(&open, 1, 1, 2), Spin::Auto);
+        assert_eq!(spin(&open, 2, 2, 2), Spin::Off);
+        assert_eq!(spin(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), Spin::On);
+        assert_eq!(spin(&Plan { spin: Spin::Off, ..open }, 1, 2, 2), Spin::Off);
     }
 }

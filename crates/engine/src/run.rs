@@ -221,11 +221,11 @@ pub fn run(
     let cpus_allowed = environment.cpus_allowed.len() as u32;
     let workers = preflight::workers(plan, &addresses, cpus_allowed);
     preflight::check_limits(plan, workers, routes.len())?;
-    let spin_ns = preflight::spin_ns(plan, workers, cpus_allowed, environment.cores_online);
+    let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online);
     let plan = Arc::new(Plan { workers, ..plan.clone() });
     let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
     let ways = routes.clone().into();
-    let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin_ns)?;
+    let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
 
     let crew = hire(&assignment, workers, control)?;
     let ready = await_ready(&crew, workers, control)?;

@@ -32,10 +32,11 @@ use socket2::Type;
 use crate::clock;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Token, Wake, Waker,
+    Received, Spin, Token, Wake, Waker,
 };
 use crate::route::Route;
 use crate::socket;
+use crate::spin::Spinning;
 use crate::stamps::Stamps;
 use crate::tcp_info::{self, TcpInfo};
 use queue::Registered;
@@ -107,7 +108,7 @@ pub struct EpollDriver {
     registered: Registered,
     /// Only with [`DriverOptions::receive_timestamps`].
     stamps: Option<Stamps>,
-    spun_ns: u64,
+    spinning: Spinning,
 }
 
 impl EpollDriver {
@@ -138,7 +139,7 @@ impl EpollDriver {
             free_buffers: (0..RECEIVE_BUFFERS).collect(),
             registered: Vec::new(),
             stamps: if options.receive_timestamps { Some(Stamps::new()?) } else { None },
-            spun_ns: 0,
+            spinning: Spinning::new(options.spin),
             options: options.clone(),
         })
     }
@@ -424,14 +425,13 @@ impl Driver for EpollDriver {
         if self.poll_skipped {
             return Ok(self.begin_turn(now_ns));
         }
+        let start_ns = now_ns;
         loop {
             let wake_ns = until_ns.min(self.rest_until_ns);
-            let sleep_until_ns = match wake_ns {
-                u64::MAX => u64::MAX,
-                _ => wake_ns.saturating_sub(self.options.spin_ns),
-            };
-            let spinning = (sleep_until_ns..wake_ns).contains(&now_ns);
-            let timeout = self.timeout(now_ns, sleep_until_ns)?;
+            let (poll_until_ns, sleep_until_ns) = self.spinning.split(start_ns, wake_ns);
+            let polling = now_ns < poll_until_ns || (sleep_until_ns..wake_ns).contains(&now_ns);
+            let timeout = self.timeout(now_ns, if polling { now_ns } else { sleep_until_ns })?;
+            let slept = timeout != Some(Duration::ZERO);
             self.collect(timeout)?;
             let before_ns = std::mem::replace(&mut now_ns, clock::now_ns());
             self.wake_listeners(now_ns);
@@ -439,21 +439,24 @@ impl Driver for EpollDriver {
                 let what = PendingKind::Woken;
                 self.pending.push_back(Pending { at_ns: now_ns, index: 0, generation: 0, what });
             }
-            if !self.ready.is_empty() || !self.pending.is_empty() || now_ns >= until_ns {
-                return Ok(self.begin_turn(now_ns));
+            let has_events = !self.ready.is_empty() || !self.pending.is_empty();
+            if polling {
+                self.spinning.spun(now_ns - before_ns);
+            } else if slept && !has_events && now_ns >= sleep_until_ns {
+                self.spinning.slept(sleep_until_ns, now_ns);
             }
-            if spinning {
-                self.spun_ns += now_ns - before_ns;
+            if has_events || now_ns >= until_ns {
+                return Ok(self.begin_turn(now_ns));
             }
         }
     }
 
-    fn set_spin_ns(&mut self, spin_ns: u64) {
-        self.options.spin_ns = spin_ns;
+    fn set_spin(&mut self, spin: Spin) {
+        self.spinning.set(spin);
     }
 
     fn spun_ns(&self) -> u64 {
-        self.spun_ns
+        self.spinning.spun_ns()
     }
 
     fn next(&mut self) -> Option<(u64, Event)> {

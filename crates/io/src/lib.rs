@@ -12,6 +12,7 @@ pub mod route;
 pub mod select;
 pub mod sim;
 mod socket;
+mod spin;
 mod stamps;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
@@ -21,7 +22,7 @@ pub mod uring;
 
 pub use driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, SocketOptions, Token, Wake, Waker,
+    Received, SocketOptions, Spin, Token, Wake, Waker,
 };
 pub use epoll::EpollDriver;
 pub use route::{Address, Route};

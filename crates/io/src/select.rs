@@ -93,14 +93,14 @@ fn open_uring(_: &DriverOptions, _: String) -> io::Result<(Opened, Selection)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{Driver, SocketOptions};
+    use crate::driver::{Driver, SocketOptions, Spin};
 
     const OPTIONS: DriverOptions = DriverOptions {
         sockets: 4,
         reserved: 4,
         receive_buffer_bytes: 4096,
         long_lived: true,
-        spin_ns: 0,
+        spin: Spin::Off,
         receive_timestamps: false,
         socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
     };

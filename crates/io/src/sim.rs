@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Token, Wake, Waker,
+    Received, Spin, Token, Wake, Waker,
 };
 use crate::route::Route;
 use crate::tcp_info::TcpInfo;
@@ -472,7 +472,7 @@ impl Driver for SimDriver {
         Ok(self.now_ns)
     }
 
-    fn set_spin_ns(&mut self, _: u64) {}
+    fn set_spin(&mut self, _: Spin) {}
 
     fn spun_ns(&self) -> u64 {
         0

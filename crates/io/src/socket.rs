@@ -154,14 +154,14 @@ pub(crate) fn reset_on_close(socket: &impl AsFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::SocketOptions;
+    use crate::driver::{SocketOptions, Spin};
 
     const OPTIONS: DriverOptions = DriverOptions {
         sockets: 1,
         reserved: 1,
         receive_buffer_bytes: 4096,
         long_lived: true,
-        spin_ns: 0,
+        spin: Spin::Off,
         receive_timestamps: false,
         socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
     };

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_io::select::{self, DriverChoice, Opened, Selection};
-use plimsoll_io::{Driver, DriverOptions, EpollDriver, SocketOptions, Token, Waker, clock};
+use plimsoll_io::{Driver, DriverOptions, EpollDriver, SocketOptions, Spin, Token, Waker, clock};
 
 use crate::options::{Counters, ServeError, ServerOptions};
 use crate::route::Role;
@@ -153,7 +153,7 @@ fn driver_options(options: &ServeOptions, reuse_port: bool) -> DriverOptions {
         reserved,
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         long_lived: true,
-        spin_ns: 0,
+        spin: Spin::Off,
         receive_timestamps: false,
         socket: SocketOptions { reuse_port, listen_backlog: 0 },
     }

@@ -3,13 +3,13 @@
 
 use std::thread;
 
-use plimsoll_core::plan::{Endpoint, Spin};
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Plan, RunResult};
 use plimsoll_engine::Control;
 use plimsoll_io::select::{Opened, open};
-use plimsoll_io::{Driver, DriverChoice, DriverOptions, SocketOptions, clock};
+use plimsoll_io::{Driver, DriverChoice, DriverOptions, SocketOptions, Spin, clock};
 use plimsoll_target::{Role, ServeOptions, start};
 
 /// The middle of a distribution and its tail.
@@ -65,8 +65,8 @@ const CONNECTIONS: u32 = 50;
 
 const WAKES: u64 = 1_200;
 const WAKE_EVERY_NS: u64 = 250_000;
-/// As long as a run spins before a request is due.
-const SPIN_NS: u64 = 50_000;
+/// A wake that comes after the next is due leaves the next one this long.
+const AHEAD_NS: u64 = 50_000;
 const READS: u32 = 200_000;
 
 const OPTIONS: DriverOptions = DriverOptions {
@@ -74,7 +74,7 @@ const OPTIONS: DriverOptions = DriverOptions {
     reserved: 1,
     receive_buffer_bytes: 4096,
     long_lived: true,
-    spin_ns: 0,
+    spin: Spin::Off,
     receive_timestamps: false,
     socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
 };
@@ -106,8 +106,8 @@ fn on_a_thread<T: Send + 'static>(
 }
 
 fn measure_timers<D: Driver>(mut driver: D) -> std::io::Result<Timers> {
-    let sleep = wakes(&mut driver, 0)?;
-    let spin = wakes(&mut driver, SPIN_NS)?;
+    let sleep = wakes(&mut driver, Spin::Off)?;
+    let spin = wakes(&mut driver, Spin::Auto)?;
     let start_ns = clock::now_ns();
     for _ in 0..READS {
         std::hint::black_box(clock::now_ns());
@@ -117,14 +117,14 @@ fn measure_timers<D: Driver>(mut driver: D) -> std::io::Result<Timers> {
 }
 
 /// How late the driver returns from waiting until set times.
-fn wakes<D: Driver>(driver: &mut D, spin_ns: u64) -> std::io::Result<Histogram> {
-    driver.set_spin_ns(spin_ns);
+fn wakes<D: Driver>(driver: &mut D, spin: Spin) -> std::io::Result<Histogram> {
+    driver.set_spin(spin);
     let mut late = Histogram::new();
     let mut now_ns = driver.clock_ns();
     let start_ns = now_ns;
     for wake in 1..=WAKES {
         // A wake that came after the next was due must not make all that follow late.
-        let until_ns = (start_ns + wake * WAKE_EVERY_NS).max(now_ns + SPIN_NS);
+        let until_ns = (start_ns + wake * WAKE_EVERY_NS).max(now_ns + AHEAD_NS);
         while now_ns < until_ns {
             now_ns = driver.wait(until_ns)?;
         }

@@ -2,10 +2,10 @@
 //! and whether a seed makes a run repeat.
 
 use super::Experiment;
-use crate::harness::{Bench, Run, Setup, Subject};
+use crate::harness::{Bench, Reference, Run, Setup, Subject};
 use crate::judge::{Checks, Outcome, Unit, quantile_of};
 use crate::oracle::{Log, Mode, Span};
-use crate::tool::{Ask, Need, Reading};
+use crate::tool::{Ask, Call, Need, Reading};
 
 pub(super) const ALL: [Experiment; 6] = [
     Experiment {
@@ -14,9 +14,10 @@ pub(super) const ALL: [Experiment; 6] = [
         title: "Timers of a millisecond: requests are sent late and answers read late",
         method: "100 requests/s for 5 s over 10 connections; the oracle answers at once",
         truth: "arrivals stand on a grid of 10 ms; the median latency is the oracle's own, and \
-                what two crossings of the loopback cost",
+                what two crossings of the loopback cost. A bare loop sends the same before and \
+                after: what it is late by is the machine's",
         tolerance: "behind the grid p50 100 µs, p99 500 µs; the median 100 µs over the \
-                    oracle's own",
+                    oracle's own; each after what the bare loop had",
         needs_quiet: true,
         run: send_precision,
     },
@@ -26,7 +27,9 @@ pub(super) const ALL: [Experiment; 6] = [
         title: "An even rate comes in bursts",
         method: "10 000 requests/s for 3 s over 256 connections",
         truth: "ten arrivals in each millisecond",
-        tolerance: "variance over mean of arrivals per millisecond below 0.3",
+        tolerance: "variance over mean of arrivals per millisecond below 0.3, in the middle one of \
+                    tenths of a second: the machine takes CPUs away now and then, a tester's \
+                    bursts are always there",
         needs_quiet: true,
         run: microbursts,
     },
@@ -36,7 +39,8 @@ pub(super) const ALL: [Experiment; 6] = [
         title: "Poisson arrivals are not",
         method: "2000 requests/s, Poisson, for 4 s over 256 connections",
         truth: "arrivals per millisecond have their mean as variance; gaps are exponential",
-        tolerance: "variance over mean 0.9 to 1.1; Kolmogorov-Smirnov distance of the gaps 0.05",
+        tolerance: "variance over mean, as above, 0.9 to 1.1; Kolmogorov-Smirnov distance of the \
+                    gaps 0.05",
         needs_quiet: true,
         run: poisson,
     },
@@ -69,7 +73,7 @@ pub(super) const ALL: [Experiment; 6] = [
         method: "500 requests/s, Poisson, of three paths, for 2 s over 50 connections: twice with \
                  one seed, once with another",
         truth: "the same paths in the same order at the same times; with another seed others",
-        tolerance: "times: 99 % within 2 ms",
+        tolerance: "times: 95 % within 2 ms",
         needs_quiet: true,
         run: seed,
     },
@@ -83,8 +87,25 @@ fn send_precision(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> 
         ..Ask::to("/")
     };
     let mode = Mode { spin: true, ..Mode::default() };
-    let run = bench.measure(subject, &Setup::new(ask, mode))?;
-    judge_precision(&run.reading, &run.log, 100.0)
+    let (run, bare) = between_references(bench, subject, ask, mode)?;
+    judge_precision(&run.reading, &run.log, &bare, 100.0)
+}
+
+/// A run of the tester, and the bare loop's before and after it, half as long each.
+fn between_references(
+    bench: &Bench,
+    subject: &Subject,
+    ask: Ask,
+    mode: Mode,
+) -> Result<(Run, [Reference; 2]), Outcome> {
+    // What cannot be asked for needs no reference.
+    if let Call::CannotExpress(why) = subject.tool.call(&ask) {
+        return Err(Outcome::CannotExpress { why });
+    }
+    let half = Ask { duration_s: ask.duration_s.map(|load_s| load_s / 2.0), ..ask.clone() };
+    let before = bench.reference(&half, &mode)?;
+    let run = bench.measure(subject, &Setup::new(ask, mode.clone()))?;
+    Ok((run, [before, bench.reference(&half, &mode)?]))
 }
 
 /// How far each arrival is behind the grid that fits best, seconds, ascending. The grid's step is
@@ -97,52 +118,65 @@ fn behind_grid_s(arrivals_s: &[f64], rate_rps: f64) -> Vec<f64> {
     behind
 }
 
-fn judge_precision(reading: &Reading, log: &Log, rate_rps: f64) -> Result<Outcome, Outcome> {
-    let behind = behind_grid_s(&log.arrivals_s(), rate_rps);
-    let (Some(p50_s), Some(p99_s)) = (quantile_of(&behind, 0.5), quantile_of(&behind, 0.99)) else {
-        return Ok(Outcome::fail("no request arrived", "100 a second"));
-    };
-    let own_s = quantile_of(&log.service_s(), 0.5).unwrap_or(0.0);
-    let mut checks = Checks::default();
-    checks.between("sent late p50", Unit::Time, p50_s, 0.0, 100e-6);
-    checks.between("p99", Unit::Time, p99_s, 0.0, 500e-6);
-    let latency_s = reading.quantile(0.5)?;
-    checks.between("latency p50", Unit::Time, latency_s, own_s, own_s + 100e-6);
-    Ok(checks.outcome())
+/// The worse of two figures of the bare loop.
+fn worse(bare: &[Reference; 2], figure: impl Fn(&Reference) -> Option<f64>) -> f64 {
+    bare.iter().filter_map(figure).fold(0.0, f64::max)
 }
 
-fn arrivals(
-    bench: &Bench,
-    subject: &Subject,
+fn judge_precision(
+    reading: &Reading,
+    log: &Log,
+    bare: &[Reference; 2],
     rate_rps: f64,
-    poisson: bool,
-    load_s: f64,
-) -> Result<Vec<f64>, Outcome> {
-    let ask = Ask {
-        connections: 256,
-        rate_rps: Some(rate_rps),
-        poisson,
-        duration_s: Some(load_s),
-        seed: Some(7),
-        ..Ask::to("/")
+) -> Result<Outcome, Outcome> {
+    let late_s = |log: &Log, q| quantile_of(&behind_grid_s(&log.arrivals_s(), rate_rps), q);
+    let (Some(p50_s), Some(p99_s)) = (late_s(log, 0.5), late_s(log, 0.99)) else {
+        return Ok(Outcome::fail("no request arrived", "100 a second"));
     };
-    let mode = Mode { spin: true, ..Mode::default() };
-    Ok(bench.load(subject, &Setup::new(ask, mode))?.log.arrivals_s())
+    let bare_s = |q| worse(bare, |bare| late_s(&bare.log, q));
+    let mut checks = Checks::default();
+    checks.between("sent late p50", Unit::Time, p50_s, 0.0, bare_s(0.5) + 100e-6);
+    checks.between("p99", Unit::Time, p99_s, 0.0, bare_s(0.99) + 500e-6);
+    let own_s = quantile_of(&log.service_s(), 0.5).unwrap_or(0.0);
+    let took_s = worse(bare, |bare| quantile_of(&bare.latency_s, 0.5)).max(own_s);
+    checks.between("latency p50", Unit::Time, reading.quantile(0.5)?, own_s, took_s + 100e-6);
+    checks.note(format!(
+        "a bare loop {}, {}, {}",
+        Unit::Time.show(bare_s(0.5)),
+        Unit::Time.show(bare_s(0.99)),
+        Unit::Time.show(took_s)
+    ));
+    Ok(checks.outcome())
 }
 
 fn microbursts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let load_s = bench.pick(3.0, 2.0);
-    let arrivals_s = arrivals(bench, subject, 10_000.0, false, load_s)?;
+    let ask = Ask {
+        connections: 256,
+        rate_rps: Some(10_000.0),
+        duration_s: Some(load_s),
+        ..Ask::to("/")
+    };
+    let mode = Mode { spin: true, ..Mode::default() };
+    let run = bench.load(subject, &Setup::new(ask, mode))?;
     let mut checks = Checks::default();
-    let dispersion = dispersion(&arrivals_s, 0.3, load_s - 0.2);
+    let dispersion = dispersion(&run.log.arrivals_s(), 0.3, load_s - 0.2);
     checks.between("variance/mean", Unit::Count, dispersion, 0.0, 0.3);
     Ok(checks.outcome())
 }
 
 fn poisson(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let load_s = 4.0;
-    let arrivals_s = arrivals(bench, subject, 2000.0, true, load_s)?;
-    Ok(judge_poisson(&arrivals_s, 2000.0, load_s))
+    let ask = Ask {
+        connections: 256,
+        rate_rps: Some(2000.0),
+        poisson: true,
+        duration_s: Some(4.0),
+        seed: Some(7),
+        ..Ask::to("/")
+    };
+    let mode = Mode { spin: true, ..Mode::default() };
+    let run = bench.load(subject, &Setup::new(ask, mode))?;
+    Ok(judge_poisson(&run.log.arrivals_s(), 2000.0, 4.0))
 }
 
 fn judge_poisson(arrivals_s: &[f64], rate_rps: f64, load_s: f64) -> Outcome {
@@ -159,20 +193,27 @@ fn judge_poisson(arrivals_s: &[f64], rate_rps: f64, load_s: f64) -> Outcome {
     checks.outcome()
 }
 
-/// Variance over mean of arrivals per millisecond, from `from_s` to `to_s`. No number when none
-/// came.
+/// Variance over mean of arrivals per millisecond, from `from_s` to `to_s`: the median of windows of
+/// 100 ms. No number when nothing came.
 fn dispersion(arrivals_s: &[f64], from_s: f64, to_s: f64) -> f64 {
-    let bins = ((to_s - from_s) * 1e3).round().max(1.0);
-    let mut counts = vec![0.0_f64; bins as usize];
+    const WINDOW_MS: usize = 100;
+    let windows = ((to_s - from_s) * 1e3).round() as usize / WINDOW_MS;
+    let mut counts = vec![0.0_f64; windows * WINDOW_MS];
     for at_s in arrivals_s {
         let bin = (at_s - from_s) * 1e3;
-        if bin >= 0.0 && bin < bins {
+        if bin >= 0.0 && bin < counts.len() as f64 {
             counts[bin as usize] += 1.0;
         }
     }
-    let mean = counts.iter().sum::<f64>() / bins;
-    let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (bins - 1.0);
-    variance / mean
+    let mut ratios: Vec<f64> = counts.chunks_exact(WINDOW_MS).map(variance_over_mean).collect();
+    ratios.sort_by(f64::total_cmp);
+    quantile_of(&ratios, 0.5).unwrap_or(f64::NAN)
+}
+
+fn variance_over_mean(counts: &[f64]) -> f64 {
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    let squares = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>();
+    squares / (counts.len() - 1) as f64 / mean
 }
 
 /// The greatest distance between the distribution of the gaps and the exponential one of this rate
@@ -305,7 +346,7 @@ fn judge_seed([first, again, other]: [&Log; 3], mixed: bool) -> Outcome {
     let mut checks = Checks::default();
     let same = same_times(&first.arrivals_s(), &again.arrivals_s());
     let by_chance = same_times(&first.arrivals_s(), &other.arrivals_s());
-    checks.between("arrivals at the same times", Unit::Share, same, 0.99, 1.0);
+    checks.between("arrivals at the same times", Unit::Share, same, 0.95, 1.0);
     checks.between("with another seed", Unit::Share, by_chance, 0.0, 0.5);
     let paths = |log: &Log| log.entries.iter().map(|entry| entry.path).collect::<Vec<_>>();
     if mixed {

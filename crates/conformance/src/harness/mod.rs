@@ -7,10 +7,11 @@
 mod link;
 mod oracle;
 mod process;
+mod reference;
 mod run;
 mod tester;
 
 pub use link::Link;
 pub use oracle::OracleProcess;
 pub use process::{Machine, Process, Sample};
-pub use run::{Acted, Action, Bench, Pin, Run, Setup, Subject};
+pub use run::{Acted, Action, Bench, Pin, Reference, Run, Setup, Subject};

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use super::oracle::OracleProcess;
 use super::process::{Machine, Sample};
+use super::reference;
 use super::tester::{Start, Tester};
 use crate::judge::Outcome;
 use crate::oracle::{Log, Mode, clock_ns};
@@ -26,8 +27,10 @@ const OTHERS_MAX: f64 = 0.03;
 const ATTEMPTS: u32 = 3;
 /// How long a tester may take beyond the load it was asked for.
 const GRACE: Duration = Duration::from_secs(25);
-/// Between looks at the processes.
-const LOOK: Duration = Duration::from_millis(1);
+/// Between looks at the processes before the first request, from which actions are timed.
+const LOOK_FIRST_NS: u64 = 1_000_000;
+/// Between looks at them later. Each look takes a CPU from the tester or the oracle for a moment.
+const LOOK_NS: u64 = 20_000_000;
 /// Between samples of the tester's usage.
 const SAMPLE_NS: u64 = 50_000_000;
 
@@ -141,6 +144,15 @@ impl Run {
         let at_ns = |action| self.acted.iter().find(|a| a.action == action).map(|a| a.at_ns);
         Some(at_ns(to)?.saturating_sub(at_ns(from)?) as f64 / 1e9)
     }
+}
+
+/// What the bare loop did, see [`Bench::reference`].
+#[derive(Debug, Clone, Default)]
+pub struct Reference {
+    /// What the oracle saw of it.
+    pub log: Log,
+    /// How long each answer took, seconds, ascending.
+    pub latency_s: Vec<f64>,
 }
 
 /// A tester as it is installed here.
@@ -264,6 +276,35 @@ impl Bench {
             "the hypervisor took {:.1} % of the CPUs' time in each of {ATTEMPTS} runs",
             stolen * 100.0
         )))
+    }
+
+    /// A load as this machine lets anyone send it: from a bare loop on the tester's CPU, to an
+    /// oracle on its own. What it is short of the ideal is the machine's noise.
+    ///
+    /// # Errors
+    /// Broken, when the oracle does not work.
+    pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
+        let setup = Setup::new(ask.clone(), mode.clone());
+        let scratch = self.scratch.join("reference");
+        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
+        let at = SocketAddr::new(setup.listen.into(), 0);
+        let oracle = self.oracle(&setup, at, &scratch).map_err(Outcome::broken)?;
+        let (address, cpu) = (oracle.address(), self.cpu_of(Pin::Apart, false));
+        let load = reference::Load {
+            rate_rps: ask.rate_rps.unwrap_or(1.0),
+            connections: ask.connections as usize,
+            duration_s: ask.duration_s.unwrap_or(1.0),
+        };
+        let latency_s = std::thread::spawn(move || {
+            if let Some(cpu) = cpu {
+                plimsoll_io::clock::pin_to_cpu(cpu)?;
+            }
+            reference::run(address, load)
+        });
+        let latency_s = latency_s.join().map_err(|_| Outcome::broken("the bare loop panicked"))?;
+        let mut latency_s = latency_s.map_err(Outcome::broken)?;
+        latency_s.sort_by(f64::total_cmp);
+        Ok(Reference { log: oracle.stop().map_err(Outcome::broken)?, latency_s })
     }
 
     fn attempt(
@@ -415,7 +456,14 @@ impl Going<'_> {
             if now_ns > start_ns + load_ns + GRACE.as_nanos() as u64 {
                 return Ok(false);
             }
-            std::thread::sleep(LOOK);
+            let look_ns = match (self.first_ns, actions.peek()) {
+                (None, _) => LOOK_FIRST_NS,
+                (Some(_), None) => LOOK_NS,
+                (Some(_), Some((at_s, _))) => {
+                    LOOK_NS.min(((at_s * 1e9) as u64).saturating_sub(since_ns))
+                }
+            };
+            std::thread::sleep(Duration::from_nanos(look_ns));
         }
     }
 

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 mod request;
 mod transport;
 
+use crate::details::DetailsPlan;
 use crate::expect::Expectation;
 use crate::gate;
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::units::{format_count, format_duration, format_rate};
 
-pub use request::{Body, Endpoint, Order, Request, Table, Target};
+pub use request::{Body, Endpoint, Order, Request, Script, Table, Target};
 pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
 };
@@ -32,12 +33,13 @@ pub enum DriverPlan {
     Epoll,
 }
 
-/// Whether to spin for the last stretch before a request is due.
+/// Whether to spin instead of sleeping until a request is due or answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// For the last 50 µs, when the workers leave a CPU free or have one to themselves, and as long
-    /// as it does no harm.
+    /// Before a request is due, for as long as sleeps have been ending late (50 to 500 µs), and for
+    /// 100 µs after work; when the workers leave a CPU free or have one to themselves, and as long as
+    /// it does no harm.
     #[default]
     Auto,
     /// All the time, instead of sleeping: a response does not wait for a CPU to wake up.
@@ -138,6 +140,13 @@ pub struct Plan {
     pub connection_lifetime_ns: Option<u64>,
     /// Requests in flight on one connection.
     pub pipeline: u32,
+    /// The program that decides what is sent, where there is one; `request` and `targets` are what
+    /// it has made of the plan then.
+    #[serde(default)]
+    pub script: Option<Script>,
+    /// What else to keep, for the output of other testers.
+    #[serde(skip)]
+    pub details: DetailsPlan,
     /// Conditions the result has to meet.
     #[serde(default)]
     pub gates: Vec<String>,
@@ -203,6 +212,8 @@ impl Plan {
             requests_per_connection: None,
             connection_lifetime_ns: None,
             pipeline: 1,
+            script: None,
+            details: DetailsPlan::default(),
             gates: Vec::new(),
             abort_when: Vec::new(),
             timestamps: Timestamps::User,

@@ -141,6 +141,15 @@ pub struct Target {
     pub expect: Vec<Expectation>,
 }
 
+/// A program that decides what is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Script {
+    /// Where it was read from.
+    pub path: String,
+    /// What it was given.
+    pub arguments: Vec<String>,
+}
+
 /// In which order targets are taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

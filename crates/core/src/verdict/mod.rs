@@ -21,7 +21,7 @@ use tester::LATENESS_FLOOR_NS;
 
 pub use load::connections_needed;
 pub use network::{Around40Ms, TcpFacts, connects_retried};
-pub use shape::{AddressFacts, Settling, settling};
+pub use shape::{AddressFacts, Outcomes, Settling, settling};
 
 /// Can the result be believed?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,10 +131,12 @@ pub struct Evidence {
     pub addresses: Vec<AddressFacts>,
     /// Service times about the length of a delayed acknowledgement.
     pub around_40ms: Around40Ms,
+    /// Good responses and failed ones.
+    pub outcomes: Outcomes,
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 21] = [
+pub const CODES: [&str; 22] = [
     "no_responses",
     "late",
     "late_tail",
@@ -155,13 +157,14 @@ pub const CODES: [&str; 21] = [
     "skew_addresses",
     "beyond_hour",
     "delayed_ack",
+    "mixed_outcomes",
     "clock_step",
 ];
 
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 20] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 21] = [
         load::nothing,
         tester::lateness,
         tester::late_tail,
@@ -181,6 +184,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         shape::skew_addresses,
         load::beyond_hour,
         network::delayed_ack,
+        shape::mixed_outcomes,
         tester::clock_step,
     ];
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();

@@ -1,7 +1,7 @@
 //! What mixes two things in one figure: a start unlike the rest, connections or addresses that were
-//! not served alike.
+//! not served alike, failures that took another time than good responses.
 
-use super::{Cause, Evidence, Verdict, cause, note, share};
+use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;
 use crate::part::Part;
 use crate::series::{Point, Series};
@@ -231,4 +231,44 @@ pub(super) fn skew_addresses(e: &Evidence) -> Option<Cause> {
         );
         (e.open_loop && total >= ADDRESS_MIN).then(|| skew(factor, code, text))?
     })
+}
+
+/// How good responses and failed ones compare.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    /// Good ones.
+    pub ok: u64,
+    /// Failed ones.
+    pub failed: u64,
+    /// Median response time of the good ones, ns.
+    pub ok_p50_ns: u64,
+    /// Median response time of the failed ones, ns.
+    pub failed_p50_ns: u64,
+}
+
+/// With fewer of either, the other's quantiles are hardly touched.
+const OUTCOME_SHARE: f64 = 0.01;
+/// With fewer there is no median worth the name.
+const OUTCOME_MIN: u64 = 10;
+/// How many times longer or shorter the median of one has to be.
+const OUTCOME_FACTOR: u64 = 2;
+
+/// Fast failures flatter the latency of all, slow ones spoil it.
+pub(super) fn mixed_outcomes(e: &Evidence) -> Option<Cause> {
+    let Outcomes { ok, failed, ok_p50_ns, failed_p50_ns } = e.outcomes;
+    let fewer = ok.min(failed);
+    let is_apart = ok_p50_ns.max(failed_p50_ns) >= OUTCOME_FACTOR * ok_p50_ns.min(failed_p50_ns);
+    if fewer < OUTCOME_MIN || share(fewer, ok + failed) < OUTCOME_SHARE || !is_apart {
+        return None;
+    }
+    note(
+        "mixed_outcomes",
+        format!(
+            "{} of the responses failed and took another time: ok p50 {}, failed p50 {}: the \
+             latency of all is of both, see the ok ones by themselves",
+            percent(share(failed, ok + failed)),
+            format_ns(ok_p50_ns),
+            format_ns(failed_p50_ns),
+        ),
+    )
 }

@@ -134,6 +134,8 @@ fn each_cause_is_provoked_alone() {
         (at_addresses(&[(5000, 40_000), (5000, 900_000)]), Verdict::Suspect, "skew_addresses"),
         (at_addresses(&[(9000, 40_000), (1000, 41_000)]), Verdict::Suspect, "skew_addresses"),
         (Evidence { around_40ms: PEAK_AT_40MS, ..good() }, Verdict::Valid, "delayed_ack"),
+        (outcomes(400, 50_000_000, 600, 100_000), Verdict::Valid, "mixed_outcomes"),
+        (outcomes(9900, 100_000, 100, 200_000), Verdict::Valid, "mixed_outcomes"),
     ];
     for (evidence, verdict, code) in &cases {
         let (found, causes) = judge(evidence);
@@ -312,5 +314,23 @@ fn every_code_has_its_section_in_the_documents() {
     }
     for section in sections {
         assert!(CODES.contains(&section), "no cause is called {section}");
+    }
+}
+
+fn outcomes(ok: u64, ok_p50_ns: u64, failed: u64, failed_p50_ns: u64) -> Evidence {
+    let outcomes = Outcomes { ok, failed, ok_p50_ns, failed_p50_ns };
+    Evidence { outcomes, ..good() }
+}
+
+#[test]
+fn failures_that_are_few_or_like_the_rest_are_not_mentioned() {
+    for evidence in [
+        outcomes(1000, 100_000, 0, 0),
+        outcomes(0, 0, 1000, 100_000),
+        outcomes(9910, 100_000, 90, 900_000),
+        outcomes(100, 100_000, 9, 900_000),
+        outcomes(500, 100_000, 500, 190_000),
+    ] {
+        assert_eq!(judge(&evidence), (Verdict::Valid, Vec::new()), "{:?}", evidence.outcomes);
     }
 }

@@ -50,9 +50,6 @@ const SPIN_SWITCHES_LIMIT: u64 = 200;
 /// One receive takes this much at most.
 const RECEIVE_BUFFER_BYTES: u32 = 8192;
 
-/// How long before a request is due the worker stops sleeping and spins.
-pub(crate) const SPIN_NS: u64 = 50_000;
-
 /// Takes an interval that is over, and may give back one that was emptied.
 pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a;
 
@@ -65,14 +62,13 @@ pub struct Assignment {
     routes: Arc<[Route]>,
     setup: Setup,
     tracks_addresses: bool,
-    spin_ns: u64,
+    spin: Spin,
     worker: u32,
 }
 
 impl Assignment {
-    /// The first worker's part of the plan, which says how many workers there are. Before a request
-    /// is due the driver spins for `spin_ns`. Requests are told apart by address if there are
-    /// several, or if there may be (`addresses_change`).
+    /// The first worker's part of the plan, which says how many workers there are. Requests
+    /// are told apart by address if there are several, or if there may be (`addresses_change`).
     ///
     /// # Errors
     /// A request that cannot be written, or an expectation that cannot be checked.
@@ -80,14 +76,14 @@ impl Assignment {
         plan: Arc<Plan>,
         routes: Arc<[Route]>,
         addresses_change: bool,
-        spin_ns: u64,
+        spin: Spin,
     ) -> Result<Self, RunError> {
         let prepared = Arc::new(Prepared::new(&plan)?);
         let judge = Arc::new(Judge::new(&plan, &prepared)?);
         let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
         let setup = Setup::default();
         let worker = 0;
-        Ok(Self { plan, prepared, judge, routes, setup, tracks_addresses, spin_ns, worker })
+        Ok(Self { plan, prepared, judge, routes, setup, tracks_addresses, spin, worker })
     }
 
     /// The same run, another worker's part. What connections are set up with is each worker's own.
@@ -118,7 +114,7 @@ impl Assignment {
             reserved: sockets,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             long_lived: !self.plan.connects_per_request(),
-            spin_ns: self.spin_ns,
+            spin: self.spin,
             receive_timestamps: self.plan.timestamps == Timestamps::Kernel,
             socket: SocketOptions::default(),
         }
@@ -407,7 +403,7 @@ impl<D: Driver> Worker<D> {
         while let Some(end) = self.observer.take_interval(now_ns, self.driver.spun_ns(), finished) {
             // Spinning that takes the CPU from somebody who needs it does more harm than good.
             if self.plan.spin == Spin::Auto && end.involuntary_switches > SPIN_SWITCHES_LIMIT {
-                self.driver.set_spin_ns(0);
+                self.driver.set_spin(Spin::Off);
             }
             if !(finished && end.interval.is_empty()) {
                 let spare = on_interval(end.interval);

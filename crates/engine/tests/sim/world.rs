@@ -13,8 +13,8 @@ use plimsoll_core::series::Series;
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
-use plimsoll_io::SimDriver;
 use plimsoll_io::sim::SimOptions;
+use plimsoll_io::{SimDriver, Spin};
 
 use crate::peer::{Answer, Log, Server};
 
@@ -86,7 +86,7 @@ where
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
     let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
-    let first = Assignment::new(plan, [address.into()].into(), false, 0).unwrap();
+    let first = Assignment::new(plan, [address.into()].into(), false, Spin::Off).unwrap();
     let mut ran = Ran {
         records: Vec::new(),
         logs: Vec::new(),

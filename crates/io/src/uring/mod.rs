@@ -38,15 +38,16 @@ use socket2::Type;
 use crate::clock::now_ns;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Token, Waker,
+    Received, Spin, Token, Waker,
 };
 use crate::route::Route;
 use crate::socket;
+use crate::spin::Spinning;
 use crate::tcp_info::{self, TcpInfo};
 
 use self::addresses::Addresses;
 use self::buffers::Buffers;
-use self::ring::{Ring, Spin, explain};
+use self::ring::{Ring, explain};
 use self::slot::{Phase, Socket};
 use self::stamping::{HEADER_BYTES, Stamping};
 use self::tag::{Op, Tag};
@@ -93,7 +94,7 @@ pub struct UringDriver {
     /// Completions that were there when the wait ended. Later ones have another time.
     turn_left: usize,
     now_ns: u64,
-    spin: Spin,
+    spinning: Spinning,
     options: DriverOptions,
 }
 
@@ -130,7 +131,7 @@ impl UringDriver {
             register_files,
             turn_left: 0,
             now_ns: now_ns(),
-            spin: Spin { limit_ns: options.spin_ns, spun_ns: 0 },
+            spinning: Spinning::new(options.spin),
             options: options.clone(),
         };
         driver.prove().map_err(|error| explain("io_uring self-test", &error))?;
@@ -149,7 +150,7 @@ impl UringDriver {
         let deadline_ns = now_ns() + 100_000_000;
         let mut received = false;
         loop {
-            let now = self.ring.wait(deadline_ns, &mut Spin::default())?;
+            let now = self.ring.wait(deadline_ns, &mut Spinning::new(Spin::Off))?;
             while let Some(completion) = self.ring.pop() {
                 let buffer = io_uring::cqueue::buffer_select(completion.flags()).map(u32::from);
                 let (len, _) = self.open_received(completion.result(), buffer);
@@ -318,7 +319,7 @@ impl Driver for UringDriver {
         if !self.ready.is_empty() {
             until_ns = 0;
         }
-        self.now_ns = self.ring.wait(until_ns, &mut self.spin)?;
+        self.now_ns = self.ring.wait(until_ns, &mut self.spinning)?;
         self.turn_left = self.ring.completions();
         if let Some(stamping) = &mut self.stamping {
             stamping.stamps.measure();
@@ -326,12 +327,12 @@ impl Driver for UringDriver {
         Ok(self.now_ns)
     }
 
-    fn set_spin_ns(&mut self, spin_ns: u64) {
-        self.spin.limit_ns = spin_ns;
+    fn set_spin(&mut self, spin: Spin) {
+        self.spinning.set(spin);
     }
 
     fn spun_ns(&self) -> u64 {
-        self.spin.spun_ns
+        self.spinning.spun_ns()
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Submitter, cqueue, squeue};
 
 use crate::clock::{now_ns, origin_ns};
+use crate::spin::Spinning;
 
 /// What the setting up of a ring needs to say when it fails: which call, why, what to look at.
 pub(super) fn explain(call: &str, error: &io::Error) -> io::Error {
@@ -28,15 +29,6 @@ pub(super) fn explain(call: &str, error: &io::Error) -> io::Error {
     // The standard text ends in "(os error 1)", which tells a reader nothing.
     let reason = reason.split(" (os error").next().unwrap_or_default();
     io::Error::new(error.kind(), format!("{call}: {reason}{hint}"))
-}
-
-/// How much of a wait may be spent spinning, and how much was.
-#[derive(Debug, Default)]
-pub(super) struct Spin {
-    /// The last stretch before a deadline that is spun through, ns.
-    pub(super) limit_ns: u64,
-    /// Spun so far, ns.
-    pub(super) spun_ns: u64,
 }
 
 /// An io_uring and the entries that did not fit into it yet.
@@ -174,47 +166,54 @@ impl Ring {
 
     /// Submits, then sleeps and spins until there is a completion or `until_ns` has come (0: only
     /// submits; `u64::MAX`: no deadline). Returns the clock.
-    pub(super) fn wait(&mut self, until_ns: u64, spin: &mut Spin) -> io::Result<u64> {
+    pub(super) fn wait(&mut self, until_ns: u64, spinning: &mut Spinning) -> io::Result<u64> {
         if until_ns == 0 || !self.spill.is_empty() || self.has_completions() {
             if self.has_work() || !self.spill.is_empty() {
                 self.submit()?;
             }
             return Ok(now_ns());
         }
-        if spin.limit_ns > 0 && until_ns != u64::MAX {
-            return self.wait_spinning(until_ns, spin);
+        if until_ns == u64::MAX || spinning.is_off() {
+            self.enter(1, (until_ns != u64::MAX).then_some(until_ns))?;
+            self.note_submission();
+            return Ok(now_ns());
         }
-        self.enter(1, (until_ns != u64::MAX).then_some(until_ns))?;
-        self.note_submission();
-        Ok(now_ns())
-    }
-
-    /// Sleeps up to the last stretch before `until_ns`, then polls.
-    fn wait_spinning(&mut self, until_ns: u64, spin: &mut Spin) -> io::Result<u64> {
-        let sleep_until_ns = until_ns.saturating_sub(spin.limit_ns);
-        let mut now = now_ns();
+        let now = now_ns();
+        let (poll_until_ns, sleep_until_ns) = spinning.split(now, until_ns);
+        let now = self.poll_until(poll_until_ns, now, spinning)?;
+        if self.has_completions() || now >= until_ns {
+            return Ok(now);
+        }
         if sleep_until_ns > now {
             self.enter(1, Some(sleep_until_ns))?;
-            now = now_ns();
-            if now < sleep_until_ns {
-                self.note_submission();
+            self.note_submission();
+            let now = now_ns();
+            if now < sleep_until_ns || self.has_completions() {
                 return Ok(now); // an event, or a signal
             }
-        } else if self.has_work() {
-            self.enter(0, None)?;
-            now = now_ns();
+            spinning.slept(sleep_until_ns, now);
         }
-        self.note_submission();
-        let spin_start_ns = now;
+        self.poll_until(until_ns, now_ns(), spinning)
+    }
+
+    /// Polls until there is a completion or `until_ns` has come. Returns the clock.
+    fn poll_until(
+        &mut self,
+        until_ns: u64,
+        start_ns: u64,
+        spinning: &mut Spinning,
+    ) -> io::Result<u64> {
+        let mut now = start_ns;
         while now < until_ns && !self.has_completions() {
             if self.has_work() {
                 self.enter(0, None)?;
+                self.note_submission();
             } else {
                 std::hint::spin_loop();
             }
             now = now_ns();
         }
-        spin.spun_ns += now - spin_start_ns;
+        spinning.spun(now - start_ns);
         Ok(now)
     }
 

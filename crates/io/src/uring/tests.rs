@@ -16,7 +16,7 @@ fn options(long_lived: bool) -> DriverOptions {
         reserved: 4,
         receive_buffer_bytes: 4096,
         long_lived,
-        spin_ns: 0,
+        spin: Spin::Off,
         receive_timestamps: false,
         socket: SocketOptions::default(),
     }
@@ -192,10 +192,13 @@ fn a_reset_reaches_the_peer_and_a_bare_close_is_one_operation() {
 #[test]
 fn deadlines_hold_with_absolute_and_relative_times_and_while_spinning() {
     for mut driver in drivers() {
-        for (absolute, spin_ns) in [(true, 0), (false, 0), (true, 200_000), (false, 200_000)] {
+        for (absolute, spin) in [true, false]
+            .into_iter()
+            .flat_map(|absolute| [Spin::Off, Spin::Auto, Spin::On].map(|spin| (absolute, spin)))
+        {
             let absolute = absolute && driver.ring.has_absolute_timer();
             driver.ring.set_absolute_timer(absolute);
-            driver.set_spin_ns(spin_ns);
+            driver.set_spin(spin);
             let spun_before_ns = driver.spun_ns();
             for ahead_ns in [1, 1000, 100_000, 1_000_000] {
                 let until_ns = now_ns() + ahead_ns;
@@ -203,7 +206,7 @@ fn deadlines_hold_with_absolute_and_relative_times_and_while_spinning() {
                 assert!(now >= until_ns, "woke {} ns early", until_ns - now);
                 assert!(driver.next().is_none());
             }
-            assert_eq!(driver.spun_ns() > spun_before_ns, spin_ns > 0);
+            assert_eq!(driver.spun_ns() > spun_before_ns, spin != Spin::Off);
         }
     }
 }
@@ -211,8 +214,8 @@ fn deadlines_hold_with_absolute_and_relative_times_and_while_spinning() {
 #[test]
 fn wakes_while_asleep_while_spinning_and_while_awake_are_reported() {
     for mut driver in drivers() {
-        for spin_ns in [0, u64::MAX] {
-            driver.set_spin_ns(spin_ns);
+        for spin in [Spin::Off, Spin::On] {
+            driver.set_spin(spin);
             let waker = driver.waker();
             let other = std::thread::spawn(move || waker.wake());
             assert_eq!(next_event(&mut driver), Event::Woken);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Route, Token};
+use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Route, Spin, Token};
 
 use crate::world::{World, assert_same, options, pattern};
 
@@ -422,8 +422,8 @@ fn deadlines<D: Driver>(make: Make<'_, D>) {
     world.send(server, b"before it is idle");
     world.until("received", |world| world.of(CLIENT).received.len() == 17);
     world.settle();
-    for spin_ns in [0, 50_000, 5_000_000] {
-        world.driver.set_spin_ns(spin_ns);
+    for spin in [Spin::Off, Spin::Auto, Spin::On] {
+        world.driver.set_spin(spin);
         let before_ns = world.driver.spun_ns();
         for after_ns in [1, 700, 30_000, 999_999, 1_000_000, 2_300_000, 3_999_999, 12_345_678] {
             let until_ns = world.driver.clock_ns() + after_ns;
@@ -431,8 +431,8 @@ fn deadlines<D: Driver>(make: Make<'_, D>) {
             assert!(world.driver.clock_ns() >= until_ns);
         }
         let spun_ns = world.driver.spun_ns() - before_ns;
-        assert!(spin_ns > 0 || spun_ns == 0, "spun without being asked to");
-        assert!(spin_ns == 0 || spun_ns > 0 || world.is_simulated());
+        assert!(spin != Spin::Off || spun_ns == 0, "spun without being asked to");
+        assert!(spin == Spin::Off || spun_ns > 0 || world.is_simulated());
     }
     // The same deadline again after it has passed, and an earlier one after a later one.
     let now_ns = world.driver.clock_ns();

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, Route, SocketOptions,
-    Token,
+    Spin, Token,
 };
 
 /// Longer than anything here takes, so that what never happens ends in a failure.
@@ -22,7 +22,7 @@ pub(crate) fn options(reserved: u32, accepted: u32) -> DriverOptions {
         reserved,
         receive_buffer_bytes: 4096,
         long_lived: true,
-        spin_ns: 0,
+        spin: Spin::Off,
         receive_timestamps: false,
         socket: SocketOptions::default(),
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
-    SimDriver, SocketOptions, TcpInfo, Token, Waker,
+    SimDriver, SocketOptions, Spin, TcpInfo, Token, Waker,
 };
 use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
@@ -225,8 +225,8 @@ impl Driver for World {
         }
         Ok(now_ns)
     }
-    fn set_spin_ns(&mut self, spin_ns: u64) {
-        self.sim.set_spin_ns(spin_ns);
+    fn set_spin(&mut self, spin: Spin) {
+        self.sim.set_spin(spin);
     }
     fn spun_ns(&self) -> u64 {
         self.sim.spun_ns()
@@ -305,7 +305,7 @@ impl Scene {
             reserved: 1 + clients as u32,
             receive_buffer_bytes: 16 * 1024,
             long_lived: true,
-            spin_ns: 0,
+            spin: Spin::Off,
             receive_timestamps: false,
             socket: SocketOptions::default(),
         };

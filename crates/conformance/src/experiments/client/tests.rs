@@ -36,12 +36,17 @@ fn a_pause_is_named() {
 
 #[test]
 fn watching_is_cheap() {
-    let judged = |with| judge_observer(vec![1000.0, 1010.0, 1005.0], vec![with; 3]);
-    assert!(passes(&judged(1000.0).unwrap()));
-    assert!(passes(&judged(1100.0).unwrap()));
-    assert!(!passes(&judged(950.0).unwrap()));
-    let noisy = judge_observer(vec![1000.0, 1100.0, 1005.0], vec![500.0; 3]);
-    assert!(matches!(noisy, Err(Outcome::Unmeasured { .. })));
+    let noise = [0.0, 0.02, -0.03, 0.05, -0.06, 0.01, -0.01, 0.04, -0.02];
+    let judged = |cost: f64, noisy: f64| {
+        judge_observer(&noise.map(|share| (1000.0 * (1.0 - cost + noisy * share), 1000.0)))
+    };
+    for (cost, holds) in [(0.0, true), (-0.05, true), (0.03, true), (0.06, false), (0.8, false)] {
+        assert_eq!(passes(&judged(cost, 1.0).unwrap()), holds, "{cost}");
+    }
+    assert!(!passes(&judged(0.02, 0.1).unwrap()), "a quiet machine tells less");
+    assert!(matches!(judged(0.5, 10.0), Err(Outcome::Unmeasured { .. })));
+    let none = judge_observer(&[(0.0, 0.0); OBSERVER_PAIRS]);
+    assert!(matches!(none, Err(Outcome::Unmeasured { .. })), "no rate at all");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn lateness_is_what_lies_behind_the_grid() {
 fn timers_of_a_millisecond_fail() {
     let judged = |log: &Log, p50_s| {
         let reading = Reading { quantiles: vec![(0.5, p50_s)], ..Reading::default() };
-        passes(&judge_precision(&reading, log, 100.0).unwrap())
+        passes(&judge_precision(&reading, log, &Default::default(), 100.0).unwrap())
     };
     let sharp = log(|i| i % 7);
     assert!(judged(&sharp, 50e-6));
@@ -38,6 +38,20 @@ fn timers_of_a_millisecond_fail() {
 }
 
 #[test]
+fn what_a_bare_loop_is_late_by_is_the_machines() {
+    let late = |i: u64| if i % 50 == 3 { 900 } else { 0 };
+    let noisy = Reference { log: log(late), latency_s: vec![200e-6; 10] };
+    let bare = [Reference::default(), noisy];
+    let judged = |late: fn(u64) -> u64, p50_s| {
+        let reading = Reading { quantiles: vec![(0.5, p50_s)], ..Reading::default() };
+        passes(&judge_precision(&reading, &log(late), &bare, 100.0).unwrap())
+    };
+    assert!(judged(|i| if i % 50 == 3 { 900 } else { 0 }, 290e-6));
+    assert!(!judged(|i| if i % 50 == 3 { 1500 } else { 0 }, 290e-6));
+    assert!(!judged(|_| 0, 310e-6));
+}
+
+#[test]
 fn bursts_are_dispersed() {
     let even: Vec<f64> = (0..30_000).map(|i| f64::from(i) / 10_000.0).collect();
     assert!(dispersion(&even, 0.3, 2.8) < 0.05);
@@ -45,6 +59,13 @@ fn bursts_are_dispersed() {
     let clumps: Vec<f64> = (0..30_000).map(|i| f64::from(i / 50) * 0.005).collect();
     assert!(dispersion(&clumps, 0.3, 2.8) > 10.0);
     assert!(dispersion(&[], 0.3, 2.8).is_nan(), "which no tolerance holds");
+    // The CPU is away for 10 ms, ten times in three seconds.
+    let taken_away = |at_s: f64| {
+        let into_s = at_s % 0.3;
+        if into_s < 0.01 { at_s - into_s + 0.01 } else { at_s }
+    };
+    let disturbed: Vec<f64> = even.iter().copied().map(taken_away).collect();
+    assert!(dispersion(&disturbed, 0.3, 2.8) < 0.05);
 }
 
 /// Gaps that are exponential by their quantiles, in an order that has no pattern.
