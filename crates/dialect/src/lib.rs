@@ -4,6 +4,10 @@
 //! error of reading is the caller's to word, and everything can be tested with plain values.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod csv;
 pub mod form;
+mod getopt;
 pub mod targets;
+mod units;
+pub mod wrk;

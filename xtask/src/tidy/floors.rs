@@ -26,18 +26,22 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 18] = [
+const FENCES: [(&str, &[&str]); 22] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
     ("clap", &["plimsoll"]),
     ("clap_complete", &["plimsoll"]),
     ("clap_mangen", &["plimsoll"]),
+    ("flate2", &["plimsoll-dialect"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
     ("io-uring", &["plimsoll-io"]),
     ("libc", &["plimsoll-io"]),
+    ("luajit-src", &["plimsoll-script"]),
     ("mio", &["plimsoll-io"]),
+    ("mlua", &["plimsoll-script"]),
+    ("mlua-sys", &["plimsoll-script"]),
     ("rcgen", &["plimsoll-target"]),
     ("regex", &["plimsoll-engine"]),
     ("rustls", &["plimsoll-proto"]),
