@@ -50,8 +50,31 @@ pub(crate) enum Command {
     /// Man pages, completions of shells and the page of flags, from the flags' definition
     #[command(hide = true)]
     Manual(ManualFlags),
+    /// Run as wrk does: its command line, its output, its scripts
+    Wrk(OriginalFlags),
+    /// Run as wrk2 does, the one with -R and the one with -e and -p
+    Wrk2(OriginalFlags),
+    /// Run as ApacheBench does: its command line, its output
+    Ab(OriginalFlags),
     /// The measuring mistakes as experiments, run against plimsoll or any other tester
     Conformance(Box<ConformanceFlags>),
+}
+
+/// Testers whose command lines are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Original {
+    Wrk,
+    Wrk2,
+    Ab,
+}
+
+/// What another tester is given, in its own words.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct OriginalFlags {
+    /// Its own flags and URL; --help shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<String>,
 }
 
 /// Stages of `--stages`.
@@ -171,6 +194,13 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub tls: TlsFlags,
 
+    /// A Lua script of wrk's kind decides what is sent; what follows -- is given to it
+    #[arg(short, long, value_name = "FILE", help_heading = "Request")]
+    pub script: Option<PathBuf>,
+    /// What the script is given
+    #[arg(last = true, value_name = "ARGS", requires = "script", help_heading = "Request")]
+    pub script_arguments: Vec<String>,
+
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]
     #[arg(short, long, value_name = "N", value_parser = count32, help_heading = "Tester")]
     pub threads: Option<u32>,
@@ -181,7 +211,8 @@ pub(crate) struct RunFlags {
     /// How to reach the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub driver: DriverFlag,
-    /// Spin: just before a request is due (auto), all the time (on), never (off)
+    /// Spin instead of sleeping: before a request is due and shortly after work (auto), all the
+    /// time (on), never (off)
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub spin: SpinFlag,
     /// CPUs to tie the threads to, in turn: 1 or 2,3
@@ -473,9 +504,30 @@ fn stages(text: &str) -> Result<Stages, String> {
     parse_stages(text).map(Stages).map_err(|error| error.to_string())
 }
 
+/// The command line of another tester, which is read by that tester's rules and not by ours.
+fn original(arguments: &[OsString]) -> Result<Option<Command>, Exit> {
+    let command = match arguments.get(1).and_then(|first| first.to_str()) {
+        Some("wrk") => Command::Wrk,
+        Some("wrk2") => Command::Wrk2,
+        Some("ab") => Command::Ab,
+        _ => return Ok(None),
+    };
+    let words = arguments[2..].iter().map(|word| {
+        let text = word.to_str().map(str::to_owned);
+        text.ok_or_else(|| Exit::Usage(format!("{} is not UTF-8", word.display())))
+    });
+    Ok(Some(command(OriginalFlags { arguments: words.collect::<Result<_, _>>()? })))
+}
+
 /// Reads the command line. Without a command the first argument is taken for `run`'s.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Exit> {
     let mut arguments: Vec<OsString> = arguments.collect();
+    if let Some(name) = arguments.first().and_then(|program| crate::dialects::named(program)) {
+        arguments.insert(1, name.into());
+    }
+    if let Some(command) = original(&arguments)? {
+        return Ok(command);
+    }
     if let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) {
         let cli = Cli::command();
         let known = cli.get_subcommands().any(|command| command.get_name() == first);

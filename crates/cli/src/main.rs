@@ -6,6 +6,7 @@ mod conformance;
 mod connection_args;
 mod control;
 mod demo;
+mod dialects;
 mod doctor;
 mod exit;
 mod manual;
@@ -17,13 +18,14 @@ mod report;
 mod request;
 mod request_args;
 mod run;
+mod script;
 mod serve;
 mod signals;
 mod url;
 
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Command, Original};
 
 fn main() -> ExitCode {
     let command = match args::parse(std::env::args_os()) {
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
         Command::Report(flags) => report::report(&flags),
         Command::Demo(flags) => demo::demo(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
+        Command::Wrk(flags) => dialects::run(Original::Wrk, &flags.arguments),
+        Command::Wrk2(flags) => dialects::run(Original::Wrk2, &flags.arguments),
+        Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
         Command::Conformance(flags) => conformance::conformance(&flags),
     };
     match outcome {

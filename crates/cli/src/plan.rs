@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{DriverPlan, Spin, Trace};
+use plimsoll_core::plan::{DriverPlan, Script, Spin, Trace};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::parse_duration_ns;
 
@@ -34,6 +34,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         connections: flags.connections.0,
         connections_max: flags.connections.1,
         workers: threads(flags)?,
+        script: script(flags),
         duration_ns,
         requests: flags.requests,
         rate,
@@ -64,10 +65,17 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
 }
 
 fn threads(flags: &RunFlags) -> Result<u32, Exit> {
+    // A script has a state for each thread, so their number is not left to the machine.
+    let default = u32::from(flags.script.is_some());
     match flags.threads {
         Some(0) => Err(Exit::Usage("-t 0 leaves nobody to send: give 1 or more".to_owned())),
-        threads => Ok(threads.unwrap_or(0)),
+        threads => Ok(threads.unwrap_or(default)),
     }
+}
+
+fn script(flags: &RunFlags) -> Option<Script> {
+    let path = flags.script.as_ref()?.display().to_string();
+    Some(Script { path, arguments: flags.script_arguments.clone() })
 }
 
 fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<Profile>) {

@@ -8,12 +8,14 @@ use plimsoll_core::gate::{self, Condition, GateError, Watch};
 use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
+use plimsoll_script::lua::Api;
 
 use crate::args::RunFlags;
 use crate::control::ControlSocket;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
 use crate::outputs::Outputs;
 use crate::progress::Live;
+use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
 
 /// A run that was carried out.
@@ -24,6 +26,8 @@ pub(crate) struct Loaded {
     pub caught: Caught,
     /// Whether the time series could be written.
     pub series: anyhow::Result<()>,
+    /// The script, to be told of the result.
+    pub scripts: Option<Scripts>,
 }
 
 /// Runs the flags' plan.
@@ -41,7 +45,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
 pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> {
     let mut outputs = Outputs::open(&flags.outputs)?;
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
-    let Loaded { result, caught, series } =
+    let Loaded { result, caught, series, mut scripts } =
         match load(plan, &mut outputs, live, flags.control.as_deref()) {
             Ok(loaded) => loaded,
             Err(exit) => {
@@ -51,6 +55,9 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
         };
     outputs.write(&result)?;
     series?;
+    if let Some(scripts) = &mut scripts {
+        scripts.done(&result)?;
+    }
     if let Some(code) = caught.code() {
         return Ok(code);
     }
@@ -80,9 +87,13 @@ pub(crate) fn load(
     socket: Option<&Path>,
 ) -> Result<Loaded, Exit> {
     let control = Arc::new(Control::default());
-    let stopper = Arc::clone(&control);
-    let caught = Caught::watch(move || stopper.stop())
-        .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let loading = Loading::default();
+    let (to_stop, to_end) = (Arc::clone(&control), loading.clone());
+    let caught = Caught::watch(move || {
+        to_stop.stop();
+        to_end.stop();
+    })
+    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
     let usage = |error: GateError| Exit::Usage(error.to_string());
     let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
     let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
@@ -90,9 +101,13 @@ pub(crate) fn load(
     let mut aborted = None;
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = socket.map(open).transpose()?;
+    let url = plan.endpoint.to_string();
+    let mut scripts = Scripts::load(plan, Api::Wrk, &url, &loading)?;
+    let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
     let mut live = Live::new(plan, live);
     let mut series = Ok(());
-    let result = plimsoll_engine::run(plan, &control, &mut |progress| {
+    let threads = threads.unwrap_or_default();
+    let ran = plimsoll_engine::run_scripted(plan, threads, &control, &mut |progress| {
         live.show(&progress);
         if let Some(socket) = &socket {
             socket.show(&progress);
@@ -110,10 +125,13 @@ pub(crate) fn load(
         }
     });
     live.clear();
-    let mut result = result.map_err(explain)?;
+    let (mut result, threads) = ran.map_err(explain)?;
+    if let Some(scripts) = &mut scripts {
+        scripts.threads = threads;
+    }
     result.aborted = aborted;
     result.gates = gate::judge(&plan.gates, &result).map_err(usage)?;
-    Ok(Loaded { result, caught, series })
+    Ok(Loaded { result, caught, series, scripts })
 }
 
 /// Finds what the engine would refuse before it opens a connection.
@@ -124,7 +142,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Exit> {
     plimsoll_engine::check(plan).map_err(explain)
 }
 
-fn explain(error: RunError) -> Exit {
+pub(crate) fn explain(error: RunError) -> Exit {
     match error {
         RunError::Plan(error) => Exit::Usage(error.to_string()),
         RunError::Request(error) => Exit::Usage(error.to_string()),

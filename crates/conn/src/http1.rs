@@ -286,6 +286,12 @@ impl<R> Connection<R> {
         self.send_more(driver, outgoing, scratch)
     }
 
+    /// A request that was sent with the bytes of the one before it.
+    #[inline]
+    pub fn sent_with(&mut self, kind: RequestKind, request: R) {
+        self.flights.push_back(Flight { request, kind });
+    }
+
     /// Sends more of the newest request; gives the number of bytes that takes.
     #[inline]
     pub fn send_more<D: Driver>(

@@ -66,6 +66,9 @@ pub(crate) struct Client {
     pub due_ns: u64,
     /// When the open connection has reached its age.
     pub retire_ns: u64,
+    /// Until when a script has it pause, and whether it has paused for the request that is next.
+    pub pause_until_ns: u64,
+    pub has_paused: bool,
 }
 
 /// Backoff after the first failure; doubled with each further one.
@@ -96,6 +99,8 @@ impl Client {
             reached_ns: 0,
             due_ns: u64::MAX,
             retire_ns: u64::MAX,
+            pause_until_ns: u64::MAX,
+            has_paused: false,
         }
     }
 
@@ -112,7 +117,7 @@ impl Client {
     /// When to look at it next.
     pub(crate) fn look_at_ns(&self, timeout_ns: u64) -> u64 {
         let retire_ns = if self.retiring { u64::MAX } else { self.retire_ns };
-        self.due_ns.min(self.timeout_at_ns(timeout_ns)).min(retire_ns)
+        self.due_ns.min(self.timeout_at_ns(timeout_ns)).min(retire_ns).min(self.pause_until_ns)
     }
 
     /// Whether the body of the request under way waits for `100 Continue`.

@@ -11,6 +11,8 @@ use crate::checks::{Checks, Unmet};
 
 /// Checks of bodies look at this much of them.
 const BODY_BYTES_MAX: usize = 1 << 20;
+/// Scripts are given this much.
+const SCRIPT_BODY_BYTES_MAX: usize = 64 << 20;
 /// Memory for them that a connection keeps.
 const BODY_BYTES_KEPT: usize = 16 << 10;
 /// Cookies kept on a connection, and the longest name and value of one together.
@@ -26,6 +28,10 @@ pub(crate) struct Wants {
     pub cookies: bool,
     pub redirects: bool,
     pub continues: bool,
+    /// A script is told of the fields.
+    pub script_head: bool,
+    /// A script is given the body.
+    pub script_body: bool,
 }
 
 impl Wants {
@@ -37,7 +43,19 @@ impl Wants {
             cookies: plan.cookies,
             redirects: plan.redirects > 0,
             continues: plan.requests().any(|request| request.expect_continue),
+            script_head: false,
+            script_body: false,
         }
+    }
+
+    /// With what a script wants to be told of responses.
+    pub(crate) fn with_script(self, wants: plimsoll_script::lua::Wants) -> Self {
+        Self { script_head: wants.headers, script_body: wants.body, ..self }
+    }
+
+    /// Whether a complete response is judged by more than its status and length.
+    pub(crate) fn judges(self) -> bool {
+        self.checks || self.redirects
     }
 
     pub(crate) fn any(self) -> bool {
@@ -57,6 +75,8 @@ pub(crate) struct Hop {
 /// The memory of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Dialog {
+    /// The head of the response under way, where a script is told of it.
+    head: Vec<u8>,
     body: Vec<u8>,
     /// Whether the body is longer than what is looked at.
     is_cut: bool,
@@ -94,6 +114,10 @@ impl Dialog {
         self.location.clear();
         self.location_bytes = 0;
         self.unmet_header = None;
+        if wants.script_head {
+            self.head.clear();
+            self.head.extend_from_slice(head.head_bytes());
+        }
         if checks.needs_headers() {
             self.unmet_header = checks.unmet_header(head.headers());
         }
@@ -112,11 +136,17 @@ impl Dialog {
         }
     }
 
-    /// Takes a piece of a body that is checked.
-    pub(crate) fn body(&mut self, piece: &[u8]) {
-        let room = BODY_BYTES_MAX.saturating_sub(self.body.len());
+    /// Takes a piece of a body that is looked at.
+    pub(crate) fn body(&mut self, piece: &[u8], wants: Wants) {
+        let most = if wants.script_body { SCRIPT_BODY_BYTES_MAX } else { BODY_BYTES_MAX };
+        let room = most.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
         self.is_cut |= piece.len() > room;
+    }
+
+    /// The head and body of the complete response, for a script.
+    pub(crate) fn response(&self) -> (&[u8], &[u8]) {
+        (&self.head, &self.body)
     }
 
     /// What of the complete response was not as expected, beside status and length.

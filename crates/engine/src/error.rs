@@ -48,6 +48,9 @@ pub enum RunError {
     /// The ledger does not balance: a bug.
     #[error("please report this bug: {0}")]
     Ledger(#[from] plimsoll_core::ledger::Imbalance),
+    /// The script broke while running: file, line and what.
+    #[error("{0}")]
+    Script(#[from] plimsoll_script::lua::ScriptError),
     /// A worker's driver broke while running.
     #[error("a worker stopped: {0}")]
     Worker(String),

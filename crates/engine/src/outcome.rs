@@ -69,6 +69,7 @@ pub(crate) fn assemble(
     result.stages = stages(plan);
     result.connections = std::mem::take(&mut sum.connections);
     result.record(&sum.measured);
+    result.details = std::mem::take(&mut sum.details);
     result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {
         duration_ns: plan.warmup_ns,
         ledger: warmup.ledger,
@@ -99,6 +100,7 @@ fn add(sum: &mut Record, record: &Record) {
     sum.answered_ns = sum.answered_ns.max(record.answered_ns);
     sum.interrupted |= record.interrupted;
     sum.connections.merge(&record.connections);
+    sum.details.merge(&record.details);
 }
 
 /// In less time than this CPU time, which the kernel counts in ticks or so, says nothing.

@@ -2,12 +2,12 @@
 //! they wrote down, and judge it.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_core::plan::DriverPlan;
+use plimsoll_core::plan::{DriverPlan, PlanError};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::{DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
@@ -16,12 +16,14 @@ use plimsoll_io::clock;
 use plimsoll_io::host::Environment;
 use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Address, Driver, Route, Waker};
+use plimsoll_script::lua::{Interrupter, Thread};
 
 use crate::error::RunError;
 use crate::judge::Judge;
 use crate::lookup::Lookup;
 use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
+use crate::scripted;
 use crate::setup::setup;
 use crate::signals::Signals;
 use crate::source::Prepared;
@@ -35,6 +37,10 @@ const START_AHEAD_NS: u64 = 1_000_000;
 
 /// How far ahead a change of the rate lies, so that every worker knows of it in time.
 const CHANGE_AHEAD_NS: u64 = 2_000_000;
+
+/// How long a script may go on after the run should have been over, and between looks at that.
+const SCRIPT_GRACE_NS: u64 = 500_000_000;
+const SCRIPT_LOOK: Duration = Duration::from_millis(50);
 
 /// Why a run does not do what it was told while it went on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -197,6 +203,9 @@ struct Crew {
 /// A plan, a request, an expectation, or a certificate that cannot be used.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     plan.check()?;
+    if let Some(conflict) = scripted::conflict(plan) {
+        return Err(PlanError(conflict).into());
+    }
     let prepared = Arc::new(Prepared::new(plan)?);
     Judge::new(plan, &prepared)?;
     setup(plan).map(drop)
@@ -212,6 +221,24 @@ pub fn run(
     control: &Control,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunResult, RunError> {
+    run_scripted(plan, Vec::new(), control, on_progress).map(|(result, _)| result)
+}
+
+/// Carries out a plan that scripts decide on, one for each worker; gives them back as they have
+/// become. Without any it is [`run`].
+///
+/// # Errors
+/// Those of [`run`], and what goes wrong in a script.
+///
+/// # Panics
+/// When there are scripts, but not as many as the plan has workers.
+pub fn run_scripted(
+    plan: &Plan,
+    scripts: Vec<Thread>,
+    control: &Control,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(RunResult, Vec<Thread>), RunError> {
+    assert!(scripts.is_empty() || scripts.len() == plan.workers as usize, "one for each worker");
     check(plan)?;
     let mut lookup = Lookup::of(plan);
     let (mut addresses, dns) = timed(&lookup)?;
@@ -227,7 +254,8 @@ pub fn run(
     let ways = routes.clone().into();
     let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
 
-    let crew = hire(&assignment, workers, control)?;
+    let interrupters: Vec<Interrupter> = scripts.iter().map(Thread::interrupter).collect();
+    let crew = hire(&assignment, workers, scripts, control)?;
     let ready = await_ready(&crew, workers, control)?;
     if ready.open == 0 && !plan.connects_per_request() && !control.signals.is_stopped() {
         let reason =
@@ -242,9 +270,14 @@ pub fn run(
         let _ = start.send(start_ns);
     }
     on_progress(Progress::Started { open: ready.open });
-    let (records, series, watch) = thread::scope(|scope| {
-        // Dropped at the end of the scope, which ends the watch.
+    let (mut records, series, watch) = thread::scope(|scope| {
+        // Dropped at the end of the scope, which ends the watches.
         let (_going_on, over) = channel();
+        let (_scripts_go_on, scripts_over) = channel();
+        if !interrupters.is_empty() {
+            let ends_ns = last_ns(&plan, start_ns);
+            scope.spawn(move || interrupt_late(&interrupters, ends_ns, control, &scripts_over));
+        }
         if let Some(every_ns) = refresh_ns {
             let lookup = &lookup;
             let tell = |routes| control.set_routes(routes);
@@ -255,9 +288,38 @@ pub fn run(
     for thread in crew.threads {
         thread.join().map_err(|_| RunError::Worker("a worker thread panicked".to_owned()))?;
     }
+    let mut scripts: Vec<_> = records.iter_mut().filter_map(|r| r.script.take()).collect();
+    scripts.sort_by_key(|(worker, _)| *worker);
     let changes = std::mem::take(&mut control.lock().changes);
     let gathered = Gathered { records, series, dns, driver: ready.driver, started_at, changes };
-    assemble(&plan, &environment, gathered, &watch)
+    let result = assemble(&plan, &environment, gathered, &watch)?;
+    Ok((result, scripts.into_iter().map(|(_, script)| script).collect()))
+}
+
+/// When a run should be over at the latest, drain and all; `u64::MAX` without a duration.
+fn last_ns(plan: &Plan, start_ns: u64) -> u64 {
+    let duration_ns = plan.duration_ns.unwrap_or(u64::MAX);
+    [plan.warmup_ns, duration_ns, plan.drain_ns].iter().fold(start_ns, |t, d| t.saturating_add(*d))
+}
+
+/// Waits until the run is over. Scripts that still run a while after it should have been, or after
+/// it was stopped, are interrupted: one that loops for ever never gives its worker back.
+fn interrupt_late(
+    interrupters: &[Interrupter],
+    ends_ns: u64,
+    control: &Control,
+    over: &Receiver<()>,
+) {
+    let mut ends_ns = ends_ns.saturating_add(SCRIPT_GRACE_NS);
+    while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(SCRIPT_LOOK) {
+        let now_ns = clock::now_ns();
+        if control.is_stopped() {
+            ends_ns = ends_ns.min(now_ns + SCRIPT_GRACE_NS);
+        }
+        if now_ns >= ends_ns {
+            interrupters.iter().for_each(Interrupter::interrupt);
+        }
+    }
 }
 
 /// Looks the server up and takes the time of it.
@@ -271,18 +333,28 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     Ok((addresses, dns))
 }
 
-fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew, RunError> {
+fn hire(
+    assignment: &Assignment,
+    workers: u32,
+    scripts: Vec<Thread>,
+    control: &Control,
+) -> Result<Crew, RunError> {
     let (sender, messages) = channel();
     let mut crew = Crew { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
+    let mut scripts = scripts.into_iter();
     for worker in 0..workers {
+        let script = scripts.next();
         let (start, started) = channel();
         let (spare, spares) = channel();
-        let assignment = assignment.for_worker(worker, setup(assignment.plan())?);
+        let mut assignment = assignment.for_worker(worker, setup(assignment.plan())?);
+        if let Some(script) = &script {
+            assignment = assignment.with_script(script);
+        }
         let line = Line { worker, messages: sender.clone(), started, spares };
         let signals = Arc::clone(&control.signals);
         let thread = thread::Builder::new()
             .name(format!("worker {worker}"))
-            .spawn(move || work(&assignment, &line, &signals))
+            .spawn(move || work(&assignment, &line, script, &signals))
             .map_err(RunError::Driver)?;
         crew.threads.push(thread);
         crew.starts.push(start);
@@ -292,8 +364,8 @@ fn hire(assignment: &Assignment, workers: u32, control: &Control) -> Result<Crew
 }
 
 /// A worker thread, on the driver it gets.
-fn work(assignment: &Assignment, line: &Line, signals: &Signals) {
-    let message = match work_on_any(assignment, line, signals) {
+fn work(assignment: &Assignment, line: &Line, script: Option<Thread>, signals: &Signals) {
+    let message = match work_on_any(assignment, line, script, signals) {
         Ok(None) => return,
         Ok(Some(record)) => Message::Done(line.worker, Box::new(record)),
         Err(error) => Message::Failed(error),
@@ -305,6 +377,7 @@ fn work(assignment: &Assignment, line: &Line, signals: &Signals) {
 fn work_on_any(
     assignment: &Assignment,
     line: &Line,
+    script: Option<Thread>,
     signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
     // Without it timers are some 50 µs late; the verdict sees that.
@@ -322,8 +395,8 @@ fn work_on_any(
     let (opened, selection) =
         open(choice, &assignment.driver_options()).map_err(RunError::Driver)?;
     match opened {
-        Opened::Uring(driver) => work_on(driver, selection, assignment, line, signals),
-        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, signals),
+        Opened::Uring(driver) => work_on(driver, selection, assignment, line, script, signals),
+        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, script, signals),
     }
 }
 
@@ -333,10 +406,11 @@ fn work_on<D: Driver>(
     selection: Selection,
     assignment: &Assignment,
     line: &Line,
+    script: Option<Thread>,
     signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
     let broken = |error: std::io::Error| RunError::Worker(error.to_string());
-    let mut worker = Worker::new(driver, assignment, CpuUse::of_thread);
+    let mut worker = Worker::new(driver, assignment, CpuUse::of_thread, script);
     let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();
     let error = worker.opening_error().map(str::to_owned);
@@ -349,6 +423,10 @@ fn work_on<D: Driver>(
         line.spares.try_recv().ok()
     };
     worker.run(start_ns, signals, &mut on_interval).map_err(broken)?;
+    if let Some(error) = worker.script_error() {
+        signals.stop();
+        return Err(error.into());
+    }
     Ok(Some(worker.into_record()))
 }
 

@@ -6,6 +6,8 @@
 
 mod counts;
 mod demo;
+mod dialects;
+
 mod hostile;
 mod nginx;
 mod programs;

@@ -23,8 +23,10 @@ use crate::tool::{Ask, Call, Finished, Reading, Tool};
 const STEAL_MAX: f64 = 0.005;
 /// The share of it that others used above which a figure is given with a warning.
 const OTHERS_MAX: f64 = 0.03;
-/// How often a void run is made again.
-const ATTEMPTS: u32 = 3;
+/// How often a run is made, when the machine's CPUs were taken away each time, and how long is waited
+/// in between: neighbours that take them do so for a while.
+const ATTEMPTS: u32 = 8;
+const PAUSE: Duration = Duration::from_secs(3);
 /// How long a tester may take beyond the load it was asked for.
 const GRACE: Duration = Duration::from_secs(25);
 /// Between looks at the processes before the first request, from which actions are timed.
@@ -259,7 +261,10 @@ impl Bench {
     /// The outcome, where there is nothing to judge.
     pub fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
         let mut stolen = 0.0;
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 && !self.is_stopped() {
+                std::thread::sleep(PAUSE);
+            }
             let before = Machine::read();
             let ours_ns = Cell::new(0);
             let run = self.attempt(subject, setup, &ours_ns)?;

@@ -257,6 +257,14 @@ impl Plan {
             Some("--conn-lifetime 0 leaves no time: give a duration above 0".to_owned())
         } else if let Some(flag) = self.unpipelined_flag() {
             Some(format!("{flag} and --pipeline do not go together: leave one of them out"))
+        } else if self.connects_per_request() && self.connection_lifetime_ns.is_some() {
+            let text = "--conn-lifetime means nothing where each request has a connection of its \
+                        own: leave it out";
+            Some(text.to_owned())
+        } else if self.timestamps == Timestamps::Kernel && self.transport.unix_socket.is_some() {
+            let text =
+                "--timestamps kernel: the kernel stamps nothing on a Unix socket: leave it out";
+            Some(text.to_owned())
         } else if self.trace.is_some() && self.rate.is_some() {
             Some("--rate-file is a schedule by itself: leave -r and --stages out".to_owned())
         } else if self.trace.is_some() && self.warmup_ns > 0 {
@@ -293,6 +301,7 @@ impl Plan {
             ("--redirects", self.redirects > 0),
             ("--cookies", self.cookies),
             ("--expect-continue", continues),
+            ("--no-keepalive", self.connects_per_request()),
         ];
         given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
@@ -403,6 +412,15 @@ mod tests {
             (Plan { connections_max: Some(99), ..plan() }, "needs a schedule"),
             (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),
             (Plan { pipeline: 2, cookies: true, ..plan() }, "--cookies"),
+            (Plan { pipeline: 2, requests_per_connection: Some(1), ..plan() }, "--no-keepalive"),
+            (
+                Plan {
+                    requests_per_connection: Some(1),
+                    connection_lifetime_ns: Some(1),
+                    ..plan()
+                },
+                "--conn-lifetime",
+            ),
             (Plan { tls: Tls { resume_percent: 101, ..Tls::default() }, ..plan() }, "--tls-resume"),
             (Plan { gates: vec!["p99".to_owned()], ..plan() }, "p99<250ms"),
             (Plan { abort_when: vec!["ok.p99<1s".to_owned()], ..plan() }, "'ok.p99<1s'"),

@@ -64,6 +64,13 @@ impl Prepared {
         })
     }
 
+    /// The one request that somebody else has written, sent as it is each time.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let targets = vec![PreparedTarget::of_bytes(bytes)];
+        Self { targets, endpoint_names: Vec::new(), choice: Choice::Sequential(1) }
+    }
+
     /// Which target request `number` takes.
     #[inline]
     #[must_use]

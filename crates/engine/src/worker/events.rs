@@ -11,6 +11,7 @@ use super::Worker;
 use super::exchange::{After, Exchange};
 use crate::client::Flight;
 use crate::error::{TIMEOUT, kind};
+use crate::scripted::Scripted;
 
 /// How long to wait for the FIN of a server that said it would close. Letting the server close
 /// first keeps the port's TIME-WAIT on its side, where it costs no local port.
@@ -54,6 +55,8 @@ impl<D: Driver> Worker<D> {
                 judge: &self.judge,
                 dialog: client.dialog.as_deref_mut(),
                 wants: self.wants,
+                notes: self.notes.as_deref_mut(),
+                script: told(&mut self.script),
                 at_ns: stamp_ns,
                 after,
             };
@@ -112,6 +115,11 @@ impl<D: Driver> Worker<D> {
         }
         let client = &mut self.clients[index as usize];
         client.answered += after.completed as u64;
+        if let Some(notes) = &mut self.notes
+            && client.connection.state() == State::Open
+        {
+            notes.kept_alive(after.measured);
+        }
         client.served += after.measured;
         self.open_requests -= after.completed;
         self.answered_ns = at_ns;
@@ -231,7 +239,7 @@ impl<D: Driver> Worker<D> {
         match client.pending.take() {
             Some(mut flight) => {
                 flight.moments.sent_ns = at_ns;
-                self.send(index, flight);
+                self.send_any(index, flight);
             }
             None => {
                 self.opener.succeeded();
@@ -247,6 +255,8 @@ impl<D: Driver> Worker<D> {
             judge: &self.judge,
             dialog: client.dialog.as_deref_mut(),
             wants: self.wants,
+            notes: self.notes.as_deref_mut(),
+            script: told(&mut self.script),
             at_ns,
             after: After::default(),
         };
@@ -340,6 +350,8 @@ impl<D: Driver> Worker<D> {
                 self.timed_out(index, now_ns);
             } else if self.clients[index as usize].retire_ns <= now_ns {
                 self.retire(index, now_ns);
+            } else if self.clients[index as usize].pause_until_ns <= now_ns {
+                self.paused(index, now_ns);
             }
             let next_ns = self.clients[index as usize].look_at_ns(timeout_ns);
             if next_ns != u64::MAX {
@@ -384,4 +396,10 @@ impl<D: Driver> Worker<D> {
         }
         self.close(index, now_ns, Close::Reset);
     }
+}
+
+/// The script, if it is to be told of responses.
+#[inline]
+fn told(script: &mut Option<Box<Scripted>>) -> Option<&mut Scripted> {
+    script.as_deref_mut().filter(|script| script.wants.response)
 }

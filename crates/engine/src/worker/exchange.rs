@@ -9,7 +9,9 @@ use plimsoll_core::recorder::{Moments, Outcome};
 use crate::client::Flight;
 use crate::dialog::{Dialog, Wants};
 use crate::judge::Judge;
+use crate::notes::Notes;
 use crate::observer::Observer;
+use crate::scripted::Scripted;
 
 /// Borrowed from the worker while a connection reads.
 pub(super) struct Exchange<'w> {
@@ -17,6 +19,8 @@ pub(super) struct Exchange<'w> {
     pub judge: &'w Judge,
     pub dialog: Option<&'w mut Dialog>,
     pub wants: Wants,
+    pub notes: Option<&'w mut Notes>,
+    pub script: Option<&'w mut Scripted>,
     pub at_ns: u64,
     pub after: After,
 }
@@ -43,17 +47,20 @@ impl Exchange<'_> {
             Progress::FirstByte(flight) => flight.moments.first_byte_ns = self.at_ns,
             Progress::Complete(flight, response) => self.complete(flight, response),
             Progress::Head(flight, head) => {
+                if let Some(notes) = &mut self.notes {
+                    notes.head(head);
+                }
                 if let Some(dialog) = &mut self.dialog {
                     let checks = self.judge.checks(flight.target);
                     dialog.head(head, checks, self.wants);
                 }
             }
             Progress::Body(flight, piece) => {
-                if self.wants.checks
-                    && self.judge.checks(flight.target).needs_body()
+                let is_checked = self.wants.checks && self.judge.checks(flight.target).needs_body();
+                if (is_checked || self.wants.script_body)
                     && let Some(dialog) = &mut self.dialog
                 {
-                    dialog.body(piece);
+                    dialog.body(piece, self.wants);
                 }
             }
             Progress::Interim(_, status) => {
@@ -79,8 +86,19 @@ impl Exchange<'_> {
         }
         let checks = self.judge.checks(flight.target);
         let mut ok = checks.meets(response.status, response.body_bytes);
-        if !ok || self.dialog.is_some() {
+        if let Some(script) = &mut self.script {
+            let (head, body) = self.dialog.as_ref().map_or((&[][..], &[][..]), |d| d.response());
+            script.response(response.status, head, body);
+        }
+        if !ok || self.wants.judges() {
             ok = self.judge(&flight, response);
+        }
+        if let Some(notes) = &mut self.notes
+            && let Some(unmet) = notes.complete(&flight, response, self.at_ns)
+        {
+            ok = false;
+            let recorder = self.observer.recorder(flight.measured);
+            recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
         }
         let Response { status, .. } = response;
         let outcome = Outcome::Completed { status, ok };

@@ -9,6 +9,7 @@ mod events;
 mod exchange;
 mod orders;
 mod pool;
+mod scripts;
 mod send;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
+use plimsoll_core::details::Details;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
@@ -26,6 +28,7 @@ use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::{Driver, DriverOptions, PayloadId, Route, SocketOptions};
+use plimsoll_script::lua::{ScriptError, Thread};
 
 use crate::admission::{Admission, Timetable};
 use crate::client::Client;
@@ -33,8 +36,10 @@ use crate::deadlines::Deadlines;
 use crate::dialog::Wants;
 use crate::error::RunError;
 use crate::judge::Judge;
+use crate::notes::Notes;
 use crate::observer::{Observer, PAUSE_NS};
 use crate::routes::Routes;
+use crate::scripted::Scripted;
 use crate::signals::Signals;
 use crate::source::Prepared;
 use pool::{Idle, Opener};
@@ -92,6 +97,19 @@ impl Assignment {
         Self { worker, setup, ..self.clone() }
     }
 
+    /// The same, with a script's way of its own: the request that it has made, where that never
+    /// changes, and the address it has chosen.
+    #[must_use]
+    pub fn with_script(mut self, thread: &Thread) -> Self {
+        if let Some(bytes) = thread.fixed() {
+            self.prepared = Arc::new(Prepared::of_bytes(bytes));
+        }
+        if let Some(address) = thread.address() {
+            self.routes = [Route::from(address)].into();
+        }
+        self
+    }
+
     /// The plan it is part of.
     #[must_use]
     pub fn plan(&self) -> &Plan {
@@ -128,7 +146,6 @@ impl Assignment {
 }
 
 /// What a worker brings back.
-#[derive(Debug)]
 pub struct Record {
     /// The measured part.
     pub measured: Recorder,
@@ -152,6 +169,10 @@ pub struct Record {
     pub connections: Connections,
     /// Whether it was cut short from outside.
     pub interrupted: bool,
+    /// What the plan asked for beside that.
+    pub details: Details,
+    /// The script, as it has become, and which worker had it.
+    pub script: Option<(u32, Thread)>,
 }
 
 /// One thread's share of a run.
@@ -179,6 +200,8 @@ pub struct Worker<D: Driver> {
     follows: usize,
     /// TLS handshakes begun.
     handshakes: u64,
+    notes: Option<Box<Notes>>,
+    script: Option<Box<Scripted>>,
     /// The first thing that went wrong with a connection before it was open.
     opening_error: Option<String>,
     /// The last of the orders that were carried out, and the last rate ordered with its begin.
@@ -207,8 +230,14 @@ pub struct Worker<D: Driver> {
 
 impl<D: Driver> Worker<D> {
     /// A worker on its driver, which must have room for its connections' tokens (from 0 on).
-    /// `cpu` tells what the thread has used of the CPU.
-    pub fn new(mut driver: D, assignment: &Assignment, cpu: fn() -> CpuUse) -> Self {
+    /// `cpu` tells what the thread has used of the CPU; `script` decides what is sent, if there is
+    /// one.
+    pub fn new(
+        mut driver: D,
+        assignment: &Assignment,
+        cpu: fn() -> CpuUse,
+        script: Option<Thread>,
+    ) -> Self {
         let plan = Arc::clone(&assignment.plan);
         let prepared = Arc::clone(&assignment.prepared);
         let setup = assignment.setup.clone();
@@ -219,7 +248,9 @@ impl<D: Driver> Worker<D> {
             fixed.map(|(bytes, _)| driver.register(Arc::clone(bytes)))
         });
         let payloads = payloads.collect();
-        let wants = Wants::of(&plan);
+        let script = script.map(|thread| Box::new(Scripted::new(thread)));
+        let told = script.as_ref().map(|script| script.wants).unwrap_or_default();
+        let wants = Wants::of(&plan).with_script(told);
         let pipeline = plan.pipeline as usize;
         let mut worker = Self {
             driver,
@@ -237,6 +268,8 @@ impl<D: Driver> Worker<D> {
             connections: Connections::default(),
             follows: 0,
             handshakes: 0,
+            notes: Notes::of(&plan),
+            script,
             opening_error: None,
             orders_seen: 0,
             rate_changed: (0, 0),
@@ -328,6 +361,9 @@ impl<D: Driver> Worker<D> {
     ) -> io::Result<()> {
         self.timetable = Timetable::new(&self.plan, start_ns);
         self.observer.start(self.timetable);
+        if let Some(notes) = &mut self.notes {
+            notes.start(self.timetable.measured_ns);
+        }
         let mut now_ns = self.driver.clock_ns();
         while now_ns < start_ns {
             now_ns = self.driver.wait(start_ns)?;
@@ -340,6 +376,7 @@ impl<D: Driver> Worker<D> {
             self.admit(now_ns);
             self.open_queued(now_ns);
             self.end_interval(now_ns, false, on_interval);
+            self.take_notes(now_ns);
             self.obey(signals, now_ns);
             if self.is_finished(now_ns) {
                 break;
@@ -377,6 +414,24 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Looks at what is not looked at with each event: rates, and whether the script is over.
+    #[inline]
+    fn take_notes(&mut self, now_ns: u64) {
+        if let Some(notes) = &mut self.notes
+            && self.stopped_ns.is_none()
+        {
+            notes.turn(now_ns, self.observer.measured.ledger.completed);
+        }
+        if self.script_is_over() {
+            self.timetable.stop_ns = self.timetable.stop_ns.min(now_ns);
+        }
+    }
+
+    /// What went wrong in the script. Call after [`run`](Self::run).
+    pub fn script_error(&mut self) -> Option<ScriptError> {
+        self.script.as_mut().and_then(|script| script.error())
+    }
+
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
         let mut until_ns =
@@ -395,7 +450,8 @@ impl<D: Driver> Worker<D> {
             };
             until_ns = until_ns.min(act_ns);
         }
-        until_ns.min(self.timetable.stop_ns)
+        let notes_ns = self.notes.as_ref().map_or(u64::MAX, |notes| notes.window_end_ns());
+        until_ns.min(notes_ns).min(self.timetable.stop_ns)
     }
 
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
@@ -496,6 +552,8 @@ impl<D: Driver> Worker<D> {
             answered_ns: self.answered_ns.saturating_sub(measured_ns),
             connections: self.connections,
             interrupted: self.interrupted,
+            details: self.notes.map(|notes| notes.into_details()).unwrap_or_default(),
+            script: self.script.map(|script| (self.worker, script.into_thread())),
         }
     }
 

@@ -86,7 +86,7 @@ impl<D: Driver> Worker<D> {
     /// waited too long. The last turn before the end still does, so that a slot due just before it
     /// is not lost to lateness.
     pub(super) fn admit(&mut self, now_ns: u64) {
-        if self.stopped_ns.is_some() {
+        if self.stopped_ns.is_some() || self.script_is_over() {
             return;
         }
         let mut now_ns = now_ns;
@@ -159,7 +159,7 @@ impl<D: Driver> Worker<D> {
             }
             return;
         }
-        if index >= self.active {
+        if index >= self.active || self.script_is_over() || self.pauses(index, now_ns) {
             return;
         }
         if self.plan.is_open_loop() {
@@ -263,6 +263,7 @@ impl<D: Driver> Worker<D> {
         client.epoch = client.epoch.wrapping_add(1);
         client.queued = false;
         client.retire_ns = u64::MAX;
+        client.pause_until_ns = u64::MAX;
         // One that was closed by our own choice has not failed.
         let is_ours = std::mem::take(&mut client.retiring);
         let failed = client.answered == 0 && !is_ours;

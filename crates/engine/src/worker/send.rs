@@ -37,7 +37,9 @@ impl<D: Driver> Worker<D> {
         self.progress_ns = started_ns;
         self.open_requests += 1;
         self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
-        let is_open = self.clients[index as usize].connection.state() == State::Open;
+        let client = &mut self.clients[index as usize];
+        client.has_paused = false;
+        let is_open = client.connection.state() == State::Open;
         if self.tracks_addresses {
             let client = &self.clients[index as usize];
             let route = if is_open { client.route } else { client.next_route };
@@ -52,7 +54,7 @@ impl<D: Driver> Worker<D> {
         }
         if is_open {
             flight.moments.sent_ns = started_ns;
-            self.send(index, flight);
+            self.send_any(index, flight);
             if self.plan.pipeline > 1 && self.plan.is_open_loop() {
                 self.push_idle(index, started_ns);
             }
@@ -62,9 +64,19 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Writes a request to an open connection, or has the script write it.
+    #[inline]
+    pub(super) fn send_any(&mut self, index: u32, flight: Flight) {
+        if self.script.as_ref().is_some_and(|script| script.writes()) {
+            self.send_scripted(index, flight);
+        } else {
+            self.send(index, flight);
+        }
+    }
+
     /// Writes a request to an open connection.
     #[inline]
-    pub(super) fn send(&mut self, index: u32, flight: Flight) {
+    fn send(&mut self, index: u32, flight: Flight) {
         let Self { clients, driver, scratch, prepared, payloads, built, .. } = self;
         let client = &mut clients[index as usize];
         let target = prepared.target(flight.target);

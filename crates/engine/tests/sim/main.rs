@@ -1,7 +1,9 @@
 //! The engine under a simulated kernel: the same worker code, a fake clock, scripted servers, and
 //! truths that are known beforehand.
 
+mod details;
 mod peer;
+mod scripts;
 mod seeds;
 mod surface;
 mod truths;

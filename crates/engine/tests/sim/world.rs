@@ -15,6 +15,7 @@ use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{SimDriver, Spin};
+use plimsoll_script::lua::Thread;
 
 use crate::peer::{Answer, Log, Server};
 
@@ -46,6 +47,7 @@ pub(crate) struct Ran {
     pub series: Series,
     /// How often the workers went to wait.
     pub waits: u64,
+    pub script_errors: Vec<String>,
     /// When the load began, by worker.
     pub starts_ns: Vec<u64>,
 }
@@ -83,6 +85,21 @@ pub(crate) fn run_told<F>(
 where
     F: FnMut(u64, u64) -> Answer + 'static,
 {
+    run_scripted(plan, sim, script, signals, Vec::new())
+}
+
+/// The same with a Lua script's state for each worker.
+pub(crate) fn run_scripted<F>(
+    plan: &Plan,
+    sim: &SimOptions,
+    script: impl Fn(u32) -> F,
+    signals: &Signals,
+    threads: Vec<Thread>,
+) -> Ran
+where
+    F: FnMut(u64, u64) -> Answer + 'static,
+{
+    let mut threads = threads.into_iter();
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
     let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
@@ -92,14 +109,19 @@ where
         logs: Vec::new(),
         series: Series::default(),
         waits: 0,
+        script_errors: Vec::new(),
         starts_ns: Vec::new(),
     };
     for index in 0..workers {
-        let assignment = first.for_worker(index, Setup::default());
+        let thread = threads.next();
+        let mut assignment = first.for_worker(index, Setup::default());
+        if let Some(thread) = &thread {
+            assignment = assignment.with_script(thread);
+        }
         let (server, log) = Server::new(script(index));
         let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
         let driver = SimDriver::new(&assignment.driver_options(), sim, Some(Box::new(server)));
-        let mut worker = Worker::new(driver, &assignment, CpuUse::default);
+        let mut worker = Worker::new(driver, &assignment, CpuUse::default, thread);
         worker.open(S, signals).unwrap();
         let start_ns = START_NS;
         let mut on_interval = |mut interval: Box<Interval>| {
@@ -107,6 +129,7 @@ where
             Some(interval)
         };
         worker.run(start_ns, signals, &mut on_interval).unwrap();
+        ran.script_errors.extend(worker.script_error().map(|error| error.to_string()));
         ran.waits += worker.driver().waits();
         ran.records.push(worker.into_record());
         ran.logs.push(log);

@@ -8,8 +8,9 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// `head` is a whole head that the parser accepted, start line included.
-    pub(super) fn new(head: &'a [u8]) -> Self {
+    /// `head` is a whole head that a decoder accepted, start line included.
+    #[must_use]
+    pub fn of_head(head: &'a [u8]) -> Self {
         let mut headers = Self { lines: head };
         headers.line();
         headers

@@ -49,7 +49,7 @@ impl<'a> RequestHead<'a> {
     /// The header fields, scanned when the iterator is advanced.
     #[must_use]
     pub fn headers(&self) -> Headers<'a> {
-        Headers::new(self.bytes)
+        Headers::of_head(self.bytes)
     }
 
     /// The whole head as it came, from the request line to the blank line.

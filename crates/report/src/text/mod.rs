@@ -64,6 +64,14 @@ pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Resul
     writeln!(out, "{}", blocks.join("\n\n"))
 }
 
+/// Writes what comes first alone: the verdict and its causes.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_verdict(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    writeln!(out, "{}", verdict(result, style).join("\n"))
+}
+
 fn verdict(result: &RunResult, style: Style) -> Vec<String> {
     let loader = &result.loader;
     let color = match loader.verdict {

@@ -1,0 +1,88 @@
+//! ab's way: parse, read the files that are sent, print the banner, run, tell how far it is, print
+//! the report, write the files that were asked for.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use plimsoll_core::gate::{Condition, Watch};
+use plimsoll_dialect::ab::{self, Command, Files, Progress as Told, Usage, ending};
+use plimsoll_engine::{Progress, RunError};
+
+use super::{control, load, print, print_usage, print_verdict, warn, write_document};
+use crate::exit::Exit;
+use crate::run::explain;
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
+    let command = match ab::parse("ab", arguments) {
+        Ok(command) => command,
+        Err(usage) => return Ok(told(&usage)),
+    };
+    if !command.quiet {
+        warn("ab", &command.warnings);
+    }
+    let files = match read(&command) {
+        Ok(files) => files,
+        Err(usage) => return Ok(told(&usage)),
+    };
+    let plan = command.plan(files);
+    let conditions = plan.abort_when.iter().filter_map(|text| Condition::parse_abort(text).ok());
+    let conditions: Vec<Condition> = conditions.collect();
+    let mut watch = Watch::new(&conditions, &plan);
+    let (control, _) = control()?;
+    let (mut progress, mut complete, mut aborted) = (Told::new(&command), 0, None);
+    print(|out| ab::banner(&command, &plan, out))?;
+    let ran = load(&plan, &mut None, &control, &mut |news| {
+        let Progress::Interval(point) = news else { return };
+        complete += point.completed;
+        // Where it goes there may be nobody.
+        let _ = io::stderr().write_all(progress.lines(complete).as_bytes());
+        if let Some(condition) = watch.add(point).filter(|_| !control.is_stopped()) {
+            aborted = Some(condition.to_string());
+            control.stop();
+        }
+    });
+    let mut result = match ran {
+        Ok(result) => result,
+        Err(RunError::Unreachable { reason, .. }) => return Ok(told(&ab::not_reached(&reason))),
+        Err(RunError::Resolve(_)) => {
+            return Ok(told(&ab::name_not_found(&command.endpoint.host)));
+        }
+        Err(error) => return Err(explain(error)),
+    };
+    result.aborted = aborted;
+    let _ = io::stderr().write_all(progress.lines(result.ledger.completed).as_bytes());
+    let end = ending(&command, &result);
+    let _ = io::stderr().write_all(end.stderr.as_bytes());
+    print(|out| out.write_all(end.stdout.as_bytes()))?;
+    if end.report {
+        print(|out| ab::report(&command, &result, out))?;
+        let written = [
+            ("CSV", &command.csv_path, ab::csv(&command, &result)),
+            ("gnuplot", &command.gnuplot_path, ab::gnuplot(&result, 0)),
+        ];
+        for (what, path, text) in written {
+            let (Some(path), Some(text)) = (path, text) else { continue };
+            if let Err(error) = std::fs::write(path, text) {
+                return Ok(told(&ab::file_not_written(what, &error.to_string())));
+            }
+        }
+    }
+    print_verdict(&result, command.quiet);
+    write_document(&result, command.json_path.as_deref())?;
+    Ok(ExitCode::from(end.code))
+}
+
+fn told(usage: &Usage) -> ExitCode {
+    print_usage(&usage.stdout, &usage.stderr, usage.code)
+}
+
+/// Reads the files that the command names.
+fn read(command: &Command) -> Result<Files, Usage> {
+    let body = command.body_path.as_ref().map(|path| {
+        std::fs::read(path).map_err(|error| ab::file_not_read(path, &error.to_string()))
+    });
+    let certificate = command.certificate_path.as_ref().map(|path| {
+        std::fs::read(path).map_err(|error| ab::certificate_not_read(path, &error.to_string()))
+    });
+    Ok(Files { body: body.transpose()?, certificate: certificate.transpose()? })
+}

@@ -1,0 +1,116 @@
+//! `plimsoll wrk`, `wrk2` and `ab`: command lines and output of other testers around our engine.
+//! Also by the program's own name, as a symlink called `wrk`.
+//!
+//! What they print goes to stdout, byte for byte in their form; the verdict goes to stderr.
+
+mod ab;
+mod wrk;
+
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use plimsoll_core::{Plan, RunResult};
+use plimsoll_engine::{Control, Progress, RunError};
+use plimsoll_report::text;
+
+use crate::args::Original;
+use crate::exit::Exit;
+use crate::script::{Loading, Scripts};
+use crate::signals::Caught;
+
+/// The tester whose name this program was started by.
+pub(crate) fn named(program: &OsStr) -> Option<&'static str> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    ["wrk", "wrk2", "ab"].into_iter().find(|known| *known == name)
+}
+
+/// Runs as the other tester does.
+///
+/// # Errors
+/// When nothing could be run.
+pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, Exit> {
+    match original {
+        Original::Wrk => wrk::run(plimsoll_dialect::wrk::Flavour::Wrk, arguments),
+        Original::Wrk2 => wrk::run(plimsoll_dialect::wrk::Flavour::Wrk2, arguments),
+        Original::Ab => ab::run(arguments),
+    }
+}
+
+/// Prints what is printed instead of a run.
+fn print_usage(stdout: &str, stderr: &str, code: u8) -> ExitCode {
+    // Whoever does not listen does not need to be told.
+    let _ = io::stdout().write_all(stdout.as_bytes());
+    let _ = io::stderr().write_all(stderr.as_bytes());
+    ExitCode::from(code)
+}
+
+fn warn(program: &str, warnings: &[String]) {
+    for warning in warnings {
+        let _ = writeln!(io::stderr(), "{program}: {warning}");
+    }
+}
+
+/// A hand on the run, and on the script before it, for signals.
+fn control() -> Result<(Arc<Control>, Loading), Exit> {
+    let (control, loading) = (Arc::new(Control::default()), Loading::default());
+    let (to_stop, to_end) = (Arc::clone(&control), loading.clone());
+    // The originals report an interrupted run like any other.
+    Caught::watch(move || {
+        to_stop.stop();
+        to_end.stop();
+    })
+    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    Ok((control, loading))
+}
+
+/// Carries out a plan, with its script's states.
+fn load(
+    plan: &Plan,
+    scripts: &mut Option<Scripts>,
+    control: &Control,
+    on_progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<RunResult, RunError> {
+    let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
+    let threads = threads.unwrap_or_default();
+    let ran = plimsoll_engine::run_scripted(plan, threads, control, &mut |progress| {
+        on_progress(&progress);
+    });
+    let (result, threads) = ran?;
+    if let Some(scripts) = scripts {
+        scripts.threads = threads;
+    }
+    Ok(result)
+}
+
+/// Says on stderr what the figures are worth.
+fn print_verdict(result: &RunResult, quiet: bool) {
+    if !quiet {
+        let mut lines = Vec::new();
+        // Writing to memory does not fail.
+        let _ = text::write_verdict(result, &mut lines, text::Style::default());
+        let _ = io::stderr().write_all(&lines);
+    }
+}
+
+/// Writes our own document beside the other's output, where asked for.
+fn write_document(result: &RunResult, path: Option<&str>) -> Result<(), Exit> {
+    let Some(path) = path else { return Ok(()) };
+    let cannot = |error: io::Error| Exit::CouldNotRun(format!("cannot write '{path}': {error}"));
+    let mut out = Vec::new();
+    plimsoll_report::json::write(result, &mut out).map_err(cannot)?;
+    std::fs::write(path, out).map_err(cannot)
+}
+
+/// Writes to stdout; a reader that has gone away has read enough.
+fn print(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Exit> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Exit::CouldNotRun(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

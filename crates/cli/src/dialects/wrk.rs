@@ -1,0 +1,58 @@
+//! wrk's and wrk2's way: parse, print the head, run, print the report, let the script have its say.
+
+use std::process::ExitCode;
+
+use plimsoll_dialect::wrk::{self, Flavour, Periodic};
+use plimsoll_engine::Progress;
+use plimsoll_script::lua::Api;
+
+use super::{load, print, print_usage, print_verdict, warn, write_document};
+use crate::exit::Exit;
+use crate::run::explain;
+use crate::script::Scripts;
+
+pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Exit> {
+    let (program, api) = match flavour {
+        Flavour::Wrk => ("wrk", Api::Wrk),
+        Flavour::Wrk2 => ("wrk2", Api::Wrk2),
+    };
+    let command = match wrk::parse(flavour, program, arguments) {
+        Ok(command) => command,
+        Err(usage) => return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code)),
+    };
+    warn(program, &command.warnings);
+    print(|out| out.write_all(command.preamble.as_bytes()))?;
+    let Ok(endpoint) = crate::url::parse(&command.url) else {
+        let usage = wrk::invalid_url(flavour, &command.url);
+        return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code));
+    };
+    let plan = command.plan(endpoint);
+    let (control, loading) = super::control()?;
+    let mut scripts = Scripts::load(&plan, api, &command.url, &loading)?;
+    let mut periodic = Periodic::new(&command);
+    let mut printed = Ok(());
+    let result = load(&plan, &mut scripts, &control, &mut |progress| {
+        let said = match (progress, &mut periodic) {
+            (Progress::Started { .. }, _) => print(|out| wrk::write_head(&command, out)),
+            (Progress::Interval(point), Some(periodic)) => {
+                print(|out| periodic.push(point, out).map(drop))
+            }
+            (Progress::Interval(_), None) => Ok(()),
+        };
+        if said.is_err() {
+            printed = said;
+        }
+    })
+    .map_err(explain)?;
+    printed?;
+    match &mut periodic {
+        Some(periodic) => print(|out| periodic.finish(&result, out))?,
+        None => print(|out| wrk::write_report(&command, &result, out))?,
+    }
+    if let Some(scripts) = &mut scripts {
+        scripts.done(&result)?;
+    }
+    print_verdict(&result, command.quiet);
+    write_document(&result, command.json_result.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,160 @@
+//! Scripts: read, made ready for each worker, and told of the result.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use plimsoll_core::{Phase, Plan, RunResult};
+use plimsoll_io::clock;
+use plimsoll_io::host::resolve;
+use plimsoll_script::lua::{Api, Interrupter, Load, Main, Summary, System, Thread};
+
+use crate::exit::Exit;
+
+/// How long `wrk.connect` waits.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+
+/// A script in all its states.
+pub(crate) struct Scripts {
+    main: Main,
+    /// One for each worker, until the engine has them.
+    pub threads: Vec<Thread>,
+}
+
+/// The beginning of a script, which a signal may have to end: it can loop for ever like any other
+/// part. Once the load runs, the engine sees to that.
+#[derive(Clone, Default)]
+pub(crate) struct Loading {
+    interrupter: Interrupter,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Loading {
+    /// Ends it, if it still goes on.
+    pub(crate) fn stop(&self) {
+        if !self.is_over.load(Ordering::SeqCst) {
+            self.interrupter.interrupt();
+        }
+    }
+}
+
+/// What scripts see of the system.
+struct Host;
+
+impl System for Host {
+    fn lookup(&self, host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
+        let port = match service {
+            "http" => 80,
+            "https" => 443,
+            other => other
+                .parse()
+                .map_err(|_| format!("unknown service '{other}': give http, https or a port"))?,
+        };
+        resolve(host, port).map_err(|error| error.to_string())
+    }
+
+    fn connect(&self, address: SocketAddr) -> bool {
+        std::net::TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()
+    }
+
+    fn time_us(&self) -> u64 {
+        let since = clock::wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        since.as_micros() as u64
+    }
+}
+
+impl Scripts {
+    /// Reads the plan's script and runs its beginning: the file, `setup` and `init`, each as often
+    /// as there are threads. `loading` ends it from another thread.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and what goes wrong in the script: file, line and message.
+    pub(crate) fn load(
+        plan: &Plan,
+        api: Api,
+        url: &str,
+        loading: &Loading,
+    ) -> Result<Option<Self>, Exit> {
+        let Some(script) = &plan.script else {
+            return Ok(None);
+        };
+        let text = std::fs::read_to_string(&script.path).map_err(|error| {
+            Exit::CouldNotRun(format!("cannot read the script '{}': {error}", script.path))
+        })?;
+        let endpoint = &plan.endpoint;
+        let addresses = resolve(&endpoint.host, endpoint.port)
+            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        let load = Load {
+            api,
+            path: &script.path,
+            text: &text,
+            scheme: &endpoint.scheme,
+            host: &endpoint.host,
+            port: port_in(url),
+            target: &endpoint.path,
+            headers: fields(&plan.request.headers),
+            arguments: script.arguments.clone(),
+            url,
+            threads: plan.workers,
+            addresses,
+            system: Arc::new(Host),
+            interrupter: loading.interrupter.clone(),
+        };
+        let (mut main, threads) = plimsoll_script::lua::load(&load)
+            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        main.flush();
+        loading.is_over.store(true, Ordering::SeqCst);
+        Ok(Some(Self { main, threads }))
+    }
+
+    /// Calls the script's `done`, if it has one.
+    ///
+    /// # Errors
+    /// What goes wrong in it.
+    pub(crate) fn done(&mut self, result: &RunResult) -> Result<(), Exit> {
+        if !self.main.has_done() {
+            return Ok(());
+        }
+        // In a closed loop it is the server's time that wrk shows; at a rate, users' time.
+        let latency = if result.plan.is_open_loop() {
+            &result.latency.response
+        } else {
+            &result.latency.service
+        };
+        let rates = &result.details.worker_rates;
+        let done = self.main.done(&mut self.threads, &summary(result), latency, rates);
+        self.main.flush();
+        done.map_err(|error| Exit::CouldNotRun(error.to_string()))
+    }
+}
+
+/// Fields that are sent: one without a value takes a default one of ours away, and a script has no
+/// defaults but its own.
+fn fields(headers: &[(String, String)]) -> Vec<(String, String)> {
+    headers.iter().filter(|(_, value)| !value.is_empty()).cloned().collect()
+}
+
+/// The port, if the URL writes one.
+fn port_in(url: &str) -> Option<u16> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
+
+fn summary(result: &RunResult) -> Summary {
+    let in_phase = |phases: &[Phase]| {
+        let errors = result.errors.iter().filter(|error| phases.contains(&error.phase));
+        errors.filter(|error| error.kind != "timeout").map(|error| error.count).sum()
+    };
+    Summary {
+        duration_us: result.rate.answered_ns.max(result.rate.window_ns) / 1000,
+        requests: result.ledger.completed,
+        bytes: result.bytes.received,
+        connect: in_phase(&[Phase::Dns, Phase::Connect, Phase::Tls]),
+        read: in_phase(&[Phase::Waiting, Phase::Receiving]),
+        write: in_phase(&[Phase::Sending]),
+        status: result.ledger.failed,
+        timeout: result.ledger.timed_out,
+    }
+}

@@ -1,0 +1,116 @@
+//! What a worker does for a script: sends what it has written, and has connections pause.
+
+use plimsoll_conn::Outgoing;
+use plimsoll_core::part::Place;
+use plimsoll_core::recorder::Outcome;
+use plimsoll_io::Driver;
+
+use super::Worker;
+use crate::admission::Due;
+use crate::client::Flight;
+
+impl<D: Driver> Worker<D> {
+    /// Has the script write a request and sends it. Where it has written several, each takes a slot
+    /// of its own, sent with the first; those that the plan has no slot for are not sent.
+    pub(super) fn send_scripted(&mut self, index: u32, mut flight: Flight) {
+        let Some(mut script) = self.script.take() else {
+            return;
+        };
+        if script.write() {
+            // The script's own time is not the server's.
+            flight.moments.sent_ns = self.driver.clock_ns();
+            let (bytes, messages) = script.written();
+            let more = (1..messages.len()).map_while(|_| self.next_with(&flight));
+            let more: Vec<Flight> = more.collect();
+            let last = messages[more.len()];
+            let Self { clients, driver, scratch, observer, .. } = self;
+            let connection = &mut clients[index as usize].connection;
+            let outgoing = Outgoing::Built(&bytes[..last.end]);
+            let sent_bytes = connection.send(driver, outgoing, messages[0].kind, flight, scratch);
+            observer.recorder(flight.measured).sent_bytes += sent_bytes as u64;
+            for (message, flight) in messages[1..].iter().zip(&more) {
+                connection.sent_with(message.kind, *flight);
+            }
+            let client = &mut clients[index as usize];
+            client.sent += 1 + more.len() as u64;
+            if let Some(dialog) = &mut client.dialog {
+                dialog.begin(false);
+            }
+            self.script = Some(script);
+        } else {
+            self.script = Some(script);
+            let now_ns = self.driver.clock_ns();
+            self.clients[index as usize].pending = Some(flight);
+            self.abandon(index, now_ns, |_| Outcome::Unfinished);
+        }
+    }
+
+    /// The request of the next slot, sent together with `first`.
+    fn next_with(&mut self, first: &Flight) -> Option<Flight> {
+        let now_ns = first.moments.started_ns;
+        let due = match self.admission.peek(&self.timetable) {
+            Some(due) => {
+                self.admission.take(&self.timetable);
+                due
+            }
+            None => {
+                let (number, measured) = self.admission.take_closed(&self.timetable, now_ns)?;
+                Due { at_ns: now_ns, number, stage: Place::NONE, measured }
+            }
+        };
+        let place = Place { address: first.place.address, ..self.place_of(0, due.stage) };
+        let flight = Flight { number: due.number, measured: due.measured, place, ..*first };
+        self.open_requests += 1;
+        let recorder = self.observer.recorder(flight.measured);
+        recorder.scheduled(place);
+        if self.plan.is_open_loop() {
+            recorder.started(&flight.moments, place);
+        } else {
+            recorder.started_at_once(place);
+        }
+        Some(flight)
+    }
+
+    /// Whether the script has said that this worker starts nothing more, or broke.
+    #[inline]
+    pub(super) fn script_is_over(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.is_over())
+    }
+
+    /// Whether the connection is to pause before its next request; it comes back by itself.
+    #[inline]
+    pub(super) fn pauses(&mut self, index: u32, now_ns: u64) -> bool {
+        match &self.script {
+            Some(script) if script.pauses() => self.pause(index, now_ns),
+            _ => false,
+        }
+    }
+
+    fn pause(&mut self, index: u32, now_ns: u64) -> bool {
+        let client = &mut self.clients[index as usize];
+        let usable = client.can_send(&self.plan) || client.can_connect(&self.plan);
+        if client.has_paused || !usable || self.stopped_ns.is_some() {
+            return false;
+        }
+        if client.pause_until_ns != u64::MAX {
+            return true;
+        }
+        let pause_ns = self.script.as_mut().map_or(0, |script| script.pause_ns());
+        client.has_paused = pause_ns == 0;
+        if pause_ns > 0 {
+            client.pause_until_ns = now_ns.saturating_add(pause_ns);
+            self.deadlines.watch(index, client.pause_until_ns);
+            // A pause is no standstill.
+            self.progress_ns = self.progress_ns.max(client.pause_until_ns);
+        }
+        pause_ns > 0
+    }
+
+    /// A connection's pause is over.
+    pub(super) fn paused(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        client.pause_until_ns = u64::MAX;
+        client.has_paused = true;
+        self.freed(index, now_ns);
+    }
+}

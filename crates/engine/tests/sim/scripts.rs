@@ -1,0 +1,198 @@
+//! Lua scripts under the engine: what they write is what is sent, what they are told is what came,
+//! and the ledger holds whatever they do.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use plimsoll_core::Plan;
+use plimsoll_core::plan::Script;
+use plimsoll_engine::Signals;
+use plimsoll_io::sim::SimOptions;
+use plimsoll_script::lua::{Api, Interrupter, Load, Main, Summary, System, Thread, load};
+
+use crate::peer::Answer;
+use crate::world::{MS, Ran, S, assert_quantile, at_rate, plan, run_scripted};
+
+struct Nowhere;
+
+impl System for Nowhere {
+    fn lookup(&self, _: &str, _: &str) -> Result<Vec<SocketAddr>, String> {
+        Err("no names here".to_owned())
+    }
+    fn connect(&self, _: SocketAddr) -> bool {
+        false
+    }
+    fn time_us(&self) -> u64 {
+        0
+    }
+}
+
+fn loaded(plan: &Plan, text: &str) -> (Main, Vec<Thread>) {
+    let endpoint = &plan.endpoint;
+    load(&Load {
+        api: Api::Wrk,
+        path: "test.lua",
+        text,
+        scheme: &endpoint.scheme,
+        host: &endpoint.host,
+        port: None,
+        target: &endpoint.path,
+        headers: Vec::new(),
+        arguments: Vec::new(),
+        url: "http://192.0.2.1/",
+        threads: plan.workers,
+        addresses: vec!["192.0.2.1:80".parse().unwrap()],
+        system: Arc::new(Nowhere),
+        interrupter: Interrupter::new(),
+    })
+    .unwrap()
+}
+
+fn scripted(plan: Plan) -> Plan {
+    let script = Script { path: "test.lua".to_owned(), arguments: Vec::new() };
+    Plan { script: Some(script), ..plan }
+}
+
+fn ran(plan: &Plan, text: &str, answer: Answer) -> (Main, Ran) {
+    let (main, threads) = loaded(plan, text);
+    let signals = Signals::default();
+    let always = |_| move |_: u64, _: u64| answer;
+    (main, run_scripted(plan, &SimOptions::default(), always, &signals, threads))
+}
+
+fn lines(ran: &Ran) -> Vec<String> {
+    let heads = ran.logs.iter().flat_map(|log| log.borrow().heads.clone());
+    heads.map(|head| head.lines().next().unwrap_or_default().to_owned()).collect()
+}
+
+const COUNTER: &str = "
+    local n = 0
+    function request()
+        n = n + 1
+        return wrk.format('GET', '/' .. n)
+    end
+";
+
+#[test]
+fn what_it_writes_is_sent_in_order_and_counted() {
+    let plan = scripted(Plan { requests: Some(20), ..plan() });
+    let (_, ran) = ran(&plan, COUNTER, Answer::Status(200, MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.check(), Ok(()));
+    assert_eq!((sum.ledger.scheduled, sum.ledger.ok), (20, 20));
+    let mut want: Vec<String> = (2..22).map(|n| format!("GET /{n} HTTP/1.1")).collect();
+    let mut seen = lines(&ran);
+    // The first went to see how many requests it writes at once, as wrk does.
+    want.sort();
+    seen.sort();
+    assert_eq!(seen, want);
+}
+
+#[test]
+fn several_requests_at_once_take_a_slot_each() {
+    let text = "
+        function request()
+            return wrk.format('GET', '/a') .. wrk.format('POST', '/b')
+                .. wrk.format('GET', '/c')
+        end
+    ";
+    for (plan, count) in [
+        (Plan { requests: Some(11), connections: 1, ..plan() }, 11),
+        (Plan { connections: 1, ..at_rate(10_000_000, 3 * S) }, 30),
+    ] {
+        let plan = scripted(plan);
+        let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+        let sum = ran.sum();
+        assert_eq!(sum.ledger.check(), Ok(()));
+        assert_eq!((sum.ledger.scheduled, sum.ledger.ok), (count, count));
+        let want = ["GET /a HTTP/1.1", "POST /b HTTP/1.1", "GET /c HTTP/1.1"];
+        let want: Vec<_> = want.into_iter().cycle().take(count as usize).collect();
+        assert_eq!(lines(&ran), want);
+    }
+}
+
+#[test]
+fn a_delay_is_no_latency() {
+    let text = "function delay() return 40 end";
+    let plan = scripted(Plan { connections: 2, ..plan() });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, 10 * MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.check(), Ok(()));
+    // Every 50 ms on each of two connections, the first after the first delay.
+    assert!((38..=40).contains(&sum.ledger.ok), "{}", sum.ledger.ok);
+    assert_quantile(&sum.service, 0.5, 10 * MS, 200_000);
+    assert_quantile(&sum.response(), 1.0, 10 * MS, 300_000);
+}
+
+#[test]
+fn it_is_told_of_responses_and_tells_at_the_end() {
+    let text = "
+        local statuses, fields, bytes = 0, 0, 0
+        function response(status, headers, body)
+            statuses = statuses + status
+            for _ in pairs(headers) do fields = fields + 1 end
+            bytes = bytes + #body
+        end
+        function setup(thread) t = thread end
+        function init() wrk.thread:set('seen', 0) end
+        local told = response
+        function response(status, headers, body)
+            told(status, headers, body)
+            seen = statuses
+            if fields == 0 then error('no fields') end
+        end
+        function done(summary)
+            if t:get('seen') ~= 200 * summary.requests then
+                error('saw ' .. tostring(t:get('seen')))
+            end
+        end
+    ";
+    let plan = scripted(Plan { requests: Some(30), ..plan() });
+    let (mut main, mut ran) = ran(&plan, text, Answer::Status(200, MS));
+    assert_eq!(ran.script_errors, [""; 0]);
+    let sum = ran.sum();
+    let mut threads: Vec<Thread> =
+        ran.records.iter_mut().filter_map(|record| record.script.take()).map(|(_, t)| t).collect();
+    let summary = Summary { requests: sum.ledger.completed, ..Summary::default() };
+    main.done(&mut threads, &summary, &sum.service, &sum.service).unwrap();
+}
+
+#[test]
+fn an_error_while_it_runs_ends_the_worker_and_is_kept() {
+    let text = "
+        local n = 0
+        function request()
+            n = n + 1
+            if n == 5 then error('enough') end
+            return wrk.format()
+        end
+    ";
+    let plan = scripted(plan());
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    assert_eq!(ran.script_errors.len(), 1);
+    assert!(ran.script_errors[0].contains("test.lua:5: enough"), "{}", ran.script_errors[0]);
+    assert_eq!(ran.sum().ledger.check(), Ok(()));
+}
+
+#[test]
+fn stopping_one_thread_stops_no_other() {
+    let text = "
+        local n = 0
+        function setup(thread)
+            count = (count or 0) + 1
+            thread:set('stops', count == 1)
+        end
+        function request()
+            n = n + 1
+            if stops and n == 10 then wrk.thread:stop() end
+            return wrk.format()
+        end
+    ";
+    let plan = scripted(Plan { workers: 2, ..plan() });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let completed: Vec<u64> =
+        ran.records.iter().map(|record| record.measured.ledger.completed).collect();
+    assert!(completed[0] == 9 || completed[0] == 10, "{completed:?}");
+    assert!(completed[1] > 1500, "{completed:?}");
+    assert_eq!(ran.sum().ledger.check(), Ok(()));
+}
