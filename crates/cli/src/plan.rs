@@ -34,7 +34,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         connections: flags.connections.0,
         connections_max: flags.connections.1,
         workers: threads(flags)?,
-        script: script(flags),
+        script: script(flags)?,
         duration_ns,
         requests: flags.requests,
         rate,
@@ -73,9 +73,12 @@ fn threads(flags: &RunFlags) -> Result<u32, Exit> {
     }
 }
 
-fn script(flags: &RunFlags) -> Option<Script> {
-    let path = flags.script.as_ref()?.display().to_string();
-    Some(Script { path, arguments: flags.script_arguments.clone() })
+fn script(flags: &RunFlags) -> Result<Option<Script>, Exit> {
+    let Some(path) = &flags.script else { return Ok(None) };
+    let path = path.display().to_string();
+    // It is read when the run begins; one that cannot be is said before.
+    fs::File::open(&path).map_err(|error| crate::script::unreadable(&path, &error))?;
+    Ok(Some(Script { path, arguments: flags.script_arguments.clone() }))
 }
 
 fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<Profile>) {

@@ -79,9 +79,8 @@ impl Scripts {
         let Some(script) = &plan.script else {
             return Ok(None);
         };
-        let text = std::fs::read_to_string(&script.path).map_err(|error| {
-            Exit::CouldNotRun(format!("cannot read the script '{}': {error}", script.path))
-        })?;
+        let text = std::fs::read_to_string(&script.path)
+            .map_err(|error| unreadable(&script.path, &error))?;
         let endpoint = &plan.endpoint;
         let addresses = resolve(&endpoint.host, endpoint.port)
             .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
@@ -127,6 +126,11 @@ impl Scripts {
         self.main.flush();
         done.map_err(|error| Exit::CouldNotRun(error.to_string()))
     }
+}
+
+/// A script's file that cannot be read.
+pub(crate) fn unreadable(path: &str, error: &std::io::Error) -> Exit {
+    Exit::CouldNotRun(format!("cannot read the script '{path}': {error}"))
 }
 
 /// Fields that are sent: one without a value takes a default one of ours away, and a script has no

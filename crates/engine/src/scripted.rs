@@ -21,7 +21,6 @@ pub(crate) struct Scripted {
     thread: Thread,
     writes: bool,
     pauses: bool,
-    pub wants: Wants,
     /// What the script has written last.
     bytes: Vec<u8>,
     messages: Vec<Message>,
@@ -34,12 +33,17 @@ impl Scripted {
         Self {
             writes: thread.fixed().is_none(),
             pauses: thread.has_delay(),
-            wants: thread.wants(),
             bytes: Vec::new(),
             messages: Vec::new(),
             error: None,
             thread,
         }
+    }
+
+    /// What it is to be told of responses; a script may replace its `response()` at any time.
+    #[inline]
+    pub(crate) fn wants(&self) -> Wants {
+        self.thread.wants()
     }
 
     /// Whether it writes each request.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use plimsoll_dialect::wrk::{self, Flavour, Periodic};
-use plimsoll_engine::Progress;
+use plimsoll_engine::{Progress, RunError};
 use plimsoll_script::lua::Api;
 
 use super::{load, print, print_usage, print_verdict, warn, write_document};
@@ -31,7 +31,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     let mut scripts = Scripts::load(&plan, api, &command.url, &loading)?;
     let mut periodic = Periodic::new(&command);
     let mut printed = Ok(());
-    let result = load(&plan, &mut scripts, &control, &mut |progress| {
+    let ran = load(&plan, &mut scripts, &control, &mut |progress| {
         let said = match (progress, &mut periodic) {
             (Progress::Started { .. }, _) => print(|out| wrk::write_head(&command, out)),
             (Progress::Interval(point), Some(periodic)) => {
@@ -42,8 +42,16 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         if said.is_err() {
             printed = said;
         }
-    })
-    .map_err(explain)?;
+    });
+    let result = match ran {
+        Ok(result) => result,
+        Err(RunError::Unreachable { address, reason }) => {
+            let (host, service) = address.rsplit_once(':').unwrap_or((&address, ""));
+            let usage = wrk::unable_to_connect(host, service, &reason);
+            return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code));
+        }
+        Err(error) => return Err(explain(error)),
+    };
     printed?;
     match &mut periodic {
         Some(periodic) => print(|out| periodic.finish(&result, out))?,

@@ -33,6 +33,11 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("plan.toml", "url = \"{url}/\"\nconnections = 10\nrequests = 100\n"),
     ("arrivals.txt", "0s\n10ms\n15ms\n40ms\n"),
     (
+        "paths.lua",
+        "local paths, n = {}, 0\nfunction init(args) paths = args end\nfunction request()\n  n = n \
+         + 1\n  return wrk.format('GET', paths[n % math.max(#paths, 1) + 1] or '/')\nend\n",
+    ),
+    (
         "targets.http",
         "GET {url}/\n\nPOST {url}/echo\nContent-Type: application/json\n@order.json\n",
     ),
@@ -109,6 +114,18 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "auto, on, off",
     ),
     flag("pin", &["--pin", "0", "-n", "100", U], &["--pin", "first", U], "whole number"),
+    flag(
+        "script",
+        &["-s", "paths.lua", "-n", "100", U],
+        &["-s", "none.lua", U],
+        "cannot read the script 'none.lua'",
+    ),
+    flag(
+        "script_arguments",
+        &["-s", "paths.lua", "-n", "100", U, "--", "/a", "/b"],
+        &["-n", "100", U, "--", "/a"],
+        "--script",
+    ),
     Example {
         flag: "require_valid",
         // A server that answers nobody in time gives nothing to judge by.

@@ -127,7 +127,7 @@ impl Settings {
     /// The arguments that say the same, for a run of that name.
     pub(super) fn arguments(&self, name: &str, definition: &Command) -> Vec<OsString> {
         let mut flags: Vec<OsString> = vec!["plimsoll".into(), "run".into()];
-        let mut positionals: Vec<OsString> = Vec::new();
+        let (mut positionals, mut last) = (Vec::new(), Vec::new());
         for setting in self.iter() {
             let arg = find(definition, &setting.id);
             let texts = match &setting.value {
@@ -141,7 +141,8 @@ impl Settings {
             for text in texts {
                 let text = if is_output(arg) { with_name(text, name) } else { text.clone() };
                 if arg.is_positional() {
-                    positionals.push(text);
+                    let words = if arg.is_last_set() { &mut last } else { &mut positionals };
+                    words.push(text);
                     continue;
                 }
                 let mut word = OsString::from(format!("--{}=", key(arg)));
@@ -149,10 +150,11 @@ impl Settings {
                 flags.push(word);
             }
         }
-        if !positionals.is_empty() {
+        flags.extend(positionals);
+        if !last.is_empty() {
             flags.push("--".into());
         }
-        flags.extend(positionals);
+        flags.extend(last);
         flags
     }
 

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod conformance;
 mod control;
+mod dialects;
 mod doctor;
 mod faults;
 mod flags;

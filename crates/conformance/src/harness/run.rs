@@ -23,8 +23,8 @@ use crate::tool::{Ask, Call, Finished, Reading, Tool};
 const STEAL_MAX: f64 = 0.005;
 /// The share of it that others used above which a figure is given with a warning.
 const OTHERS_MAX: f64 = 0.03;
-/// How often a run is made, when the machine's CPUs were taken away each time, and how long is waited
-/// in between: neighbours that take them do so for a while.
+/// How often a run is made, when the machine's CPUs were taken away each time, and how long is
+/// waited in between: neighbours that take them do so for a while.
 const ATTEMPTS: u32 = 8;
 const PAUSE: Duration = Duration::from_secs(3);
 /// How long a tester may take beyond the load it was asked for.

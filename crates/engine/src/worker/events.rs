@@ -401,5 +401,5 @@ impl<D: Driver> Worker<D> {
 /// The script, if it is to be told of responses.
 #[inline]
 fn told(script: &mut Option<Box<Scripted>>) -> Option<&mut Scripted> {
-    script.as_deref_mut().filter(|script| script.wants.response)
+    script.as_deref_mut().filter(|script| script.wants().response)
 }

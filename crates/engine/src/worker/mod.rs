@@ -249,8 +249,9 @@ impl<D: Driver> Worker<D> {
         });
         let payloads = payloads.collect();
         let script = script.map(|thread| Box::new(Scripted::new(thread)));
-        let told = script.as_ref().map(|script| script.wants).unwrap_or_default();
+        let told = script.as_ref().map(|script| script.wants()).unwrap_or_default();
         let wants = Wants::of(&plan).with_script(told);
+        let has_dialog = wants.any() || told.response;
         let pipeline = plan.pipeline as usize;
         let mut worker = Self {
             driver,
@@ -273,7 +274,7 @@ impl<D: Driver> Worker<D> {
             opening_error: None,
             orders_seen: 0,
             rate_changed: (0, 0),
-            clients: (0..room).map(|n| Client::new(n, pipeline, wants.any())).collect(),
+            clients: (0..room).map(|n| Client::new(n, pipeline, has_dialog)).collect(),
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
             deadlines: Deadlines::new(room as usize),
@@ -421,6 +422,9 @@ impl<D: Driver> Worker<D> {
             && self.stopped_ns.is_none()
         {
             notes.turn(now_ns, self.observer.measured.ledger.completed);
+        }
+        if let Some(script) = &self.script {
+            self.wants = self.wants.with_script(script.wants());
         }
         if self.script_is_over() {
             self.timetable.stop_ns = self.timetable.stop_ns.min(now_ns);

@@ -4,7 +4,7 @@
 //! this order:
 //!
 //! 1. the main state runs the file, then for each thread, one after another:
-//! 2. the thread's state runs the file, the main one runs `setup(thread)`, the thread's `init(args)`;
+//! 2. the thread's state runs the file, the main one `setup(thread)`, the thread's `init(args)`;
 //! 3. the first thread's `request()` is called once, only to see whether it is one;
 //! 4. during the run each worker calls `delay()`, `request()` and `response()` of its own state;
 //! 5. after it the main state runs `done()`, which can read the threads' variables.
@@ -79,7 +79,8 @@ pub struct Load<'a> {
     pub url: &'a str,
     /// How many threads: workers.
     pub threads: u32,
-    /// `wrk.addrs`: the server's addresses that can be reached, at least one. Threads get the first.
+    /// `wrk.addrs`: the server's addresses that can be reached, at least one. Threads get the
+    /// first.
     pub addresses: Vec<SocketAddr>,
     /// What the script may ask of the system.
     pub system: Arc<dyn System>,
@@ -210,6 +211,7 @@ pub fn load(load: &Load<'_>) -> Result<(Main, Vec<Thread>), ScriptError> {
         };
     }
     let has_done = main.defines("done")?;
+    main.flush();
     Ok((Main { state: main, api: load.api, has_done }, threads))
 }
 
@@ -238,11 +240,15 @@ impl Main {
         }
         let reached: Vec<(usize, &State)> =
             threads.iter().map(|thread| (thread.index, &thread.state)).collect();
-        self.state.reach(&reached, || self.state.done(self.api, summary, latency, rates))
+        let result =
+            self.state.reach(&reached, || self.state.done(self.api, summary, latency, rates));
+        self.state.flush();
+        result
     }
 
-    /// Writes out what scripts have printed so far: Lua prints by way of C, which keeps text back
-    /// when it does not go to a terminal. To be called before the program prints something itself.
+    /// Writes out what the script has printed during the run. Lua prints by way of C, which keeps
+    /// text back when it does not go to a terminal, so this belongs before what the program prints
+    /// after the run. [`load`] and [`Main::done`] do it themselves.
     pub fn flush(&mut self) {
         self.state.flush();
     }

@@ -6,13 +6,18 @@
 
 local host, config = ...
 
-local error, getmetatable, ipairs, newproxy, pairs, pcall, setmetatable, tostring, type, xpcall =
-   error, getmetatable, ipairs, newproxy, pairs, pcall, setmetatable, tostring, type, xpcall
+local error, getmetatable, ipairs, newproxy, pairs, pcall, rawget, setmetatable, tostring, type =
+   error, getmetatable, ipairs, newproxy, pairs, pcall, rawget, setmetatable, tostring, type
+local xpcall = xpcall
 local floor, getinfo, len, max, min, stdout =
    math.floor, debug.getinfo, string.len, math.max, math.min, io.stdout
 local band, rshift = bit.band, bit.rshift
 local buffer, jit_util = require("string.buffer"), require("jit.util")
 local globals = _G
+
+-- Requests that differ are strings that are soon garbage and look much alike, which LuaJIT's table
+-- of strings is slow with: collecting them early is faster. A script may set this again.
+collectgarbage("setpause", 150)
 
 local wrk = {
    scheme = config.scheme,
@@ -145,7 +150,7 @@ end
 
 function wrk.setup(thread)
    thread.addr = wrk.addrs[1]
-   local setup = globals.setup
+   local setup = rawget(globals, "setup")
    if type(setup) == "function" then
       setup(thread)
    end
@@ -163,6 +168,16 @@ local function text_of(value)
    return tostring(value)
 end
 
+local function put_header(name, value)
+   message:put(text_of(name), ": ")
+   -- Whole numbers, such as counters, are written faster as such; up to here they look the same.
+   if type(value) == "number" and value == floor(value) and value >= 0 and value < 1e14 then
+      message:putf("%d\r\n", value)
+   else
+      message:put(text_of(value), "\r\n")
+   end
+end
+
 function wrk.format(method, path, headers, body)
    method, path = method or wrk.method, path or wrk.path
    headers, body = headers or wrk.headers, body or wrk.body
@@ -177,7 +192,7 @@ function wrk.format(method, path, headers, body)
    message:reset()
    message:put(text_of(method), " ", text_of(path), " HTTP/1.1\r\n")
    for name, value in pairs(headers) do
-      message:put(text_of(name), ": ", text_of(value), "\r\n")
+      put_header(name, value)
    end
    message:put("\r\n", body or "")
    return message:tostring()
@@ -196,7 +211,7 @@ function wrk.init(args)
    if not wrk.headers["Host"] then
       wrk.headers["Host"] = default_host()
    end
-   local init = globals.init
+   local init = rawget(globals, "init")
    if type(init) == "function" and init ~= wrk.init and not is_in_init then
       is_in_init = true
       init(args)
@@ -273,7 +288,7 @@ end
 -- For Rust
 
 local function is_function(name)
-   return type(globals[name]) == "function"
+   return type(rawget(globals, name)) == "function"
 end
 
 -- The text of an error: one that was raised here gets the position of the script's line that led
@@ -306,7 +321,8 @@ local MODE_BASE, MODE_VAR, MODE_RBASE, MODE_JUMP = 2, 3, 4, 13
 -- a function, so that ranges above them never touch them.
 local function instruction_reads(slot, instruction, modes)
    local a, d = band(rshift(instruction, 8), 0xff), rshift(instruction, 16)
-   local mode_a, mode_b, mode_d = band(modes, 7), band(rshift(modes, 3), 15), band(rshift(modes, 7), 15)
+   local mode_a, mode_b = band(modes, 7), band(rshift(modes, 3), 15)
+   local mode_d = band(rshift(modes, 7), 15)
    if mode_a == MODE_VAR and a == slot or mode_a == MODE_BASE and a <= slot then
       return true
    end
@@ -355,7 +371,7 @@ function internals.init(args)
 end
 
 function internals.wants()
-   local response = globals.response
+   local response = rawget(globals, "response")
    if type(response) ~= "function" then
       return false, false, false
    end
@@ -363,7 +379,7 @@ function internals.wants()
 end
 
 function internals.done(summary, latency, requests)
-   local done = globals.done
+   local done = rawget(globals, "done")
    if type(done) == "function" then
       done(summary, new_stats(latency), new_stats(requests))
    end

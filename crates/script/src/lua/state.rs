@@ -122,7 +122,13 @@ impl State {
         // script can break the process. It is the user's own program.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::NONE, LuaOptions::new()) };
         let threads = Threads::new(role);
-        let broken = |error| ScriptError::Failed(format!("{}: {}", load.path, first_line(&error)));
+        let broken = |error| {
+            let path = load.path.to_owned();
+            if load.interrupter.is_interrupted() {
+                return ScriptError::Interrupted { path };
+            }
+            ScriptError::Failed(format!("{path}: {}", first_line(&error)))
+        };
         open_libraries(&lua).map_err(broken)?;
         // SAFETY: `State` drops this before the Lua state, whose last owner it is: clones in
         // `reached` are gone when `reach` returns.

@@ -1,3 +1,5 @@
+//! Scripts of a few lines, each with what the states, the requests and the errors have to be.
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -131,7 +133,8 @@ fn a_static_script_is_asked_once() {
 
 #[test]
 fn format_changes_the_headers_it_is_given() {
-    let mut thread = one("local own = { ['X-One'] = 1.5, Ok = true }\n\
+    let mut thread =
+        one("local own = { ['X-One'] = 1.5, Ok = true, Big = 1e15, Less = -2, Count = 12 }\n\
          function request()\n\
            local text = wrk.format('PUT', '/p', own, 'body')\n\
            host, length = own.Host, own['Content-Length']\n\
@@ -141,7 +144,15 @@ fn format_changes_the_headers_it_is_given() {
     same(
         &next(&mut thread),
         "PUT /p HTTP/1.1",
-        &["Host: example.org:8080", "Content-Length: 4", "X-One: 1.5", "Ok: true"],
+        &[
+            "Host: example.org:8080",
+            "Content-Length: 4",
+            "X-One: 1.5",
+            "Ok: true",
+            "Big: 1e+15",
+            "Less: -2",
+            "Count: 12",
+        ],
         "body",
     );
     assert_eq!(variable(&thread.state, "host"), "example.org:8080");
@@ -565,6 +576,40 @@ fn endless_loops_can_be_ended() {
     }
 }
 
+/// Where a script is while it waits for us: our functions end as they would, the script does not go
+/// on.
+#[test]
+fn a_script_is_ended_while_it_asks_for_something() {
+    struct Interrupting(Interrupter);
+
+    impl System for Interrupting {
+        fn lookup(&self, _: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
+            self.0.interrupt();
+            if service == "0" { Err("unknown".to_owned()) } else { Ok(vec![([1; 4], 1).into(); 9]) }
+        }
+
+        fn connect(&self, _: SocketAddr) -> bool {
+            unreachable!("the script goes on")
+        }
+
+        fn time_us(&self) -> u64 {
+            unreachable!("the script goes on")
+        }
+    }
+
+    for text in [
+        "wrk.connect(wrk.lookup('h', 1)[1])",
+        "pcall(wrk.lookup, 'h') wrk.time_us()",
+        "while true do pcall(wrk.lookup, 'h', 1) end",
+    ] {
+        let interrupter = Interrupter::new();
+        let system = Arc::new(Interrupting(interrupter.clone()));
+        let load = Load { api: Api::Wrk2, system, interrupter, ..plain(text) };
+        let Err(error) = super::load(&load) else { panic!("{text} ends") };
+        assert_eq!(error.to_string(), "s.lua: stopped while it was running");
+    }
+}
+
 #[test]
 fn an_interrupter_ends_its_own_thread_only() {
     let text = "function request() return wrk.format() end";
@@ -576,4 +621,82 @@ fn an_interrupter_ends_its_own_thread_only() {
     drop(threads);
     outlives.interrupt();
     assert!(outlives.is_interrupted());
+
+    let interrupter = Interrupter::new();
+    interrupter.interrupt();
+    let path = "s.lua".to_owned();
+    let early = load(&Load { interrupter, ..plain("") }).err();
+    assert_eq!(early, Some(ScriptError::Interrupted { path }));
+}
+
+/// Threads are made on one thread and work on others.
+#[test]
+fn threads_move_to_their_workers() {
+    let text = "function request() return wrk.format(nil, '/' .. tostring(wrk.thread.addr)) end\n\
+        function response(status) count = (count or 0) + 1 end\n\
+        function setup(t) threads = threads or {} threads[#threads + 1] = t end\n\
+        function done() sum = threads[1]:get('count') + threads[2]:get('count') end";
+    let (mut main, threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let workers = threads.into_iter().map(|mut worker| {
+        thread::spawn(move || {
+            for _ in 0..1000 {
+                assert!(next(&mut worker).starts_with("GET /127.0.0.1:8080 HTTP/1.1\r\n"));
+                worker.response(200, no_headers(), b"").unwrap();
+            }
+            worker
+        })
+    });
+    let workers: Vec<_> = workers.collect();
+    let mut threads: Vec<Thread> =
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect();
+    main.done(&mut threads, &Summary::default(), &Histogram::new(), &Histogram::new()).unwrap();
+    assert_eq!(variable(&main.state, "sum"), "2000");
+}
+
+/// The examples that the documents point to do what they say.
+#[test]
+fn the_examples_run() {
+    let mut post = one(include_str!("../../../../examples/lua/post.lua"));
+    assert!(post.fixed().is_some_and(|request| request.starts_with(b"POST /a?b=c HTTP/1.1")));
+    assert!(next(&mut post).ends_with("\r\n\r\n{\"name\": \"plimsoll\", \"lines\": 6}"));
+
+    let mut counter = one(include_str!("../../../../examples/lua/counter.lua"));
+    let headers = ["Host: example.org:8080", "X-Counter: 2"];
+    same(&next(&mut counter), "GET /item/2 HTTP/1.1", &headers, "");
+
+    let mut token = one(include_str!("../../../../examples/lua/token.lua"));
+    assert!(next(&mut token).starts_with("POST /login HTTP/1.1\r\n"));
+    let headers: [(&[u8], &[u8]); 1] = [(b"X-Token", b"secret")];
+    token.response(200, headers.into_iter(), b"").unwrap();
+    let headers = ["Host: example.org:8080", "Authorization: Bearer secret"];
+    same(&next(&mut token), "GET /account HTTP/1.1", &headers, "");
+    assert_eq!(token.wants(), Wants { response: true, headers: true, body: false });
+
+    let arguments = vec!["3".to_owned()];
+    let pipeline = include_str!("../../../../examples/lua/pipeline.lua");
+    let (_, threads) = load(&Load { arguments, ..plain(pipeline) }).unwrap();
+    assert_eq!(threads[0].depth(), 3);
+
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/lua/");
+    let arguments = vec![format!("{folder}paths.txt")];
+    let paths = include_str!("../../../../examples/lua/paths.lua");
+    let (_, mut threads) = load(&Load { arguments, ..plain(paths) }).unwrap();
+    let drawn: BTreeSet<String> = (0..100).map(|_| sorted(&next(&mut threads[0])).0).collect();
+    let want = ["/ ", "/cart ", "/products/17 ", "/products?page=2 "];
+    let want = want.map(|path| format!("GET {path}HTTP/1.1"));
+    assert_eq!(drawn, BTreeSet::from(want));
+
+    let (main, mut threads) = loaded(include_str!("../../../../examples/lua/report.lua"));
+    for status in [200, 404, 200] {
+        threads[0].response(status, no_headers(), b"").unwrap();
+    }
+    assert_eq!(variable(&threads[0].state, "statuses[200] .. statuses[404] .. number"), "211");
+    assert!(main.has_done());
+
+    let stop = include_str!("../../../../examples/lua/stop.lua");
+    let (_, mut threads) = load(&Load { arguments: vec!["1".to_owned()], ..plain(stop) }).unwrap();
+    let delay_ns = threads[0].delay_ns().unwrap();
+    assert!((5_000_000..=15_000_000).contains(&delay_ns), "{delay_ns} ns");
+    threads[0].response(200, no_headers(), b"").unwrap();
+    assert!(threads[0].is_stopped());
 }

@@ -1,0 +1,141 @@
+//! `plimsoll wrk`, `wrk2` and `ab`: what can be seen of them without the originals.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::support::{Finished, Running, Server, free_address, plimsoll, run};
+
+fn ran(arguments: &[&str]) -> Finished {
+    run(&mut plimsoll(arguments))
+}
+
+#[test]
+fn the_name_of_the_program_says_whose_command_line_it_is() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, arguments, starts) in [
+        ("wrk", &["-t1", "-c2", "-d200ms"][..], "invalid"),
+        ("wrk", &["-t1", "-c2", "-d1s"], "Running 1s test @ http://"),
+        ("wrk2", &["-t1", "-c2", "-d1s", "-R50"], "Running 1s test @ http://"),
+        ("ab", &["-n", "10"], "This is ApacheBench"),
+    ] {
+        let link = directory.path().join(name);
+        if !link.exists() {
+            symlink(env!("CARGO_BIN_EXE_plimsoll"), &link).expect("a link");
+        }
+        let url = server.url("/");
+        let finished = run(Command::new(&link).args(arguments).arg(&url));
+        if starts == "invalid" {
+            // wrk takes whole seconds, minutes and hours.
+            assert_eq!(finished.code, Some(1), "{finished:?}");
+            continue;
+        }
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stdout.starts_with(starts), "{}", finished.stdout);
+        assert!(!finished.stderr.is_empty(), "the verdict");
+        let quiet = run(Command::new(&link).args(arguments).args(["--quiet", &url]));
+        assert_eq!((quiet.code, quiet.stderr.lines().count() <= 1), (Some(0), true), "{quiet:?}");
+    }
+}
+
+#[test]
+fn nobody_there_is_said_as_the_originals_say_it() {
+    let url = format!("http://{}/", free_address());
+    let wrk = ran(&["wrk", "-d1s", &url]);
+    assert_eq!((wrk.code, wrk.stdout.as_str()), (Some(1), ""));
+    assert!(wrk.stderr.starts_with("unable to connect to 127.0.0.1:"), "{}", wrk.stderr);
+    let ab = ran(&["ab", "-q", "-n", "10", &url]);
+    assert_eq!(ab.code, Some(111), "{ab:?}");
+    assert!(ab.stderr.contains("Connection refused (111)"), "{}", ab.stderr);
+}
+
+#[test]
+fn a_script_speaks_in_order() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("speaks.lua");
+    let text = "
+        function setup(thread) print('setup') end
+        function init(args) print('init ' .. args[1]) end
+        function done(summary, latency, requests)
+            print('done ' .. tostring(summary.requests > 0 and latency.max >= latency.min))
+        end
+    ";
+    std::fs::write(&path, text).expect("a script");
+    let script = path.display().to_string();
+    let url = server.url("/");
+    let wrk = ran(&["wrk", "-t1", "-c2", "-d1s", "-s", &script, &url, "--", "one"]);
+    assert_eq!(wrk.code, Some(0), "{wrk:?}");
+    let marks = ["setup", "init one", "Running 1s", "requests in", "done true"];
+    let places: Vec<_> = marks.iter().map(|mark| wrk.stdout.find(mark)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}", wrk.stdout);
+    let own = ran(&["run", "-n", "100", "-s", &script, &url, "--", "two"]);
+    assert_eq!(own.code, Some(0), "{own:?}");
+    assert!(own.stdout.starts_with("setup\ninit two\n"), "{}", own.stdout);
+    assert!(own.stdout.ends_with("done true\n"), "{}", own.stdout);
+}
+
+#[test]
+fn errors_in_scripts_are_one_line_with_file_and_line() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, text, says) in [
+        ("syntax.lua", "function request(", "syntax.lua:1:"),
+        ("load.lua", "\n\nerror('no')", "load.lua:3: no"),
+        ("init.lua", "function init()\n  nothing.there = 1\nend", "init.lua:2:"),
+        (
+            "request.lua",
+            "n = 0\nfunction request()\n n = n + 1\n if n > 9 then error('no') end\n \
+          return wrk.format()\nend",
+            "request.lua:4: no",
+        ),
+        ("response.lua", "function response()\n error('no')\nend", "response.lua:2: no"),
+    ] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("a script");
+        let script = path.display().to_string();
+        for command in [&["wrk", "-d5s"][..], &["run", "-d", "5s"]] {
+            let url = server.url("/");
+            let finished = ran(&[command, &["-s", &script, &url]].concat());
+            assert_eq!(finished.code, Some(1), "{name}: {finished:?}");
+            assert!(finished.stderr.contains(says), "{name}: {}", finished.stderr);
+            assert_eq!(finished.stderr.lines().count(), 1, "{name}: {}", finished.stderr);
+            assert!(!finished.stdout.contains("requests in"), "{name}: {}", finished.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_script_that_never_ends_is_stopped_at_the_end_of_the_run() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("loops.lua");
+    let text = "n = 0\nfunction request()\n n = n + 1\n while n > 20 do n = n + 1 end\n \
+                return wrk.format()\nend";
+    std::fs::write(&path, text).expect("a script");
+    let script = path.display().to_string();
+    let finished =
+        ran(&["run", "-c", "2", "-d", "1s", "--drain", "100ms", "-s", &script, &server.url("/")]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.contains("completed"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_loop_before_the_load_ends_with_a_signal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("loops.lua");
+    let mark = directory.path().join("mark");
+    let text = format!("io.open('{}', 'w'):close()\nwhile true do end", mark.display());
+    std::fs::write(&path, text).expect("a script");
+    let script = path.display().to_string();
+    let server = Server::start(&[]);
+    let running = Running::start(&mut plimsoll(&["wrk", "-s", &script, &server.url("/")]));
+    while !mark.exists() {
+        std::thread::yield_now();
+    }
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(finished.stderr.contains("stopped while it was running"), "{}", finished.stderr);
+}
