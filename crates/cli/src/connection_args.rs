@@ -121,6 +121,7 @@ impl ConnectionFlags {
                 ProxyProtocolFlag::V1 => ProxyProtocol::V1,
                 ProxyProtocolFlag::V2 => ProxyProtocol::V2,
             }),
+            first_address_only: false,
             dns_refresh_ns: Some(self.dns_refresh).filter(|every_ns| *every_ns > 0),
         }
     }

@@ -53,6 +53,9 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
                 return Err(exit);
             }
         };
+    if let Some(scripts) = &mut scripts {
+        scripts.flush();
+    }
     outputs.write(&result)?;
     series?;
     if let Some(scripts) = &mut scripts {
@@ -102,7 +105,8 @@ pub(crate) fn load(
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = socket.map(open).transpose()?;
     let url = plan.endpoint.to_string();
-    let mut scripts = Scripts::load(plan, Api::Wrk, &url, &loading)?;
+    let api = if plan.is_open_loop() { Api::Wrk2 } else { Api::Wrk };
+    let mut scripts = Scripts::load(plan, api, &url, &loading)?;
     let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
     let mut live = Live::new(plan, live);
     let mut series = Ok(());

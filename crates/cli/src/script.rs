@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use plimsoll_core::{Phase, Plan, RunResult};
+use plimsoll_core::plan::Endpoint;
+use plimsoll_core::{Plan, RunResult};
+use plimsoll_dialect::wrk::{SocketErrors, errors};
 use plimsoll_io::clock;
-use plimsoll_io::host::resolve;
+use plimsoll_io::host::{reachable, resolve};
 use plimsoll_script::lua::{Api, Interrupter, Load, Main, Summary, System, Thread};
 
 use crate::exit::Exit;
@@ -18,12 +20,13 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// A script in all its states.
 pub(crate) struct Scripts {
     main: Main,
+    loading: Loading,
     /// One for each worker, until the engine has them.
     pub threads: Vec<Thread>,
 }
 
-/// The beginning of a script, which a signal may have to end: it can loop for ever like any other
-/// part. Once the load runs, the engine sees to that.
+/// The beginning of a script and its end, which a signal may have to cut short: they can loop for
+/// ever like any other part. While the load runs, the engine sees to that.
 #[derive(Clone, Default)]
 pub(crate) struct Loading {
     interrupter: Interrupter,
@@ -82,8 +85,7 @@ impl Scripts {
         let text = std::fs::read_to_string(&script.path)
             .map_err(|error| unreadable(&script.path, &error))?;
         let endpoint = &plan.endpoint;
-        let addresses = resolve(&endpoint.host, endpoint.port)
-            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        let addresses = reached(endpoint).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
         let load = Load {
             api,
             path: &script.path,
@@ -104,7 +106,12 @@ impl Scripts {
             .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
         main.flush();
         loading.is_over.store(true, Ordering::SeqCst);
-        Ok(Some(Self { main, threads }))
+        Ok(Some(Self { main, loading: loading.clone(), threads }))
+    }
+
+    /// Writes out what the script has printed while it ran, before anything else is.
+    pub(crate) fn flush(&mut self) {
+        self.main.flush();
     }
 
     /// Calls the script's `done`, if it has one.
@@ -122,6 +129,8 @@ impl Scripts {
             &result.latency.service
         };
         let rates = &result.details.worker_rates;
+        // It may loop for ever too.
+        self.loading.is_over.store(false, Ordering::SeqCst);
         let done = self.main.done(&mut self.threads, &summary(result), latency, rates);
         self.main.flush();
         done.map_err(|error| Exit::CouldNotRun(error.to_string()))
@@ -131,6 +140,18 @@ impl Scripts {
 /// A script's file that cannot be read.
 pub(crate) fn unreadable(path: &str, error: &std::io::Error) -> Exit {
     Exit::CouldNotRun(format!("cannot read the script '{path}': {error}"))
+}
+
+/// The server's addresses that take connections; all of them if none does, which the run will say.
+fn reached(endpoint: &Endpoint) -> std::io::Result<Vec<SocketAddr>> {
+    let all = resolve(&endpoint.host, endpoint.port)?;
+    if all.len() < 2 {
+        return Ok(all);
+    }
+    let answers = reachable(&all, CONNECT_LIMIT.as_nanos() as u64);
+    let taken = all.iter().zip(answers).filter(|(_, answer)| answer.is_ok());
+    let taken: Vec<SocketAddr> = taken.map(|(address, _)| *address).collect();
+    Ok(if taken.is_empty() { all } else { taken })
 }
 
 /// Fields that are sent: one without a value takes a default one of ours away, and a script has no
@@ -147,18 +168,15 @@ fn port_in(url: &str) -> Option<u16> {
 }
 
 fn summary(result: &RunResult) -> Summary {
-    let in_phase = |phases: &[Phase]| {
-        let errors = result.errors.iter().filter(|error| phases.contains(&error.phase));
-        errors.filter(|error| error.kind != "timeout").map(|error| error.count).sum()
-    };
+    let SocketErrors { connect, read, write, timeout } = errors(result);
     Summary {
         duration_us: result.rate.answered_ns.max(result.rate.window_ns) / 1000,
         requests: result.ledger.completed,
         bytes: result.bytes.received,
-        connect: in_phase(&[Phase::Dns, Phase::Connect, Phase::Tls]),
-        read: in_phase(&[Phase::Waiting, Phase::Receiving]),
-        write: in_phase(&[Phase::Sending]),
+        connect,
+        read,
+        write,
         status: result.ledger.failed,
-        timeout: result.ledger.timed_out,
+        timeout,
     }
 }

@@ -149,6 +149,12 @@ impl Dialog {
         (&self.head, &self.body)
     }
 
+    /// Nobody looks at it any more.
+    pub(crate) fn forget_response(&mut self) {
+        self.body.clear();
+        self.body.shrink_to(BODY_BYTES_KEPT);
+    }
+
     /// What of the complete response was not as expected, beside status and length.
     pub(crate) fn unmet(&mut self, checks: &Checks) -> Option<Unmet> {
         let header = self.unmet_header.take();

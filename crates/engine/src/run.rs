@@ -27,7 +27,7 @@ use crate::scripted;
 use crate::setup::setup;
 use crate::signals::Signals;
 use crate::source::Prepared;
-use crate::worker::{Assignment, CpuUse, Record, Worker};
+use crate::worker::{Assignment, CpuUse, INTERRUPT_DRAIN_NS, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
 const OPENING_LIMIT_NS: u64 = 10_000_000_000;
@@ -38,8 +38,9 @@ const START_AHEAD_NS: u64 = 1_000_000;
 /// How far ahead a change of the rate lies, so that every worker knows of it in time.
 const CHANGE_AHEAD_NS: u64 = 2_000_000;
 
-/// How long a script may go on after the run should have been over, and between looks at that.
-const SCRIPT_GRACE_NS: u64 = 500_000_000;
+/// How long a script may go on after the run should have been over, with the drain of one that was
+/// stopped, and between looks at that.
+const SCRIPT_GRACE_NS: u64 = INTERRUPT_DRAIN_NS + 500_000_000;
 const SCRIPT_LOOK: Duration = Duration::from_millis(50);
 
 /// Why a run does not do what it was told while it went on.
@@ -243,6 +244,9 @@ pub fn run_scripted(
     let mut lookup = Lookup::of(plan);
     let (mut addresses, dns) = timed(&lookup)?;
     lookup.leave_out_dead(&mut addresses)?;
+    if plan.transport.first_address_only {
+        addresses.truncate(1);
+    }
     let routes = lookup.routes(&addresses)?;
     let environment = Environment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;

@@ -5,16 +5,14 @@
 //! any other. A worker has one of these only where its script has something to say while it runs.
 
 use plimsoll_core::Plan;
-use plimsoll_proto::http1::{Headers, RequestKind, first_request};
-use plimsoll_script::lua::{ScriptError, Thread, Wants};
+use plimsoll_proto::http1::Headers;
+use plimsoll_script::lua::{Message, ScriptError, Thread, Wants, message_at};
 
-/// One of the requests a script has written, and what becomes of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub kind: RequestKind,
-    /// Where it ends in the bytes of all.
-    pub end: usize,
-}
+use crate::client::Flight;
+
+/// What a script may write at once, bytes and requests.
+const WRITTEN_BYTES_MAX: usize = 64 << 20;
+const MESSAGES_MAX: usize = 10_000;
 
 /// A worker's script.
 pub(crate) struct Scripted {
@@ -24,6 +22,8 @@ pub(crate) struct Scripted {
     /// What the script has written last.
     bytes: Vec<u8>,
     messages: Vec<Message>,
+    /// Room for the requests that go with the first of those.
+    pub more: Vec<Flight>,
     /// The first thing that went wrong in it.
     error: Option<ScriptError>,
 }
@@ -31,10 +31,11 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn new(thread: Thread) -> Self {
         Self {
-            writes: thread.fixed().is_none(),
+            writes: !is_fixed(&thread),
             pauses: thread.has_delay(),
             bytes: Vec::new(),
             messages: Vec::new(),
+            more: Vec::new(),
             error: None,
             thread,
         }
@@ -66,10 +67,13 @@ impl Scripted {
             return false;
         }
         let mut end = 0;
-        while end < self.bytes.len() || self.messages.is_empty() {
-            let (kind, len) = first_request(&self.bytes[end..]);
-            end += len;
-            self.messages.push(Message { kind, end });
+        self.bytes.truncate(WRITTEN_BYTES_MAX);
+        while (end < self.bytes.len() && self.messages.len() < MESSAGES_MAX)
+            || self.messages.is_empty()
+        {
+            let message = message_at(&self.bytes, end);
+            end = message.end;
+            self.messages.push(message);
         }
         true
     }
@@ -111,6 +115,11 @@ impl Scripted {
     }
 }
 
+/// Whether the script sends one request that never changes.
+pub(crate) fn is_fixed(thread: &Thread) -> bool {
+    thread.fixed().is_some() && thread.depth() == 1
+}
+
 /// What a script and the rest of a plan can't both decide; one line.
 pub(crate) fn conflict(plan: &Plan) -> Option<String> {
     plan.script.as_ref()?;
@@ -120,8 +129,20 @@ pub(crate) fn conflict(plan: &Plan) -> Option<String> {
         ("--cookies", plan.cookies),
         ("--pipeline", plan.pipeline > 1),
         ("-b", plan.request.body.is_some()),
+        ("-X", plan.request.method != "GET"),
+        ("--http", plan.request.http_minor == 0),
         ("--expect-continue", plan.request.expect_continue),
+        ("a template", plan.templates && has_templates(plan)),
+        ("--proxy", plan.transport.proxy.is_some()),
+        ("--unix-socket", plan.transport.unix_socket.is_some()),
+        ("--resolve", !plan.transport.resolve.is_empty()),
+        ("--connect-to", !plan.transport.connect_to.is_empty()),
     ];
     let (flag, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
-    Some(format!("{flag} and a script do not go together: have the script do it"))
+    Some(format!("{flag} and a script do not go together: leave it out, or have the script do it"))
+}
+
+fn has_templates(plan: &Plan) -> bool {
+    let values = plan.request.headers.iter().map(|(_, value)| value);
+    values.chain([&plan.endpoint.path]).any(|text| text.contains("{{"))
 }

@@ -53,14 +53,18 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         Err(error) => return Err(explain(error)),
     };
     printed?;
+    if let Some(scripts) = &mut scripts {
+        scripts.flush();
+    }
     match &mut periodic {
         Some(periodic) => print(|out| periodic.finish(&result, out))?,
         None => print(|out| wrk::write_report(&command, &result, out))?,
     }
+    print_verdict(&result, command.quiet);
+    write_document(&result, command.json_result.as_deref())?;
+    // Last, because a script may end the program in it.
     if let Some(scripts) = &mut scripts {
         scripts.done(&result)?;
     }
-    print_verdict(&result, command.quiet);
-    write_document(&result, command.json_result.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,13 @@
 //! `plimsoll wrk`, `wrk2` and `ab`: what can be seen of them without the originals.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{Finished, Running, Server, free_address, plimsoll, run};
+use crate::support::{Finished, Running, Server, free_address, measure, plimsoll, run};
 
 fn ran(arguments: &[&str]) -> Finished {
     run(&mut plimsoll(arguments))
@@ -59,6 +61,10 @@ fn a_script_speaks_in_order() {
     let text = "
         function setup(thread) print('setup') end
         function init(args) print('init ' .. args[1]) end
+        function response()
+            if not seen then print('response') end
+            seen = true
+        end
         function done(summary, latency, requests)
             print('done ' .. tostring(summary.requests > 0 and latency.max >= latency.min))
         end
@@ -68,12 +74,12 @@ fn a_script_speaks_in_order() {
     let url = server.url("/");
     let wrk = ran(&["wrk", "-t1", "-c2", "-d1s", "-s", &script, &url, "--", "one"]);
     assert_eq!(wrk.code, Some(0), "{wrk:?}");
-    let marks = ["setup", "init one", "Running 1s", "requests in", "done true"];
+    let marks = ["setup", "init one", "Running 1s", "response", "requests in", "done true"];
     let places: Vec<_> = marks.iter().map(|mark| wrk.stdout.find(mark)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}", wrk.stdout);
     let own = ran(&["run", "-n", "100", "-s", &script, &url, "--", "two"]);
     assert_eq!(own.code, Some(0), "{own:?}");
-    assert!(own.stdout.starts_with("setup\ninit two\n"), "{}", own.stdout);
+    assert!(own.stdout.starts_with("setup\ninit two\nresponse\n"), "{}", own.stdout);
     assert!(own.stdout.ends_with("done true\n"), "{}", own.stdout);
 }
 
@@ -138,4 +144,90 @@ fn a_loop_before_the_load_ends_with_a_signal() {
     let finished = running.finish_by(Signal::INT);
     assert_eq!(finished.code, Some(1), "{finished:?}");
     assert!(finished.stderr.contains("stopped while it was running"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_script_may_end_the_program_in_done() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("exits.lua");
+    std::fs::write(&path, "function done() os.exit(7) end").expect("a script");
+    let script = path.display().to_string();
+    let document = directory.path().join("result.json").display().to_string();
+    let finished = ran(&[
+        "wrk",
+        "-t1",
+        "-c2",
+        "-d1s",
+        "-s",
+        &script,
+        "--json-result",
+        &document,
+        &server.url("/"),
+    ]);
+    assert_eq!(finished.code, Some(7), "{finished:?}");
+    assert!(finished.stdout.contains("requests in"), "{finished:?}");
+    assert!(!finished.stderr.is_empty(), "the verdict");
+    assert!(std::fs::metadata(&document).is_ok_and(|file| file.len() > 0));
+}
+
+#[test]
+fn what_a_script_decides_is_not_decided_twice() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("none.lua");
+    std::fs::write(&path, "").expect("a script");
+    let script = path.display().to_string();
+    for (flags, says) in [
+        (&["-X", "POST"][..], "-X"),
+        (&["-b", "x"], "-b"),
+        (&["-H", "A: {{seq}}"], "a template"),
+        (&["--proxy", "http://127.0.0.1:9"], "--proxy"),
+        (&["--resolve", "a:80:127.0.0.1"], "--resolve"),
+    ] {
+        let all = [&["run", "-s", &script, "-n", "1"], flags, &["http://127.0.0.1:9/"]].concat();
+        let finished = ran(&all);
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(says), "{}", finished.stderr);
+    }
+}
+
+/// Answers each request with six responses, each as long as what is received at once.
+fn babbler() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\nX-Fill: ";
+            let fill = "x".repeat(8192 - 8000 - head.len() - 4);
+            let response = format!("{head}{fill}\r\n\r\n{}", "y".repeat(8000));
+            let all = response.repeat(6);
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while stream.read(&mut buffer).is_ok_and(|len| len > 0) {
+                    if stream.write_all(all.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn responses_that_come_at_once_are_not_before_their_requests() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("asks.lua");
+    std::fs::write(&path, "function request() return wrk.format() end").expect("a script");
+    let script = path.display().to_string();
+    let url = format!("http://{}/", babbler());
+    for driver in ["auto", "epoll"] {
+        let report = measure(&[
+            "run", "-c1", "-n", "60", "-d", "5s", "--driver", driver, "-s", &script, &url,
+        ]);
+        for phase in ["sending", "waiting", "receiving"] {
+            let max_us = report.number(&format!("/phases/{phase}/max_us"));
+            assert!(max_us < 10e6, "{driver}: {phase} {max_us} us");
+        }
+    }
 }

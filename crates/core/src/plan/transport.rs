@@ -67,6 +67,9 @@ pub struct Transport {
     pub proxy: Option<Proxy>,
     /// Send a PROXY protocol header on each connection.
     pub proxy_protocol: Option<ProxyProtocol>,
+    /// Use the first address that answers, and no other (as wrk and ab do).
+    #[serde(default)]
+    pub first_address_only: bool,
     /// How often a name is looked up again; `None`: once.
     #[serde(rename = "dns_refresh_s", with = "crate::seconds::optional_from_ns")]
     pub dns_refresh_ns: Option<u64>,

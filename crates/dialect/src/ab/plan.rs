@@ -135,7 +135,12 @@ impl Command {
             port: *port,
             credentials: credentials.filter(|_| self.tunnels()),
         });
-        Transport { bind: self.bind.into_iter().collect(), proxy, ..Transport::default() }
+        Transport {
+            bind: self.bind.into_iter().collect(),
+            proxy,
+            first_address_only: true,
+            ..Transport::default()
+        }
     }
 
     fn tls(&self, certificate: Option<Vec<u8>>) -> Tls {

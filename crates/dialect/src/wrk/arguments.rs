@@ -99,6 +99,9 @@ fn usage(flavour: Flavour) -> String {
     )
 }
 
+/// What is said to `-B`.
+const BATCH: &str = "-B changes nothing: of several requests at once each is recorded by itself";
+
 /// What the originals print for a URL that is none.
 #[must_use]
 pub fn invalid_url(flavour: Flavour, url: &str) -> Usage {
@@ -150,7 +153,6 @@ fn defaults(flavour: Flavour) -> Command {
         arguments: Vec::new(),
         latency: false,
         uncorrected: false,
-        batch: false,
         json: false,
         report_interval_ns: None,
         digits: 3,
@@ -197,7 +199,7 @@ impl Reader<'_> {
         match key {
             'L' => command.latency = true,
             'U' => (command.latency, command.uncorrected) = (true, true),
-            'B' => command.batch = true,
+            'B' => command.warnings.push(BATCH.to_owned()),
             'e' => command.json = true,
             'v' => {
                 let name = if command.flavour == Flavour::Wrk { "wrk" } else { "wrk2" };

@@ -9,11 +9,15 @@ use super::{Command, Flavour, original};
 
 /// Errors as wrk tells them apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct SocketErrors {
-    pub(super) connect: u64,
-    pub(super) read: u64,
-    pub(super) write: u64,
-    pub(super) timeout: u64,
+pub struct SocketErrors {
+    /// While a connection was opened.
+    pub connect: u64,
+    /// While a response was waited for or read.
+    pub read: u64,
+    /// While a request was written.
+    pub write: u64,
+    /// Requests that timed out.
+    pub timeout: u64,
 }
 
 impl SocketErrors {
@@ -126,7 +130,9 @@ pub(super) fn runtime_ns(result: &RunResult) -> u64 {
     result.rate.answered_ns.max(result.rate.window_ns)
 }
 
-pub(super) fn errors(result: &RunResult) -> SocketErrors {
+/// The errors of a run as wrk tells them apart.
+#[must_use]
+pub fn errors(result: &RunResult) -> SocketErrors {
     SocketErrors::of(&result.errors, result.ledger.timed_out)
 }
 

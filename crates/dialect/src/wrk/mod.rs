@@ -23,6 +23,7 @@ mod values;
 mod tests;
 
 pub use arguments::{invalid_url, parse, unable_to_connect};
+pub use figures::{SocketErrors, errors};
 pub use periodic::Periodic;
 pub use text::{write_head, write_report};
 
@@ -73,8 +74,6 @@ pub struct Command {
     pub latency: bool,
     /// `-U`: print that of service times too.
     pub uncorrected: bool,
-    /// `-B`: count a batch of pipelined requests once.
-    pub batch: bool,
     /// `-e`: print JSON.
     pub json: bool,
     /// `-p`: print a report each so often.

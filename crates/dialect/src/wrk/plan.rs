@@ -27,6 +27,7 @@ impl Command {
             Profile::constant((rate_hz * 1e6) as u64, Some(self.duration_ns), Arrival::Uniform)
         });
         plan.templates = false;
+        plan.transport.first_address_only = true;
         plan.tls.insecure = true;
         plan.tls.alpn = Vec::new();
         plan.driver = self.driver;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::part::Place;
 use plimsoll_core::template::Template;
-use plimsoll_proto::http1::{
-    RequestKind, first_request, write_content_length, write_head_end, write_last_chunk,
-};
+use plimsoll_proto::http1::{RequestKind, write_content_length, write_head_end, write_last_chunk};
 
 /// Chunked bodies are cut into pieces of this size.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -81,7 +79,7 @@ pub(super) struct Redirect {
 impl PreparedTarget {
     /// A request that somebody else has written.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
-        let (kind, _) = first_request(bytes);
+        let kind = if bytes.starts_with(b"HEAD ") { RequestKind::Head } else { RequestKind::Plain };
         let form = Form::Fixed { bytes: bytes.into(), line_end: 0, head_end: bytes.len() };
         Self {
             kind,

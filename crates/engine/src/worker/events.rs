@@ -37,7 +37,8 @@ impl<D: Driver> Worker<D> {
     fn written(&mut self, at_ns: u64, token: Token) {
         for flight in self.clients[token.index()].connection.requests_mut() {
             if flight.moments.written_ns == 0 {
-                flight.moments.written_ns = at_ns;
+                // A script's request is sent later in the turn than its events are.
+                flight.moments.written_ns = at_ns.max(flight.moments.sent_ns);
             }
         }
     }
@@ -46,6 +47,7 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, at_ns: u64, received: Received) {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
+        let at_ns = self.not_before_sent(index, at_ns);
         let stamp_ns = self.stamp(at_ns, &received);
         let mut after = After::default();
         let taken = {
@@ -75,6 +77,18 @@ impl<D: Driver> Worker<D> {
         }
         self.progress_ns = at_ns;
         self.settle(index, at_ns, after, taken);
+    }
+
+    /// The time of an event on a connection, which is not before its oldest request was sent. All
+    /// events of a turn may have the time at which it began, and a script's request is sent when
+    /// the script has written it.
+    #[inline]
+    fn not_before_sent(&self, index: u32, at_ns: u64) -> u64 {
+        if self.script.is_none() {
+            return at_ns;
+        }
+        let oldest = self.clients[index as usize].connection.oldest();
+        oldest.map_or(at_ns, |flight| at_ns.max(flight.moments.sent_ns))
     }
 
     /// The time to record for received bytes: the kernel's own where the plan asks for it. Two
@@ -249,6 +263,7 @@ impl<D: Driver> Worker<D> {
     }
 
     fn ended(&mut self, index: u32, at_ns: u64) {
+        let at_ns = self.not_before_sent(index, at_ns);
         let client = &mut self.clients[index as usize];
         let mut exchange = Exchange {
             observer: &mut self.observer,

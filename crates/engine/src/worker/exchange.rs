@@ -93,6 +93,9 @@ impl Exchange<'_> {
         if !ok || self.wants.judges() {
             ok = self.judge(&flight, response);
         }
+        if let Some(dialog) = self.dialog.as_mut().filter(|_| self.wants.script_body) {
+            dialog.forget_response();
+        }
         if let Some(notes) = &mut self.notes
             && let Some(unmet) = notes.complete(&flight, response, self.at_ns)
         {

@@ -39,7 +39,7 @@ use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::{Observer, PAUSE_NS};
 use crate::routes::Routes;
-use crate::scripted::Scripted;
+use crate::scripted::{Scripted, is_fixed};
 use crate::signals::Signals;
 use crate::source::Prepared;
 use pool::{Idle, Opener};
@@ -47,7 +47,7 @@ use pool::{Idle, Opener};
 pub use crate::observer::CpuUse;
 
 /// How long the drain may last after an interrupt.
-const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
+pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
 
 /// More than this in a second, and spinning takes the CPU from somebody who needs it.
 const SPIN_SWITCHES_LIMIT: u64 = 200;
@@ -101,11 +101,13 @@ impl Assignment {
     /// changes, and the address it has chosen.
     #[must_use]
     pub fn with_script(mut self, thread: &Thread) -> Self {
-        if let Some(bytes) = thread.fixed() {
+        if let Some(bytes) = thread.fixed().filter(|_| is_fixed(thread)) {
             self.prepared = Arc::new(Prepared::of_bytes(bytes));
         }
         if let Some(address) = thread.address() {
-            self.routes = [Route::from(address)].into();
+            let from = self.routes.iter().find_map(|route| route.from);
+            let from = from.filter(|from| from.is_ipv4() == address.is_ipv4());
+            self.routes = [Route { to: address.into(), from }].into();
         }
         self
     }

@@ -118,6 +118,9 @@ impl<D: Driver> Worker<D> {
             let started_ns = self.driver.clock_ns();
             let flight = self.flight(&due, idle.since_ns, started_ns);
             self.start(idle.index, flight);
+            if self.script_is_over() {
+                return;
+            }
         }
     }
 

@@ -4,10 +4,17 @@ use plimsoll_conn::Outgoing;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_io::Driver;
+use plimsoll_proto::http1::RequestKind;
+use plimsoll_script::lua::Message;
 
 use super::Worker;
 use crate::admission::Due;
 use crate::client::Flight;
+
+/// How the response to a script's request is to be read.
+fn kind(message: Message) -> RequestKind {
+    if message.is_head { RequestKind::Head } else { RequestKind::Plain }
+}
 
 impl<D: Driver> Worker<D> {
     /// Has the script write a request and sends it. Where it has written several, each takes a slot
@@ -19,23 +26,28 @@ impl<D: Driver> Worker<D> {
         if script.write() {
             // The script's own time is not the server's.
             flight.moments.sent_ns = self.driver.clock_ns();
+            let mut more = std::mem::take(&mut script.more);
+            more.clear();
             let (bytes, messages) = script.written();
-            let more = (1..messages.len()).map_while(|_| self.next_with(&flight));
-            let more: Vec<Flight> = more.collect();
-            let last = messages[more.len()];
+            let served = self.clients[index as usize].sent + 1;
+            let room = self.plan.requests_per_connection.map_or(u64::MAX, |n| n - served);
+            let wanted = room.min(messages.len() as u64 - 1);
+            more.extend((0..wanted).map_while(|_| self.next_with(&flight)));
             let Self { clients, driver, scratch, observer, .. } = self;
             let connection = &mut clients[index as usize].connection;
-            let outgoing = Outgoing::Built(&bytes[..last.end]);
-            let sent_bytes = connection.send(driver, outgoing, messages[0].kind, flight, scratch);
+            let outgoing = Outgoing::Built(&bytes[..messages[more.len()].end]);
+            let kind = kind(messages[0]);
+            let sent_bytes = connection.send(driver, outgoing, kind, flight, scratch);
             observer.recorder(flight.measured).sent_bytes += sent_bytes as u64;
             for (message, flight) in messages[1..].iter().zip(&more) {
-                connection.sent_with(message.kind, *flight);
+                connection.sent_with(self::kind(*message), *flight);
             }
             let client = &mut clients[index as usize];
             client.sent += 1 + more.len() as u64;
             if let Some(dialog) = &mut client.dialog {
                 dialog.begin(false);
             }
+            script.more = more;
             self.script = Some(script);
         } else {
             self.script = Some(script);
@@ -49,6 +61,8 @@ impl<D: Driver> Worker<D> {
     fn next_with(&mut self, first: &Flight) -> Option<Flight> {
         let now_ns = first.moments.started_ns;
         let due = match self.admission.peek(&self.timetable) {
+            // The warm-up's requests and the measured ones are told apart by when they are due.
+            Some(due) if due.measured != first.measured => return None,
             Some(due) => {
                 self.admission.take(&self.timetable);
                 due

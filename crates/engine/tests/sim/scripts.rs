@@ -196,3 +196,42 @@ fn stopping_one_thread_stops_no_other() {
     assert!(completed[1] > 1500, "{completed:?}");
     assert_eq!(ran.sum().ledger.check(), Ok(()));
 }
+
+#[test]
+fn empty_lines_are_no_requests() {
+    let text = "function request() return '\\r\\n' .. wrk.format() .. '\\r\\n' end";
+    let plan = scripted(Plan { requests: Some(10), ..plan() });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.check(), Ok(()));
+    assert_eq!((sum.ledger.scheduled, sum.ledger.ok), (10, 10));
+}
+
+#[test]
+fn a_connection_carries_no_more_requests_than_it_may() {
+    let text = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
+    let requests_per_connection = Some(5);
+    let plan =
+        scripted(Plan { requests: Some(20), requests_per_connection, connections: 1, ..plan() });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.ok, sum.ledger.reconnects), (20, 3));
+    assert_eq!(sum.ledger.check(), Ok(()));
+}
+
+#[test]
+fn a_script_that_stops_leaves_the_backlog() {
+    let text = "
+        local n = 0
+        function request()
+            n = n + 1
+            if n == 6 then wrk.thread:stop() end
+            return wrk.format()
+        end
+    ";
+    let plan = scripted(Plan { connections: 50, ..at_rate(100_000_000_000, S) });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, 10 * MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.sent, 5, "one call was before the load");
+    assert_eq!(sum.ledger.check(), Ok(()));
+}

@@ -54,7 +54,6 @@ mod reason;
 mod request;
 mod response;
 mod write;
-mod written;
 
 #[cfg(test)]
 mod tests;
@@ -68,7 +67,6 @@ pub use write::{
     write_chunk, write_content_length, write_head_end, write_header, write_last_chunk,
     write_request_head, write_status_line,
 };
-pub use written::first_request;
 
 /// The most header fields a head can have, whatever [`Limits::headers`] says.
 pub const HEADERS_MAX: usize = 128;

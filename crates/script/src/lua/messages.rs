@@ -19,6 +19,32 @@ enum Body {
     Chunked,
 }
 
+/// One of the requests in some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Whether it is a HEAD: its response has no body, whatever that says of itself.
+    pub is_head: bool,
+    /// Where it ends, empty lines behind it included.
+    pub end: usize,
+}
+
+/// The request that begins at `start`, empty lines before it included. What is none, or not whole,
+/// is one with all that follows: it is sent as it stands, and what the server says to it is seen.
+#[must_use]
+pub fn message_at(bytes: &[u8], start: usize) -> Message {
+    let mut reader = Reader { bytes, offset: start };
+    reader.skip_empty_lines();
+    let is_head = bytes[reader.offset..].starts_with(b"HEAD ");
+    let end = match reader.message() {
+        Ok(()) => {
+            reader.skip_empty_lines();
+            reader.offset
+        }
+        Err(_) => bytes.len(),
+    };
+    Message { is_head, end }
+}
+
 /// Counts whole requests; at least one.
 pub(super) fn count(bytes: &[u8]) -> Result<usize, Malformed> {
     let mut reader = Reader { bytes, offset: 0 };
@@ -177,6 +203,35 @@ mod tests {
         ] {
             assert_eq!(count(text.as_bytes()), Ok(want), "{text:?}");
         }
+    }
+
+    #[test]
+    fn each_request_ends_before_the_next() {
+        let get = "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n\r\n";
+        let post = "POST /x HTTP/1.1\r\ncontent-LENGTH: 3\r\n\r\nabc\r\n";
+        let head = "HEAD / HTTP/1.1\nHost: a\n\n";
+        let chunked = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n";
+        let none = "who are you";
+        // Empty lines belong to what is before them.
+        let last = get.trim_start();
+        let all = [get, post, head, chunked, last, none].concat();
+        let mut seen = Vec::new();
+        let mut start = 0;
+        while start < all.len() {
+            let message = message_at(all.as_bytes(), start);
+            seen.push((&all[start..message.end], message.is_head));
+            start = message.end;
+        }
+        let want = [
+            (get, false),
+            (post, false),
+            (head, true),
+            (chunked, false),
+            (last, false),
+            (none, false),
+        ];
+        assert_eq!(seen, want);
+        assert_eq!(message_at(b"", 0), Message { is_head: false, end: 0 });
     }
 
     #[test]

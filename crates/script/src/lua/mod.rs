@@ -26,6 +26,7 @@ use plimsoll_core::histogram::Histogram;
 use thiserror::Error;
 
 pub use interrupt::Interrupter;
+pub use messages::{Message, message_at};
 
 use calls::{Caller, Fault};
 use state::{Role, Slot, State};

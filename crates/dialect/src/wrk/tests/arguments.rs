@@ -35,7 +35,7 @@ fn options_of_wrk2() {
     let wrk2 = command(Flavour::Wrk2, line);
     assert_eq!((wrk2.rate_hz, wrk2.digits), (Some(2000.0), 2));
     assert_eq!(wrk2.report_interval_ns, Some(5_000_000_000));
-    assert!(wrk2.latency && wrk2.uncorrected && wrk2.batch && wrk2.json);
+    assert!(wrk2.latency && wrk2.uncorrected && wrk2.json);
     assert!(wrk2.as_original && !wrk2.hist_v1);
     assert_eq!(command(Flavour::Wrk2, "-R1 -p0 h").report_interval_ns, None);
 }
