@@ -27,7 +27,8 @@ pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
     Some(Turn(ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)))
 }
 
-fn is_on_path(name: &str) -> bool {
+/// Whether a program is there.
+pub(crate) fn is_on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|directory: PathBuf| directory.join(name)).any(|p| p.is_file())
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::nginx::Nginx;
-use crate::programs::turn_with;
+use crate::programs::{is_on_path, turn_with};
 use crate::support::{Finished, plimsoll, run};
 
 /// A line with its figures taken out: what has to be the same. Figures keep the column in which
@@ -39,6 +39,12 @@ fn ends(line: &str) -> Vec<usize> {
     (0..chars.len()).filter(is_end).collect()
 }
 
+/// A line of nothing but numbers: how many rows a spectrum has depends on the values.
+fn is_row(line: &str) -> bool {
+    let mut words = line.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
+}
+
 fn both(program: &str, arguments: &[&str]) -> [Finished; 2] {
     let theirs = run(Command::new(program).args(arguments));
     let ours = run(&mut plimsoll(&[&[program], arguments].concat()));
@@ -50,8 +56,8 @@ fn assert_alike(program: &str, arguments: &[&str], but: &[&str], tables: &[&str]
     let [theirs, ours] = both(program, arguments);
     assert_eq!((ours.code, theirs.code), (Some(0), Some(0)), "{program} {arguments:?}: {ours:?}");
     let lines = |text: &str| -> Vec<String> {
-        let kept = text.lines().filter(|line| !but.iter().any(|but| line.starts_with(but)));
-        kept.map(str::to_owned).collect()
+        let is_wanted = |line: &&str| !but.iter().any(|but| line.starts_with(but)) && !is_row(line);
+        text.lines().filter(is_wanted).map(str::to_owned).collect()
     };
     let (theirs, ours) = (lines(&theirs.stdout), lines(&ours.stdout));
     let shapes = |lines: &[String]| lines.iter().map(|line| shape(line)).collect::<Vec<_>>();
@@ -134,4 +140,18 @@ fn ab_prints_what_ab_prints() {
             assert!(is_near, "{arguments:?}: {label} {ours}, ab {theirs}");
         }
     }
+}
+
+/// Debian has no wrk2, so this is skipped where nobody has built one.
+#[test]
+fn wrk2_prints_what_wrk2_prints() {
+    let Some(_turn) = turn_with(&["nginx"]) else { return };
+    if !is_on_path("wrk2") {
+        return;
+    }
+    let nginx = Nginx::start();
+    let url = nginx.url("/");
+    // It prints what it has calibrated after ten seconds, and no rates before.
+    let arguments = &["-t2", "-c10", "-d12s", "-R200", "-U", &url];
+    assert_alike("wrk2", arguments, &[], &WRK_TABLES);
 }
