@@ -66,7 +66,9 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
     }
     let nobody_there = result.phases.connect.is_empty()
         || (plan.endpoint.is_tls() && result.phases.tls.is_empty());
-    if result.ledger.completed == 0 && nobody_there {
+    // One that was told to stop before it had connections found nothing out.
+    let was_stopped = result.interrupted && result.aborted.is_none();
+    if result.ledger.completed == 0 && nobody_there && !was_stopped {
         // The report says so too, but a script looks here.
         return Ok(ExitCode::from(COULD_NOT_RUN));
     }

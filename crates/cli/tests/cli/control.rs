@@ -79,3 +79,29 @@ fn a_path_that_is_taken_is_refused_before_the_load() {
     ask(&mut client, r#"{"command":"stop"}"#);
     assert_eq!(first.finish().code, Some(0));
 }
+
+#[test]
+fn a_run_that_is_stopped_before_it_has_connections_has_not_failed() {
+    // Somebody who takes connections late: the backlog is full.
+    let listener =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    let any: std::net::SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    listener.bind(&any.into()).expect("a free port");
+    listener.listen(0).expect("a listener");
+    let address = listener.local_addr().expect("bound").as_socket().expect("an address");
+    let _full: Vec<_> = (0..4)
+        .map(|_| {
+            let limit = std::time::Duration::from_millis(100);
+            std::net::TcpStream::connect_timeout(&address, limit)
+        })
+        .collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("run.sock");
+    let url = format!("http://{address}/");
+    let mut command = plimsoll(&["-d", "80s", "-r", "10", "-q", "--control"]);
+    let mut running = Running::start(command.arg(&path).arg(&url));
+    let mut client = connect(&path, &mut running);
+    ask(&mut client, r#"{"command":"stop"}"#);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
