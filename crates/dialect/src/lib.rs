@@ -12,4 +12,7 @@ pub mod form;
 mod getopt;
 pub mod targets;
 mod units;
+mod usage;
 pub mod wrk;
+
+pub use usage::Usage;

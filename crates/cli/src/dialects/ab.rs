@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use plimsoll_core::gate::{Condition, Watch};
-use plimsoll_dialect::ab::{self, Command, Files, Progress as Told, Usage, ending};
+use plimsoll_dialect::Usage;
+use plimsoll_dialect::ab::{self, Command, Files, Progress as Told, ending};
 use plimsoll_engine::{Progress, RunError};
 
 use super::{control, load, print, print_usage, print_verdict, warn, write_document};
@@ -15,14 +16,14 @@ use crate::run::explain;
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     let command = match ab::parse("ab", arguments) {
         Ok(command) => command,
-        Err(usage) => return Ok(told(&usage)),
+        Err(usage) => return Ok(print_usage(&usage)),
     };
     if !command.quiet {
         warn("ab", &command.warnings);
     }
     let files = match read(&command) {
         Ok(files) => files,
-        Err(usage) => return Ok(told(&usage)),
+        Err(usage) => return Ok(print_usage(&usage)),
     };
     let plan = command.plan(files);
     let conditions = plan.abort_when.iter().filter_map(|text| Condition::parse_abort(text).ok());
@@ -43,9 +44,11 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     });
     let mut result = match ran {
         Ok(result) => result,
-        Err(RunError::Unreachable { reason, .. }) => return Ok(told(&ab::not_reached(&reason))),
+        Err(RunError::Unreachable { reason, .. }) => {
+            return Ok(print_usage(&ab::not_reached(&reason)));
+        }
         Err(RunError::Resolve(_)) => {
-            return Ok(told(&ab::name_not_found(&command.endpoint.host)));
+            return Ok(print_usage(&ab::name_not_found(&command.endpoint.host)));
         }
         Err(error) => return Err(explain(error)),
     };
@@ -63,17 +66,13 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         for (what, path, text) in written {
             let (Some(path), Some(text)) = (path, text) else { continue };
             if let Err(error) = std::fs::write(path, text) {
-                return Ok(told(&ab::file_not_written(what, &error.to_string())));
+                return Ok(print_usage(&ab::file_not_written(what, &error.to_string())));
             }
         }
     }
     print_verdict(&result, command.quiet);
     write_document(&result, command.json_path.as_deref())?;
     Ok(ExitCode::from(end.code))
-}
-
-fn told(usage: &Usage) -> ExitCode {
-    print_usage(&usage.stdout, &usage.stderr, usage.code)
 }
 
 /// Reads the files that the command names.

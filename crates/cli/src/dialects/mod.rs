@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use plimsoll_core::{Plan, RunResult};
+use plimsoll_dialect::Usage;
 use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_report::text;
 
@@ -40,11 +41,11 @@ pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, 
 }
 
 /// Prints what is printed instead of a run.
-fn print_usage(stdout: &str, stderr: &str, code: u8) -> ExitCode {
+fn print_usage(usage: &Usage) -> ExitCode {
     // Whoever does not listen does not need to be told.
-    let _ = io::stdout().write_all(stdout.as_bytes());
-    let _ = io::stderr().write_all(stderr.as_bytes());
-    ExitCode::from(code)
+    let _ = io::stdout().write_all(usage.stdout.as_bytes());
+    let _ = io::stderr().write_all(usage.stderr.as_bytes());
+    ExitCode::from(usage.code)
 }
 
 fn warn(program: &str, warnings: &[String]) {

@@ -18,13 +18,13 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     };
     let command = match wrk::parse(flavour, program, arguments) {
         Ok(command) => command,
-        Err(usage) => return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code)),
+        Err(usage) => return Ok(print_usage(&usage)),
     };
     warn(program, &command.warnings);
     print(|out| out.write_all(command.preamble.as_bytes()))?;
     let Ok(endpoint) = crate::url::parse(&command.url) else {
         let usage = wrk::invalid_url(flavour, &command.url);
-        return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code));
+        return Ok(print_usage(&usage));
     };
     let plan = command.plan(endpoint);
     let (control, loading) = super::control()?;
@@ -48,7 +48,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         Err(RunError::Unreachable { address, reason }) => {
             let (host, service) = address.rsplit_once(':').unwrap_or((&address, ""));
             let usage = wrk::unable_to_connect(host, service, &reason);
-            return Ok(print_usage(&usage.stdout, &usage.stderr, usage.code));
+            return Ok(print_usage(&usage));
         }
         Err(error) => return Err(explain(error)),
     };

@@ -5,8 +5,8 @@
 
 use plimsoll_core::plan::{DriverPlan, Endpoint, Spin, TlsVersions};
 
-use super::usage::Usage;
 use super::{Command, HtmlAttributes, text, url};
+use crate::Usage;
 use crate::getopt::{self, Item, Long, Spec};
 
 /// The most connections, as ab has it.

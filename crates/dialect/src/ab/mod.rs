@@ -28,7 +28,7 @@ pub use files::{csv, gnuplot};
 pub use plan::Files;
 pub use progress::{Ending, Progress, ending, not_reached};
 pub use text::{banner, report};
-pub use usage::{Usage, certificate_not_read, file_not_read, file_not_written, name_not_found};
+pub use usage::{certificate_not_read, file_not_read, file_not_written, name_not_found};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]

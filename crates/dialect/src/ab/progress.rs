@@ -6,7 +6,7 @@ use plimsoll_core::phase::Phase;
 use plimsoll_core::result::{ErrorCount, RunResult};
 
 use super::Command;
-use super::usage::Usage;
+use crate::Usage;
 
 /// Runs of so many requests or fewer end before anybody asks how far they are.
 const SHORT_RUN: u64 = 150;

@@ -1,21 +1,12 @@
 //! What is printed instead of a run: the usage, the version, and the reasons for none.
 
+use crate::Usage;
+
 /// The exit code of a command line that cannot be read: `EINVAL`, as ab has it.
 const INVALID: u8 = 22;
 
 /// The exit code of what cannot be begun.
 const FATAL: u8 = 1;
-
-/// What to print in place of a run, and the exit code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Usage {
-    /// For standard output.
-    pub stdout: String,
-    /// For standard error.
-    pub stderr: String,
-    /// The exit code.
-    pub code: u8,
-}
 
 impl Usage {
     /// A line, and nothing more.

@@ -2,7 +2,8 @@
 
 use plimsoll_core::plan::{DriverPlan, Spin};
 
-use super::{Command, Flavour, Usage};
+use super::{Command, Flavour};
+use crate::Usage;
 use crate::getopt::{self, Item, Long, Spec};
 use crate::units::{scan_metric, scan_seconds};
 

@@ -36,17 +36,6 @@ pub enum Flavour {
     Wrk2,
 }
 
-/// A command line that starts no run: what to print and the status to exit with.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// For standard output: how the program is used.
-    pub stdout: String,
-    /// For standard error: what is wrong, in one line.
-    pub stderr: String,
-    /// The exit status.
-    pub code: u8,
-}
-
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {

@@ -5,7 +5,8 @@ use plimsoll_core::details::{FirstResponse, RequestTimes};
 use plimsoll_core::phase::Phase;
 use plimsoll_core::result::{ErrorCount, RunResult, Tool};
 
-use super::{Command, Files, Usage, parse};
+use super::{Command, Files, parse};
+use crate::Usage;
 
 mod arguments;
 mod parsers;
