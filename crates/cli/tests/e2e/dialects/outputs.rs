@@ -30,13 +30,17 @@ fn shape(line: &str) -> String {
     shape.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The columns in which the words of a line end.
+/// The columns in which the words of a line end; those with figures end at their last digit, because
+/// that is what wrk lines up: behind it stand two letters of a unit, one or none.
 fn ends(line: &str) -> Vec<usize> {
-    let chars: Vec<char> = line.chars().collect();
-    let is_end = |&i: &usize| {
-        !chars[i].is_whitespace() && chars.get(i + 1).is_none_or(|c| c.is_whitespace())
-    };
-    (0..chars.len()).filter(is_end).collect()
+    let mut ends = Vec::new();
+    let mut start = 0;
+    for word in line.split(' ') {
+        let last = word.rfind(|c: char| c.is_ascii_digit()).or_else(|| word.len().checked_sub(1));
+        ends.extend(last.map(|last| start + last));
+        start += word.len() + 1;
+    }
+    ends
 }
 
 /// A line of nothing but numbers: how many rows a spectrum has depends on the values.
