@@ -30,8 +30,8 @@ fn shape(line: &str) -> String {
     shape.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The columns in which the words of a line end; those with figures end at their last digit, because
-/// that is what wrk lines up: behind it stand two letters of a unit, one or none.
+/// The columns in which the words of a line end; those with figures end at their last digit,
+/// because that is what wrk lines up: behind it stand two letters of a unit, one or none.
 fn ends(line: &str) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut start = 0;
