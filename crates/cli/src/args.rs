@@ -11,11 +11,15 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
+use plimsoll_lab::sample::Subject;
 use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 
+pub(crate) use crate::compare_args::{CompareFlags, CompareFormat};
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::exit::Exit;
+use crate::lab_args::LabFlags;
 use crate::plan_file::Runs;
+use crate::proxy_args::ProxyFlags;
 use crate::request_args::RequestFlags;
 
 #[derive(Debug, Parser)]
@@ -41,8 +45,12 @@ pub(crate) enum Command {
     Plan(Runs),
     /// The built-in target: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
+    /// A fast reverse proxy with pooled upstream connections, TLS on either side
+    Proxy(Box<ProxyFlags>),
     /// Show a result document again, in any format
     Report(Box<ReportFlags>),
+    /// Is it faster, slower, or can one not tell?
+    Compare(Box<CompareFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
     /// Whether this host is fit to measure, and for a planned run
@@ -56,6 +64,8 @@ pub(crate) enum Command {
     Wrk2(OriginalFlags),
     /// Run as ApacheBench does: its command line, its output
     Ab(OriginalFlags),
+    /// Servers side by side under the same loads, from one file
+    Lab(Box<LabFlags>),
     /// The measuring mistakes as experiments, run against plimsoll or any other tester
     Conformance(Box<ConformanceFlags>),
 }
@@ -226,6 +236,10 @@ pub(crate) struct RunFlags {
     /// Take commands on a Unix socket while it runs: status, rate, connections, stop
     #[arg(long, value_name = "SOCKET", help_heading = "While it runs")]
     pub control: Option<PathBuf>,
+    /// Watch a server's processes beside the load: CPU, memory, threads, files; by number, by name,
+    /// or by the port they listen on here
+    #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
+    pub monitor: Option<Subject>,
     /// Take the runs from a plan file; flags beside it count for each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,

@@ -13,7 +13,7 @@ use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 use crate::args::{DemoFlags, Format, OutputFlags};
 use crate::exit::Exit;
 use crate::outputs::Outputs;
-use crate::run::{Loaded, load};
+use crate::run::{Beside, Loaded, load};
 
 const STALL_NS: u64 = 300_000_000;
 const STALL_AT_NS: u64 = 5_000_000_000;
@@ -65,7 +65,7 @@ fn stalled(
         .iter()
         .find(|(role, _)| *role == Role::All)
         .map_or(0, |(_, address)| address.port());
-    let loaded = load(&plan(port, duration_ns, rate), outputs, true, None);
+    let loaded = load(&plan(port, duration_ns, rate), outputs, true, Beside::default());
     drop(running.stop());
     loaded
 }

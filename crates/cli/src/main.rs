@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod compare;
+mod compare_args;
 mod conformance;
 mod connection_args;
 mod control;
@@ -9,11 +11,15 @@ mod demo;
 mod dialects;
 mod doctor;
 mod exit;
+mod lab;
+mod lab_args;
 mod manual;
 mod outputs;
 mod plan;
 mod plan_file;
 mod progress;
+mod proxy;
+mod proxy_args;
 mod report;
 mod request;
 mod request_args;
@@ -21,6 +27,7 @@ mod run;
 mod script;
 mod serve;
 mod signals;
+mod study;
 mod url;
 
 use std::process::ExitCode;
@@ -37,12 +44,15 @@ fn main() -> ExitCode {
         Command::Manual(flags) => manual::manual(&flags),
         Command::Plan(runs) => plan_file::execute(&runs),
         Command::Serve(flags) => serve::serve(&flags),
+        Command::Proxy(flags) => proxy::proxy(&flags),
         Command::Report(flags) => report::report(&flags),
+        Command::Compare(flags) => compare::compare(&flags),
         Command::Demo(flags) => demo::demo(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
         Command::Wrk(flags) => dialects::run(Original::Wrk, &flags.arguments),
         Command::Wrk2(flags) => dialects::run(Original::Wrk2, &flags.arguments),
         Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
+        Command::Lab(flags) => lab::lab(&flags),
         Command::Conformance(flags) => conformance::conformance(&flags),
     };
     match outcome {

@@ -67,10 +67,7 @@ impl Outputs {
                 Some((name, BufWriter::new(file)))
             }
         };
-        let color = !flags.no_color
-            && flags.output.is_none()
-            && io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let color = flags.output.is_none() && has_color(flags.no_color);
         Ok(Self { outputs, timeseries, created, style: Style { color } })
     }
 
@@ -113,6 +110,13 @@ impl Outputs {
         }
         first_error
     }
+}
+
+/// Whether text on stdout is coloured, where `--no-color` is as given.
+pub(crate) fn has_color(no_color: bool) -> bool {
+    !no_color
+        && io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Where the summary of a step goes, if there is to be one.

@@ -48,6 +48,7 @@ impl Live {
                 )
             }
             Progress::Started { open } => format!("{open} connections open"),
+            Progress::Measuring => return,
             Progress::Interval(point) => self.interval(point),
         };
         // The line is a courtesy: a terminal that is gone must not stop the run.

@@ -7,12 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plimsoll_core::result::SCHEMA;
+use plimsoll_core::study::{self as core_study, Study};
 use plimsoll_core::{RunResult, gate};
 use serde_json::Value;
 
 use crate::args::ReportFlags;
 use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
+use crate::study;
 
 /// Writes the reports.
 ///
@@ -20,7 +22,17 @@ use crate::outputs::Outputs;
 /// A document that cannot be read or is none, gates that cannot be read, and reports that cannot
 /// be written.
 pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
-    let mut result = read(&flags.file)?;
+    let mut result = match read(&flags.file)? {
+        Document::Result(result) => *result,
+        Document::Study(_) if !flags.gate.is_empty() => {
+            let text = "--gate is of one run; compare studies with plimsoll compare --fail-if";
+            return Err(Exit::Usage(text.to_owned()));
+        }
+        Document::Study(document) => {
+            study::report(&document, &flags.outputs)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     if !flags.gate.is_empty() {
         result.gates =
             gate::judge(&flags.gate, &result).map_err(|error| Exit::Usage(error.to_string()))?;
@@ -34,7 +46,13 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
     Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
 }
 
-fn read(path: &Path) -> anyhow::Result<RunResult> {
+/// What can be shown again.
+enum Document {
+    Result(Box<RunResult>),
+    Study(Box<Study>),
+}
+
+fn read(path: &Path) -> anyhow::Result<Document> {
     let name = path.display();
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -47,9 +65,15 @@ fn read(path: &Path) -> anyhow::Result<RunResult> {
         serde_json::from_slice(&bytes).with_context(|| format!("'{name}' is not JSON"))?;
     match document.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => {}
+        Some(core_study::SCHEMA) => {
+            let study = serde_json::from_value(document);
+            let study = study.with_context(|| format!("'{name}' is not what a study has to be"))?;
+            return Ok(Document::Study(Box::new(study)));
+        }
         Some(other) => anyhow::bail!("'{name}' is a {other}, and this reads a {SCHEMA}"),
         None => anyhow::bail!("'{name}' is no result: write one with --json or --format json"),
     }
-    serde_json::from_value(document)
-        .with_context(|| format!("'{name}' is not what a {SCHEMA} has to be"))
+    let result = serde_json::from_value(document);
+    let result = result.with_context(|| format!("'{name}' is not what a {SCHEMA} has to be"))?;
+    Ok(Document::Result(Box::new(result)))
 }

@@ -8,6 +8,7 @@ use plimsoll_core::gate::{self, Condition, GateError, Watch};
 use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
+use plimsoll_lab::sample::{Options, Root, Sampler, Subject};
 use plimsoll_script::lua::Api;
 
 use crate::args::RunFlags;
@@ -30,6 +31,15 @@ pub(crate) struct Loaded {
     pub scripts: Option<Scripts>,
 }
 
+/// What goes on beside a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside<'a> {
+    /// Where commands are taken.
+    pub control: Option<&'a Path>,
+    /// Whose processes are watched.
+    pub monitor: Option<&'a Subject>,
+}
+
 /// Runs the flags' plan.
 ///
 /// # Errors
@@ -45,8 +55,9 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
 pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> {
     let mut outputs = Outputs::open(&flags.outputs)?;
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
+    let beside = Beside { control: flags.control.as_deref(), monitor: flags.monitor.as_ref() };
     let Loaded { result, caught, series, mut scripts } =
-        match load(plan, &mut outputs, live, flags.control.as_deref()) {
+        match load(plan, &mut outputs, live, beside) {
             Ok(loaded) => loaded,
             Err(exit) => {
                 outputs.discard();
@@ -81,7 +92,7 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Carries out a plan with live progress, signals, and a control socket if one is given.
+/// Carries out a plan with live progress, signals, and what is to go on beside it.
 ///
 /// # Errors
 /// When nothing could be run.
@@ -89,7 +100,7 @@ pub(crate) fn load(
     plan: &Plan,
     outputs: &mut Outputs,
     live: bool,
-    socket: Option<&Path>,
+    beside: Beside<'_>,
 ) -> Result<Loaded, Exit> {
     let control = Arc::new(Control::default());
     let loading = Loading::default();
@@ -105,7 +116,8 @@ pub(crate) fn load(
     let mut watch = Watch::new(&conditions, plan);
     let mut aborted = None;
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
-    let socket = socket.map(open).transpose()?;
+    let socket = beside.control.map(open).transpose()?;
+    let sampler = beside.monitor.map(|subject| watch_processes(subject, plan)).transpose()?;
     let url = plan.endpoint.to_string();
     let api = if plan.is_open_loop() { Api::Wrk2 } else { Api::Wrk };
     let mut scripts = Scripts::load(plan, api, &url, &loading)?;
@@ -117,6 +129,9 @@ pub(crate) fn load(
         live.show(&progress);
         if let Some(socket) = &socket {
             socket.show(&progress);
+        }
+        if let (Progress::Measuring, Some(sampler)) = (&progress, &sampler) {
+            sampler.begin();
         }
         let Progress::Interval(point) = &progress else { return };
         if let Err(error) = outputs.point(point) {
@@ -131,13 +146,31 @@ pub(crate) fn load(
         }
     });
     live.clear();
+    let target = sampler.and_then(Sampler::finish);
     let (mut result, threads) = ran.map_err(explain)?;
+    result.target = target;
     if let Some(scripts) = &mut scripts {
         scripts.threads = threads;
     }
     result.aborted = aborted;
     result.gates = gate::judge(&plan.gates, &result).map_err(usage)?;
     Ok(Loaded { result, caught, series, scripts })
+}
+
+/// Starts to watch a server's processes, off the CPUs that the load has to itself.
+fn watch_processes(subject: &Subject, plan: &Plan) -> Result<Sampler, Exit> {
+    let roots = find(subject)?;
+    let options = Options { avoid_cpus: plan.pin.clone(), ..Options::default() };
+    Sampler::start(roots, options)
+        .map_err(|error| Exit::CouldNotRun(format!("--monitor: no thread to sample: {error}")))
+}
+
+/// Finds the processes that are to be watched.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn find(subject: &Subject) -> Result<Vec<Root>, Exit> {
+    subject.find().map_err(|error| Exit::CouldNotRun(format!("--monitor: {error}")))
 }
 
 /// Finds what the engine would refuse before it opens a connection.

@@ -111,27 +111,12 @@ pub fn printed(quantiles: &[(f64, f64)], q: f64) -> Option<f64> {
     quantiles.iter().find(|(printed, _)| (printed - q).abs() < 1e-9).map(|(_, value)| *value)
 }
 
-impl Reading {
-    /// A quantile of the headline latency, seconds.
-    ///
-    /// # Errors
-    /// Unmeasured, when it is not printed.
-    pub fn quantile(&self, q: f64) -> Result<f64, Outcome> {
-        said(printed(&self.quantiles, q), &quantile_name(q))
-    }
-
-    /// Whether the tester does not call its own figures valid. `None`: it does not judge them.
-    #[must_use]
-    pub fn is_doubted(&self) -> Option<bool> {
-        self.verdict.as_ref().map(|verdict| verdict != "valid")
-    }
-
-    /// The first of these words that is in what it printed or gave as a cause.
-    #[must_use]
-    pub fn says<'a>(&self, words: &[&'a str]) -> Option<&'a str> {
-        let all = format!("{} {}", self.causes.join(" "), self.text).to_lowercase();
-        words.iter().find(|word| all.contains(&word.to_lowercase())).copied()
-    }
+/// A quantile of the headline latency, seconds.
+///
+/// # Errors
+/// Unmeasured, when it is not printed.
+pub fn quantile(reading: &Reading, q: f64) -> Result<f64, Outcome> {
+    said(printed(&reading.quantiles, q), &quantile_name(q))
 }
 
 /// `p99.9` of 0.999.
@@ -284,7 +269,7 @@ mod tests {
     #[test]
     fn what_is_not_said_is_not_judged() {
         let reading = Reading { quantiles: vec![(0.99, 1.0)], ..Reading::default() };
-        assert_eq!(reading.quantile(0.99), Ok(1.0));
-        assert_eq!(reading.quantile(0.5), Err(Outcome::unmeasured("it does not say p50")));
+        assert_eq!(quantile(&reading, 0.99), Ok(1.0));
+        assert_eq!(quantile(&reading, 0.5), Err(Outcome::unmeasured("it does not say p50")));
     }
 }

@@ -220,7 +220,7 @@ pub fn subject(tool: Box<dyn Tool>, program: &Path, scratch: &Path) -> Result<Su
     let mut command = Command::new(program);
     command.args(tool.version_arguments()).stdin(Stdio::null());
     command.stderr(file.try_clone().map_err(cannot)?).stdout(file);
-    let mut process = Process::start(command, None).map_err(cannot)?;
+    let mut process = Process::start(command, &[]).map_err(cannot)?;
     // A tester may complain about its arguments and still say what it is.
     process.finish(VERSION_LIMIT).map_err(cannot)?;
     let said = std::fs::read_to_string(scratch.join("version")).unwrap_or_default();

@@ -6,9 +6,8 @@
 //! the harness's, so that an adapter is a pure function of text and can be tested with text.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
-use plimsoll_core::result::RunResult;
+pub use plimsoll_lab::testers::{Finished, Reading};
 
 /// A method without a body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -135,58 +134,6 @@ pub enum Call {
     },
     /// The tester has no way to say this; the text says what is missing, such as "no fixed rate".
     CannotExpress(String),
-}
-
-/// A call that has ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Finished {
-    /// The exit code; `None` when a signal ended it.
-    pub code: Option<i32>,
-    /// What it printed.
-    pub stdout: String,
-    /// What it printed beside that.
-    pub stderr: String,
-    /// The scratch directory of the call.
-    pub scratch: PathBuf,
-}
-
-/// What a tester said; `None`: it does not say.
-#[derive(Debug, Clone, Default)]
-pub struct Reading {
-    /// Requests that had a whole response.
-    pub completed: Option<u64>,
-    /// Of those, the ones as expected.
-    pub ok: Option<u64>,
-    /// Of those, the others: by default a status of 400 or more.
-    pub failed: Option<u64>,
-    /// Requests given up for taking too long.
-    pub timed_out: Option<u64>,
-    /// Everything else that went wrong: connects, resets, broken responses.
-    pub errors: Option<u64>,
-    /// Responses per second.
-    pub rate_rps: Option<f64>,
-    /// How long it says the run took, seconds.
-    pub duration_s: Option<f64>,
-    /// Mean latency, seconds.
-    pub mean_s: Option<f64>,
-    /// Least latency, seconds.
-    pub min_s: Option<f64>,
-    /// Greatest latency, seconds.
-    pub max_s: Option<f64>,
-    /// The latency it shows first: quantile (0 to 1) and seconds, ascending.
-    pub quantiles: Vec<(f64, f64)>,
-    /// The same from the time of sending, where it has both clocks.
-    pub service_quantiles: Vec<(f64, f64)>,
-    /// The same of expected responses alone, where it has them apart.
-    pub ok_quantiles: Vec<(f64, f64)>,
-    /// What it says of its own figures: `valid`, `suspect`, `invalid` or words of its own.
-    pub verdict: Option<String>,
-    /// Why.
-    pub causes: Vec<String>,
-    /// All it printed.
-    pub text: String,
-    /// Plimsoll's own result.
-    pub result: Option<Box<RunResult>>,
 }
 
 /// A load tester that the experiments can be run against.

@@ -416,7 +416,8 @@ impl<R> Connection<R> {
             bytes = &bytes[decoded.consumed..];
             match decoded.event {
                 None => break,
-                Some(ResponseEvent::Interim(status)) => {
+                Some(ResponseEvent::Interim(head)) => {
+                    let status = head.status;
                     self.reading.begun = false;
                     progress(Progress::Interim(&mut flight.request, status));
                 }

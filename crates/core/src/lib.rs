@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod comparison;
 pub mod details;
 pub mod draw;
+pub mod environment;
 pub mod expect;
 pub mod gate;
 pub mod histogram;
@@ -21,8 +23,11 @@ pub mod result;
 pub mod schedule;
 pub mod seconds;
 pub mod series;
+pub mod stats;
+pub mod study;
 pub mod template;
 pub mod units;
+pub mod usage;
 pub mod verdict;
 
 pub use histogram::Histogram;

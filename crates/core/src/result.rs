@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::details::Details;
+pub use crate::environment::Environment;
 use crate::gate::Unit;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -17,6 +18,7 @@ use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::series::Series;
+use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict};
 
 /// The schema's name and version.
@@ -29,29 +31,6 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
-}
-
-/// The host the tester ran on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// Operating system.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// CPU model.
-    pub cpu: String,
-    /// CPUs online.
-    pub cores: u32,
-    /// CPUs this process may use.
-    pub cores_allowed: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// Frequency governor, where one is visible.
-    pub governor: Option<String>,
-    /// Whether siblings share cores.
-    pub smt: Option<bool>,
-    /// The hypervisor, when in a virtual machine.
-    pub hypervisor: Option<String>,
 }
 
 /// Requests per second.
@@ -185,18 +164,6 @@ pub struct Loader {
     pub receive_delay: Histogram,
 }
 
-/// The server's process, where it was watched.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct TargetUsage {
-    /// CPU time.
-    #[serde(rename = "cpu_s", with = "crate::seconds::from_ns")]
-    pub cpu_ns: u64,
-    /// Peak resident memory.
-    pub rss_peak_bytes: u64,
-    /// Samples over time: seconds, CPU seconds so far, resident bytes.
-    pub samples: Vec<(f64, f64, u64)>,
-}
-
 /// A condition the run had to meet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
@@ -322,8 +289,8 @@ pub struct RunResult {
     pub bytes: Bytes,
     /// The tester itself.
     pub loader: Loader,
-    /// The server's process, where it was watched.
-    pub target: Option<TargetUsage>,
+    /// The server's processes, where they were watched.
+    pub target: Option<Usage>,
     /// The requests of each endpoint, where a run has several.
     #[serde(default)]
     pub endpoints: Vec<Part>,
@@ -468,10 +435,10 @@ impl RunResult {
         self.bytes.received += other.bytes.received;
         self.loader.merge(&other.loader);
         if let Some(theirs) = &other.target {
-            let mine = self.target.get_or_insert_default();
-            mine.cpu_ns += theirs.cpu_ns;
-            mine.rss_peak_bytes += theirs.rss_peak_bytes;
-            mine.samples.extend_from_slice(&theirs.samples);
+            match &mut self.target {
+                Some(mine) => mine.merge(theirs),
+                None => self.target = Some(theirs.clone()),
+            }
         }
         merge_parts(&mut self.endpoints, &other.endpoints);
         merge_parts(&mut self.addresses, &other.addresses);

@@ -5,8 +5,7 @@ use std::time::SystemTime;
 
 use plimsoll_core::part::Part;
 use plimsoll_core::result::{
-    DriverUsed, Environment as EnvironmentResult, Loader, Phases, Rate, RateChange, RunResult,
-    StageResult, Tool, Warmup,
+    DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
@@ -244,17 +243,7 @@ fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
 fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     RunResult {
-        environment: EnvironmentResult {
-            os: environment.os.clone(),
-            kernel: environment.kernel.clone(),
-            cpu: environment.cpu_model.clone(),
-            cores: environment.cores_online,
-            cores_allowed: environment.cpus_allowed.len() as u32,
-            memory_bytes: environment.memory_bytes,
-            governor: environment.governor.clone(),
-            smt: environment.smt,
-            hypervisor: environment.hypervisor.clone(),
-        },
+        environment: environment.document(),
         started_at: humantime::format_rfc3339_millis(gathered.started_at).to_string(),
         phases: Phases { dns: gathered.dns.clone(), ..Phases::default() },
         loader: Loader {

@@ -168,6 +168,8 @@ pub enum Progress<'a> {
         /// Connections open; 0 when each request opens its own.
         open: u32,
     },
+    /// The measured part begins.
+    Measuring,
     /// A second of the measured part is over.
     Interval(&'a Point),
 }
@@ -473,6 +475,7 @@ fn gather(
 ) -> Result<(Vec<Record>, Series, Watch), RunError> {
     let until_ns = measured_ns.saturating_sub(clock::now_ns());
     let first = crew.messages.recv_timeout(Duration::from_nanos(until_ns)).ok();
+    on_progress(Progress::Measuring);
     let watch = Watch::begin();
     let mut first = first.into_iter();
     let mut records = Vec::new();

@@ -67,23 +67,36 @@ pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
 /// Ties this thread to one CPU.
 ///
 /// # Errors
-/// `EINVAL` when the CPU does not exist or the process may not use it; `Unsupported` where threads
-/// cannot be tied to CPUs.
+/// Those of [`pin_to_cpus`].
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    pin_to_cpus(&[cpu])
+}
+
+/// Ties this thread, and the processes it starts from now on, to these CPUs.
+///
+/// # Errors
+/// `EINVAL` when there are none, or one does not exist or may not be used; `Unsupported` where
+/// threads cannot be tied to CPUs.
+pub fn pin_to_cpus(cpus: &[usize]) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::thread::{CpuSet, sched_setaffinity};
-        if cpu >= CpuSet::MAX_CPU {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
+        let mut set = CpuSet::new();
+        for cpu in cpus {
+            if *cpu >= CpuSet::MAX_CPU {
+                return Err(invalid());
+            }
+            set.set(*cpu);
         }
-        let mut only = CpuSet::new();
-        only.set(cpu);
-        sched_setaffinity(None, &only)?;
-        Ok(())
+        sched_setaffinity(None, &set)?;
+        // The kernel leaves out what is not there, as long as one is.
+        let tied = allowed_cpus();
+        if cpus.iter().all(|cpu| tied.contains(cpu)) { Ok(()) } else { Err(invalid()) }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = cpu;
+        let _ = cpus;
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -36,7 +36,8 @@ fn columns(result: &RunResult) -> Vec<Column> {
     columns
 }
 
-fn text(value: &str) -> String {
+/// A text as a cell: harmless to spreadsheets, quoted where it has to be.
+pub(crate) fn text(value: &str) -> String {
     let value = printable(value);
     let value = if value.starts_with(['=', '+', '-', '@']) { format!("'{value}") } else { value };
     if value.contains([',', '"']) { format!("\"{}\"", value.replace('"', "\"\"")) } else { value }

@@ -1,4 +1,5 @@
-//! Views of a result: pure functions from a [`plimsoll_core::RunResult`] to bytes.
+//! Views of a result: pure functions from a [`plimsoll_core::RunResult`] to bytes; and, in
+//! [`study`], of a [`plimsoll_core::study::Study`].
 //!
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
 //! engine: what a view shows is in the result document, so a stored result prints the same text
@@ -7,16 +8,21 @@
 //! Markdown, no formulas in CSV.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod csv;
 mod facts;
 pub mod hgrm;
 pub mod hlog;
+mod host;
 pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod page;
 mod parts;
 pub mod progress;
+mod server;
+pub mod study;
 pub mod text;
 pub mod timeseries;
 

@@ -1,6 +1,10 @@
 //! Results for tests, made like the engine makes them: request by request through a `Recorder`,
 //! from a small simulation of a server with a fixed sequence of pseudo-random numbers.
 
+mod watched;
+
+use std::collections::BTreeMap;
+
 use plimsoll_core::gate::Unit;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::part::{Part, Place};
@@ -14,6 +18,9 @@ use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
 use plimsoll_core::{Histogram, Phase, Plan};
 
+use watched::usage;
+pub(crate) use watched::watched;
+
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
@@ -26,7 +33,7 @@ impl Spread {
     }
 
     /// From 0 to 1.
-    fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -59,6 +66,7 @@ pub(crate) fn bare() -> RunResult {
             governor: None,
             smt: Some(false),
             hypervisor: Some("kvm".to_owned()),
+            ..Environment::default()
         },
         started_at: "2026-11-21T10:20:30Z".to_owned(),
         elapsed_ns: 10 * SECOND,
@@ -490,7 +498,7 @@ pub(crate) fn hour() -> RunResult {
 
 /// A result whose texts try to break out of a terminal and of a page.
 pub(crate) fn hostile() -> RunResult {
-    let mut result = ramp();
+    let mut result = RunResult { target: Some(usage()), ..ramp() };
     let script = "\"><script>alert('x')</script>\x1b[2J&amp;\u{202e}";
     result.plan.endpoint.path = format!("/{script}");
     result.plan.request.method = format!("GET{script}");
@@ -500,6 +508,13 @@ pub(crate) fn hostile() -> RunResult {
     result.started_at = script.to_owned();
     result.environment.cpu = script.to_owned();
     result.environment.kernel = script.to_owned();
+    result.environment.processor.flags = vec![script.to_owned()];
+    result.environment.system.sysctl = BTreeMap::from([(script.to_owned(), script.to_owned())]);
+    if let Some(usage) = &mut result.target {
+        script.clone_into(&mut usage.watched[0].name);
+        script.clone_into(&mut usage.cgroups[0].path);
+        script.clone_into(&mut usage.notes[0]);
+    }
     result.loader.driver.kind = script.to_owned();
     result.loader.driver.reason = script.to_owned();
     for error in &mut result.errors {

@@ -337,7 +337,7 @@ fn begin_echo(echo: Echo, head: &RequestHead<'_>, work: &mut Work) {
 }
 
 /// What a client is told whose bytes are not a request.
-fn refusal(error: DecodeError) -> Refusal {
+pub(crate) fn refusal(error: DecodeError) -> Refusal {
     use DecodeError as E;
     let (status, line) = match error {
         E::HeadTooLong => (431, "the request head is too long"),

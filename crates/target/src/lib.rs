@@ -31,6 +31,7 @@ mod answer;
 mod connection;
 mod faults;
 mod options;
+pub mod proxy;
 mod route;
 mod run;
 mod secure;

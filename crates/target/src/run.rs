@@ -161,7 +161,7 @@ fn driver_options(options: &ServeOptions, reuse_port: bool) -> DriverOptions {
 
 /// Finds out whether an address is free: workers that share ports would also share with another
 /// server that does so, without anybody noticing.
-fn probe(address: SocketAddr) -> Result<(), ServeError> {
+pub(crate) fn probe(address: SocketAddr) -> Result<(), ServeError> {
     let options = ServeOptions { connections_max: 1, ..ServeOptions::default() };
     let mut driver = EpollDriver::new(&driver_options(&options, false))
         .map_err(|source| ServeError::Worker { action: "open a driver", source })?;
@@ -196,7 +196,7 @@ fn start_worker(start: Start<'_>) -> Result<(Ready, Worker), ServeError> {
     }
 }
 
-fn ended_early() -> ServeError {
+pub(crate) fn ended_early() -> ServeError {
     let source = io::Error::other("it ended before it began");
     ServeError::Worker { action: "run a worker", source }
 }

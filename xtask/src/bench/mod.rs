@@ -31,6 +31,7 @@ tables (default: all)
   connect    one request per connection
   memory     resident memory against connections and time
   hello      servers under one client
+  proxy      proxies between one client and one server
   observer   what progress and time series cost
 
 flags

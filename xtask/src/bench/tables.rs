@@ -7,10 +7,12 @@ use super::server::{self, Kind};
 use super::tool::{self, Load, Tool};
 
 /// Their names.
-pub(super) const NAMES: [&str; 6] = ["closed", "rate", "connect", "memory", "hello", "observer"];
+pub(super) const NAMES: [&str; 7] =
+    ["closed", "rate", "connect", "memory", "hello", "proxy", "observer"];
 
 const CONNECTIONS: u32 = 100;
 const RATE: u32 = 10_000;
+const PROXY_RATE: u32 = 30_000;
 
 /// The contests that make up a table.
 pub(super) fn contests(name: &str, stage: &Stage<'_>) -> Result<Vec<Contest>> {
@@ -23,6 +25,7 @@ pub(super) fn contests(name: &str, stage: &Stage<'_>) -> Result<Vec<Contest>> {
         ],
         "memory" => vec![memory_by_connections(stage), memory_by_time(stage)],
         "hello" => vec![hello(stage)],
+        "proxy" => vec![proxy(stage), proxy_at_a_rate(stage)],
         "observer" => vec![observer(stage)],
         _ => bail!("there is no table {name}"),
     })
@@ -180,6 +183,61 @@ fn hello(stage: &Stage<'_>) -> Contest {
             .filter(|server| takes_part(stage, server.program))
             .map(contender)
             .collect(),
+        ..regular(stage)
+    }
+}
+
+const PROXIES: [(&str, Kind); 4] = [
+    ("plimsoll", server::PLIMSOLL_PROXY),
+    ("plimsoll, epoll", server::PLIMSOLL_PROXY_EPOLL),
+    ("nginx", server::NGINX_PROXY),
+    ("haproxy", server::HAPROXY_PROXY),
+];
+
+fn proxies(stage: &Stage<'_>, tool: &'static Tool, load: Load) -> Vec<Contender> {
+    let is_there = |&(_, server): &(&str, Kind)| {
+        takes_part(stage, server.program) && takes_part(stage, tool.program)
+    };
+    let contender = |(label, server): (&str, Kind)| Contender {
+        label: label.to_owned(),
+        base: "plimsoll".to_owned(),
+        tool,
+        load,
+        server,
+    };
+    PROXIES.into_iter().filter(is_there).map(contender).collect()
+}
+
+fn proxy(stage: &Stage<'_>) -> Contest {
+    Contest {
+        title: "proxies".to_owned(),
+        explanation: format!(
+            "A bare io_uring server behind the proxy and a bare io_uring client in front of it \
+             share a CPU, the proxy has the other; keep-alive, {CONNECTIONS} connections, an \
+             11-byte answer."
+        ),
+        columns: vec![REQUESTS_PER_S, Column { ratio: true, ..SERVER_CPU }],
+        contenders: proxies(stage, &tool::BARE_URING, keep_alive(stage)),
+        ..regular(stage)
+    }
+}
+
+fn proxy_at_a_rate(stage: &Stage<'_>) -> Contest {
+    let load = Load { rate: Some(PROXY_RATE), ..keep_alive(stage) };
+    Contest {
+        title: "proxies at a rate".to_owned(),
+        explanation: format!(
+            "The same at {PROXY_RATE} requests/s, about half of what nginx takes, latency as \
+             plimsoll measures it."
+        ),
+        columns: vec![
+            REQUESTS_PER_S_ALONE,
+            Column { ratio: true, ..SERVER_CPU },
+            Column { ratio: true, ..P50 },
+            Column { ratio: true, ..P99 },
+            P999,
+        ],
+        contenders: proxies(stage, &tool::PLIMSOLL, load),
         ..regular(stage)
     }
 }

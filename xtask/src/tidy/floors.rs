@@ -26,7 +26,7 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only.
-const FENCES: [(&str, &[&str]); 22] = [
+const FENCES: [(&str, &[&str]); 23] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &["plimsoll-ui"]),
     ("cargo_metadata", &["xtask"]),
@@ -46,9 +46,10 @@ const FENCES: [(&str, &[&str]); 22] = [
     ("regex", &["plimsoll-engine"]),
     ("rustls", &["plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
+    ("statrs", &["plimsoll-core"]),
     ("tokio", &["plimsoll-ui", "plimsoll-fleet"]),
     ("webpki-roots", &["plimsoll-proto"]),
-    ("toml", &["plimsoll", "plimsoll-dialect"]),
+    ("toml", &["plimsoll", "plimsoll-dialect", "plimsoll-lab"]),
 ];
 
 /// One of our crates using another crate.

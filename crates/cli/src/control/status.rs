@@ -57,6 +57,7 @@ impl Status {
                 state.started_ns = Some(now_ns);
                 state.opened = Some(*open);
             }
+            Progress::Measuring => {}
             Progress::Interval(point) => {
                 let (response, service) = Default::default();
                 // Times of all seconds together would have to be unpacked, and nobody asks.

@@ -37,7 +37,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
             (Progress::Interval(point), Some(periodic)) => {
                 print(|out| periodic.push(point, out).map(drop))
             }
-            (Progress::Interval(_), None) => Ok(()),
+            (Progress::Measuring, _) | (Progress::Interval(_), None) => Ok(()),
         };
         if said.is_err() {
             printed = said;

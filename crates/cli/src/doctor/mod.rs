@@ -19,6 +19,7 @@ use plimsoll_io::host::resolve;
 
 use crate::args::{DoctorFlags, Planned};
 use crate::exit::{COULD_NOT_RUN, Exit};
+use crate::outputs::has_color;
 use finding::Level;
 use planned::Planning;
 use readings::Readings;
@@ -46,16 +47,14 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Exit> {
         };
         findings.extend(planned::judge(&Planning { plan, addresses }, &readings));
     }
-    let text = if flags.json { show::json(&findings) } else { show::text(&findings, color(flags)) };
+    let text = if flags.json {
+        show::json(&findings)
+    } else {
+        show::text(&findings, has_color(flags.no_color))
+    };
     write(&text)?;
     let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);
     Ok(if flags.strict && is_bad { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
-}
-
-fn color(flags: &DoctorFlags) -> bool {
-    !flags.no_color
-        && std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 fn write(text: &str) -> Result<(), Exit> {

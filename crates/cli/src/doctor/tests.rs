@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use plimsoll_core::Plan;
+use plimsoll_core::environment::{Processor, System};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::host::{Conntrack, Environment, Limits, Settings};
@@ -35,6 +36,8 @@ fn fit() -> Readings {
             governor: Some("performance".to_owned()),
             smt: Some(false),
             hypervisor: None,
+            processor: Processor::default(),
+            system: System::default(),
         },
         limits: Limits {
             open_files_soft: 1024,

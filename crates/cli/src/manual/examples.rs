@@ -68,6 +68,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--control", "no/such/run.sock", U],
         "control socket 'no/such/run.sock'",
     ),
+    flag(
+        "monitor",
+        &["--monitor", ":{port}", "-d", "100ms", U],
+        &["--monitor", "no such program", U],
+        "no process here is called 'no such program'",
+    ),
     flag("connections", &["-c", "10", "-n", "100", U], &["-c", "many", U], "is not a count"),
     flag("threads", &["-t", "1", "-n", "100", U], &["-t", "0", U], "give 1 or more"),
     flag("duration", &["-d", "100ms", U], &["-d", "10", U], "is not a duration"),

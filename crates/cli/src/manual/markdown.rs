@@ -29,8 +29,8 @@ On 127.0.0.1:3128 and on the Unix socket `web.sock` is whatever answers requests
 
 Numbers are totals, never for each thread or connection. Durations: `500us`, `1.5s`, `2m`. Counts and
 rates: `1000`, `10k`, `1.5M`. `plimsoll URL` is short for `plimsoll run URL`. Several runs in one file:
-[plan-file.md](plan-file.md). Steering a run: [control.md](control.md). What is reported:
-[metrics.md](metrics.md).
+[plan-file.md](plan-file.md). Steering a run: [control.md](control.md). Watching the
+server: [monitoring.md](monitoring.md). What is reported: [metrics.md](metrics.md).
 ";
 
 /// Where what the examples load is in the page.
@@ -190,6 +190,9 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     Outputs::open(&flags.outputs)?.discard();
     if let Some(path) = &flags.control {
         ControlSocket::open(path, &plan, Arc::default())?;
+    }
+    if let Some(subject) = &flags.monitor {
+        crate::run::find(subject)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The program from the outside, with nothing but itself: what it refuses, what it writes, what it
 //! counts, and what it makes of faulty servers and of signals.
 
+mod compare;
 #[cfg(target_os = "linux")]
 mod conformance;
 mod control;
@@ -9,10 +10,14 @@ mod doctor;
 mod faults;
 mod flags;
 mod gates;
+#[cfg(target_os = "linux")]
+mod lab;
 mod load;
+mod monitor;
 mod outputs;
 mod peer;
 mod plan_file;
+mod proxy;
 mod serve;
 mod signals;
 mod support;

@@ -1,5 +1,5 @@
 //! The program with real components: nginx counts what we say we sent, wrk, ab and curl load our
-//! server, Chromium opens our page.
+//! server, Chromium opens our page, pidstat watches a server beside us.
 //!
 //! Programs are looked up on the PATH. A test without its program says so on stderr and passes;
 //! with `PLIMSOLL_E2E=require` in the environment it fails.
@@ -7,8 +7,9 @@
 mod counts;
 mod demo;
 mod dialects;
-
 mod hostile;
+mod lab;
+mod monitor;
 mod nginx;
 mod programs;
 mod serve;

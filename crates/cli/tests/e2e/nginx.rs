@@ -1,4 +1,4 @@
-//! nginx with one worker in a directory of its own, and what it counts.
+//! nginx with one worker, or several, in a directory of its own, and what it counts.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,18 +28,24 @@ pub(crate) struct Nginx {
     running: Option<Running>,
     directory: TempDir,
     address: SocketAddr,
+    workers: u32,
 }
 
 impl Nginx {
-    /// Starts one on a free port.
+    /// Starts one on a free port: master and worker in one process.
     pub(crate) fn start() -> Self {
+        Self::start_with_workers(0)
+    }
+
+    /// Starts a master with so many workers; with none, it does their work.
+    pub(crate) fn start_with_workers(workers: u32) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("file"), "x".repeat(100_000)).expect("a file");
         for _ in 0..TRIES {
             // Another program may take the port in between: then with another one.
             let address = free_address();
-            if let Ok(running) = launch(&directory, address) {
-                return Self { running: Some(running), directory, address };
+            if let Ok(running) = launch(&directory, address, workers) {
+                return Self { running: Some(running), directory, address, workers };
             }
         }
         panic!("nginx does not start: {}", error_log(&directory));
@@ -52,9 +58,14 @@ impl Nginx {
     }
 
     pub(crate) fn restart(&mut self) {
-        let launched = launch(&self.directory, self.address);
+        let launched = launch(&self.directory, self.address, self.workers);
         let running = launched.unwrap_or_else(|()| panic!("{}", error_log(&self.directory)));
         self.running = Some(running);
+    }
+
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.running.as_ref().expect("a running nginx").id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -93,8 +104,8 @@ impl Nginx {
 }
 
 /// Starts nginx and waits until it answers. `Err` when it ended instead.
-fn launch(directory: &TempDir, address: SocketAddr) -> Result<Running, ()> {
-    fs::write(directory.path().join("nginx.conf"), config(address)).expect("a file");
+fn launch(directory: &TempDir, address: SocketAddr, workers: u32) -> Result<Running, ()> {
+    fs::write(directory.path().join("nginx.conf"), config(address, workers)).expect("a file");
     let mut command = Command::new("nginx");
     command.arg("-p").arg(directory.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
     let mut running = Running::start(&mut command);
@@ -112,14 +123,18 @@ fn error_log(directory: &TempDir) -> String {
     fs::read_to_string(directory.path().join("error.log")).unwrap_or_default()
 }
 
-/// One process that is master and worker, so that a signal to it stops the server.
-fn config(address: SocketAddr) -> String {
+/// Without workers one process is master and worker, so that a signal to it stops the server.
+fn config(address: SocketAddr, workers: u32) -> String {
+    let processes = match workers {
+        0 => "master_process off;".to_owned(),
+        workers => format!("worker_processes {workers};"),
+    };
     let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("    {name}_temp_path temp_{name};\n"))
         .concat();
     format!(
         "daemon off;
-master_process off;
+{processes}
 pid nginx.pid;
 events {{ worker_connections 4096; }}
 http {{

@@ -3,7 +3,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, quantile_name, quantile_of, said};
+use crate::judge::{Checks, Outcome, Unit, printed, quantile, quantile_name, quantile_of, said};
 use crate::oracle::{Act, Log, Mode, Span};
 use crate::tool::{Ask, Need, Reading};
 
@@ -96,7 +96,7 @@ fn fast_errors(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 
 fn judge_outcomes(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
     let mut checks = Checks::default();
-    let headline_s = reading.quantile(0.5)?;
+    let headline_s = quantile(reading, 0.5)?;
     match printed(&reading.ok_quantiles, 0.5) {
         Some(ok_s) => {
             checks.near("p50 of good ones", Unit::Time, ok_s, truth_s, 0.03, 0.003);
@@ -127,7 +127,7 @@ fn precision(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 fn judge_precision(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     let own_s = log.service_s();
     let mut checks = Checks::default();
-    reading.quantile(0.5)?;
+    quantile(reading, 0.5)?;
     for q in [0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
         let truth_s = said(quantile_of(&own_s, q), "anything: no request was answered")?;
         if let Some(value_s) = printed(&reading.quantiles, q) {
@@ -186,7 +186,7 @@ fn judge_warm_up(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
         Some(_) => ("p95", 0.95),
         None => ("p90", 0.9),
     };
-    checks.between(name, Unit::Time, reading.quantile(q)?, 0.001, 0.01);
+    checks.between(name, Unit::Time, quantile(reading, q)?, 0.001, 0.01);
     if let Some(result) = &reading.result {
         let before = result.warmup.as_ref().map_or(0, |warmup| warmup.ledger.sent);
         checks.exactly("in the books", before + result.ledger.sent, seen);
@@ -205,7 +205,7 @@ fn judge_discard(reading: &Reading) -> Result<Outcome, Outcome> {
     let (name, value_s) = match printed(&reading.quantiles, 0.75) {
         Some(value_s) => ("p75", value_s),
         // Two of five seconds: the slow ones are the upper 40 %.
-        None => ("p90", reading.quantile(0.9)?),
+        None => ("p90", quantile(reading, 0.9)?),
     };
     checks.near(name, Unit::Time, value_s, 0.05, 0.03, 0.003);
     Ok(checks.outcome())

@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::harness::{Action, Bench, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, quantile_name, quantile_of, said};
+use crate::judge::{Checks, Outcome, Unit, printed, quantile, quantile_name, quantile_of, said};
 use crate::oracle::{Act, Log, Mode};
 use crate::tool::{Ask, Need, Reading};
 
@@ -105,7 +105,7 @@ fn stalled_server(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> 
 fn judge_stall(reading: &Reading, stall_s: f64, load_s: f64) -> Result<Outcome, Outcome> {
     let mut checks = Checks::default();
     // The 99th percentile is what everybody prints.
-    reading.quantile(0.99)?;
+    quantile(reading, 0.99)?;
     for q in [0.95, 0.99, 0.999] {
         let truth_s = stall_s - (1.0 - q) * load_s;
         let Some(value_s) = printed(&reading.quantiles, q).filter(|_| truth_s > 0.0) else {
@@ -132,7 +132,7 @@ fn judge_against_log(reading: &Reading, log: &Log, qs: &[f64]) -> Result<Outcome
     let mut checks = Checks::default();
     let own_s = log.service_s();
     // A tester that does not print the median cannot be judged by the rest alone.
-    reading.quantile(0.5)?;
+    quantile(reading, 0.5)?;
     for &q in qs {
         let Some(truth_s) = quantile_of(&own_s, q) else {
             return Ok(Outcome::fail("no request was answered", "some"));
@@ -178,7 +178,7 @@ fn enough_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outco
     let load_s = bench.pick(3.0, 2.0);
     let run = bench.measure(subject, &slow_answers(200, load_s, Vec::new()))?;
     let mut checks = Checks::default();
-    checks.near("p50", Unit::Time, run.reading.quantile(0.5)?, 0.5, 0.03, 0.003);
+    checks.near("p50", Unit::Time, quantile(&run.reading, 0.5)?, 0.5, 0.03, 0.003);
     let open = open_at_a_time(&run.log, 1.0, load_s);
     checks.between("open at a time", Unit::Count, open, 48.0, 52.0);
     Ok(checks.outcome())
@@ -206,7 +206,7 @@ fn growing_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outc
     let extra = vec![Need::Growth { connections_max: 200 }];
     let run = bench.measure(subject, &slow_answers(10, bench.pick(3.0, 2.0), extra))?;
     let mut checks = Checks::default();
-    checks.near("p90", Unit::Time, run.reading.quantile(0.9)?, 0.5, 0.03, 0.03);
+    checks.near("p90", Unit::Time, quantile(&run.reading, 0.9)?, 0.5, 0.03, 0.03);
     let opened = run.log.connections.len() as f64;
     checks.between("connections", Unit::Count, opened, 50.0, 200.0);
     Ok(checks.outcome())
@@ -229,7 +229,7 @@ fn end_of_run(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 
 fn judge_end(reading: &Reading, seen: u64, slow_s: f64) -> Result<Outcome, Outcome> {
     let mut checks = Checks::default();
-    checks.near("p99", Unit::Time, reading.quantile(0.99)?, slow_s, 0.03, 0.05);
+    checks.near("p99", Unit::Time, quantile(reading, 0.99)?, slow_s, 0.03, 0.05);
     let accounted = said(reading.completed, "how many completed")?
         + reading.timed_out.unwrap_or(0)
         + reading.errors.unwrap_or(0);
@@ -258,12 +258,12 @@ fn judge_timeouts(reading: &Reading, hung: u64) -> Result<Outcome, Outcome> {
     let timed_out = said(failures, "how many timed out")? as f64;
     let hung = hung as f64;
     checks.near("timed out", Unit::Count, timed_out, hung, 0.02, 0.0);
-    checks.between("p99", Unit::Time, reading.quantile(0.99)?, 1.0, 1.2);
+    checks.between("p99", Unit::Time, quantile(reading, 0.99)?, 1.0, 1.2);
     let (name, q) = match printed(&reading.quantiles, 0.95) {
         Some(_) => ("p95", 0.95),
         None => ("p90", 0.9),
     };
-    checks.between(name, Unit::Time, reading.quantile(q)?, 0.0, 0.1);
+    checks.between(name, Unit::Time, quantile(reading, q)?, 0.0, 0.1);
     Ok(checks.outcome())
 }
 

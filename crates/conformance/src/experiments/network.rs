@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Experiment;
 use super::place::Namespace;
 use crate::harness::{Acted, Action, Bench, Link, Run, Sample, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit};
+use crate::judge::{Checks, Outcome, Unit, quantile};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
 
@@ -118,7 +118,7 @@ fn connect_time(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 
 fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
     let mut checks = Checks::default();
-    checks.near("p50", Unit::Time, reading.quantile(0.5)?, truth_s, 0.05, 0.005);
+    checks.near("p50", Unit::Time, quantile(reading, 0.5)?, truth_s, 0.05, 0.005);
     if let Some(result) = &reading.result {
         let phases = &result.phases;
         let parts = [&phases.connect, &phases.sending, &phases.waiting, &phases.receiving];
@@ -143,7 +143,7 @@ fn judge_connects(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     checks.note(format!("connects over {}", Unit::Time.show(spread_s)));
     let max_s = match reading.max_s {
         Some(max_s) => max_s,
-        None => reading.quantile(0.99)?,
+        None => quantile(reading, 0.99)?,
     };
     checks.between("max", Unit::Time, max_s, 0.0, 0.9);
     if let Some(result) = &reading.result {

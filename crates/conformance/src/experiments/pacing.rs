@@ -3,7 +3,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Reference, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, quantile_of};
+use crate::judge::{Checks, Outcome, Unit, quantile, quantile_of};
 use crate::oracle::{Log, Mode, Span};
 use crate::tool::{Ask, Call, Need, Reading};
 
@@ -139,7 +139,7 @@ fn judge_precision(
     checks.between("p99", Unit::Time, p99_s, 0.0, bare_s(0.99) + 500e-6);
     let own_s = quantile_of(&log.service_s(), 0.5).unwrap_or(0.0);
     let took_s = worse(bare, |bare| quantile_of(&bare.latency_s, 0.5)).max(own_s);
-    checks.between("latency p50", Unit::Time, reading.quantile(0.5)?, own_s, took_s + 100e-6);
+    checks.between("latency p50", Unit::Time, quantile(reading, 0.5)?, own_s, took_s + 100e-6);
     checks.note(format!(
         "a bare loop {}, {}, {}",
         Unit::Time.show(bare_s(0.5)),

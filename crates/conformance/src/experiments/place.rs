@@ -25,7 +25,7 @@ pub(super) fn command(words: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let cannot = |error: std::io::Error| format!("{program}: {error}");
-    let mut process = Process::start(command, None).map_err(cannot)?;
+    let mut process = Process::start(command, &[]).map_err(cannot)?;
     let stderr = process.child().stderr.take();
     match process.finish(LIMIT).map_err(cannot)? {
         Some(status) if status.success() => Ok(()),

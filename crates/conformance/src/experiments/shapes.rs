@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, quantile_of, said};
+use crate::judge::{Checks, Outcome, Unit, quantile, quantile_of, said};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Method, Reading};
 
@@ -132,7 +132,7 @@ fn judge_split(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     let split = log.entries.iter().filter(|entry| entry.reads > 1).count() as u64;
     checks.exactly("requests in pieces", split, 0);
     let own_s = said(quantile_of(&log.service_s(), 0.5), "anything: nothing was answered")?;
-    checks.near("p50", Unit::Time, reading.quantile(0.5)?, own_s, 0.03, 0.003);
+    checks.near("p50", Unit::Time, quantile(reading, 0.5)?, own_s, 0.03, 0.003);
     let hint = reading.says(&["delayed ack", "nagle", "40 ms mode"]);
     checks.note(if hint.is_some() { "hints at the cause" } else { "no hint" });
     Ok(checks.outcome())

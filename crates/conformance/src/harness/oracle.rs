@@ -52,7 +52,7 @@ impl OracleProcess {
         command.args(["conformance", "oracle", "--mode", &mode, "--listen", &at.to_string()]);
         command.arg("--log").arg(&log);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut process = Process::start(command, cpu)?;
+        let mut process = Process::start(command, cpu.as_slice())?;
         let stdout = process.child().stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
         let (sender, lines) = channel();
         std::thread::spawn(move || {

@@ -1,24 +1,12 @@
-//! Processes that an experiment starts: bound to a CPU, watched, signalled, and never left behind.
-//!
-//! All are killed by their own id when what holds them goes away, on every path.
+//! What the processes of an experiment and the whole machine use.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+pub use plimsoll_lab::process::Process;
 
 use crate::oracle::clock_ns;
-
-/// A child that does not outlive this value.
-#[derive(Debug)]
-pub struct Process {
-    child: Child,
-    /// The exit, once waited for.
-    status: Option<ExitStatus>,
-}
 
 /// What a process had used at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,92 +19,13 @@ pub struct Sample {
     pub rss_bytes: u64,
 }
 
-impl Process {
-    /// Starts it, bound to these CPUs where there are any.
-    ///
-    /// # Errors
-    /// Those of starting a process.
-    pub fn start(mut command: Command, cpu: Option<usize>) -> io::Result<Self> {
-        // A child takes over the CPUs of the thread that starts it.
-        let child = std::thread::spawn(move || {
-            if let Some(cpu) = cpu {
-                plimsoll_io::clock::pin_to_cpu(cpu)?;
-            }
-            command.spawn()
-        })
-        .join()
-        .map_err(|_| io::Error::other("the thread that starts processes panicked"))??;
-        Ok(Self { child, status: None })
-    }
-
-    /// The child, for its pipes.
-    pub fn child(&mut self) -> &mut Child {
-        &mut self.child
-    }
-
-    /// Sends a signal; one to a process that has ended is lost.
-    pub fn signal(&self, signal: Signal) {
-        if self.status.is_none() {
-            // Gone already is no error: it is not waited for yet, so the id is still its own.
-            let _ = kill_process(Pid::from_child(&self.child), signal);
-        }
-    }
-
-    /// What it has used so far; `None` once it is gone.
-    #[must_use]
-    pub fn sample(&self) -> Option<Sample> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        let mut sample = sample(&stat)?;
-        sample.at_ns = clock_ns();
-        Some(sample)
-    }
-
-    /// Whether it has ended. Its usage can still be read until it is waited for.
-    ///
-    /// # Errors
-    /// Those of `waitid`.
-    pub fn has_ended(&self) -> io::Result<bool> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let pid = Pid::from_child(&self.child);
-        Ok(self.status.is_some() || waitid(WaitId::Pid(pid), options)?.is_some())
-    }
-
-    /// Waits for its end, at most so long; then kills it. `None`: it had to be killed.
-    ///
-    /// # Errors
-    /// Those of waiting.
-    pub fn finish(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
-        let until_ns = clock_ns() + limit.as_nanos() as u64;
-        while !self.has_ended()? {
-            if clock_ns() >= until_ns {
-                self.kill()?;
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let status = self.child.wait()?;
-        self.status = Some(status);
-        Ok(Some(status))
-    }
-
-    /// Kills it and waits for it.
-    ///
-    /// # Errors
-    /// Those of waiting.
-    pub fn kill(&mut self) -> io::Result<()> {
-        if self.status.is_none() {
-            self.child.kill()?;
-            self.status = Some(self.child.wait()?);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It ended by itself, or it is beyond reach.
-        let _ = self.kill();
-    }
+/// What a process has used so far; `None` once it is gone.
+#[must_use]
+pub(super) fn usage(process: &Process) -> Option<Sample> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id())).ok()?;
+    let mut sample = sample(&stat)?;
+    sample.at_ns = clock_ns();
+    Some(sample)
 }
 
 /// CPU time and memory of `/proc/PID/stat` (proc(5)): fields 14, 15 and 24, counted from behind the
@@ -189,30 +98,6 @@ pub(super) fn stream_file(scratch: &Path, name: &str) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sh(script: &str) -> Process {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        Process::start(command, None).unwrap()
-    }
-
-    #[test]
-    fn an_end_is_waited_for_and_a_hang_is_not() {
-        let mut ends = sh("exit 3");
-        assert_eq!(ends.finish(Duration::from_secs(60)).unwrap().unwrap().code(), Some(3));
-        assert!(ends.has_ended().unwrap());
-        let mut hangs = sh("while :; do sleep 1; done");
-        assert!(hangs.finish(Duration::from_millis(20)).unwrap().is_none());
-    }
-
-    #[test]
-    fn a_process_can_be_stopped_and_is_killed_all_the_same() {
-        let process = sh("while :; do sleep 1; done");
-        let pid = Pid::from_child(&process.child);
-        process.signal(Signal::STOP);
-        drop(process);
-        assert!(kill_process(pid, Signal::CONT).is_err(), "it is gone and waited for");
-    }
 
     #[test]
     fn usage_is_read() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::oracle::OracleProcess;
-use super::process::{Machine, Sample};
+use super::process::{Machine, Sample, usage};
 use super::reference;
 use super::tester::{Start, Tester};
 use crate::judge::Outcome;
@@ -361,7 +361,7 @@ impl Bench {
             Going { bench: self, setup, scratch: &scratch, oracle, tester, first_ns: None };
         let mut run = Run::default();
         let in_time = going.watch(&mut run).map_err(Outcome::broken)?;
-        let oracle_cpu_ns = going.oracle.process().sample().map_or(0, |sample| sample.cpu_ns);
+        let oracle_cpu_ns = usage(going.oracle.process()).map_or(0, |sample| sample.cpu_ns);
         ours_ns.set(run.samples.last().map_or(0, |sample| sample.cpu_ns) + oracle_cpu_ns);
         let finished =
             if in_time { going.tester.finish(GRACE).map_err(Outcome::broken)? } else { None };
@@ -447,7 +447,7 @@ impl Going<'_> {
             let last_ns = run.samples.last().map_or(0, |sample| sample.at_ns);
             let has_ended = self.tester.process.has_ended()?;
             if has_ended || now_ns >= last_ns + SAMPLE_NS {
-                run.samples.extend(self.tester.process.sample());
+                run.samples.extend(usage(&self.tester.process));
             }
             if since_ns > load_ns + 1_000_000_000 {
                 self.tester.read_on();

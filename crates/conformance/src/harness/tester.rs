@@ -63,7 +63,7 @@ impl Tester {
         } else {
             command.stdout(super::process::stream_file(&scratch, "stdout")?);
         }
-        Ok(Self { process: Process::start(command, start.cpu)?, scratch, slow_reader })
+        Ok(Self { process: Process::start(command, start.cpu.as_slice())?, scratch, slow_reader })
     }
 
     /// Reads on what was left unread.
@@ -101,7 +101,7 @@ pub(super) fn report(program: &Path, arguments: &[&str], scratch: &Path) -> io::
     let mut command = Command::new(program);
     command.args(arguments).current_dir(scratch).stdin(Stdio::null()).stderr(Stdio::null());
     command.stdout(super::process::stream_file(scratch, "report")?);
-    Process::start(command, None)?.finish(REPORT_LIMIT)?;
+    Process::start(command, &[])?.finish(REPORT_LIMIT)?;
     let mut bytes = Vec::new();
     std::fs::File::open(scratch.join("report"))?.take(OUTPUT_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

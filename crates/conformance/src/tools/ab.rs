@@ -11,18 +11,12 @@
 //! which had no whole response and are read as errors; what is under Exceptions is there a second
 //! time and is left out. Certificates are not verified.
 
-use std::fs;
-
 use super::can::{Amount, Can, PLAIN, used_connections};
-use super::text::{
-    Quantiles, TIMEOUT_S, after, count, count_after, ended_well, number_after, quantile_of, reading,
-};
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use plimsoll_lab::testers::ab;
+use plimsoll_lab::testers::text::TIMEOUT_S;
 
 pub(super) struct Ab;
-
-/// The file its table goes to.
-const TABLE: &str = "ab.csv";
 
 /// More than it can send, so that the duration ends the run.
 const COUNT_PER_S: f64 = 200_000.0;
@@ -48,26 +42,7 @@ impl Tool for Ab {
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
-        ended_well(run)?;
-        let text = &run.stdout;
-        let mut reading = reading(run);
-        let ended = count_after(text, "Complete requests:")?;
-        // Both lines are there only when there are some.
-        let failed = count_after(text, "Non-2xx responses:").unwrap_or(0);
-        let kinds = after(text, "(Connect:").unwrap_or("0, Receive: 0");
-        let unanswered =
-            kinds.split_once("Receive:").and_then(|(_, rest)| count(rest)).unwrap_or(0);
-        let completed = ended.checked_sub(unanswered);
-        reading.completed = completed;
-        reading.failed = Some(failed);
-        reading.ok = completed.and_then(|completed| completed.checked_sub(failed));
-        reading.errors = Some(unanswered.saturating_add(count(kinds).unwrap_or(0)));
-        reading.rate_rps = Some(number_after(text, "Requests per second:")?);
-        reading.duration_s = Some(number_after(text, "Time taken for tests:")?);
-        reading.mean_s = number_after(text, "Time per request:").ok().map(|ms| ms / 1e3);
-        let table = fs::read_to_string(run.scratch.join(TABLE)).unwrap_or_default();
-        quantiles(&table, &mut reading);
-        Ok(reading)
+        ab::read(run)
     }
 }
 
@@ -76,7 +51,7 @@ fn command(ask: &Ask) -> Call {
     let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     option("-c", used_connections(ask).to_string());
     option("-s", ask.timeout_s.unwrap_or(TIMEOUT_S).to_string());
-    option("-e", format!("{{dir}}/{TABLE}"));
+    option("-e", format!("{{dir}}/{}", ab::TABLE));
     match (ask.duration_s, ask.requests) {
         (Some(duration_s), _) => {
             option("-t", duration_s.to_string());
@@ -104,16 +79,4 @@ fn command(ask: &Ask) -> Call {
 fn with_path(url: &str) -> String {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     if authority.contains('/') { url.to_owned() } else { format!("{url}/") }
-}
-
-/// Rows 0 to 100 of the table; the last is the greatest.
-fn quantiles(table: &str, reading: &mut Reading) {
-    let row = |line: &str| {
-        let (percent, ms) = line.split_once(',')?;
-        Some((quantile_of(percent.parse().ok()?), ms.parse::<f64>().ok()? / 1e3))
-    };
-    let rows: Quantiles = table.lines().filter_map(row).collect();
-    reading.min_s = rows.first().filter(|row| row.0 == 0.0).map(|row| row.1);
-    reading.max_s = rows.last().filter(|row| row.0 == 1.0).map(|row| row.1);
-    reading.quantiles = rows.into_iter().filter(|row| row.0 > 0.0 && row.0 < 1.0).collect();
 }

@@ -10,8 +10,10 @@
 //! has the timeouts in it. Certificates are not verified.
 
 use super::can::{Amount, Can, PLAIN, used_connections};
-use super::text::{Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, number_at, reading};
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use plimsoll_lab::testers::text::{
+    Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, number_at, reading,
+};
 
 pub(super) struct Autocannon;
 

@@ -10,10 +10,10 @@
 
 use super::can::{Amount, Can, PLAIN};
 use super::lua::pairs;
-use super::text::{
+use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use plimsoll_lab::testers::text::{
     Statuses, TIMEOUT_S, count_at, ended_well, marked, milliseconds, number_at, reading,
 };
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
 
 pub(super) struct Bombardier;
 

@@ -11,13 +11,10 @@
 //! buckets. Its client sends a request again that got no answer on a used connection, so a timeout
 //! may be counted as an answer. Timeouts are not told from other errors of a socket.
 
-use serde_json::Value;
-
 use super::can::{Amount, Can, PLAIN, used_connections};
-use super::text::{
-    Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number_at, quantile_of, reading,
-};
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use plimsoll_lab::testers::fortio;
+use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Fortio;
 
@@ -41,21 +38,7 @@ impl Tool for Fortio {
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
-        ended_well(run)?;
-        let said = json(&run.stdout)?;
-        let mut reading = reading(run);
-        let statuses = Statuses::of(said.get("RetCodes"))?;
-        statuses.into(&mut reading);
-        reading.errors = Some(statuses.none);
-        reading.rate_rps = Some(number_at(&said, "/ActualQPS")?);
-        reading.duration_s = Some(number_at(&said, "/ActualDuration")? / 1e9);
-        reading.mean_s = Some(number_at(&said, "/DurationHistogram/Avg")?);
-        reading.min_s = Some(number_at(&said, "/DurationHistogram/Min")?);
-        reading.max_s = Some(number_at(&said, "/DurationHistogram/Max")?);
-        reading.quantiles = quantiles(said.pointer("/DurationHistogram/Percentiles"));
-        let warnings = run.stderr.lines().filter(|line| line.starts_with("WARNING"));
-        reading.causes = warnings.map(str::to_owned).collect();
-        Ok(reading)
+        fortio::read(run)
     }
 }
 
@@ -91,13 +74,4 @@ fn command(ask: &Ask) -> Call {
     flag(ask.method == Method::Head, "-X=HEAD");
     arguments.push(ask.url.clone());
     Call::Command { arguments, files: Vec::new() }
-}
-
-/// Absent when there was no request.
-fn quantiles(rows: Option<&Value>) -> Quantiles {
-    let rows = rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let row = |row: &Value| {
-        Some((quantile_of(row.get("Percentile")?.as_f64()?), row.get("Value")?.as_f64()?))
-    };
-    rows.iter().filter_map(row).collect()
 }

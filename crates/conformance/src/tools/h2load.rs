@@ -15,8 +15,10 @@
 use std::fs;
 
 use super::can::{Amount, Can, PLAIN, used_connections};
-use super::text::{Quantiles, after, count, ended_well, milliseconds, reading, seconds};
 use crate::tool::{Ask, Call, Finished, Reading, Tool};
+use plimsoll_lab::testers::text::{
+    Quantiles, after, count, ended_well, milliseconds, reading, seconds,
+};
 
 pub(super) struct H2load;
 

@@ -14,10 +14,10 @@
 use serde_json::{Map, Value, json};
 
 use super::can::{Amount, Can, PLAIN, ramp, targets, used_connections};
-use super::text::{
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use plimsoll_lab::testers::text::{
     Quantiles, TIMEOUT_S, ended_well, marked, milliseconds, number_at, quantile_of, reading,
 };
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 
 pub(super) struct K6;
 
@@ -159,7 +159,7 @@ export function handleSummary(data) {{
   return {{ stdout: '\n{MARK}' + JSON.stringify(data) + '\n' }};
 }}
 ",
-        MARK = super::text::MARK,
+        MARK = plimsoll_lab::testers::text::MARK,
     ))
 }
 

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::can::targets;
-use super::text::{Quantiles, count_at, marked, number_at};
 use crate::tool::{Ask, Method, Reading};
+use plimsoll_lab::testers::text::{Quantiles, count_at, marked, number_at};
 
 /// The file it is put into.
 pub(super) const NAME: &str = "plimsoll.lua";

@@ -19,7 +19,6 @@ mod hey;
 mod k6;
 mod lua;
 mod oha;
-mod text;
 mod vegeta;
 mod wrk;
 mod wrk2;

@@ -7,14 +7,10 @@
 //! The correction counts from when its pacer woke, not from when the request was due. Quantiles
 //! leave out what had no response. `--connect-to` picks one of several addresses at random.
 
-use serde_json::Value;
-
 use super::can::{Amount, Can, PLAIN};
-use super::text::{
-    Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number, number_at, quantile_of,
-    reading,
-};
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use plimsoll_lab::testers::oha;
+use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Oha;
 
@@ -38,20 +34,7 @@ impl Tool for Oha {
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
-        ended_well(run)?;
-        let said = json(&run.stdout)?;
-        let mut reading = reading(run);
-        Statuses::of(said.get("statusCodeDistribution"))?.into(&mut reading);
-        errors(said.get("errorDistribution"), &mut reading)?;
-        reading.rate_rps = Some(number_at(&said, "/summary/requestsPerSec")?);
-        reading.duration_s = Some(number_at(&said, "/summary/total")?);
-        // These are null when nothing was answered.
-        reading.mean_s = number_at(&said, "/summary/average").ok();
-        reading.min_s = number_at(&said, "/summary/fastest").ok();
-        reading.max_s = number_at(&said, "/summary/slowest").ok();
-        reading.quantiles = quantiles(said.get("latencyPercentiles"));
-        reading.ok_quantiles = quantiles(said.get("latencyPercentilesSuccessful"));
-        Ok(reading)
+        oha::read(run)
     }
 }
 
@@ -91,28 +74,4 @@ fn command(ask: &Ask) -> Call {
     flag(ask.insecure, "--insecure");
     arguments.push(ask.url.clone());
     Call::Command { arguments, files: Vec::new() }
-}
-
-fn errors(value: Option<&Value>, reading: &mut Reading) -> Result<(), String> {
-    let object = value.and_then(Value::as_object).ok_or("no `errorDistribution` in its JSON")?;
-    let (mut timed_out, mut errors) = (0_u64, 0_u64);
-    for (what, count) in object {
-        let count = count.as_u64().ok_or("an error without a count")?;
-        let sum = if what == "timeout" { &mut timed_out } else { &mut errors };
-        *sum = sum.saturating_add(count);
-    }
-    reading.timed_out = Some(timed_out);
-    reading.errors = Some(errors);
-    Ok(())
-}
-
-/// `{"p50": 0.001, "p99.9": 0.02}`; the values are null when nothing was answered.
-fn quantiles(value: Option<&Value>) -> Quantiles {
-    let Some(object) = value.and_then(Value::as_object) else { return Quantiles::new() };
-    let row = |(name, value): (&String, &Value)| {
-        Some((quantile_of(number(name.strip_prefix('p')?)?), value.as_f64()?))
-    };
-    let mut rows: Quantiles = object.iter().filter_map(row).collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    rows
 }

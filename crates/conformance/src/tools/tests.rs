@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use super::all;
-use super::text::{number, percentile_rows, quantile_of, seconds};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
+use plimsoll_lab::testers::text::{number, percentile_rows, quantile_of, seconds};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/fixtures")

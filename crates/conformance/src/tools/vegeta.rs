@@ -14,13 +14,13 @@
 use serde_json::Value;
 
 use super::can::{Amount, Can, PLAIN, targets};
-use super::hey::is_timeout;
 use super::k6::fraction;
-use super::text::{
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use plimsoll_lab::testers::hey::is_timeout;
+use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number_at, percentile_rows,
     reading, united,
 };
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 
 pub(super) struct Vegeta;
 

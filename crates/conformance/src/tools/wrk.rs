@@ -12,8 +12,8 @@
 
 use super::can::{Amount, Can, PLAIN};
 use super::lua;
-use super::text::{TIMEOUT_S, ended_well, number_after, reading};
 use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
+use plimsoll_lab::testers::text::{TIMEOUT_S, ended_well, number_after, reading};
 
 pub(super) struct Wrk;
 

@@ -10,9 +10,11 @@
 //! the end is in no figure. Timeouts also count idle connections, again every 2 s.
 
 use super::can::{Amount, Can, PLAIN};
-use super::text::{Quantiles, ended_well, number_after, quantile_of, reading, seconds};
 use super::{lua, wrk};
 use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
+use plimsoll_lab::testers::text::{
+    Quantiles, ended_well, number_after, quantile_of, reading, seconds,
+};
 
 pub(super) struct Wrk2;
 

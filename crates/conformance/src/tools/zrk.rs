@@ -9,11 +9,11 @@
 use std::fs;
 
 use super::can::{Amount, Can, PLAIN, ramp};
-use super::text::{
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, milliseconds, number_at,
     percentile_rows, reading, united,
 };
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 
 pub(super) struct Zrk;
 

@@ -6,9 +6,10 @@ use crate::histogram::Histogram;
 use crate::part::Part;
 use crate::plan::{Endpoint, Target};
 use crate::recorder::Outcome;
-use crate::result::{StageResult, TargetUsage, Tool};
+use crate::result::{StageResult, Tool};
 use crate::schedule::{Arrival, Profile, parse_stages};
 use crate::series::Point;
+use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
@@ -286,7 +287,7 @@ fn notes_say_what_one_has_to_know() {
     };
     result.loader.verdict = Verdict::Suspect;
     result.loader.causes = vec![cause("cpu"), cause("paused")];
-    result.target = Some(TargetUsage { cpu_ns: 2 * SECOND, ..TargetUsage::default() });
+    result.target = Some(Usage { cpu_ns: 2 * SECOND, ..Usage::default() });
     let cases = [
         ("p99.9<2ms", true, Some("of 200 samples none lies beyond: this is the maximum")),
         ("p99<2ms", true, None),

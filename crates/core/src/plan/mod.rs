@@ -367,10 +367,16 @@ impl Plan {
     }
 }
 
+/// Whether a header's value is left out of documents.
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
+    SECRET_HEADERS.iter().any(|secret| name.trim().eq_ignore_ascii_case(secret))
+}
+
 /// Takes out what is secret or too large for a document.
 fn redact(request: &mut Request) {
     for (name, value) in &mut request.headers {
-        if SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+        if is_secret_header(name) {
             "[not kept]".clone_into(value);
         }
     }

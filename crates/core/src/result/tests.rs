@@ -6,6 +6,7 @@ use super::*;
 use crate::part::Place;
 use crate::plan::Endpoint;
 use crate::recorder::{Moments, Outcome};
+use crate::usage::{CgroupUsage, NetworkUsage, UsageSample, Watched};
 
 fn empty() -> RunResult {
     let plan = Plan { pin: vec![0], ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) };
@@ -38,7 +39,24 @@ fn of(latencies_ns: &[u64]) -> RunResult {
     result.series.add(&interval.pack());
     result.record(&recorder);
     result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });
+    result.target = latencies_ns.first().map(|&first_ns| watched(first_ns % 5));
     result
+}
+
+/// A server that was watched, or the sum of two.
+fn watched(seed: u64) -> Usage {
+    let sample = |t_ns| UsageSample { t_ns, cpu_user_ns: seed * t_ns, ..UsageSample::default() };
+    let mut usage = Usage {
+        watched: vec![Watched { name: format!("server {seed}"), pids: vec![seed as u32] }],
+        cpu_user_ns: seed * 1_000_000_000,
+        network: (seed > 3).then_some(NetworkUsage { sent_bytes: seed, received_bytes: 1 }),
+        cgroups: vec![CgroupUsage { path: "/".to_owned(), ..CgroupUsage::default() }],
+        ended_ns: (seed == 2).then_some(5_000_000_000),
+        samples: vec![sample(0), sample(1_000_000_000)],
+        ..Usage::default()
+    };
+    usage.refresh();
+    usage
 }
 
 proptest! {

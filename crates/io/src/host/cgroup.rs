@@ -1,4 +1,4 @@
-//! Which control groups this process is in, where the kernel shows them, and what they allow it.
+//! Which control groups a process is in, where the kernel shows them, and what they allow this one.
 //!
 //! A machine has version 2, version 1 or, for different controllers, both. Within a container the
 //! path that `/proc/self/cgroup` gives may begin above what is mounted there; what is not mounted
@@ -19,8 +19,18 @@ pub(super) struct Groups {
 impl Groups {
     /// Finds those for `cpu`, `memory` and so on.
     pub(super) fn find(controller: &str) -> Self {
-        let (mountinfo, cgroup) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
-        Self::parse(&mountinfo.unwrap_or_default(), &cgroup.unwrap_or_default(), controller)
+        Self::of(read("/proc/self/cgroup"), controller)
+    }
+
+    fn of(cgroup: Option<String>, controller: &str) -> Self {
+        let mountinfo = read("/proc/self/mountinfo").unwrap_or_default();
+        Self::parse(&mountinfo, &cgroup.unwrap_or_default(), controller)
+    }
+
+    /// The directory of the group itself, that of version 1 where both have one: a controller is
+    /// on one of them only.
+    fn own(self) -> Option<String> {
+        self.version1.into_iter().chain(self.version2).next()
     }
 
     fn parse(mountinfo: &str, cgroup: &str, controller: &str) -> Self {
@@ -113,6 +123,33 @@ fn directories(point: &str, group: &str) -> Vec<String> {
         directories.push(format!("{point}{group}"));
     }
     directories
+}
+
+/// The control groups of another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path in the hierarchy that counts CPU time.
+    pub path: String,
+    /// The directory of the group that counts CPU time.
+    pub cpu: Option<String>,
+    /// The directory of the group that counts memory.
+    pub memory: Option<String>,
+}
+
+impl Cgroup {
+    /// Those of a process. `None` where they are this process's own, which say nothing of the other
+    /// alone, or are not shown.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        let cgroup = read(&format!("/proc/{pid}/cgroup"))?;
+        let path = path(&cgroup, false, "cpu").or_else(|| path(&cgroup, true, "cpu"))?.to_owned();
+        let other = |controller: &str| {
+            let directory = Groups::of(Some(cgroup.clone()), controller).own()?;
+            (Some(&directory) != Groups::find(controller).own().as_ref()).then_some(directory)
+        };
+        let (cpu, memory) = (other("cpu"), other("memory"));
+        (cpu.is_some() || memory.is_some()).then_some(Self { path, cpu, memory })
+    }
 }
 
 /// How many CPUs' worth of time the quotas of this process's groups allow it; `None` without one.
@@ -226,6 +263,12 @@ mod tests {
     fn spaces_in_a_mount_point() {
         let line = "24 29 0:21 / /a\\040b rw - cgroup2 cgroup2 rw";
         assert_eq!(Groups::parse(line, "0::/", "cpu").version2, ["/a b"]);
+    }
+
+    #[test]
+    fn a_group_shared_with_this_process_says_nothing() {
+        assert_eq!(Cgroup::of(std::process::id()), None);
+        assert_eq!(Cgroup::of(u32::MAX), None);
     }
 
     #[test]

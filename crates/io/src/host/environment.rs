@@ -1,10 +1,14 @@
 //! Which machine, which kernel, which CPUs: the part of a result that tells a later reader where
 //! it was measured, and the settings of the host that make measurements wander.
 
+use plimsoll_core::environment::{Processor, System};
+
+use super::processor::processor;
+use super::system::system;
 use super::{field, read};
 
 /// The host as this process sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
     /// The distribution's own name ("Debian GNU/Linux 12 (bookworm)"), or the system's ("Linux").
     pub os: String,
@@ -26,6 +30,10 @@ pub struct Environment {
     pub smt: Option<bool>,
     /// What virtualizes this machine, `unnamed` where only the fact is known. `None` on bare metal.
     pub hypervisor: Option<String>,
+    /// The CPU in full.
+    pub processor: Processor,
+    /// The kernel's settings.
+    pub system: System,
 }
 
 impl Environment {
@@ -50,7 +58,29 @@ impl Environment {
             governor: governor(&cpus_allowed),
             smt: read("/sys/devices/system/cpu/smt/active").and_then(|text| switch(&text)),
             hypervisor: hypervisor(&cpuinfo, read),
+            processor: processor(&cpuinfo),
+            system: system(),
             cpus_allowed,
+        }
+    }
+}
+
+impl Environment {
+    /// As a document tells it.
+    #[must_use]
+    pub fn document(&self) -> plimsoll_core::environment::Environment {
+        plimsoll_core::environment::Environment {
+            os: self.os.clone(),
+            kernel: self.kernel.clone(),
+            cpu: self.cpu_model.clone(),
+            cores: self.cores_online,
+            cores_allowed: self.cpus_allowed.len() as u32,
+            memory_bytes: self.memory_bytes,
+            governor: self.governor.clone(),
+            smt: self.smt,
+            hypervisor: self.hypervisor.clone(),
+            processor: self.processor.clone(),
+            system: self.system.clone(),
         }
     }
 }
@@ -114,7 +144,7 @@ pub fn memory_available_bytes() -> Option<u64> {
 }
 
 /// A line of `/proc/meminfo`, which counts in KiB.
-fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
+pub(super) fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let kib = field(meminfo, name, ':')?.strip_suffix("kB")?.trim();
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -5,21 +5,24 @@
 //! missing: a container hides files, another system has none, and a load test must not fail for
 //! that. What cannot be read is `None` or a documented default, never a guess.
 //!
-//! Absent on purpose: serialization (the result document has its own types), other processes, and
-//! judgement. Whether a figure makes a run suspect is the engine's to say.
+//! Absent on purpose: serialization (the result document has its own types), other processes but
+//! for what only the kernel's interface in C tells of them, and judgement. Whether a figure makes a
+//! run suspect is the engine's to say.
 
 mod cgroup;
 mod cpus;
 mod environment;
 mod limits;
 mod network;
+mod processor;
 mod resolve;
 mod settings;
 mod snapshot;
+mod system;
 mod theft;
 mod usage;
 
-pub use cgroup::{cpu_limit, memory_limit_bytes};
+pub use cgroup::{Cgroup, cpu_limit, memory_limit_bytes};
 pub use cpus::{interrupts, shared_cores};
 pub use environment::{Environment, memory_available_bytes};
 pub use limits::{Limits, raise_open_files};
@@ -28,7 +31,7 @@ pub use resolve::{reachable, resolve};
 pub use settings::{Conntrack, Settings};
 pub use snapshot::{Happened, Snapshot};
 pub use theft::{CpuTicks, Throttling};
-pub use usage::{Usage, rss_bytes, rss_peak_bytes, run_delay_ns};
+pub use usage::{Usage, process_cpu_ns, rss_bytes, rss_peak_bytes, run_delay_ns};
 
 /// The text of a file without the white space around it; `None` when it cannot be read or is
 /// empty.

@@ -429,7 +429,9 @@ impl Network {
         let listening = self.listener(end.conn).is_some();
         let dead = self.options.peer_dead.is_some_and(|dead| dead.holds(self.now_ns));
         let peer = !listening && self.peer.is_some() && !dead;
-        if !(listening || peer) || self.chance(self.options.refuse) {
+        let to = self.options.refused.map(Address::Tcp);
+        let refused = to.is_some_and(|to| self.conns[end.conn as usize].route.to == to);
+        if !(listening || peer) || refused || self.chance(self.options.refuse) {
             self.deliver(end.other(), What::Refused);
             return;
         }

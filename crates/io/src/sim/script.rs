@@ -1,5 +1,6 @@
 //! What a simulation is told beforehand: the faults of the network and the script of the peer.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use crate::tcp_info::TcpInfo;
@@ -38,6 +39,8 @@ pub struct SimOptions {
     pub reset: f64,
     /// Probability, per connect, that it is refused.
     pub refuse: f64,
+    /// Where nobody is: connects to it are refused.
+    pub refused: Option<SocketAddr>,
     /// Time a connection waits until it is accepted, ns.
     pub accept_delay_ns: Range<u64>,
     /// Lateness of waking from a sleep, ns.
@@ -63,6 +66,7 @@ impl Default for SimOptions {
             partial_write: 0.0,
             reset: 0.0,
             refuse: 0.0,
+            refused: None,
             accept_delay_ns: 0..1,
             wait_jitter_ns: 0..1,
             pause: None,

@@ -144,7 +144,7 @@ impl UringDriver {
         }
         let (_, asked) = socket.outbox.current();
         socket.cut_short = 0 < result && (result as u32) < asked;
-        if socket.outbox.advance(result.max(0) as usize) {
+        if socket.outbox.advance(result.max(0) as usize, &mut self.spare) {
             self.start_send(token);
             return None;
         }
@@ -157,7 +157,7 @@ impl UringDriver {
     #[cold]
     fn send_failed(&mut self, token: u32, error: i32) -> Option<Event> {
         let socket = &mut self.sockets[token as usize];
-        socket.outbox.abandon(); // the kernel is done with it
+        socket.outbox.abandon(&mut self.spare); // the kernel is done with it
         if socket.phase != Phase::Open {
             return None;
         }

@@ -47,6 +47,7 @@ use crate::tcp_info::{self, TcpInfo};
 
 use self::addresses::Addresses;
 use self::buffers::Buffers;
+use self::outbox::Spare;
 use self::ring::{Ring, explain};
 use self::slot::{Phase, Socket};
 use self::stamping::{HEADER_BYTES, Stamping};
@@ -78,6 +79,8 @@ pub struct UringDriver {
     stamping: Option<Stamping>,
     sockets: Box<[Socket]>,
     orphans: Vec<Orphan>,
+    /// Memory for what is to be sent.
+    spare: Spare,
     registered: Vec<Arc<[u8]>>,
     addresses: Addresses,
     waker: Arc<EventWaker>,
@@ -120,6 +123,7 @@ impl UringDriver {
             stamping,
             sockets: (0..options.sockets).map(|_| Socket::new()).collect(),
             orphans: Vec::new(),
+            spare: Spare::default(),
             registered: Vec::new(),
             addresses: Addresses::default(),
             waker: Arc::new(EventWaker::new()?),
@@ -229,7 +233,7 @@ impl Driver for UringDriver {
             return;
         }
         let start_now = match payload {
-            Payload::Copied(bytes) => socket.outbox.push_copied(bytes),
+            Payload::Copied(bytes) => socket.outbox.push_copied(bytes, &mut self.spare),
             Payload::Registered { id, offset, len } => {
                 let range = offset as usize..offset as usize + len as usize;
                 socket.outbox.push_registered(&self.registered[id.0 as usize][range])

@@ -189,10 +189,9 @@ impl UringDriver {
         let generation = next_generation(socket.generation);
         let next = Socket { generation, ..Socket::new() };
         let mut last = std::mem::replace(socket, next);
-        if let Some(bytes) = last.outbox.abandon() {
+        if let Some(bytes) = last.outbox.abandon(&mut self.spare) {
             self.orphans.push(Orphan { tag: last.tag(Op::Send, token), _bytes: bytes });
         }
-        std::mem::swap(&mut socket.outbox, &mut last.outbox); // its memory is used again
         for (op, _) in outstanding.iter().filter(|(_, is_outstanding)| *is_outstanding) {
             self.push_unwatched(opcode::AsyncCancel::new(last.tag(*op, token).0).build());
         }

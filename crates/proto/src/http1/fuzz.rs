@@ -75,7 +75,10 @@ pub(super) fn trace_response(
             input = &input[decoded.consumed..];
             match decoded.event {
                 None => {}
-                Some(ResponseEvent::Interim(status)) => trace.line(format!("interim {status}")),
+                Some(ResponseEvent::Interim(head)) => {
+                    assert!(head.head_bytes().ends_with(b"\n"), "the whole head");
+                    trace.line(format!("interim {}", head.status));
+                }
                 Some(ResponseEvent::Head(head)) => {
                     let text = format!("head {} 1.{}", head.status, head.minor_version);
                     trace.head(text, head.body, head.head_bytes(), head.headers());

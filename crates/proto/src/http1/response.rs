@@ -17,13 +17,15 @@ pub struct ResponseDecoder {
     message: Message,
     /// Interim responses since the last final one.
     interim: u8,
+    /// What is carried is an interim head that was handed out.
+    carries_interim: bool,
 }
 
 /// What a server sent.
 #[derive(Debug, Clone)]
 pub enum ResponseEvent<'a> {
-    /// An interim response with this status, 100 or 102 to 199; the final one is still to come.
-    Interim(u16),
+    /// The head of an interim response, 100 or 102 to 199; the final one is still to come.
+    Interim(ResponseHead<'a>),
     /// The head of a final response (or of 101, which ends HTTP on this connection).
     Head(ResponseHead<'a>),
     /// A piece of the body; never empty.
@@ -35,7 +37,7 @@ pub enum ResponseEvent<'a> {
 /// The head of a response.
 #[derive(Debug, Clone)]
 pub struct ResponseHead<'a> {
-    /// 101, or 200 to 999.
+    /// 100 to 199 of an interim response; of a final one 101, or 200 to 999.
     pub status: u16,
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.
     pub minor_version: u8,
@@ -77,7 +79,13 @@ impl ResponseDecoder {
     /// A decoder for a new connection.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, carry: Carry::default(), message: Message::new(), interim: 0 }
+        Self {
+            limits,
+            carry: Carry::default(),
+            message: Message::new(),
+            interim: 0,
+            carries_interim: false,
+        }
     }
 
     /// Reads the next event out of `input`; `kind` is that of the oldest request not yet answered.
@@ -92,6 +100,9 @@ impl ResponseDecoder {
         input: &'a [u8],
     ) -> Result<Decoded<ResponseEvent<'a>>, DecodeError> {
         if self.message.wants_head() {
+            if self.carries_interim {
+                self.release_interim();
+            }
             return self.decode_head(kind, input);
         }
         self.carry.release();
@@ -131,6 +142,13 @@ impl ResponseDecoder {
         self.carry.release();
         self.message = Message::new();
         self.interim = 0;
+        self.carries_interim = false;
+    }
+
+    #[cold]
+    fn release_interim(&mut self) {
+        self.carry.release();
+        self.carries_interim = false;
     }
 
     #[inline]
@@ -156,9 +174,8 @@ impl ResponseDecoder {
             Ok(Some(parsed)) => {
                 let head = &rest[..parsed.head_bytes];
                 self.carry.release();
-                let (taken, event) = self.begin(&parsed)?;
-                let event = event.unwrap_or_else(|| ResponseEvent::Head(parsed.head(head)));
-                Ok(Decoded { consumed: skipped + taken, event: Some(event) })
+                let taken = self.begin(&parsed)?;
+                Ok(Decoded { consumed: skipped + taken, event: Some(parsed.event(head)) })
             }
             Ok(None) if rest.len() > room => Err(self.message.fail(DecodeError::HeadTooLong)),
             Ok(None) => {
@@ -182,14 +199,9 @@ impl ResponseDecoder {
             Ok(Some((parsed, taken))) => {
                 // The part of the head that this input does not hold was consumed before.
                 let carried = parsed.head_bytes - taken;
-                let (consumed, event) = self.begin(&parsed)?;
-                let event = match event {
-                    Some(interim) => {
-                        self.carry.release();
-                        interim
-                    }
-                    None => ResponseEvent::Head(parsed.head(self.carry.bytes())),
-                };
+                let consumed = self.begin(&parsed)?;
+                self.carries_interim = parsed.is_interim();
+                let event = parsed.event(self.carry.bytes());
                 Ok(Decoded { consumed: consumed - carried, event: Some(event) })
             }
             Ok(None) => Ok(Decoded::more(input)),
@@ -197,22 +209,18 @@ impl ResponseDecoder {
         }
     }
 
-    /// Goes on from a head: how many bytes of it to consume, and the event if it is an interim one.
+    /// Goes on from a head: how many bytes of it to consume.
     #[inline]
-    fn begin(
-        &mut self,
-        parsed: &Parsed,
-    ) -> Result<(usize, Option<ResponseEvent<'static>>), DecodeError> {
+    fn begin(&mut self, parsed: &Parsed) -> Result<usize, DecodeError> {
         if parsed.is_interim() {
             if self.interim == INTERIM_MAX {
                 return Err(self.message.fail(DecodeError::TooManyInterim));
             }
             self.interim += 1;
-            return Ok((parsed.head_bytes, Some(ResponseEvent::Interim(parsed.status))));
+            return Ok(parsed.head_bytes);
         }
         self.interim = 0;
-        let consumed = self.message.begin(&self.limits, parsed.framing, parsed.head_bytes)?;
-        Ok((consumed, None))
+        self.message.begin(&self.limits, parsed.framing, parsed.head_bytes)
     }
 }
 
@@ -221,13 +229,15 @@ impl Parsed {
         is_interim(self.status)
     }
 
-    fn head<'a>(&self, bytes: &'a [u8]) -> ResponseHead<'a> {
-        ResponseHead {
+    #[inline]
+    fn event<'a>(&self, bytes: &'a [u8]) -> ResponseEvent<'a> {
+        let head = ResponseHead {
             status: self.status,
             minor_version: self.minor_version,
             body: self.framing.body,
             bytes,
-        }
+        };
+        if self.is_interim() { ResponseEvent::Interim(head) } else { ResponseEvent::Head(head) }
     }
 }
 

@@ -4,8 +4,9 @@ use plimsoll_core::RunResult;
 use plimsoll_core::result::Gate;
 use plimsoll_core::units::{format_count, format_duration, format_rate};
 
-use super::tables::{Figure, ROWS_SHOWN, Table, Text, clipped, duration, pairs};
+use super::tables::{ROWS_SHOWN, duration};
 use crate::Clock;
+use crate::page::table::{Figure, Table, Text, clipped, pairs};
 use crate::parts::{self, Row, Step};
 
 /// The conditions the run had to meet.

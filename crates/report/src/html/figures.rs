@@ -5,11 +5,12 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::{format_ns, format_rate};
 use plimsoll_core::{Histogram, RunResult};
 
-use super::chart::{Band, Chart, Line, curve, push, steps};
 use super::intervals::Interval;
-use super::scale::{Axis, percent_name, rate_name};
-use crate::Clock;
 use crate::facts::FEW_BEYOND;
+use crate::page::chart::{Band, Chart, Line, curve, steps};
+use crate::page::push;
+use crate::page::scale::{Axis, mib_name, percent_name, rate_name};
+use crate::{Clock, server};
 
 /// Values of the lines of one chart, for the script that shows them at the cursor.
 struct Data {
@@ -101,13 +102,14 @@ pub(super) fn spectrum(result: &RunResult, page: &mut String, readings: &mut Rea
     let rough = x.at(count as f64 / FEW_BEYOND as f64);
     let chart = Chart {
         id: "spectrum",
-        group: "quantile",
+        group: Some("quantile"),
         title: "Latency by percentile",
         description,
         how: SPECTRUM_HOW,
         x: &x,
         y: &y,
         lines,
+        marks: Vec::new(),
         band_name: "fewer than 10 samples beyond",
         bands: vec![Band { from: rough, to: 1.0 }],
         low: false,
@@ -137,6 +139,11 @@ const CPU_HOW: &str = "CPU time of the tester, without what it spent spinning, i
 const LATENESS_HOW: &str = "The latest that the tester itself sent a request in each interval, \
     although the request was due and a connection free. It should stay far below the latencies.";
 
+const SERVER_CPU_HOW: &str = "CPU time of all processes of the server, in cores, from samples \
+    taken once a second.";
+const SERVER_MEMORY_HOW: &str = "Resident memory of all processes of the server, pages that they \
+    share counted once for each. Peaks between the samples are in the table below, not here.";
+
 /// The charts over time, on one time axis.
 pub(super) struct OverTime<'a> {
     result: &'a RunResult,
@@ -160,6 +167,7 @@ impl<'a> OverTime<'a> {
         self.rate(page, readings);
         self.latency(page, readings);
         self.cpu(page, readings);
+        self.server(page, readings);
         self.lateness(page, readings);
     }
 
@@ -190,16 +198,17 @@ impl<'a> OverTime<'a> {
         self.result.loader.pauses.iter().take(PAUSES_SHOWN).map(band).collect()
     }
 
-    fn chart(&self, page: &mut String, y: &Axis, lines: Vec<Line>, words: Words<'_>) {
+    fn chart(&self, page: &mut String, y: &Axis, lines: Vec<Line<'_>>, words: Words<'_>) {
         let chart = Chart {
             id: words.id,
-            group: "time",
+            group: Some("time"),
             title: words.title,
             description: words.description,
             how: words.how,
             x: &self.x,
             y,
             lines,
+            marks: Vec::new(),
             band_name: "tester paused",
             bands: self.pauses(),
             low: words.low,
@@ -325,6 +334,46 @@ impl<'a> OverTime<'a> {
             lines,
             Words { id: "cpu", title, description, how: CPU_HOW, low: true },
         );
+    }
+
+    /// CPU and memory of the server, where it was watched.
+    fn server(&self, page: &mut String, readings: &mut Readings) {
+        let Some(usage) = self.result.target.as_ref().filter(|u| !u.samples.is_empty()) else {
+            return;
+        };
+        let cores = |i: &Interval| server::cores(usage, i.from_ns, i.to_ns);
+        let highest = self.highest(cores);
+        let y = Axis::from_zero(1.05 * highest, percent_name);
+        let path = self.steps(&y, |i| Some(cores(i)));
+        readings.add("server-cpu", vec![self.reading("used", "cores", |i| Some(cores(i)))]);
+        let words = Words {
+            id: "server-cpu",
+            title: "The server's CPU, 100 % is one core",
+            description: format!(
+                "CPU time of the server's processes over time, at most {}.",
+                percent_name(highest)
+            ),
+            how: SERVER_CPU_HOW,
+            low: true,
+        };
+        self.chart(page, &y, vec![Line { class: "s-ok", name: "used", path }], words);
+        let memory = |i: &Interval| server::rss_mib(usage, i.to_ns);
+        let highest = self.highest(memory);
+        let y = Axis::from_zero(1.05 * highest, mib_name);
+        let path = self.steps(&y, |i| Some(memory(i)));
+        readings.add("server-memory", vec![self.reading("resident", "MiB", |i| Some(memory(i)))]);
+        let words = Words {
+            id: "server-memory",
+            title: "The server's memory",
+            description: format!(
+                "Resident memory of the server's processes over time, at most {} at the end of an \
+                 interval.",
+                mib_name(highest)
+            ),
+            how: SERVER_MEMORY_HOW,
+            low: true,
+        };
+        self.chart(page, &y, vec![Line { class: "s-ok", name: "resident", path }], words);
     }
 
     fn lateness(&self, page: &mut String, readings: &mut Readings) {

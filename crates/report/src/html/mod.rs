@@ -10,11 +10,8 @@
 //! it load nothing, whatever is in it.
 
 mod breakdown;
-mod chart;
-mod escape;
 mod figures;
 mod intervals;
-mod scale;
 mod tables;
 
 use std::io::{self, Write};
@@ -27,9 +24,9 @@ use crate::Clock;
 use crate::facts::{
     Tail, caveats, incomplete_words, load_words, percent, request_words, tester_cores,
 };
+use crate::page::escape::Escaped;
+use crate::page::push;
 use crate::parts;
-use chart::push;
-use escape::Escaped;
 use figures::{OverTime, Readings};
 
 /// Intervals a chart draws: with more, steps are too narrow to be told apart.
@@ -38,8 +35,8 @@ const INTERVALS_DRAWN: usize = 360;
 /// Intervals in the table.
 const INTERVALS_LISTED: usize = 60;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = include_str!("run.css");
+const SCRIPT: &str = include_str!("run.js");
 
 /// Writes the page.
 ///
@@ -74,7 +71,9 @@ fn page(result: &RunResult) -> String {
     section("How it was measured", &mut page, |page| {
         tables::plan(result, page);
         breakdown::connections(result, page);
+        tables::server(result, page);
         tables::tester(result, page);
+        tables::host(result, page);
         tables::warmup(result, page);
     });
     let tool = format!("{} {}", result.tool.name, result.tool.version);
@@ -92,19 +91,7 @@ fn head(result: &RunResult, page: &mut String) {
         request_words(&result.plan),
         result.tool.name
     );
-    push(
-        page,
-        format_args!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-             style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n\
-             <style>\n{STYLE}</style>\n</head>\n",
-            Escaped(&title)
-        ),
-    );
+    crate::page::head(&title, STYLE, page);
 }
 
 /// The verdict with its causes, then what was run, when and by what.

@@ -1,86 +1,13 @@
-//! The tables of a page. Every cell is escaped here, so no table can carry markup from outside.
+//! The tables of a run's page.
 
 use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns, format_rate};
 use plimsoll_core::{Histogram, RunResult};
 
-use super::chart::push;
-use super::escape::Escaped;
 use super::intervals::Interval;
-use super::scale::percent_name;
 use crate::Clock;
 use crate::facts::{QUANTILES, Tail, body_bytes, load_words, percent, request_words, tester_cores};
-
-/// How a column is set.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
-    /// Words, from the left.
-    Text,
-    /// Figures, from the right.
-    Figure,
-}
-
-pub(super) use Column::{Figure, Text};
-
-pub(super) struct Table<'a> {
-    pub(super) caption: &'a str,
-    pub(super) head: &'a [(&'a str, Column)],
-    /// Cells. Em spaces before the first cell of a row are how deep it is indented.
-    pub(super) rows: Vec<Vec<String>>,
-    pub(super) note: &'a str,
-}
-
-const INDENT: char = '\u{2003}';
-
-impl Table<'_> {
-    pub(super) fn write(&self, page: &mut String) {
-        push(
-            page,
-            format_args!(
-                "<div class=\"table\"><table><caption>{}</caption>",
-                Escaped(self.caption)
-            ),
-        );
-        if self.head.iter().any(|(name, _)| !name.is_empty()) {
-            page.push_str("<thead><tr>");
-            for (name, column) in self.head {
-                push(
-                    page,
-                    format_args!("<th scope=\"col\"{}>{}</th>", class(*column), Escaped(name)),
-                );
-            }
-            page.push_str("</tr></thead>");
-        }
-        page.push_str("<tbody>\n");
-        for row in &self.rows {
-            page.push_str("<tr>");
-            for (i, (cell, (_, column))) in row.iter().zip(self.head).enumerate() {
-                if i == 0 {
-                    row_head(cell, page);
-                } else {
-                    push(page, format_args!("<td{}>{}</td>", class(*column), Escaped(cell)));
-                }
-            }
-            page.push_str("</tr>\n");
-        }
-        page.push_str("</tbody></table>");
-        if !self.note.is_empty() {
-            push(page, format_args!("<p class=\"note\">{}</p>", Escaped(self.note)));
-        }
-        page.push_str("</div>\n");
-    }
-}
-
-fn row_head(cell: &str, page: &mut String) {
-    let text = cell.trim_start_matches(INDENT);
-    let depth = cell.chars().take_while(|&c| c == INDENT).count();
-    let style =
-        if depth > 0 { format!(" style=\"padding-left:{depth}em\"") } else { String::new() };
-    push(page, format_args!("<th scope=\"row\"{style}>{}</th>", Escaped(text)));
-}
-
-fn class(column: Column) -> &'static str {
-    if column == Figure { " class=\"n\"" } else { "" }
-}
+use crate::page::scale::percent_name;
+use crate::page::table::{Column, Figure, INDENT, Table, Text, clipped, pairs};
 
 pub(super) fn duration(value_ns: Option<u64>) -> String {
     value_ns.map_or_else(|| "–".to_owned(), format_ns)
@@ -268,16 +195,6 @@ pub(super) fn errors(result: &RunResult, page: &mut String) {
     }
 }
 
-/// Text from outside as far as a page shows it.
-const TEXT_SHOWN: usize = 400;
-
-pub(super) fn clipped(text: &str) -> String {
-    if text.chars().nth(TEXT_SHOWN).is_none() {
-        return text.to_owned();
-    }
-    text.chars().take(TEXT_SHOWN).chain(['…']).collect()
-}
-
 /// The figures of the charts over time.
 pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
     let row = |i: &Interval| {
@@ -320,11 +237,6 @@ pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
 /// Seconds, whole where they are.
 fn three_digits_or_more(seconds: f64) -> String {
     if seconds.fract() < 5e-4 { format!("{seconds:.0}") } else { format!("{seconds:.2}") }
-}
-
-pub(super) fn pairs(caption: &str, rows: Vec<(&str, String)>, page: &mut String) {
-    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    Table { caption, head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
 }
 
 /// What was asked for, whole.
@@ -384,6 +296,26 @@ pub(super) fn tester(result: &RunResult, page: &mut String) {
     rows.extend(host.hypervisor.as_ref().map(|name| ("hypervisor", clipped(name))));
     rows.extend(host.governor.as_ref().map(|name| ("governor", clipped(name))));
     pairs("The tester", rows, page);
+}
+
+/// What the server's processes used.
+pub(super) fn server(result: &RunResult, page: &mut String) {
+    let rows = crate::server::rows(result);
+    if !rows.is_empty() {
+        let rows = rows.into_iter().map(|(name, value)| (name, clipped(&value))).collect();
+        pairs("The server", rows, page);
+    }
+}
+
+/// The host in full.
+pub(super) fn host(result: &RunResult, page: &mut String) {
+    let rows = crate::host::rows(&result.environment);
+    if rows.is_empty() {
+        return;
+    }
+    // The flags of a CPU are long, and all of them count.
+    let rows = rows.into_iter().map(|(name, value)| vec![clipped(&name), value]).collect();
+    Table { caption: "The host", head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
 }
 
 fn lateness_words(lateness: &Histogram) -> String {

@@ -4,7 +4,7 @@ use crate::facts::printable;
 
 /// Text in a code span, also within a table. The fence is longer than any run of backticks inside,
 /// as CommonMark wants it; GitHub's tables take a backslash before a bar even in code.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -14,9 +14,19 @@ pub(super) fn code(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
+/// Lines in a block of code. The fence is longer than any run of backticks inside.
+pub(crate) fn fenced(text: &str) -> String {
+    let lines: Vec<String> =
+        text.lines().map(|line| printable(&line.replace('\t', "    "))).collect();
+    let text = lines.join("\n");
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{text}\n{fence}\n")
+}
+
 /// Text in a paragraph or a cell. A backslash takes the meaning from any mark; those that mean
 /// nothing within a line are left as they are, for those who read the source.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).replace("://", ":\u{2060}//").replace("www.", "www\u{2060}.").chars() {
         if "\\`*_[]<>|~&#!{}$@".contains(c) {
@@ -43,6 +53,12 @@ mod tests {
         ] {
             assert_eq!(code(text), want);
         }
+    }
+
+    #[test]
+    fn a_block_cannot_be_left() {
+        assert_eq!(fenced("a\n\x1bb"), "```text\na\n\u{fffd}b\n```\n");
+        assert_eq!(fenced("````\n"), "`````text\n````\n`````\n");
     }
 
     #[test]

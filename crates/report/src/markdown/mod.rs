@@ -4,7 +4,7 @@
 //! Text from outside stands in code spans or has its marks escaped (see `escape`), so it can
 //! neither format nor link nor add to a table.
 
-mod escape;
+pub(crate) mod escape;
 
 use std::io::{self, Write};
 
@@ -18,6 +18,7 @@ use crate::facts::{
     self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, request_words, tester_cores,
 };
 use crate::parts::{self, Row, Step, averaged};
+use crate::{host, server};
 use escape::{code, prose};
 
 /// Rows of a table that takes what it is given.
@@ -42,7 +43,9 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         named("Address", &parts::addresses(result)),
         statuses(result),
         errors(result),
+        server(result),
         rest(result),
+        host(result),
     ];
     write_blocks(&blocks, out)
 }
@@ -65,7 +68,8 @@ pub fn write_summary(result: &RunResult, out: &mut dyn Write) -> io::Result<()> 
     write_blocks(&blocks, out)
 }
 
-fn write_blocks(blocks: &[String], out: &mut dyn Write) -> io::Result<()> {
+/// Writes blocks with a line between them, but those with nothing in them.
+pub(crate) fn write_blocks(blocks: &[String], out: &mut dyn Write) -> io::Result<()> {
     for block in blocks.iter().filter(|block| !block.is_empty()) {
         writeln!(out, "{}\n", block.trim_end())?;
     }
@@ -74,16 +78,23 @@ fn write_blocks(blocks: &[String], out: &mut dyn Write) -> io::Result<()> {
 
 /// A table: the first column from the left, the rest from the right.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut text = table_of(head, 1, &rows[..rows.len().min(ROWS_SHOWN)]);
+    if let more @ 1.. = rows.len().saturating_sub(ROWS_SHOWN) {
+        text += &format!("\nand {more} more\n");
+    }
+    text
+}
+
+/// A table of as many rows as there are: `words` columns from the left, the rest from the right.
+pub(crate) fn table_of(head: &[&str], words: usize, rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let rule = "| --- |".to_owned() + &" ---: |".repeat(head.len() - 1);
-    let mut text = format!("| {} |\n{rule}\n", head.join(" | "));
-    for row in rows.iter().take(ROWS_SHOWN) {
+    let rule = |column| if column < words { " --- |" } else { " ---: |" };
+    let rules: String = (0..head.len()).map(rule).collect();
+    let mut text = format!("| {} |\n|{rules}\n", head.join(" | "));
+    for row in rows {
         text += &format!("| {} |\n", row.join(" | "));
-    }
-    if let more @ 1.. = rows.len().saturating_sub(ROWS_SHOWN) {
-        text += &format!("\nand {more} more\n");
     }
     text
 }
@@ -308,6 +319,20 @@ fn errors(result: &RunResult) -> String {
     table(&["Error", "phase", "count", "an example"], &rows)
 }
 
+/// What the server's processes used.
+fn server(result: &RunResult) -> String {
+    let row = |(name, value): (&str, String)| vec![name.to_owned(), prose(&value)];
+    let rows: Vec<Vec<String>> = server::rows(result).into_iter().map(row).collect();
+    table(&["Server", ""], &rows)
+}
+
+/// The host in full.
+fn host(result: &RunResult) -> String {
+    let row = |(name, value): (String, String)| vec![prose(&name), prose(&value)];
+    let rows: Vec<Vec<String>> = host::rows(&result.environment).into_iter().map(row).collect();
+    table(&["Host", ""], &rows)
+}
+
 /// What stands in a line each: bytes, connections, the tester, the warm-up.
 fn rest(result: &RunResult) -> String {
     let bytes = result.bytes;
@@ -327,6 +352,7 @@ fn rest(result: &RunResult) -> String {
         spin * 100.0,
         format_bytes(result.loader.rss_peak_bytes)
     ));
+    lines.push(format!("host: {}", prose(&host::line(&result.environment))));
     if let Some(warmup) = &result.warmup {
         lines.push(format!(
             "warm-up, in no other figure: {}, {} completed",

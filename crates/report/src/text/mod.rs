@@ -5,7 +5,7 @@
 //! because it would repeat the maximum. Where the load changed on the way, each stage comes before
 //! the figures of the whole, which are those of no load the run had.
 
-mod table;
+pub(crate) mod table;
 
 use std::io::{self, Write};
 
@@ -21,6 +21,7 @@ use crate::facts::{
     self, FEW_BEYOND, QUANTILES, Tail, counted, load_words, printable, tester_cores,
 };
 use crate::parts::{self, Row, Step, averaged};
+use crate::server;
 use table::{WIDTH, beside, labelled, shorten, wrap};
 
 /// How to write a report.
@@ -36,11 +37,11 @@ const STATUSES_SHOWN: usize = 8;
 const GATES_SHOWN: usize = 6;
 
 impl Style {
-    fn paint(self, code: &str, text: &str) -> String {
+    pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    fn bad(self, text: &str) -> String {
+    pub(crate) fn bad(self, text: &str) -> String {
         self.paint("31", text)
     }
 }
@@ -366,6 +367,7 @@ fn rest(result: &RunResult, style: Style) -> Vec<String> {
     lines.extend(errors(result, style));
     lines.extend(bytes(result));
     lines.extend(connections(result));
+    lines.extend(server(result));
     lines.extend(tester(result));
     lines.extend(warmup(result));
     lines.extend(beyond_hour(result));
@@ -436,6 +438,12 @@ fn bytes(result: &RunResult) -> Vec<String> {
 fn connections(result: &RunResult) -> Vec<String> {
     let words = printable(&parts::connections(result).join(" · "));
     if words.is_empty() { Vec::new() } else { wrap("Network   ", "          ", &words) }
+}
+
+/// The server's processes, where they were watched.
+fn server(result: &RunResult) -> Vec<String> {
+    let words = server::words(result);
+    words.map(|words| wrap("Server    ", "          ", &printable(&words))).unwrap_or_default()
 }
 
 fn tester(result: &RunResult) -> Vec<String> {

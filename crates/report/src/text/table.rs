@@ -2,7 +2,7 @@
 //! characters, and escapes that colour count as none.
 
 /// The most columns a line takes.
-pub(super) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 const LABEL: usize = 10;
 
@@ -20,7 +20,7 @@ fn columns(line: &str) -> usize {
 
 /// `left` and `right` next to each other, `right` from column `at` on, or one space behind a
 /// longer `left`.
-pub(super) fn beside(left: &[String], right: &[String], at: usize) -> Vec<String> {
+pub(crate) fn beside(left: &[String], right: &[String], at: usize) -> Vec<String> {
     let line = |i: usize| {
         let (left, right) = (left.get(i).map_or("", |s| s), right.get(i).map_or("", |s| s));
         if right.is_empty() {
@@ -33,13 +33,13 @@ pub(super) fn beside(left: &[String], right: &[String], at: usize) -> Vec<String
 }
 
 /// Lines behind a label that stands on the first of them.
-pub(super) fn labelled(label: &str, lines: &[String]) -> Vec<String> {
+pub(crate) fn labelled(label: &str, lines: &[String]) -> Vec<String> {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
     labels.zip(lines).map(|(label, line)| format!("{label:<LABEL$}{line}")).collect()
 }
 
 /// At most `width` characters, with a mark where something was cut off.
-pub(super) fn shorten(text: &str, width: usize) -> String {
+pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -48,7 +48,7 @@ pub(super) fn shorten(text: &str, width: usize) -> String {
 }
 
 /// Breaks a text at spaces; a word longer than a line is shortened.
-pub(super) fn wrap(first: &str, next: &str, text: &str) -> Vec<String> {
+pub(crate) fn wrap(first: &str, next: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut is_empty = true;

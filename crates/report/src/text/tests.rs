@@ -22,6 +22,7 @@ fn all() -> Vec<RunResult> {
         samples::parts(),
         samples::hostile(),
         samples::bare(),
+        samples::watched(),
     ]
 }
 
@@ -270,6 +271,18 @@ fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
               TLS 1.3 TLS13_AES_256_GCM_SHA384: 50 full handshakes, 3 resumed · 2 segments retransmitted
     Tester    3 % of a core; 9.00 MiB of memory
     ");
+}
+
+#[test]
+fn a_server_that_was_watched_has_its_lines() {
+    let text = report(&samples::watched(), false);
+    let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Server")).collect();
+    assert_eq!(
+        lines[0],
+        "Server    97 % of a core (peak 108 %), 56.5 µs of CPU for each response; 6.50 MiB RSS, 5 processes,"
+    );
+    assert!(lines[1].ends_with("  5 threads; it ended after 9.00 s"), "{}", lines[1]);
+    assert!(lines[2].starts_with("Tester"), "{}", lines[2]);
 }
 
 #[test]

@@ -49,20 +49,20 @@ pub struct Server<D> {
 }
 
 /// Received bytes, or others: held ones, or decrypted ones.
-enum Input<'a> {
+pub(crate) enum Input<'a> {
     Received(&'a Received),
     Held(&'a [u8]),
 }
 
 impl Input<'_> {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Received(received) => received.len(),
             Self::Held(bytes) => bytes.len(),
         }
     }
 
-    fn bytes<'a, D: Driver>(&'a self, driver: &'a D) -> &'a [u8] {
+    pub(crate) fn bytes<'a, D: Driver>(&'a self, driver: &'a D) -> &'a [u8] {
         match self {
             Self::Received(received) => driver.bytes(received),
             Self::Held(bytes) => bytes,

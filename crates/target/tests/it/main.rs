@@ -1,8 +1,13 @@
-//! The built-in server from the outside: under the simulated kernel, and over real loopback.
+//! The built-in server and the proxy from the outside: under the simulated kernel, and over real
+//! loopback.
 
 mod faulty;
 mod hostile;
 mod loopback;
+mod proxy;
+mod proxy_edges;
+mod proxy_loopback;
+mod proxy_world;
 mod routes;
 mod secure;
 mod world;

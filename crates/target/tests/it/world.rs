@@ -25,6 +25,12 @@ pub(crate) enum Act {
     /// Past TLS, if there is any.
     Raw(Vec<u8>),
     Close,
+    Reset,
+    /// Sends no more, but goes on reading.
+    Finish,
+    /// Reads no more until it resumes.
+    Pause,
+    Resume,
 }
 
 /// What a client saw.
@@ -94,6 +100,32 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// Clients on the tokens from `first_client` on, who act by `script`.
+    pub(crate) fn new(
+        sim: SimDriver,
+        first_client: u32,
+        mut script: Vec<(u64, usize, Act)>,
+        tls: Option<&ClientConfig>,
+    ) -> Self {
+        let clients = clients_of(&script);
+        // What is done at the same time is done in the order it was written.
+        script.sort_by_key(|(at_ns, ..)| *at_ns);
+        script.reverse();
+        Self {
+            sim,
+            first_client,
+            seen: vec![Seen::default(); clients],
+            gone: vec![false; clients],
+            sessions: (0..clients).map(|_| tls.map(Session::new)).collect(),
+            script,
+        }
+    }
+
+    /// What the clients saw.
+    pub(crate) fn take_seen(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
+    }
+
     fn act(&mut self, client: usize, act: Act) {
         let token = Token(self.first_client + client as u32);
         if self.gone[client] {
@@ -112,6 +144,13 @@ impl World {
                 self.sim.close(token, Close::Graceful);
                 self.gone[client] = true;
             }
+            Act::Reset => {
+                self.sim.close(token, Close::Reset);
+                self.gone[client] = true;
+            }
+            Act::Finish => self.sim.shutdown(token),
+            Act::Pause => self.sim.pause_receiving(token),
+            Act::Resume => self.sim.resume_receiving(token),
         }
     }
 
@@ -251,6 +290,11 @@ impl Driver for World {
     }
 }
 
+/// How many clients a script has.
+pub(crate) fn clients_of(script: &[(u64, usize, Act)]) -> usize {
+    script.iter().map(|(_, client, _)| client + 1).max().unwrap_or(0)
+}
+
 /// A run: who does what, and for how long.
 pub(crate) struct Scene {
     pub(crate) role: Role,
@@ -296,9 +340,8 @@ impl Scene {
         Self { script: vec![(MS, 0, Act::Send(request.as_ref().to_vec()))], ..Self::default() }
     }
 
-    pub(crate) fn run(mut self) -> Outcome {
-        let clients = self.script.iter().map(|(_, client, _)| client + 1).max().unwrap_or(0);
-        self.script.sort_by_key(|(at_ns, ..)| std::cmp::Reverse(*at_ns));
+    pub(crate) fn run(self) -> Outcome {
+        let clients = clients_of(&self.script);
         let connections_max = 64;
         let options = DriverOptions {
             sockets: 1 + clients as u32 + connections_max,
@@ -309,14 +352,8 @@ impl Scene {
             receive_timestamps: false,
             socket: SocketOptions::default(),
         };
-        let world = World {
-            sim: SimDriver::new(&options, self.sim, None),
-            first_client: 1,
-            seen: vec![Seen::default(); clients],
-            gone: vec![false; clients],
-            sessions: (0..clients).map(|_| self.tls.as_ref().map(Session::new)).collect(),
-            script: self.script,
-        };
+        let sim = SimDriver::new(&options, self.sim, None);
+        let world = World::new(sim, 1, self.script, self.tls.as_ref());
         let mut server = Server::new(world, self.options, connections_max, 0, 0);
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let at = server.listen(self.role, any).expect("a simulated address is free");
@@ -336,7 +373,7 @@ impl Scene {
             open: server.connections_open(),
             finished: server.is_finished(),
             ended_ns: now_ns,
-            clients: std::mem::take(&mut server.driver_mut().seen),
+            clients: server.driver_mut().take_seen(),
         }
     }
 }

@@ -62,6 +62,11 @@ impl Running {
         Self { name, child, lines, stdout: String::new(), stderr: String::new(), deadline }
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a process to signal");
     }

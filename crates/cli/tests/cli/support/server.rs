@@ -21,7 +21,12 @@ impl Server {
 
     /// As the flags say; waits until it listens on so many addresses.
     pub(crate) fn listen(flags: &[&str], addresses: usize) -> Self {
-        let mut running = Running::start(plimsoll(&["serve"]).args(flags));
+        Self::run("serve", flags, addresses)
+    }
+
+    /// Another command that says where it listens as `serve` does.
+    pub(crate) fn run(command: &str, flags: &[&str], addresses: usize) -> Self {
+        let mut running = Running::start(plimsoll(&[command]).args(flags));
         let lines = (0..addresses).map(|_| address(&running.next_line(Stream::Out)));
         let (schemes, addresses): (Vec<_>, Vec<_>) = lines.unzip();
         Self { running, scheme: schemes[0], addresses }
@@ -30,6 +35,11 @@ impl Server {
     /// Where it listens, in the order in which it said so.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.running.id()
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

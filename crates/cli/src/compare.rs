@@ -1,0 +1,179 @@
+//! `plimsoll compare`: is it faster, slower, or can one not tell?
+//!
+//! Reading the sides, refusing what cannot be compared, and writing the report. What is decided and
+//! how is `core::comparison`'s.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use plimsoll_core::RunResult;
+use plimsoll_core::comparison::{Contrast, Settings, Side};
+use plimsoll_core::result::{self, Tool};
+use plimsoll_core::study::{self, Study};
+use plimsoll_report::comparison::{write_json, write_markdown, write_text};
+use plimsoll_report::text::Style;
+use serde_json::Value;
+
+use crate::args::{CompareFlags, CompareFormat};
+use crate::exit::{Exit, GATE};
+use crate::outputs::has_color;
+
+/// More documents than this on a side are refused: every pair of them is looked at.
+const DOCUMENTS_MAX: usize = 1000;
+
+/// Compares two sides and writes the report.
+///
+/// # Errors
+/// Documents that cannot be read or are none, sides that are not alike, and a report that cannot be
+/// written.
+pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
+    let base = side(&flags.base, flags.allow_different)?;
+    let new = side(&flags.new, flags.allow_different)?;
+    refuse_unlike(&base, &new, flags)?;
+    let usual = Settings::default();
+    let settings =
+        Settings { confidence: flags.confidence, least_change: flags.least_change, ..usual };
+    let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let contrast = Contrast::of(&base, &new, settings, &flags.fail_if, tool);
+    if contrast.cases.is_empty() {
+        let (base, new) = (&flags.base, &flags.new);
+        let text = format!("no server under a load stands both in '{base}' and in '{new}'");
+        return Err(Exit::CouldNotRun(text));
+    }
+    write(&contrast, flags)?;
+    Ok(if contrast.passes() { ExitCode::SUCCESS } else { ExitCode::from(GATE) })
+}
+
+fn refuse_unlike(base: &Side, new: &Side, flags: &CompareFlags) -> Result<(), Exit> {
+    let differences = base.differences(new);
+    let (is_one_kind, is_allowed) = (base.is_study == new.is_study, flags.allow_different);
+    if differences.is_empty() || (is_one_kind && is_allowed) {
+        return Ok(());
+    }
+    let advice = match is_one_kind {
+        true => "measure both alike, or give --allow-different",
+        false => "give two studies, or results on both sides",
+    };
+    let (differences, base, new) = (differences.join("; "), &flags.base, &flags.new);
+    let text = format!("'{base}' and '{new}' are not alike: {differences}: {advice}");
+    Err(Exit::CouldNotRun(text))
+}
+
+/// What a document is.
+enum Document {
+    Result(Box<RunResult>),
+    Study(Box<Study>),
+    /// Of another schema, or of none: what it says.
+    Other(Option<String>),
+}
+
+/// Reads one side: files with commas between, or a directory.
+fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
+    let path = Path::new(given);
+    let is_directory = path.is_dir();
+    let files = match is_directory {
+        true => documents_in(path)?,
+        // A comma may be part of a name.
+        false if path.exists() => vec![path.to_owned()],
+        false => given.split(',').map(|name| PathBuf::from(name.trim())).collect(),
+    };
+    if files.len() > DOCUMENTS_MAX {
+        let text = format!("'{given}' has {} documents: {DOCUMENTS_MAX} at most", files.len());
+        return Err(Exit::CouldNotRun(text));
+    }
+    let mut results = Vec::new();
+    let mut studies = Vec::new();
+    for file in &files {
+        let name = file.display().to_string();
+        match document(file)? {
+            Document::Result(result) => results.push((name, *result)),
+            Document::Study(study) => studies.push(*study),
+            Document::Other(_) if is_directory => {}
+            Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&name, schema))),
+        }
+    }
+    match studies.as_slice() {
+        [] => Side::of_results(given, &results, allow_different)
+            .map_err(|error| Exit::CouldNotRun(error.to_string())),
+        [study] if results.is_empty() && (is_directory || files.len() == 1) => {
+            Ok(Side::of_study(given, study))
+        }
+        _ => {
+            let text = format!("'{given}' has more than one study or other documents: give one");
+            Err(Exit::CouldNotRun(text))
+        }
+    }
+}
+
+/// The JSON files of a directory, by name.
+fn documents_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot read '{}'", directory.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn document(path: &Path) -> anyhow::Result<Document> {
+    let name = path.display();
+    let bytes = fs::read(path).with_context(|| format!("cannot read '{name}'"))?;
+    let value: Value =
+        serde_json::from_slice(&bytes).with_context(|| format!("'{name}' is not JSON"))?;
+    let schema = value.get("schema").and_then(Value::as_str).map(str::to_owned);
+    let wrong = || format!("'{name}' is not what its schema asks for");
+    Ok(match schema.as_deref() {
+        Some(result::SCHEMA) => {
+            Document::Result(serde_json::from_value(value).with_context(wrong)?)
+        }
+        Some(study::SCHEMA) => Document::Study(serde_json::from_value(value).with_context(wrong)?),
+        _ => Document::Other(schema),
+    })
+}
+
+fn stranger(name: &str, schema: Option<String>) -> String {
+    let is =
+        schema.map_or_else(|| "no result".to_owned(), |schema| format!("of schema '{schema}'"));
+    format!("'{name}' is {is}: give a {} or a {}", result::SCHEMA, study::SCHEMA)
+}
+
+fn write(contrast: &Contrast, flags: &CompareFlags) -> anyhow::Result<()> {
+    match &flags.output {
+        Some(path) => {
+            let cannot = || format!("cannot write '{}'", path.display());
+            let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
+            let written = format(contrast, flags, &mut out, Style { color: false });
+            written.and_then(|()| out.flush()).with_context(cannot)
+        }
+        None => {
+            let color = has_color(flags.no_color);
+            let mut out = BufWriter::new(io::stdout().lock());
+            let written = format(contrast, flags, &mut out, Style { color });
+            match written.and_then(|()| out.flush()) {
+                // A reader that has gone away has read enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written.context("stdout"),
+            }
+        }
+    }
+}
+
+fn format(
+    contrast: &Contrast,
+    flags: &CompareFlags,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
+    match flags.format {
+        CompareFormat::Text => write_text(contrast, out, style),
+        CompareFormat::Json => write_json(contrast, out),
+        CompareFormat::Md => write_markdown(contrast, out),
+    }
+}

@@ -1,0 +1,238 @@
+//! `plimsoll proxy`: the reverse proxy, until a signal.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use plimsoll_core::plan::Endpoint;
+use plimsoll_io::DriverChoice;
+use plimsoll_io::host::{raise_open_files, reachable, resolve};
+use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Verify};
+use plimsoll_target::proxy::{
+    Forwarded, Health, HealthCheck, HostField, Log, LogThread, ProxyCounters, ProxyLimits,
+    ProxyOptions, Rules, RunningProxy, Timeouts, Upstream, UpstreamTls, start,
+};
+use plimsoll_target::{Identity, TlsConfig, self_signed, tls_config};
+
+use crate::args::DriverFlag;
+use crate::exit::Exit;
+use crate::proxy_args::{ForwardedFlag, HostFlag, ProxyFlags};
+use crate::signals::Caught;
+use crate::url;
+
+/// How often to look whether the workers still run.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a name's addresses have to take a connection, to be preferred over others.
+const PROBE_NS: u64 = 1_000_000_000;
+
+/// Proxies until SIGINT or SIGTERM; prints where it listens once it does, and what it did.
+///
+/// # Errors
+/// When an address cannot be listened on, an upstream has no address, or a worker fails.
+pub(crate) fn proxy(flags: &ProxyFlags) -> Result<ExitCode, Exit> {
+    let (log, log_thread) = match &flags.access_log {
+        Some(path) => open_log(path).map(|(log, thread)| (Some(log), Some(thread)))?,
+        None => (None, None),
+    };
+    let options = options(flags, log)?;
+    let scheme = if options.rules.tls.is_some() { "https" } else { "http" };
+    // With fewer it still works, if not for as many connections.
+    let _ = raise_open_files();
+    let (stop, stopped) = channel();
+    Caught::watch(move || {
+        // Nobody listens any more once the workers have stopped by themselves.
+        let _ = stop.send(());
+    })
+    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let running = start(options).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+    announce(&running, scheme);
+    while running.is_running() && stopped.recv_timeout(LOOK).is_err() {}
+    let report = running.stop();
+    let logged = log_thread.map_or(Ok(()), LogThread::join);
+    if let Some(failure) = report.failure {
+        return Err(Exit::CouldNotRun(failure.to_string()));
+    }
+    show(&report.counters, flags.json);
+    logged.map_err(|error| Exit::CouldNotRun(format!("--access-log: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(flags: &ProxyFlags, log: Option<Arc<Log>>) -> Result<ProxyOptions, Exit> {
+    let mut rules = Rules::to(upstreams(flags)?);
+    rules.balance = flags.balance.clone();
+    rules.forwarded = match flags.forwarded {
+        ForwardedFlag::Append => Forwarded::Append,
+        ForwardedFlag::Replace => Forwarded::Replace,
+        ForwardedFlag::Off => Forwarded::Off,
+    };
+    rules.host = match flags.host {
+        HostFlag::Keep => HostField::Keep,
+        HostFlag::Upstream => HostField::Upstream,
+    };
+    rules.via = !flags.no_via;
+    rules.timeouts = timeouts(flags);
+    rules.limits = limits(flags);
+    rules.health = Health {
+        failures: flags.fail_after,
+        aside_ns: flags.aside,
+        check: flags.health_path.clone().map(|path| HealthCheck {
+            path,
+            interval_ns: flags.health_interval,
+            timeout_ns: flags.health_timeout,
+        }),
+    };
+    rules.tls = tls(flags)?;
+    rules.log = log;
+    Ok(ProxyOptions {
+        listen: flags.listen.clone(),
+        workers: flags.workers as usize,
+        driver: match flags.driver {
+            DriverFlag::Auto => DriverChoice::Auto,
+            DriverFlag::Uring => DriverChoice::Uring,
+            DriverFlag::Epoll => DriverChoice::Epoll,
+        },
+        pin: (!flags.pin.is_empty()).then(|| flags.pin.clone()),
+        connections_max: flags.clients,
+        rules,
+    })
+}
+
+fn timeouts(flags: &ProxyFlags) -> Timeouts {
+    let given = &flags.timeouts;
+    Timeouts {
+        connect_ns: given.connect_timeout,
+        response_ns: given.response_timeout,
+        upstream_idle_ns: given.idle_timeout,
+        upstream_keep_alive_ns: given.upstream_keep_alive,
+        head_ns: given.head_timeout,
+        body_ns: given.idle_timeout,
+        send_ns: given.idle_timeout,
+        keep_alive_ns: given.keep_alive,
+        queue_ns: given.queue_timeout,
+        drain_ns: given.drain,
+    }
+}
+
+fn limits(flags: &ProxyFlags) -> ProxyLimits {
+    let mut limits = ProxyLimits {
+        queue: flags.queue as usize,
+        upstream_connections: flags.upstream_connections,
+        ..ProxyLimits::default()
+    };
+    limits.request.body_bytes = flags.body_max.unwrap_or(u64::MAX);
+    limits
+}
+
+fn upstreams(flags: &ProxyFlags) -> Result<Vec<Upstream>, Exit> {
+    let verify = match &flags.upstream_cacert {
+        Some(path) => Verify::Roots(read("--upstream-cacert", path)?),
+        None if flags.upstream_insecure => Verify::Nothing,
+        None => Verify::PublicRoots,
+    };
+    let has_flag = flags.upstream_cacert.is_some() || flags.upstream_insecure;
+    let is_secure =
+        |text: &String| text.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
+    if has_flag && !flags.to.iter().any(is_secure) {
+        let line = "--upstream-cacert and --upstream-insecure need an upstream with https://";
+        return Err(Exit::Usage(line.to_owned()));
+    }
+    let alpn = vec![b"http/1.1".to_vec()];
+    let config = ClientConfig::new(&ClientOptions { verify, alpn, ..ClientOptions::default() })
+        .map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))?;
+    flags.to.iter().map(|text| upstream(text, &config)).collect()
+}
+
+/// An upstream as it was written, with the first of its addresses that takes a connection now, or
+/// simply the first.
+fn upstream(text: &str, config: &ClientConfig) -> Result<Upstream, Exit> {
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let Endpoint { scheme, host, port, path } =
+        url::parse(&url).map_err(|error| Exit::Usage(format!("--to: {error}")))?;
+    if path != "/" {
+        let line = format!("--to: '{text}' has a path: requests keep theirs, so leave it out");
+        return Err(Exit::Usage(line));
+    }
+    let could_not = |error: &dyn std::fmt::Display| Exit::CouldNotRun(format!("--to: {error}"));
+    let addresses = resolve(&host, port).map_err(|error| could_not(&error))?;
+    let answers = match addresses.len() {
+        1 => 0,
+        _ => reachable(&addresses, PROBE_NS).iter().position(Result::is_ok).unwrap_or(0),
+    };
+    let tls = match scheme.as_str() {
+        "https" => {
+            let name = ServerName::parse(&host).map_err(|error| could_not(&error))?;
+            Some(UpstreamTls { config: config.clone(), name })
+        }
+        _ => None,
+    };
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let is_usual = port == if scheme == "https" { 443 } else { 80 };
+    let authority = if is_usual { host } else { format!("{host}:{port}") };
+    Ok(Upstream { address: addresses[answers].into(), authority, tls })
+}
+
+/// What to speak TLS with; `None` when no flag asks for it.
+fn tls(flags: &ProxyFlags) -> Result<Option<TlsConfig>, Exit> {
+    if !(flags.tls || flags.cert.is_some() || flags.tls_save.is_some()) {
+        return Ok(None);
+    }
+    let identity = match (&flags.cert, &flags.key) {
+        (Some(chain), Some(key)) => {
+            Identity { chain: read("--cert", chain)?, key: read("--key", key)? }
+        }
+        _ => self_signed().map_err(|error| Exit::CouldNotRun(error.to_string()))?,
+    };
+    if let Some(path) = &flags.tls_save {
+        std::fs::write(path, &identity.chain).map_err(|error| {
+            Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display()))
+        })?;
+    }
+    let config = tls_config(identity, None);
+    config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {
+    std::fs::read(path)
+        .map_err(|error| Exit::CouldNotRun(format!("{flag} {}: {error}", path.display())))
+}
+
+fn open_log(path: &Path) -> Result<(Arc<Log>, LogThread), Exit> {
+    let could_not = |error: std::io::Error| {
+        Exit::CouldNotRun(format!("--access-log {}: {error}", path.display()))
+    };
+    if path == Path::new("-") {
+        return Log::start(std::io::stdout()).map_err(could_not);
+    }
+    let file = std::fs::File::options().create(true).append(true).open(path).map_err(could_not)?;
+    Log::start(file).map_err(could_not)
+}
+
+fn announce(running: &RunningProxy, scheme: &str) {
+    let mut out = std::io::stdout().lock();
+    for address in running.addresses() {
+        // Whoever started this may not care to read.
+        let _ = writeln!(out, "listening on {scheme}://{address}");
+    }
+    let _ = out.flush();
+}
+
+/// Prints what it did: the counts that are not 0, or all of them as JSON.
+fn show(counters: &ProxyCounters, as_json: bool) {
+    let mut counts = counters.named();
+    let names =
+        ["responses_1xx", "responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx"];
+    counts.extend(names.into_iter().zip(counters.responses));
+    let mut out = std::io::stdout().lock();
+    if as_json {
+        let counts: serde_json::Map<String, serde_json::Value> =
+            counts.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        let _ = writeln!(out, "{}", serde_json::Value::Object(counts));
+        return;
+    }
+    for (name, count) in counts.into_iter().filter(|&(_, count)| count > 0) {
+        let _ = writeln!(out, "{count:>14}  {}", name.replace('_', " "));
+    }
+}

@@ -1,0 +1,90 @@
+//! A study's reports: beside it after a lab, or again from its document.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context as _;
+use plimsoll_core::study::Study;
+use plimsoll_report::study::{csv, html, json, markdown, text};
+use plimsoll_report::text::Style;
+
+use crate::args::{Format, OutputFlags};
+use crate::exit::Exit;
+use crate::outputs::has_color;
+
+/// The reports that a lab writes into its folder.
+pub(crate) const BESIDE: [(&str, Format); 3] =
+    [("report.md", Format::Md), ("report.csv", Format::Csv), ("report.html", Format::Html)];
+
+/// Writes a report into a file.
+///
+/// # Errors
+/// The file cannot be written, or the format is not of studies.
+pub(crate) fn write_file(study: &Study, format: Format, path: &Path) -> Result<(), Exit> {
+    let name = || format!("'{}'", path.display());
+    let mut file = BufWriter::new(File::create(path).with_context(name)?);
+    write(study, format, Style { color: false }, &mut file)?;
+    Ok(file.flush().with_context(name)?)
+}
+
+/// Writes a report to stdout.
+///
+/// # Errors
+/// It cannot be written, or the format is not of studies.
+pub(crate) fn print(study: &Study, format: Format, no_color: bool) -> Result<(), Exit> {
+    let color = has_color(no_color);
+    let mut report = Vec::new();
+    write(study, format, Style { color }, &mut report)?;
+    match io::stdout().lock().write_all(&report) {
+        // A reader that has gone away has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::new(error).context("stdout").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes what the flags of `report` ask for.
+///
+/// # Errors
+/// As above, and flags that say nothing about studies.
+pub(crate) fn report(study: &Study, flags: &OutputFlags) -> Result<(), Exit> {
+    let strangers = [
+        ("--hgrm", flags.hgrm.is_some()),
+        ("--hlog", flags.hlog.is_some()),
+        ("--junit", flags.junit.is_some()),
+        ("--timeseries", flags.timeseries.is_some()),
+        ("--github-summary", flags.github_summary.is_some()),
+    ];
+    if let Some((flag, _)) = strangers.iter().find(|(_, given)| *given) {
+        return Err(Exit::Usage(format!("{flag} is of one run, and this is a study of several")));
+    }
+    let format = flags.format.unwrap_or(Format::Text);
+    for (format, path) in [(Format::Json, &flags.json), (Format::Html, &flags.html)] {
+        if let Some(path) = path {
+            write_file(study, format, path)?;
+        }
+    }
+    match &flags.output {
+        Some(path) => write_file(study, format, path),
+        None if flags.quiet && flags.format.is_none() => Ok(()),
+        None => print(study, format, flags.no_color),
+    }
+}
+
+fn write(study: &Study, format: Format, style: Style, out: &mut dyn Write) -> Result<(), Exit> {
+    let written = match format {
+        Format::Text => text::write(study, out, style),
+        Format::Md | Format::Github => markdown::write(study, out),
+        Format::Csv => csv::write(study, out),
+        Format::Json => json::write(study, out),
+        Format::Html => html::write(study, out),
+        Format::None => Ok(()),
+        Format::Hgrm | Format::Hlog | Format::Junit => {
+            let text = "a study is written as text, md, csv, json or html";
+            return Err(Exit::Usage(format!("--format: {text}")));
+        }
+    };
+    Ok(written.context("a report of the study")?)
+}

@@ -1,0 +1,206 @@
+//! `plimsoll compare` on documents of real runs and on ones made from them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Finished, Server, plimsoll, run};
+
+fn finished(arguments: &[&str]) -> Finished {
+    run(&mut plimsoll(arguments))
+}
+
+/// Documents of five runs on each side, made from one real run: those of the new side have `by`
+/// times its rate. The sides took turns.
+struct Sides {
+    directory: TempDir,
+}
+
+impl Sides {
+    fn new(by: f64) -> Self {
+        let server = Server::start(&[]);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("run.json");
+        let path = path.to_str().expect("a readable path");
+        let ended = finished(&[&server.url("/"), "-n", "200", "-c", "4", "-q", "--json", path]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let text = fs::read_to_string(path).expect("a document");
+        let model: Value = serde_json::from_str(&text).expect("JSON");
+        let sides = Self { directory };
+        for (side, by, first) in [("base", 1.0, 10), ("new", by, 11)] {
+            fs::create_dir(sides.directory.path().join(side)).expect("a directory");
+            for (i, noise) in [0, 7, -9, 4, -2].into_iter().enumerate() {
+                let mut document = model.clone();
+                document["started_at"] = json!(format!("2026-11-21T12:00:{}Z", first + 2 * i));
+                document["rate"]["achieved_rps"] =
+                    json!(50_000.0 * by * (1.0 + f64::from(noise) / 1000.0));
+                sides.write(&format!("{side}/{i}.json"), &document);
+            }
+        }
+        sides
+    }
+
+    fn write(&self, name: &str, document: &Value) {
+        fs::write(self.directory.path().join(name), document.to_string()).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> Value {
+        let text = fs::read_to_string(self.directory.path().join(name)).expect("a file");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    fn compare(&self, base: &str, new: &str, flags: &[&str]) -> Finished {
+        let mut command = plimsoll(&["compare", base, new]);
+        run(command.args(flags).current_dir(self.directory.path()))
+    }
+
+    fn document(&self, base: &str, new: &str, flags: &[&str]) -> Value {
+        let ended = self.compare(base, new, &[&["--format", "json"], flags].concat());
+        assert_eq!(ended.stderr, "");
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+    }
+}
+
+#[test]
+fn a_slower_server_is_called_slower_and_breaks_its_limit() {
+    let sides = Sides::new(0.9);
+    let found = sides.document("base", "new", &[]);
+    assert_eq!(found["schema"], "plimsoll/comparison/1");
+    let case = &found["cases"][0];
+    assert_eq!(
+        (&case["decision"], &case["headline"]["measure"]),
+        (&json!("worse"), &json!("rate"))
+    );
+    let ratio = case["headline"]["change"].as_f64().expect("a ratio");
+    assert!((ratio - 0.9).abs() < 1e-9, "{ratio}");
+    assert_eq!(found["notes"], json!([]));
+    let text = sides.compare("base", "new", &[]);
+    assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""));
+    assert!(text.stdout.starts_with("SLOWER  rate 0.900 times that of the base"), "{text:?}");
+    for (limits, code) in [
+        (&["rate<-5%"][..], 3),
+        (&["rate<-20%"], 0),
+        (&["rate<-20%", "rate<-5%"], 3),
+        (&["errors>+1%"], 0),
+        // Nobody watched the server.
+        (&["rss>+10%"], 3),
+    ] {
+        let flags: Vec<&str> = limits.iter().flat_map(|limit| ["--fail-if", limit]).collect();
+        let ended = sides.compare("base", "new", &flags);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(code), ""), "{limits:?}");
+        assert_eq!(ended.stdout.contains("FAIL"), code == 3, "{limits:?}: {}", ended.stdout);
+    }
+    let strict = sides.document("base", "new", &["--confidence", "99.9%"]);
+    assert_eq!(strict["cases"][0]["headline"]["reason"], "too_few_repeats");
+    assert_eq!(strict["cases"][0]["headline"]["repeats_needed"], 7);
+    let coarse = sides.document("base", "new", &["--least-change", "15%"]);
+    assert_eq!(coarse["cases"][0]["headline"]["reason"], "too_small");
+}
+
+#[test]
+fn what_cannot_be_told_is_said_with_the_reason() {
+    let sides = Sides::new(1.001);
+    let found = sides.document("base", "new", &[]);
+    assert_eq!(found["cases"][0]["decision"], "cannot_tell");
+    assert_eq!(found["cases"][0]["headline"]["reason"], "within_noise");
+    let few = sides.document("base/0.json,base/1.json", "new/0.json,new/1.json,new/2.json", &[]);
+    assert_eq!(few["cases"][0]["headline"]["reason"], "too_few_repeats");
+    assert_eq!(few["base"]["runs"], 2);
+    let ended = sides.compare("base/0.json", "new/0.json", &["--fail-if", "p99>+10%"]);
+    assert_eq!(ended.code, Some(3));
+    assert!(ended.stdout.contains("one run each does not say"), "{}", ended.stdout);
+    let same = sides.document("base/0.json", "base/0.json", &[]);
+    assert_eq!(same["notes"], json!(["both sides are the same runs: there is nothing to compare"]));
+    let zero = |name: &str| {
+        let mut document = sides.read("base/0.json");
+        document["rate"]["achieved_rps"] = json!(0.0);
+        sides.write(name, &document);
+    };
+    zero("zero.json");
+    assert_eq!(sides.compare("zero.json", "new", &[]).code, Some(0));
+    assert_eq!(sides.compare("new", "zero.json", &["--format", "md"]).code, Some(0));
+}
+
+#[test]
+fn unlike_sides_are_refused_in_one_line() {
+    let sides = Sides::new(1.0);
+    let mut other = sides.read("new/0.json");
+    other["environment"]["kernel"] = json!("1.0");
+    other["plan"]["connections"] = json!(9);
+    sides.write("other.json", &other);
+    let ended = sides.compare("base", "other.json", &[]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert!(ended.stderr.contains("connections 4 and 9; kernel "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--allow-different"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1);
+    let ended = sides.compare("base", "other.json", &["--allow-different"]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.contains("unlike: connections 4 and 9"), "{}", ended.stdout);
+    let ended = sides.compare("base/0.json,other.json", "new", &[]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("no repeats of one load"), "{}", ended.stderr);
+}
+
+#[test]
+fn studies_are_compared_and_reports_go_where_they_are_sent() {
+    let sides = Sides::new(1.0);
+    let study = |name: &str, by: f64| {
+        let run = |repeat: u32| {
+            json!({"repeat": repeat, "position": repeat, "started_at": "", "command": "",
+                "failure": null, "verdict": null, "causes": [], "server": null, "tester": null,
+                "output": "", "log": null, "result": null,
+                "figures": {"rate_rps": (1000.0 + f64::from(repeat)) * by, "latency": [],
+                    "service": [], "duration_s": null, "completed": null, "failed": null,
+                    "errors": null, "mean_s": null, "max_s": null}})
+        };
+        let runs: Vec<Value> = (1..=5).map(run).collect();
+        let case = |load: &str| json!({"server": "a", "load": load, "skipped": null, "runs": runs});
+        let environment = sides.read("base/0.json")["environment"].clone();
+        let document = json!({"schema": "plimsoll/study/1", "tool": null, "name": "x", "title": "",
+            "description": "", "environment": environment, "started_at": "", "repeats": 5,
+            "seed": 1, "baseline": null, "columns": [], "servers": [], "loads": [],
+            "cases": [case("few"), case("many")]});
+        sides.write(name, &document);
+    };
+    study("before.json", 1.0);
+    study("after.json", 1.2);
+    let out = ["--format", "md", "-o", "out.md"];
+    let ended = sides.compare("before.json", "after.json", &out);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+    let text = fs::read_to_string(sides.directory.path().join("out.md")).expect("a report");
+    assert!(text.starts_with("**2 cases: 2 faster, 0 slower, 0 can't tell**"), "{text}");
+    let ended = sides.compare("before.json", "new", &["--allow-different"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("give two studies"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_is_no_side_is_refused_in_one_line() {
+    let sides = Sides::new(1.0);
+    sides.write("list.json", &json!([1, 2]));
+    sides.write("other.json", &json!({"schema": "other/1"}));
+    sides.write("broken.json", &json!({"schema": "plimsoll/result/1"}));
+    fs::create_dir(sides.directory.path().join("empty")).expect("a directory");
+    fs::write(sides.directory.path().join("text.json"), "no").expect("a file");
+    for (base, flags, code, says) in [
+        ("missing.json", &[][..], 1, "cannot read 'missing.json'"),
+        ("base/0.json,missing.json", &[], 1, "cannot read 'missing.json'"),
+        ("text.json", &[], 1, "is not JSON"),
+        ("list.json", &[], 1, "is no result"),
+        ("other.json", &[], 1, "is of schema 'other/1'"),
+        ("broken.json", &[], 1, "is not what its schema asks for"),
+        ("empty", &[], 1, "'empty' holds no result"),
+        ("base", &["--fail-if", "p99"], 2, "p99>+10%"),
+        ("base", &["--confidence", "20%"], 2, "write 95%"),
+        ("base", &["--least-change", "1"], 2, "write 1%"),
+        ("base", &["-o", "no/such/file"], 1, "cannot write"),
+    ] {
+        let ended = sides.compare(base, "new", flags);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{base} {flags:?}");
+        assert!(ended.stderr.contains(says), "{base} {flags:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+    assert!(!Path::new("no").exists());
+}

@@ -1,0 +1,281 @@
+//! The lab from the outside: with the built-in target as the server, and with servers that do what
+//! servers should not.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Finished, Running, Stream, plimsoll, run};
+
+/// A folder with a suite, in which the lab is run.
+struct Suite(tempfile::TempDir);
+
+const SERVE: &str = "{plimsoll} serve --listen 127.0.0.1:{port}";
+
+/// Two loads that take as long as some requests do.
+const LOADS: &str = "\
+[[loads]]
+name = 'few'
+requests = 20
+connections = 2
+[[loads]]
+name = 'more'
+requests = 40
+connections = 2
+";
+
+impl Suite {
+    fn new(text: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("suite.toml"), text).expect("a file");
+        Self(directory)
+    }
+
+    /// Servers with these lines under their names, the two loads, and these lines at the top.
+    fn of(head: &str, servers: &[(&str, &str)]) -> Self {
+        let mut text = format!("name = 'test'\n{head}\n");
+        for (name, lines) in servers {
+            text += &format!("[[servers]]\nname = '{name}'\n{lines}\n");
+        }
+        Self::new(&(text + LOADS))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn run(&self, flags: &[&str]) -> Finished {
+        let mut command = plimsoll(&["lab", "suite.toml"]);
+        run(command.args(flags).current_dir(self.path()))
+    }
+
+    fn study(&self) -> Value {
+        let text = fs::read_to_string(self.path().join("results/test/study.json"));
+        serde_json::from_str(&text.expect("a study")).expect("JSON")
+    }
+
+    /// The runs of a case.
+    fn runs(&self, server: &str, load: &str) -> Vec<Value> {
+        let study = self.study();
+        let cases = study["cases"].as_array().expect("cases").iter();
+        let mut cases = cases.filter(|case| case["server"] == server && case["load"] == load);
+        cases.next().expect("the case")["runs"].as_array().expect("runs").clone()
+    }
+}
+
+fn serve(lines: &str) -> String {
+    format!("command = '{SERVE}'\n{lines}")
+}
+
+#[test]
+fn every_case_is_carried_out_and_written_down() {
+    let both = serve("expect = ['status=200', 'body*=hello']");
+    let suite = Suite::of("repeats = 2\nbaseline = 'a'", &[("a", &both), ("b", &both)]);
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stderr.contains("[8/8] "), "{}", finished.stderr);
+    for (load, requests) in [("few", 20), ("more", 40)] {
+        for server in ["a", "b"] {
+            let runs = suite.runs(server, load);
+            assert_eq!(runs.len(), 2);
+            for run in runs {
+                assert_eq!(run["failure"], Value::Null);
+                assert_eq!(run["figures"]["completed"], requests);
+                assert!(run["server"]["rss_peak_bytes"].as_u64().is_some_and(|rss| rss > 0));
+                assert!(run["tester"]["watched"][0]["name"] == "plimsoll", "{run}");
+                let result = run["result"].as_str().expect("a result's file");
+                let result = suite.path().join("results/test").join(result);
+                let result = fs::read_to_string(result).expect("a result");
+                let result: Value = serde_json::from_str(&result).expect("JSON");
+                assert_eq!(result["ledger"]["completed"], requests);
+            }
+        }
+    }
+    let positions: Vec<u64> = ["few", "more"]
+        .iter()
+        .flat_map(|load| [suite.runs("a", load), suite.runs("b", load)].concat())
+        .map(|run| run["position"].as_u64().expect("a place"))
+        .collect();
+    let mut sorted = positions.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn servers_that_fail_say_why_and_the_rest_goes_on() {
+    let good = serve("");
+    let suite = Suite::of(
+        "repeats = 1",
+        &[
+            ("good", &good),
+            ("missing", "command = 'x'\nrequires = ['no-such-program-here']"),
+            ("unbuilt", "command = 'x'\nbuild = ['echo first; echo no compiler; exit 3']"),
+            ("absent", "command = 'no-such-program-here'"),
+            ("ends", "command = \"sh -c 'echo cannot bind; exit 7'\""),
+            ("silent", "command = 'sleep 1000'\nready = { port = true, timeout = '100ms' }"),
+            ("wrong", &serve("expect = ['body*=goodbye']")),
+            ("slow", &serve("ready = { http = '/status/503', timeout = '200ms' }")),
+        ],
+    );
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let study = suite.study();
+    let skipped = |name: &str| {
+        let mut servers = study["servers"].as_array().expect("servers").iter();
+        servers.find(|server| server["name"] == name).expect("it")["skipped"].clone()
+    };
+    assert_eq!(skipped("good"), Value::Null);
+    assert_eq!(skipped("missing"), "not on this machine: no-such-program-here");
+    let unbuilt = skipped("unbuilt").to_string();
+    assert!(unbuilt.contains("failed: no compiler"), "{unbuilt}");
+    assert_eq!(suite.runs("good", "few")[0]["failure"], Value::Null);
+    assert!(suite.runs("missing", "few").is_empty());
+    for (name, want, log) in [
+        ("absent", "cannot start `no-such-program-here`", None),
+        ("ends", "the server ended (exit status: 7): cannot bind", Some("cannot bind")),
+        ("silent", "it was not ready within 100ms: port ", None),
+        ("wrong", "a wrong answer to http://127.0.0.1:", None),
+        ("slow", "it was not ready within 200ms: expect_status", None),
+    ] {
+        let run = &suite.runs(name, "more")[0];
+        let failure = run["failure"].as_str().expect("a failure");
+        assert!(failure.starts_with(want) && !failure.contains('\n'), "{name}: {failure}");
+        if let Some(log) = log {
+            assert_eq!(run["log"], log, "{name}");
+        }
+    }
+}
+
+/// A server that is gone after the load has not stood it, whatever the tester says.
+#[test]
+fn a_server_that_dies_under_load_is_found_out() {
+    let dies = format!("command = \"sh -c '{SERVE} & read_pid=$!; sleep 0.7; kill -9 $read_pid'\"");
+    let text = format!(
+        "name = 'test'\nrepeats = 1\n[[servers]]\nname = 'dies'\n{dies}\n\
+         [[loads]]\nname = 'long'\nrate = 200\nconnections = 2\nduration = '2s'\n"
+    );
+    let suite = Suite::new(&text);
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let run = &suite.runs("dies", "long")[0];
+    let failure = run["failure"].as_str().expect("a failure");
+    assert!(failure.contains("the server ended"), "{failure}");
+    assert!(run["figures"]["errors"].as_u64().is_some_and(|errors| errors > 0), "{run}");
+}
+
+#[test]
+fn a_study_goes_on_where_it_was() {
+    let suite = Suite::of("repeats = 2", &[("a", &serve(""))]);
+    assert_eq!(suite.run(&["--only", "a/few"]).code, Some(0));
+    assert_eq!(suite.runs("a", "few").len(), 2);
+    let before = suite.runs("a", "few");
+    let again = suite.run(&[]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("--continue"), "{again:?}");
+    let finished = suite.run(&["--continue"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!finished.stderr.contains("a few"), "made again: {}", finished.stderr);
+    assert_eq!(finished.stderr.matches("a more").count(), 2, "{}", finished.stderr);
+    assert_eq!((suite.runs("a", "few"), suite.runs("a", "more").len()), (before, 2));
+    // Asking for less takes nothing away.
+    assert_eq!(suite.run(&["--continue", "--only", "a/more", "--repeats", "1"]).code, Some(0));
+    assert_eq!((suite.runs("a", "few").len(), suite.runs("a", "more").len()), (2, 2));
+    let positions: std::collections::BTreeSet<u64> =
+        [suite.runs("a", "few"), suite.runs("a", "more")]
+            .concat()
+            .iter()
+            .map(|run| run["position"].as_u64().expect("a place"))
+            .collect();
+    assert_eq!(positions.len(), 4, "each run has a place of its own");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
+    let suite = Suite::of("repeats = 50", &[("a", &serve(""))]);
+    let mut command = plimsoll(&["lab", "suite.toml"]);
+    let mut running = Running::start(command.current_dir(suite.path()));
+    while !running.next_line(Stream::Err).starts_with("[3/100] ") {}
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    let runs = suite.runs("a", "few").len() + suite.runs("a", "more").len();
+    assert!((3..100).contains(&runs), "{runs}");
+    let work = suite.path().join(".work/a").display().to_string();
+    let left = processes().into_iter().filter(|line| line.contains(&work)).count();
+    assert_eq!(left, 0);
+}
+
+/// The command lines of all processes.
+fn processes() -> Vec<String> {
+    let folders = fs::read_dir("/proc").expect("/proc").flatten();
+    folders.filter_map(|folder| fs::read_to_string(folder.path().join("cmdline")).ok()).collect()
+}
+
+#[test]
+fn services_files_and_variables_are_filled_in() {
+    let text = "\
+name = 'test'
+repeats = 1
+warmup = '50ms'
+[[servers]]
+name = 'front'
+command = \"sh {work}/start.sh\"
+files = { '{work}/start.sh' = 'start.sh.in' }
+env = { BACK = '{back.port}' }
+with = ['back']
+expect = ['status=200']
+[[services]]
+name = 'back'
+command = '{plimsoll} serve --listen 127.0.0.1:{port}'
+";
+    let suite = Suite::new(&(text.to_owned() + LOADS));
+    // It serves only if the service listens where its variable says.
+    let script = "exec 2>&1\n'{plimsoll}' run -n 1 -c 1 --format none http://127.0.0.1:$BACK/ || exit 9\n\
+                  f() { :; }\nexec '{plimsoll}' serve --listen 127.0.0.1:{port}\n";
+    fs::write(suite.path().join("start.sh.in"), script).expect("a template");
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(0), "{finished:?} {:?}", suite.runs("front", "few"));
+    assert_eq!(suite.runs("front", "more").len(), 1);
+}
+
+#[test]
+fn what_would_be_run_is_shown_and_not_run() {
+    let suite = Suite::of("repeats = 2", &[("a", &serve("")), ("b", "command = 'x'")]);
+    let listed = suite.run(&["--list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.stdout.contains("  more  ") && listed.stdout.contains("  b  "), "{listed:?}");
+    let dry = suite.run(&["--dry-run", "--only", "/few"]);
+    assert_eq!((dry.code, dry.stdout.lines().count()), (Some(0), 4), "{dry:?}");
+    assert!(!suite.path().join("results").exists() && !suite.path().join(".work").exists());
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    let suite = Suite::of("repeats = 0", &[("a", &serve(""))]);
+    let good = Suite::of("", &[("a", &serve(""))]);
+    for (suite, flags, want) in [
+        (&suite, &[][..], "plimsoll: suite.toml:2: repeats: give 1 to 1000\n"),
+        (
+            &good,
+            &["--only", "b"],
+            "plimsoll: --only b: there is no such server; --list shows what there is\n",
+        ),
+        (
+            &good,
+            &["--only", "a/x"],
+            "plimsoll: --only a/x: there is no such load; --list shows what there is\n",
+        ),
+        (&good, &["--repeats", "0"], "plimsoll: --repeats: give 1 to 1000\n"),
+    ] {
+        let finished = suite.run(flags);
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(2), want));
+        assert!(!suite.path().join("results").exists());
+    }
+    let finished = good.run(&["--continue"]);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("holds no study to go on with"), "{finished:?}");
+    let finished = run(&mut plimsoll(&["lab", "no-such-suite.toml"]));
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("cannot read the suite 'no-such-suite.toml'"), "{finished:?}");
+}

@@ -1,0 +1,234 @@
+//! One measure on two sides: how they differ, and whether it is more than noise.
+//!
+//! A difference is called where the exact Mann–Whitney test finds it at the confidence asked for,
+//! the interval of the Hodges–Lehmann estimate leaves no difference out, and the estimate is no
+//! smaller than a least change, below which nobody should care. Test and interval hold their level
+//! whatever the shape of the noise, as long as the repeats of both sides saw the same noise:
+//! `docs/comparing.md` says what that asks of a measurement, and has the simulations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{Interval, Shift, Summary, detectable_shift, least_p, rank_sum, shift};
+use crate::study::{Better, Measure};
+
+/// What a difference is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// The new over the base: for what is above zero.
+    Ratio,
+    /// The new less the base: for shares, which are often zero.
+    Difference,
+}
+
+/// How to decide.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Which way is better.
+    pub better: Better,
+    /// What the difference is counted in.
+    pub scale: Scale,
+    /// From 0 to 1: one less this is how often a difference may be called where there is none.
+    pub confidence: f64,
+    /// Differences below this are never called: of a ratio, its distance from 1.
+    pub least_change: f64,
+    /// From 0.5 to 1: the chance with which [`Comparison::detectable`] is found.
+    pub power: f64,
+}
+
+impl Options {
+    /// Those that suit a measure: ratios, but differences for shares of errors, which are often
+    /// none.
+    #[must_use]
+    pub fn of(measure: Measure) -> Self {
+        match measure {
+            Measure::Errors => Self::difference(measure.better()),
+            _ => Self::ratio(measure.better()),
+        }
+    }
+
+    /// Of ratios: 95 % confidence, differences from 1 % up, power 80 %.
+    #[must_use]
+    pub const fn ratio(better: Better) -> Self {
+        Self { better, scale: Scale::Ratio, confidence: 0.95, least_change: 0.01, power: 0.8 }
+    }
+
+    /// Of shares: 95 % confidence, differences from a tenth of a percentage point up, power 80 %.
+    #[must_use]
+    pub const fn difference(better: Better) -> Self {
+        Self { better, scale: Scale::Difference, confidence: 0.95, least_change: 0.001, power: 0.8 }
+    }
+}
+
+/// What was decided of the new side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It is better.
+    Better,
+    /// It is worse.
+    Worse,
+    /// It may be either, or the same.
+    CannotTell,
+}
+
+/// Why nothing could be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A side has no values.
+    NothingMeasured,
+    /// No values of so few repeats could ever differ by more than chance.
+    TooFewRepeats,
+    /// Chance alone makes such a difference too often.
+    WithinNoise,
+    /// The difference is no accident, and too small to matter.
+    TooSmall,
+}
+
+/// Two sides of one measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What the difference is counted in.
+    pub scale: Scale,
+    /// Which way is better.
+    pub better: Better,
+    /// The base's values, one for each repeat.
+    pub base: Summary,
+    /// The new side's.
+    pub new: Summary,
+    /// The new over the base, or the new less the base: the Hodges–Lehmann estimate. Null without
+    /// values, and where the ratio is without bounds.
+    pub change: Option<f64>,
+    /// Where the true change lies; null where the repeats are too few to say.
+    pub interval: Option<Interval>,
+    /// The chance of such a difference, to either side, where there is none.
+    pub p: Option<f64>,
+    /// What was decided.
+    pub decision: Decision,
+    /// Why it cannot be told; null where it can.
+    pub reason: Option<Reason>,
+    /// How many repeats each side needs at least, where they are too few.
+    pub repeats_needed: Option<usize>,
+    /// The smallest difference that as many repeats of this noise show with a chance of the power
+    /// asked for: of a ratio, its distance from 1. Never below the least change.
+    pub detectable: Option<f64>,
+}
+
+impl Comparison {
+    /// The new over the base, where that is what was asked for and it has bounds.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        self.change.filter(|_| self.scale == Scale::Ratio)
+    }
+}
+
+/// Compares values over repeats, in any order. What is not finite counts as not measured; so does
+/// what is below zero where ratios are asked for.
+#[must_use]
+pub fn compare(base: &[f64], new: &[f64], options: &Options) -> Comparison {
+    let (base, new) = (usable(base, options.scale), usable(new, options.scale));
+    let blank = Comparison {
+        scale: options.scale,
+        better: options.better,
+        base: Summary::of(&base),
+        new: Summary::of(&new),
+        change: None,
+        interval: None,
+        p: None,
+        decision: Decision::CannotTell,
+        reason: Some(Reason::NothingMeasured),
+        repeats_needed: None,
+        detectable: None,
+    };
+    let (n, m) = (base.len(), new.len());
+    let (base, new) = (scaled(&base, options.scale), scaled(&new, options.scale));
+    let Some(shift) = shift(&base, &new, options.confidence) else { return blank };
+    let measured = Comparison {
+        change: unscaled(shift.estimate, options.scale),
+        p: Some(rank_sum(&base, &new).p),
+        detectable: detectable(&shift, (n, m), options),
+        ..blank
+    };
+    let Some(interval) = shift.interval else {
+        let needed = Some(repeats_needed(options.confidence));
+        let reason = Some(Reason::TooFewRepeats);
+        return Comparison { reason, repeats_needed: needed, ..measured };
+    };
+    let ends = [interval.low, interval.high].map(|end| unscaled(end, options.scale));
+    let shown = match ends {
+        [Some(low), Some(high)] => Some(Interval { low, high, ..interval }),
+        _ => None,
+    };
+    let (decision, reason) = decide(&shift, &interval, measured.p, options);
+    Comparison { interval: shown, decision, reason, ..measured }
+}
+
+fn decide(
+    shift: &Shift,
+    interval: &Interval,
+    p: Option<f64>,
+    options: &Options,
+) -> (Decision, Option<Reason>) {
+    let unlikely = p.is_some_and(|p| p <= chance_allowed(options.confidence));
+    let one_sided = interval.low > 0.0 || interval.high < 0.0;
+    if !unlikely || !one_sided {
+        return (Decision::CannotTell, Some(Reason::WithinNoise));
+    }
+    if size(shift.estimate, options.scale) < options.least_change {
+        return (Decision::CannotTell, Some(Reason::TooSmall));
+    }
+    let rose = shift.estimate > 0.0;
+    let decision = match options.better {
+        Better::Higher if rose => Decision::Better,
+        Better::Lower if !rose => Decision::Better,
+        _ => Decision::Worse,
+    };
+    (decision, None)
+}
+
+fn usable(values: &[f64], scale: Scale) -> Vec<f64> {
+    let is_usable =
+        |value: &f64| value.is_finite() && (scale == Scale::Difference || *value >= 0.0);
+    values.iter().copied().filter(is_usable).collect()
+}
+
+/// On logarithms a ratio is a difference.
+fn scaled(values: &[f64], scale: Scale) -> Vec<f64> {
+    match scale {
+        Scale::Ratio => values.iter().map(|value| value.ln()).collect(),
+        Scale::Difference => values.to_vec(),
+    }
+}
+
+fn unscaled(shift: f64, scale: Scale) -> Option<f64> {
+    let value = match scale {
+        Scale::Ratio => shift.exp(),
+        Scale::Difference => shift,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// How large a shift is, whichever its direction: of a ratio, its distance from 1.
+fn size(shift: f64, scale: Scale) -> f64 {
+    match scale {
+        Scale::Ratio => shift.exp_m1().abs(),
+        Scale::Difference => shift.abs(),
+    }
+}
+
+fn detectable(shift: &Shift, (n, m): (usize, usize), options: &Options) -> Option<f64> {
+    let least = detectable_shift(shift, n, m, options.power)?;
+    let least = size(least, options.scale);
+    least.is_finite().then_some(least.max(options.least_change))
+}
+
+/// The least repeats on each side with which a difference can be called at all.
+fn repeats_needed(confidence: f64) -> usize {
+    (2..).find(|n| least_p(*n, *n) <= chance_allowed(confidence)).unwrap_or(usize::MAX)
+}
+
+/// What a chance may be for a difference to be called; the subtraction is not exact.
+fn chance_allowed(confidence: f64) -> f64 {
+    1.0 - confidence + 1e-12
+}

@@ -1,0 +1,286 @@
+//! The comparison document, `plimsoll/comparison/1`, and how it is made of two sides.
+//!
+//! The decision on a case rests on one measure, chosen by the load before any figure is looked at:
+//! the rate in a closed loop, the 99th percentile at a rate. So a case is called by chance as often
+//! as that one measure is, at most in one of twenty. The other measures have their own intervals
+//! and decisions; of nine of them one will now and then differ by chance, and views mark them so.
+
+use serde::{Deserialize, Serialize};
+
+use super::decide::{Comparison, Decision, Options, Scale, compare};
+use super::limit::{Judged, Limit};
+use super::side::{Side, SideCase, is_same};
+use crate::result::Tool;
+use crate::study::{Column, Measure};
+use crate::verdict::Verdict;
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "plimsoll/comparison/1";
+
+/// What every case is looked at for, in this order, where it was measured.
+const MEASURES: [Measure; 9] = [
+    Measure::Rate,
+    Measure::Latency(0.5),
+    Measure::Latency(0.9),
+    Measure::Latency(0.99),
+    Measure::Latency(0.999),
+    Measure::Service(0.99),
+    Measure::Errors,
+    Measure::CpuPerRequest,
+    Measure::Rss,
+];
+
+/// How to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// From 0 to 1: one less this is how often a case may be called where nothing differs.
+    pub confidence: f64,
+    /// Ratios closer to 1 than this are never called.
+    pub least_change: f64,
+    /// The chance with which a difference called detectable is found.
+    pub power: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let Options { confidence, least_change, power, .. } = Options::of(Measure::Rate);
+        Self { confidence, least_change, power }
+    }
+}
+
+impl Settings {
+    /// The options that suit a measure.
+    #[must_use]
+    pub fn options(&self, measure: Measure) -> Options {
+        let usual = Options::of(measure);
+        let least_change =
+            if usual.scale == Scale::Ratio { self.least_change } else { usual.least_change };
+        Options { confidence: self.confidence, power: self.power, least_change, ..usual }
+    }
+}
+
+/// Two sides, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Which program wrote it.
+    pub tool: Tool,
+    /// How it was decided.
+    pub settings: Settings,
+    /// What the new side is compared with.
+    pub base: SideFacts,
+    /// The new side.
+    pub new: SideFacts,
+    /// In what they differ though they should not.
+    pub differences: Vec<String>,
+    /// What one has to know of the whole.
+    pub notes: Vec<String>,
+    /// One for each case that both sides have, in the order of the base.
+    pub cases: Vec<CaseContrast>,
+    /// What limits on the change make of the cases.
+    pub limits: Vec<Judged>,
+}
+
+/// What a side is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideFacts {
+    /// As people call it.
+    pub name: String,
+    /// Whether it is a study; if not, result documents.
+    pub is_study: bool,
+    /// When its first run began, RFC 3339, UTC; empty where nobody said.
+    pub first_started_at: String,
+    /// When its last run began.
+    pub last_started_at: String,
+    /// Runs that count.
+    pub runs: usize,
+}
+
+/// A case on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseContrast {
+    /// The server's name; empty where both sides are result documents.
+    pub server: String,
+    /// The load's name; empty where both sides are result documents.
+    pub load: String,
+    /// What was decided: the decision on the headline.
+    pub decision: Decision,
+    /// The measure it rests on; the others are in [`CaseContrast::others`].
+    pub headline: MeasureContrast,
+    /// The other measures that a side has.
+    pub others: Vec<MeasureContrast>,
+    /// What one has to know of it.
+    pub notes: Vec<String>,
+}
+
+/// A measure on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasureContrast {
+    /// The measure: a column that is divided by nothing.
+    pub measure: Column,
+    /// How it differs.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+impl Contrast {
+    /// Compares two sides.
+    #[must_use]
+    pub fn of(base: &Side, new: &Side, settings: Settings, limits: &[Limit], tool: Tool) -> Self {
+        let mut contrast = Self {
+            schema: SCHEMA.to_owned(),
+            tool,
+            settings,
+            base: facts(base),
+            new: facts(new),
+            differences: base.differences(new),
+            notes: notes(base, new),
+            cases: Vec::new(),
+            limits: Vec::new(),
+        };
+        for one in &base.cases {
+            let Some(other) = counterpart(one, new) else { continue };
+            let is_left_out = |it: &SideCase| it.case.skipped.is_some() && it.case.runs.is_empty();
+            if is_left_out(one) && is_left_out(other) {
+                continue;
+            }
+            contrast.cases.push(case(one, other, &settings));
+            contrast.limits.extend(limits.iter().map(|limit| limit.judge(one, other, &settings)));
+        }
+        contrast
+    }
+
+    /// Whether every limit is kept.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.limits.iter().all(|judged| judged.pass)
+    }
+}
+
+impl MeasureContrast {
+    /// Compares a measure of two cases.
+    #[must_use]
+    pub fn of(measure: Measure, base: &SideCase, new: &SideCase, options: &Options) -> Self {
+        let comparison = compare(&base.values(measure), &new.values(measure), options);
+        Self { measure: Column { measure, over: None }, comparison }
+    }
+}
+
+fn counterpart<'a>(case: &SideCase, side: &'a Side) -> Option<&'a SideCase> {
+    let name = |case: &SideCase| (case.case.server.clone(), case.case.load.clone());
+    side.cases.iter().find(|other| name(other) == name(case))
+}
+
+fn case(base: &SideCase, new: &SideCase, settings: &Settings) -> CaseContrast {
+    let headline = headline(base, new);
+    let of = |measure| MeasureContrast::of(measure, base, new, &settings.options(measure));
+    let is_measured = |measure: &Measure| {
+        *measure != headline
+            && !(base.values(*measure).is_empty() && new.values(*measure).is_empty())
+    };
+    let main = of(headline);
+    CaseContrast {
+        server: base.case.server.clone(),
+        load: base.case.load.clone(),
+        decision: main.comparison.decision,
+        headline: main,
+        others: MEASURES.into_iter().filter(is_measured).map(of).collect(),
+        notes: [("base", base), ("new", new)].into_iter().flat_map(doubts).collect(),
+    }
+}
+
+/// The measure that a case is decided by. Testers of another make do not all say the same, so it
+/// is the first that both sides have; which those are does not depend on how they differ.
+fn headline(base: &SideCase, new: &SideCase) -> Measure {
+    let tail = Measure::Latency(0.99);
+    let candidates = match base.is_paced || new.is_paced {
+        true => [tail, Measure::Latency(0.95), Measure::Latency(0.9), Measure::Rate],
+        false => [Measure::Rate, Measure::Latency(0.5), Measure::Mean, tail],
+    };
+    let on_both =
+        |measure: &Measure| [base, new].iter().all(|side| !side.values(*measure).is_empty());
+    candidates.into_iter().find(on_both).unwrap_or(candidates[0])
+}
+
+fn facts(side: &Side) -> SideFacts {
+    let mut started: Vec<&str> = side.runs().map(|run| run.started_at.as_str()).collect();
+    started.sort_unstable();
+    let at = |place: Option<&&str>| place.map(|text| (*text).to_owned()).unwrap_or_default();
+    SideFacts {
+        name: side.name.clone(),
+        is_study: side.is_study,
+        first_started_at: at(started.first()),
+        last_started_at: at(started.last()),
+        runs: started.len(),
+    }
+}
+
+fn notes(base: &Side, new: &Side) -> Vec<String> {
+    let mut notes: Vec<String> = base.notes.iter().chain(&new.notes).cloned().collect();
+    let shared = new.runs().filter(|run| base.runs().any(|known| is_same(known, run))).count();
+    if shared > 0 && shared == new.runs().count() && shared == base.runs().count() {
+        notes.push("both sides are the same runs: there is nothing to compare".to_owned());
+    } else if shared > 0 {
+        notes.push(format!("{shared} of the runs stand on both sides: leave them out of one"));
+    } else if took_no_turns(&facts(base), &facts(new)) {
+        notes.push(
+            "the sides were measured one after the other: what else changed on the machine in \
+             between looks like a difference, and repeats cannot tell it apart"
+                .to_owned(),
+        );
+    }
+    for (one, other) in [(base, new), (new, base)] {
+        let lonely = one.cases.iter().filter(|case| counterpart(case, other).is_none());
+        let names: Vec<String> =
+            lonely.map(|case| format!("{} under {}", case.case.server, case.case.load)).collect();
+        if !names.is_empty() {
+            notes.push(format!("in '{}' alone: {}", one.name, names.join(", ")));
+        }
+    }
+    notes
+}
+
+/// Whether all runs of one side began before any of the other.
+fn took_no_turns(base: &SideFacts, new: &SideFacts) -> bool {
+    let is_known = !base.first_started_at.is_empty() && !new.first_started_at.is_empty();
+    let are_repeats = base.runs > 1 && new.runs > 1;
+    is_known
+        && are_repeats
+        && (base.last_started_at < new.first_started_at
+            || new.last_started_at < base.first_started_at)
+}
+
+/// Why the runs of a side are not to be believed as they stand.
+fn doubts((word, side): (&str, &SideCase)) -> Vec<String> {
+    let runs: Vec<_> = side.runs().collect();
+    let mut doubts = Vec::new();
+    for verdict in [Verdict::Invalid, Verdict::Suspect] {
+        let doubted: Vec<_> = runs.iter().filter(|run| run.verdict == Some(verdict)).collect();
+        let mut codes: Vec<&str> = doubted
+            .iter()
+            .flat_map(|run| run.causes.iter().filter(|cause| cause.verdict == verdict))
+            .map(|cause| cause.code.as_str())
+            .collect();
+        codes.sort_unstable();
+        codes.dedup();
+        if !doubted.is_empty() {
+            doubts.push(format!(
+                "{word}: {} of {} runs {} by their own verdict: {}",
+                doubted.len(),
+                runs.len(),
+                verdict.name(),
+                codes.join(", "),
+            ));
+        }
+    }
+    let failures: Vec<_> = side.case.failures().collect();
+    if let Some(failure) = failures.first().and_then(|run| run.failure.as_ref()) {
+        let (failed, all) = (failures.len(), side.case.runs.len());
+        doubts.push(format!("{word}: {failed} of {all} runs do not count: {failure}"));
+    }
+    if let Some(skipped) = &side.case.skipped {
+        doubts.push(format!("{word}: not measured: {skipped}"));
+    }
+    doubts
+}

@@ -1,0 +1,185 @@
+//! What two sides have to have in common to be compared: where and how they were measured.
+//!
+//! Facts are words by names. Of a plan it is every field of its document but those that name the
+//! server or say nothing about the load, so that a field added to plans is a fact without more.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::plan::Plan;
+use crate::result::{Environment, RunResult};
+use crate::study::{LoadFacts, Study};
+use crate::units::{format_duration, format_rate};
+
+type Facts = BTreeMap<String, String>;
+
+/// Fields of a plan that may differ: where the server is, what is judged, and what has words of
+/// its own here.
+const NOT_ALIKE: [&str; 16] = [
+    "endpoint.host",
+    "endpoint.port",
+    "transport.resolve",
+    "transport.connect_to",
+    "transport.bind",
+    "tls.cacert",
+    "tls.cert",
+    "tls.key",
+    "tls.sni",
+    "seed",
+    "gates",
+    "abort_when",
+    "control",
+    "driver",
+    "rate",
+    "workers",
+];
+
+/// Values longer than this are cut, so that a line stays one.
+const SHOWN_CHARS: usize = 60;
+
+/// Of a result: the host, the tester and the plan.
+pub(super) fn of_result(result: &RunResult) -> Facts {
+    let mut facts = of_environment(&result.environment);
+    let tool = &result.tool;
+    facts.insert("tester".to_owned(), format!("{} {}", tool.name, tool.version));
+    facts.insert("driver".to_owned(), result.loader.driver.kind.clone());
+    facts.insert("threads".to_owned(), result.loader.workers.to_string());
+    facts.insert("rate".to_owned(), rate_words(&result.plan));
+    // Plans are plain data: they cannot fail to serialize.
+    let plan = serde_json::to_value(&result.plan).unwrap_or_default();
+    for (name, value) in plan.as_object().into_iter().flatten() {
+        match value.as_object().filter(|_| name != "rate") {
+            None => insert(&mut facts, name.clone(), value),
+            Some(fields) => {
+                for (field, value) in fields {
+                    insert(&mut facts, format!("{name}.{field}"), value);
+                }
+            }
+        }
+    }
+    facts
+}
+
+fn insert(facts: &mut Facts, name: String, value: &Value) {
+    if !NOT_ALIKE.contains(&name.as_str()) {
+        let text = match value {
+            Value::Null => "none".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        facts.insert(name, text);
+    }
+}
+
+fn rate_words(plan: &Plan) -> String {
+    let Some(profile) = &plan.rate else { return "none".to_owned() };
+    let stage = |stage: &crate::schedule::Stage| {
+        let rate = |uhz: u64| format_rate(uhz as f64 / 1e6);
+        let (from, to) = (rate(stage.from_uhz), rate(stage.to_uhz));
+        let rates = if from == to { from } else { format!("{from}..{to}") };
+        let time = stage.duration_ns.map(|ns| format!("{}@", format_duration(ns)));
+        format!("{}{rates}/s", time.unwrap_or_default())
+    };
+    let stages: Vec<String> = profile.stages.iter().map(stage).collect();
+    format!("{} {:?}", stages.join(","), profile.arrival).to_lowercase()
+}
+
+fn of_environment(environment: &Environment) -> Facts {
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    [
+        ("os", environment.os.clone()),
+        ("kernel", environment.kernel.clone()),
+        ("cpu", environment.cpu.clone()),
+        ("cores", environment.cores.to_string()),
+        ("cores allowed", environment.cores_allowed.to_string()),
+        ("governor", or_none(&environment.governor)),
+        ("hypervisor", or_none(&environment.hypervisor)),
+        ("SMT", environment.smt.map_or_else(|| "unknown".to_owned(), |smt| smt.to_string())),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// Of a study: the host, how the loads were made, and which CPUs the servers had.
+pub(super) fn of_study(study: &Study) -> Facts {
+    let mut facts = of_environment(&study.environment);
+    let or_all = |cpus: &Option<String>| cpus.clone().unwrap_or_else(|| "all".to_owned());
+    for load in &study.loads {
+        let name = |what: &str| format!("{what} of load {}", load.name);
+        let version = load.version.as_deref().unwrap_or("of no known version");
+        facts.insert(name("tester"), format!("{} {version}", load.tester));
+        facts.insert(name("command"), load.command.clone());
+        facts.insert(name("CPUs"), or_all(&load.cpus));
+    }
+    for server in &study.servers {
+        facts.insert(format!("CPUs of server {}", server.name), or_all(&server.cpus));
+    }
+    facts
+}
+
+/// The facts that both have and that differ. What one side alone has is no difference: a study may
+/// have a load more.
+pub(super) fn differences(base: &Facts, new: &Facts) -> Vec<String> {
+    let differs = |(name, mine): (&String, &String)| {
+        let theirs = new.get(name).filter(|theirs| *theirs != mine)?;
+        Some(format!("{name} {} and {}", shown(mine), shown(theirs)))
+    };
+    base.iter().filter_map(differs).collect()
+}
+
+fn shown(text: &str) -> String {
+    let text = if text.is_empty() { "unknown" } else { text };
+    if text.chars().count() <= SHOWN_CHARS {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(SHOWN_CHARS - 1).collect();
+    format!("{kept}…")
+}
+
+/// Whether a tester of another make was told a rate, by the flags of those that take one.
+pub(super) fn is_paced(load: &LoadFacts) -> bool {
+    let words: Vec<&str> = load.command.split_whitespace().collect();
+    // `-q 5`, `-q=5` and `-q5`.
+    let has = |flag: &str| words.iter().any(|word| word.starts_with(flag));
+    let value = |flag: &str| {
+        let named = |word: &&str| word.trim_start_matches('-').split('=').next() == Some(flag);
+        let at = words.iter().position(named)?;
+        let glued = words[at].split_once('=').map(|(_, value)| value);
+        glued.or_else(|| words.get(at + 1).copied())
+    };
+    match load.tester.as_str() {
+        "wrk2" => true,
+        // Without the flag fortio sends eight requests a second; 0 and less is as fast as it goes.
+        "fortio" => value("qps").is_none_or(|qps| qps.parse().is_ok_and(|qps: f64| qps > 0.0)),
+        "hey" | "oha" => has("-q"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn testers_are_paced_by_their_flags_in_every_form() {
+        for (tester, command, want) in [
+            ("wrk2", "wrk2 -R5 {url}", true),
+            ("wrk", "wrk -c5 {url}", false),
+            ("fortio", "fortio load {url}", true),
+            ("fortio", "fortio load -qps 0 {url}", false),
+            ("fortio", "fortio load -qps=0 {url}", false),
+            ("fortio", "fortio load --qps=100 {url}", true),
+            ("hey", "hey -q 5 {url}", true),
+            ("oha", "oha -q5 {url}", true),
+            ("oha", "oha -z 5s {url}", false),
+        ] {
+            let facts = LoadFacts {
+                tester: tester.to_owned(),
+                command: command.to_owned(),
+                ..LoadFacts::default()
+            };
+            assert_eq!(is_paced(&facts), want, "{command}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Limits on the change, as people write them: `p99>+10%`, `rate<-5%`, `errors>+1%`.
+//!
+//! `MEASURE OP SIGN NUMBER %`: the change that must not be. One is broken where the difference is
+//! more than noise and the estimate of it lies beyond the limit. Where no repeats could show a
+//! difference, it is broken too: a limit that is kept by no data is no limit.
+
+use serde::{Deserialize, Serialize};
+
+use super::decide::{Comparison, Decision, Options, Reason, Scale, compare};
+use super::document::Settings;
+use super::side::SideCase;
+use crate::study::Measure;
+
+/// A limit that cannot be read: one line, what and what is possible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("limit '{limit}': {problem}")]
+pub struct LimitError {
+    limit: String,
+    problem: String,
+}
+
+/// A change that must not be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    text: String,
+    measure: Measure,
+    /// Whether a rise is what must not be.
+    is_rise: bool,
+    /// Of a ratio, its distance from 1; of a share, the difference.
+    by: f64,
+}
+
+/// What a limit makes of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The limit as it was given.
+    pub expr: String,
+    /// The server's name, where there is one.
+    pub server: String,
+    /// The load's name, where there is one.
+    pub load: String,
+    /// How the measure changed: 0.1 is a tenth more, or ten percentage points. Null where it cannot
+    /// be told.
+    pub change: Option<f64>,
+    /// Whether it is kept.
+    pub pass: bool,
+    /// What one has to know of it.
+    pub note: Option<String>,
+}
+
+/// Changes beyond this many per cent are no limits.
+const PERCENT_MAX: f64 = 1e6;
+
+impl Limit {
+    /// Reads a limit.
+    ///
+    /// # Errors
+    /// What cannot be read, and what is possible there.
+    pub fn parse(text: &str) -> Result<Self, LimitError> {
+        let text = text.trim();
+        let fail =
+            |problem: &str| LimitError { limit: text.to_owned(), problem: problem.to_owned() };
+        let shape = || fail("write MEASURE>+N% or MEASURE<-N%: p99>+10%, rate<-5%");
+        let (measure, op, change) = match (text.split_once('>'), text.split_once('<')) {
+            (Some((measure, change)), None) => (measure, '+', change),
+            (None, Some((measure, change))) => (measure, '-', change),
+            _ => return Err(shape()),
+        };
+        let measure: Measure = measure.trim().parse().map_err(|problem: String| fail(&problem))?;
+        let number = change.trim().strip_prefix(op).and_then(|rest| rest.strip_suffix('%'));
+        let number = number.ok_or_else(shape)?.trim();
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let percent: f64 = number.parse().ok().filter(|_| is_plain).ok_or_else(shape)?;
+        let is_rise = op == '+';
+        if percent > PERCENT_MAX || (!is_rise && percent >= 100.0) {
+            return Err(fail("nothing falls by 100 % or more, nor is that a limit on a rise"));
+        }
+        Ok(Self { text: text.to_owned(), measure, is_rise, by: percent / 100.0 })
+    }
+
+    /// Judges a case.
+    #[must_use]
+    pub fn judge(&self, base: &SideCase, new: &SideCase, settings: &Settings) -> Judged {
+        let options = settings.options(self.measure);
+        // Who names a limit below the least change cares about less.
+        let options = Options { least_change: options.least_change.min(self.by), ..options };
+        let comparison = compare(&base.values(self.measure), &new.values(self.measure), &options);
+        let (pass, note) = self.verdict(&comparison);
+        let none = if comparison.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        Judged {
+            expr: self.text.clone(),
+            server: base.case.server.clone(),
+            load: base.case.load.clone(),
+            change: comparison.change.map(|change| change - none),
+            pass,
+            note,
+        }
+    }
+
+    fn verdict(&self, found: &Comparison) -> (bool, Option<String>) {
+        match (found.decision, found.reason) {
+            (_, Some(Reason::NothingMeasured)) => {
+                let note = format!("{} was not measured on both sides", self.measure);
+                (false, Some(note))
+            }
+            (_, Some(Reason::TooFewRepeats)) => {
+                let needed = found.repeats_needed.unwrap_or(usize::MAX);
+                (false, Some(format!("cannot be judged: it takes {needed} repeats on each side")))
+            }
+            (Decision::CannotTell, _) => (true, self.blindness(found)),
+            _ => (!self.is_broken_by(found), None),
+        }
+    }
+
+    fn is_broken_by(&self, found: &Comparison) -> bool {
+        let none = if found.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        // A ratio without bounds is a rise from nothing.
+        let change = found.change.map_or(f64::INFINITY, |change| change - none);
+        if self.is_rise { change > self.by } else { -change > self.by }
+    }
+
+    /// A limit that these repeats could not have shown to be broken.
+    fn blindness(&self, found: &Comparison) -> Option<String> {
+        let least = found.detectable.filter(|least| *least > self.by)?;
+        Some(format!("noise hides changes below {:.1} %: more repeats tell more", least * 100.0))
+    }
+}

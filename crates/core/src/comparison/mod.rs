@@ -1,0 +1,21 @@
+//! Is it faster, slower, or can one not tell?
+//!
+//! [`compare`] decides on one measure from its values over repeats. [`Contrast`] is the document
+//! `plimsoll/comparison/1`: two sides, each made of results or of a study, every case that both
+//! have, and what limits on the change make of it.
+
+mod decide;
+mod document;
+mod likeness;
+mod limit;
+mod side;
+
+pub use decide::{Comparison, Decision, Options, Reason, Scale, compare};
+pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
+pub use limit::{Judged, Limit, LimitError};
+pub use side::{Side, SideCase, SideError};
+
+#[cfg(test)]
+pub(crate) mod noise;
+#[cfg(test)]
+mod tests;

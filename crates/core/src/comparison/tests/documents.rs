@@ -1,0 +1,293 @@
+//! Sides made of results and of studies, and the document of two of them.
+
+use crate::comparison::*;
+use crate::plan::{Endpoint, Plan};
+use crate::result::{RunResult, Tool};
+use crate::schedule::{Arrival, Profile};
+use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
+use crate::usage::Usage;
+use crate::verdict::{Cause, Verdict};
+
+fn tool() -> Tool {
+    Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() }
+}
+
+/// A run at `second` in which every request took `service_us`.
+pub(super) fn result(second: u32, service_us: u64) -> RunResult {
+    let mut result = RunResult::empty(tool(), Plan::new(Endpoint::http("127.0.0.1", 8080, "/")));
+    result.started_at = format!("2026-11-21T12:00:{second:02}Z");
+    result.loader.workers = 1;
+    for i in 0..1000 {
+        result.latency.service.record(service_us * 1000 + i);
+        result.latency.response.record(service_us * 1000 + i);
+    }
+    result.ledger.scheduled = 1000;
+    result.ledger.sent = 1000;
+    result.ledger.completed = 1000;
+    result.ledger.ok = 1000;
+    result.rate.achieved_rps = 1e6 / service_us as f64;
+    result
+}
+
+/// Runs at every second second from `first` on.
+pub(super) fn side(name: &str, first: u32, services_us: &[u64]) -> Side {
+    let results: Vec<(String, RunResult)> = (0..)
+        .zip(services_us)
+        .map(|(i, us)| (format!("{name}{i}.json"), result(first + 2 * i, *us)))
+        .collect();
+    Side::of_results(name, &results, false).unwrap()
+}
+
+const BASE_US: [u64; 5] = [1000, 1010, 990, 1005, 995];
+const SLOW_US: [u64; 5] = [1100, 1111, 1089, 1106, 1094];
+
+fn contrast(base: &Side, new: &Side) -> Contrast {
+    Contrast::of(base, new, Settings::default(), &[], tool())
+}
+
+#[test]
+fn a_slower_server_is_found_slower_in_rate_and_times() {
+    let found = contrast(&side("base", 0, &BASE_US), &side("new", 1, &SLOW_US));
+    assert_eq!((found.schema.as_str(), found.cases.len()), (SCHEMA, 1));
+    assert!(found.differences.is_empty() && found.notes.is_empty(), "{found:?}");
+    let case = &found.cases[0];
+    assert_eq!(
+        (case.decision, case.headline.measure.to_string().as_str()),
+        (Decision::Worse, "rate")
+    );
+    assert!((case.headline.comparison.ratio().unwrap() - 0.909).abs() < 0.001);
+    let others: Vec<String> = case.others.iter().map(|it| it.measure.to_string()).collect();
+    assert_eq!(others, ["p50", "p90", "p99", "p99.9", "errors"]);
+    for other in &case.others[..4] {
+        assert_eq!(other.comparison.decision, Decision::Worse, "{other:?}");
+    }
+    assert_eq!(case.others[4].comparison.decision, Decision::CannotTell);
+    let text = serde_json::to_string(&found).unwrap();
+    let read: Contrast = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.cases[0].headline.measure, case.headline.measure);
+}
+
+#[test]
+fn at_a_rate_times_decide() {
+    let paced = |name: &str, first: u32, services_us: &[u64]| {
+        let results: Vec<(String, RunResult)> = (0..)
+            .zip(services_us)
+            .map(|(i, us)| {
+                let mut result = result(first + 2 * i, *us);
+                result.plan.rate = Some(Profile::constant(1000, None, Arrival::Uniform));
+                result.rate.achieved_rps = 1000.0;
+                (format!("{name}{i}"), result)
+            })
+            .collect();
+        Side::of_results(name, &results, false).unwrap()
+    };
+    let found = contrast(&paced("base", 0, &BASE_US), &paced("new", 1, &SLOW_US));
+    let case = &found.cases[0];
+    assert_eq!(case.headline.measure.to_string(), "p99");
+    assert_eq!(case.decision, Decision::Worse);
+    assert!(case.others.iter().any(|other| other.measure.to_string() == "service.p99"));
+}
+
+#[test]
+fn results_that_are_no_repeats_make_no_side() {
+    let one = ("a".to_owned(), result(0, 1000));
+    let mut longer = result(1, 1000);
+    longer.plan.connections = 7;
+    longer.environment.kernel = "6.1".to_owned();
+    let both = [one, ("b".to_owned(), longer)];
+    let error = Side::of_results("x", &both, false).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "'a' and 'b' are no repeats of one load: connections 50 and 7; kernel unknown and 6.1"
+    );
+    assert!(Side::of_results("x", &both, true).is_ok());
+    assert!(matches!(Side::of_results("x", &[], false), Err(SideError::Empty(_))));
+}
+
+#[test]
+fn what_differs_is_named_and_the_server_may() {
+    let base = side("base", 0, &BASE_US);
+    for (name, change, want) in [
+        ("nothing", (|_| {}) as fn(&mut RunResult), None),
+        ("host", |result| result.plan.endpoint.host = "::1".to_owned(), None),
+        ("port", |result| result.plan.endpoint.port = 1, None),
+        ("seed", |result| result.plan.seed = 7, None),
+        ("gates", |result| result.plan.gates = vec!["p99<1s".to_owned()], None),
+        (
+            "path",
+            |result| result.plan.endpoint.path = "/x".to_owned(),
+            Some("endpoint.path / and /x"),
+        ),
+        ("time", |result| result.plan.duration_ns = None, Some("duration_s 10.0 and none")),
+        (
+            "rate",
+            |result| {
+                result.plan.rate = Some(Profile::constant(5_000_000, None, Arrival::Poisson));
+            },
+            Some("rate none and 5.00/s poisson"),
+        ),
+        ("cores", |result| result.environment.cores = 64, Some("cores 0 and 64")),
+        (
+            "tester",
+            |result| result.tool.version = "9".to_owned(),
+            Some("tester plimsoll 0.1.0 and plimsoll 9"),
+        ),
+        (
+            "driver",
+            |result| result.loader.driver.kind = "epoll".to_owned(),
+            Some("driver unknown and epoll"),
+        ),
+        ("threads", |result| result.loader.workers = 2, Some("threads 1 and 2")),
+    ] {
+        let mut other = result(1, 1000);
+        change(&mut other);
+        let new = Side::of_results("new", &[("n".to_owned(), other)], false).unwrap();
+        let want: Vec<&str> = want.into_iter().collect();
+        assert_eq!(base.differences(&new), want, "{name}");
+    }
+}
+
+#[test]
+fn runs_that_stand_twice_are_said() {
+    let base = side("base", 0, &BASE_US);
+    let twice = [("a".to_owned(), result(0, 1000)), ("b".to_owned(), result(0, 1000))];
+    let doubled = Side::of_results("x", &twice, false).unwrap();
+    assert_eq!(doubled.cases[0].case.runs.len(), 1);
+    assert_eq!(doubled.notes, ["'b' holds a run that was there: counted once"]);
+    let same = contrast(&base, &base);
+    assert_eq!(same.notes, ["both sides are the same runs: there is nothing to compare"]);
+    assert_eq!(same.cases[0].decision, Decision::CannotTell);
+    let overlapping = contrast(&base, &side("new", 0, &[1000, 2000, 3000]));
+    assert_eq!(overlapping.notes, ["1 of the runs stand on both sides: leave them out of one"]);
+}
+
+#[test]
+fn sides_that_took_no_turns_are_said() {
+    for (first, want) in [(1, 0), (9, 1), (30, 1)] {
+        let found = contrast(&side("base", 0, &BASE_US), &side("new", first, &SLOW_US));
+        assert_eq!(found.notes.len(), want, "{first}: {:?}", found.notes);
+        assert!(found.notes.iter().all(|note| note.contains("one after the other")));
+    }
+    let alone = contrast(&side("base", 0, &BASE_US[..1]), &side("new", 1, &SLOW_US[..1]));
+    assert!(alone.notes.is_empty(), "what one run lacks is said already");
+}
+
+#[test]
+fn doubts_of_the_tester_are_named() {
+    let mut bad = result(1, 1000);
+    bad.loader.verdict = Verdict::Invalid;
+    let cause = |verdict, code: &str| Cause {
+        verdict,
+        code: code.to_owned(),
+        text: "what was seen".to_owned(),
+    };
+    bad.loader.causes = vec![cause(Verdict::Invalid, "lateness"), cause(Verdict::Valid, "a note")];
+    let mut empty = result(3, 1000);
+    empty.ledger.scheduled = 0;
+    empty.ledger.sent = 0;
+    let new = [("a", bad), ("b", empty)].map(|(name, result)| (name.to_owned(), result));
+    let new = Side::of_results("new", &new, false).unwrap();
+    let found = contrast(&side("base", 0, &BASE_US), &new);
+    assert_eq!(
+        found.cases[0].notes,
+        [
+            "new: 1 of 1 runs invalid by their own verdict: lateness",
+            "new: 1 of 2 runs do not count: not one request was sent",
+        ]
+    );
+    assert_eq!(found.cases[0].headline.comparison.new.n, 1);
+}
+
+/// A study with one case for each name of a load, its rates around 1000 times `by`.
+fn study(tester: &str, command: &str, loads: &[&str], by: f64) -> Study {
+    let mut study = Study::empty("echo");
+    study.servers.push(ServerFacts { name: "nginx".to_owned(), ..ServerFacts::default() });
+    for load in loads {
+        study.loads.push(LoadFacts {
+            name: (*load).to_owned(),
+            tester: tester.to_owned(),
+            command: command.to_owned(),
+            ..LoadFacts::default()
+        });
+        let run = |repeat: u32| CaseRun {
+            repeat,
+            figures: Figures {
+                rate_rps: Some((1000.0 + f64::from(repeat)) * by),
+                latency: vec![Quantile { q: 0.99, s: 0.001 / by + f64::from(repeat) * 1e-6 }],
+                completed: Some(1000),
+                ..Figures::default()
+            },
+            server: Some(Usage { cpu_ns: 1_000_000, rss_peak_bytes: 5, ..Usage::default() }),
+            ..CaseRun::default()
+        };
+        study.cases.push(Case {
+            server: "nginx".to_owned(),
+            load: (*load).to_owned(),
+            skipped: None,
+            runs: (1..=5).map(run).collect(),
+        });
+    }
+    study
+}
+
+#[test]
+fn studies_are_compared_case_by_case() {
+    let base = Side::of_study("base", &study("wrk", "wrk {url}", &["few", "many"], 1.0));
+    let new = Side::of_study("new", &study("wrk", "wrk {url}", &["many", "more"], 1.1));
+    let found = contrast(&base, &new);
+    let case = &found.cases[0];
+    assert_eq!(found.cases.len(), 1);
+    assert_eq!((case.server.as_str(), case.load.as_str()), ("nginx", "many"));
+    assert_eq!(case.decision, Decision::Better);
+    let others: Vec<String> = case.others.iter().map(|it| it.measure.to_string()).collect();
+    assert_eq!(others, ["p99", "errors", "cpu_per_request", "rss"]);
+    assert_eq!(
+        found.notes,
+        ["in 'base' alone: nginx under few", "in 'new' alone: nginx under more"]
+    );
+}
+
+#[test]
+fn the_measure_that_decides_is_the_loads() {
+    for (tester, command, want) in [
+        ("wrk", "wrk -c 5 {url}", "rate"),
+        ("wrk2", "wrk2 -R 1000 {url}", "p99"),
+        ("fortio", "fortio load -qps 0 {url}", "rate"),
+        ("fortio", "fortio load -qps 100 {url}", "p99"),
+        ("fortio", "fortio load {url}", "p99"),
+        ("ab", "ab -r {url}", "rate"),
+        ("oha", "oha -q 100 {url}", "p99"),
+    ] {
+        let [base, new] =
+            [1.0, 1.0].map(|by| Side::of_study("x", &study(tester, command, &["load"], by)));
+        let found = contrast(&base, &new);
+        assert_eq!(found.cases[0].headline.measure.to_string(), want, "{command}");
+    }
+}
+
+#[test]
+fn loads_that_were_made_otherwise_are_unlike() {
+    let of = |command: &str| Side::of_study("x", &study("wrk", command, &["few"], 1.0));
+    assert!(of("wrk -c 5").differences(&of("wrk -c 5")).is_empty());
+    assert_eq!(
+        of("wrk -c 5").differences(&of("wrk -c 9")),
+        ["command of load few wrk -c 5 and wrk -c 9"]
+    );
+    let results = side("r", 0, &BASE_US);
+    assert_eq!(of("wrk").differences(&results), ["'x' is a study, 'r' of results"]);
+    assert!(contrast(&of("wrk"), &results).cases.is_empty());
+}
+
+#[test]
+fn nothing_on_a_side_is_no_panic() {
+    let mut bare = study("wrk", "wrk", &["few"], 1.0);
+    bare.cases[0].runs.clear();
+    let bare = Side::of_study("bare", &bare);
+    let full = Side::of_study("full", &study("wrk", "wrk", &["few"], 1.0));
+    for (base, new) in [(&bare, &full), (&full, &bare), (&bare, &bare)] {
+        let found = contrast(base, new);
+        assert_eq!(found.cases[0].headline.comparison.reason, Some(Reason::NothingMeasured));
+    }
+    let none = Side::of_study("none", &Study::default());
+    assert!(contrast(&none, &none).cases.is_empty());
+}

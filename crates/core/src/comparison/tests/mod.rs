@@ -1,0 +1,5 @@
+//! Comparing, by example and by simulation.
+
+mod decisions;
+mod documents;
+mod limits;

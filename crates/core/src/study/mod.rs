@@ -1,0 +1,256 @@
+//! What came of a suite: servers under the same loads, several times each, `plimsoll/study/1`.
+//!
+//! The lab writes it and views show it. What testers other than Plimsoll do not say stays unsaid
+//! here: a figure is `None`, never a guess. Absent: the whole result of a run, which stands in a
+//! file of its own that [`CaseRun::result`] names.
+
+mod column;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::{Environment, RunResult, Tool};
+use crate::usage::Usage;
+use crate::verdict::{Cause, Verdict};
+
+pub use column::{Better, Column, Measure};
+pub use summary::{Middle, Place};
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "plimsoll/study/1";
+
+/// A suite that was carried out, or part of one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Study {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Which program wrote it.
+    pub tool: Option<Tool>,
+    /// The suite's name, in file names too.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// What is measured and why, for people.
+    pub description: String,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// When the first case began, RFC 3339, UTC.
+    pub started_at: String,
+    /// How often each case is carried out.
+    pub repeats: u32,
+    /// What the order of the cases was drawn from.
+    pub seed: u64,
+    /// The server that the others are compared with.
+    pub baseline: Option<String>,
+    /// What the tables show, in this order.
+    pub columns: Vec<Column>,
+    /// The servers, in the suite's order.
+    pub servers: Vec<ServerFacts>,
+    /// The loads, in the suite's order.
+    pub loads: Vec<LoadFacts>,
+    /// One for each server and load that are not excluded, by server, then by load.
+    pub cases: Vec<Case>,
+}
+
+/// A server of a suite.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// Its name.
+    pub name: String,
+    /// What it says its version is: one line.
+    pub version: Option<String>,
+    /// How it was started, as it stands in the suite.
+    pub command: String,
+    /// The CPUs it was tied to, as `0-3,8`.
+    pub cpus: Option<String>,
+    /// Why it was not measured, where it was not.
+    pub skipped: Option<String>,
+}
+
+/// A load of a suite.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadFacts {
+    /// Its name.
+    pub name: String,
+    /// Which tester makes it.
+    pub tester: String,
+    /// What that says its version is: one line.
+    pub version: Option<String>,
+    /// How the tester was called, with `{url}` in the place of the address.
+    pub command: String,
+    /// The CPUs it was tied to.
+    pub cpus: Option<String>,
+    /// Why it was not used, where it was not.
+    pub skipped: Option<String>,
+}
+
+/// A server under a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// The server's name.
+    pub server: String,
+    /// The load's name.
+    pub load: String,
+    /// Why there are no runs, where there are none.
+    pub skipped: Option<String>,
+    /// The runs that have ended, by repeat.
+    pub runs: Vec<CaseRun>,
+}
+
+/// A server under a load, once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaseRun {
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// Its place in the order in which all runs of the suite were carried out, from 1.
+    pub position: u32,
+    /// When the load began, RFC 3339, UTC.
+    pub started_at: String,
+    /// How the tester was called, without what was added to read its figures.
+    pub command: String,
+    /// Why the figures do not count, where they do not: one line.
+    pub failure: Option<String>,
+    /// What the tester said.
+    pub figures: Figures,
+    /// What the tester said of its own figures, where it does.
+    pub verdict: Option<Verdict>,
+    /// Why.
+    pub causes: Vec<Cause>,
+    /// What the server's processes used while it was loaded.
+    pub server: Option<Usage>,
+    /// What the tester's used.
+    pub tester: Option<Usage>,
+    /// What the tester printed, the middle left out where it is long.
+    pub output: String,
+    /// The last lines of the server's log, where something was wrong.
+    pub log: Option<String>,
+    /// The file of the whole result, from the study's directory.
+    pub result: Option<String>,
+}
+
+/// A quantile of latency.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// 0 to 1.
+    pub q: f64,
+    /// Seconds.
+    pub s: f64,
+}
+
+/// What a tester said, in common terms; `None` and empty: it does not say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Responses per second.
+    pub rate_rps: Option<f64>,
+    /// How long it took, seconds.
+    pub duration_s: Option<f64>,
+    /// Requests that had a whole response.
+    pub completed: Option<u64>,
+    /// Of those, the ones that were not as expected.
+    pub failed: Option<u64>,
+    /// Requests that had none: timeouts, resets, connects.
+    pub errors: Option<u64>,
+    /// Connections opened.
+    #[serde(default)]
+    pub connections: Option<u64>,
+    /// Mean latency, seconds.
+    pub mean_s: Option<f64>,
+    /// Greatest latency, seconds.
+    pub max_s: Option<f64>,
+    /// Latency by the clock that the tester puts first, ascending. Of Plimsoll: service time in a
+    /// closed loop, response time at a rate.
+    pub latency: Vec<Quantile>,
+    /// Service time, where the tester has both clocks and the other comes first.
+    pub service: Vec<Quantile>,
+}
+
+/// The quantiles kept of a histogram: enough to draw its curve.
+const KEPT: [f64; 19] = [
+    0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995,
+    0.999, 0.9999,
+];
+
+impl Figures {
+    /// Those of a result of Plimsoll's own.
+    #[must_use]
+    pub fn of(result: &RunResult) -> Self {
+        let is_open = result.plan.is_open_loop();
+        let (response, service) = (&result.latency.response, &result.latency.service);
+        let first = if is_open { response } else { service };
+        let quantiles = |histogram: &crate::Histogram| {
+            let at = |q: f64| Some(Quantile { q, s: histogram.quantile_ns(q)? as f64 / 1e9 });
+            // A quantile that no sample lies beyond is the maximum by another name.
+            let known =
+                KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
+            known.filter_map(at).collect()
+        };
+        let ledger = &result.ledger;
+        Self {
+            rate_rps: Some(result.rate.achieved_rps),
+            duration_s: Some(result.rate.window_ns as f64 / 1e9),
+            completed: Some(ledger.completed),
+            failed: Some(ledger.failed),
+            errors: Some(ledger.scheduled.saturating_sub(ledger.completed)),
+            connections: Some(result.connections.opened),
+            mean_s: first.mean_ns().map(|ns| ns / 1e9),
+            max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
+            latency: quantiles(first),
+            service: if is_open { quantiles(service) } else { Vec::new() },
+        }
+    }
+
+    /// The latency at a quantile, seconds, if the tester gave that very one.
+    #[must_use]
+    pub fn latency_s(&self, q: f64) -> Option<f64> {
+        quantile_s(&self.latency, q)
+    }
+
+    /// The service time at a quantile, seconds.
+    #[must_use]
+    pub fn service_s(&self, q: f64) -> Option<f64> {
+        quantile_s(&self.service, q)
+    }
+
+    /// The share of requests that failed, 0 to 1.
+    #[must_use]
+    pub fn error_share(&self) -> Option<f64> {
+        let completed = self.completed?;
+        let bad = self.failed.unwrap_or(0).saturating_add(self.errors.unwrap_or(0));
+        let all = completed.saturating_add(self.errors.unwrap_or(0));
+        (all > 0).then(|| bad as f64 / all as f64)
+    }
+}
+
+fn quantile_s(quantiles: &[Quantile], q: f64) -> Option<f64> {
+    quantiles.iter().find(|it| (it.q - q).abs() < 1e-9).map(|it| it.s)
+}
+
+impl Study {
+    /// Nothing measured yet.
+    #[must_use]
+    pub fn empty(name: &str) -> Self {
+        Self { schema: SCHEMA.to_owned(), name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The case of a server and a load.
+    #[must_use]
+    pub fn case(&self, server: &str, load: &str) -> Option<&Case> {
+        self.cases.iter().find(|case| case.server == server && case.load == load)
+    }
+}
+
+impl Case {
+    /// What a measure was in each run that counts, in the order of the repeats.
+    #[must_use]
+    pub fn values(&self, measure: Measure) -> Vec<f64> {
+        let counted = self.runs.iter().filter(|run| run.failure.is_none());
+        counted.filter_map(|run| measure.of(run)).collect()
+    }
+
+    /// The runs that do not count.
+    pub fn failures(&self) -> impl Iterator<Item = &CaseRun> {
+        self.runs.iter().filter(|run| run.failure.is_some())
+    }
+}

@@ -1,0 +1,104 @@
+//! What columns are called and what they are of a made-up run.
+
+use super::*;
+
+fn run(rate_rps: f64, quantiles: &[(f64, f64)], cpu_ns: u64) -> CaseRun {
+    let latency = quantiles.iter().map(|&(q, s)| Quantile { q, s }).collect();
+    let mut server = Usage {
+        window_ns: 1_000_000_000,
+        cpu_user_ns: cpu_ns,
+        rss_peak_bytes: 5_000_000,
+        ..Usage::default()
+    };
+    server.refresh();
+    CaseRun {
+        repeat: 1,
+        figures: Figures {
+            rate_rps: Some(rate_rps),
+            completed: Some(1000),
+            failed: Some(40),
+            errors: Some(10),
+            latency,
+            ..Figures::default()
+        },
+        server: Some(server),
+        ..CaseRun::default()
+    }
+}
+
+#[test]
+fn columns_read_what_they_write() {
+    let names = "rate p50 p99.9 p99.99 p90/p50 p99.9/p50 service.p99 mean max errors cpu \
+                 cpu_per_request rss pss processes connections threads tester_cpu tester_rss rate/cpu";
+    for name in names.split_whitespace() {
+        let column: Column = name.parse().unwrap();
+        assert_eq!(column.to_string(), name);
+        let json = serde_json::to_string(&column).unwrap();
+        assert_eq!(serde_json::from_str::<Column>(&json).unwrap(), column);
+    }
+    for name in ["", "p", "p0", "p100", "p-1", "pNaN", "speed", "rate/", "/rate", "service.rate"] {
+        assert!(name.parse::<Column>().is_err(), "{name}");
+    }
+}
+
+#[test]
+fn columns_are_figures_of_a_run() {
+    let run = run(500.0, &[(0.5, 0.001), (0.99, 0.004), (0.999, 0.008)], 250_000_000);
+    for (name, want) in [
+        ("rate", Some(500.0)),
+        ("p50", Some(0.001)),
+        ("p99.9", Some(0.008)),
+        ("p99/p50", Some(4.0)),
+        ("p90", None),
+        ("p90/p50", None),
+        ("cpu", Some(0.25)),
+        ("cpu_per_request", Some(0.000_25)),
+        ("rss", Some(5_000_000.0)),
+        ("pss", None),
+        ("tester_cpu", None),
+        ("errors", Some(50.0 / 1010.0)),
+    ] {
+        let column: Column = name.parse().unwrap();
+        assert_eq!(column.of(&run), want, "{name}");
+    }
+}
+
+#[test]
+fn runs_that_failed_do_not_count() {
+    let failed = CaseRun { failure: Some("it died".to_owned()), ..run(1.0, &[], 1) };
+    let case = Case { runs: vec![run(5.0, &[], 1), failed, run(7.0, &[], 1)], ..Case::default() };
+    assert_eq!(case.values(Measure::Rate), [5.0, 7.0]);
+    assert_eq!(case.values(Measure::Latency(0.5)), [0.0; 0]);
+    assert_eq!(case.failures().count(), 1);
+}
+
+#[test]
+fn the_headline_is_of_the_clock_that_fits_the_load() {
+    let plan = crate::plan::Plan::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
+    let mut result = RunResult::empty(tool, plan);
+    for ns in 1..=200 {
+        result.latency.response.record(ns * 2_000_000);
+        result.latency.service.record(ns * 1_000_000);
+    }
+    let closed = Figures::of(&result);
+    assert!((closed.latency_s(0.5).unwrap() - 0.1).abs() < 0.001);
+    assert!(closed.service.is_empty());
+    assert_eq!(closed.latency_s(0.999), None, "no sample lies beyond it");
+    let rate = crate::schedule::Profile::constant(1, None, crate::schedule::Arrival::Uniform);
+    result.plan.rate = Some(rate);
+    let open = Figures::of(&result);
+    assert!((open.latency_s(0.5).unwrap() - 0.2).abs() < 0.001);
+    assert!((open.service_s(0.5).unwrap() - 0.1).abs() < 0.001);
+}
+
+#[test]
+fn a_study_is_read_as_it_was_written() {
+    let mut study = Study::empty("echo");
+    study.columns = vec!["p99/p50".parse().unwrap()];
+    let runs = vec![run(5.0, &[(0.5, 0.1)], 1)];
+    study.cases.push(Case { server: "a".to_owned(), load: "b".to_owned(), skipped: None, runs });
+    let json = serde_json::to_string(&study).unwrap();
+    assert_eq!(serde_json::from_str::<Study>(&json).unwrap(), study);
+    assert!(study.case("a", "b").is_some() && study.case("b", "a").is_none());
+}

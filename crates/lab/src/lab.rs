@@ -1,0 +1,277 @@
+//! A suite from its preparation to its study.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::result::{Environment, Tool};
+use plimsoll_core::study::{Case, CaseRun, LoadFacts, SCHEMA, ServerFacts, Study};
+use plimsoll_core::units::{format_count, format_ns};
+use plimsoll_io::clock;
+
+use crate::case::{Setting, carry_out, fresh};
+use crate::order::{Slot, order};
+use crate::prepare::{self, Places, Prepared};
+use crate::programs::Ports;
+use crate::store::{Store, StoreError};
+use crate::suite::{Load, Server, Suite};
+
+/// What is carried out, and with what.
+pub struct Lab<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// Where this program and the servers' folders are.
+    pub places: Places,
+    /// Cases that are wanted, as `SERVER`, `SERVER/LOAD` or `/LOAD`; empty: all.
+    pub only: Vec<String>,
+    /// Whether to build the servers; without, they are taken as they are.
+    pub builds: bool,
+    /// The machine.
+    pub environment: Environment,
+    /// Which program writes the study.
+    pub tool: Tool,
+    /// Asked now and then whether to stop.
+    pub stopped: &'a dyn Fn() -> bool,
+    /// Told, line by line, what is going on.
+    pub say: &'a mut dyn FnMut(&str),
+}
+
+/// Names that stand for no server or load.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--only {0}: there is no such {1}; --list shows what there is")]
+pub struct Unknown(String, &'static str);
+
+impl<'a> Lab<'a> {
+    /// The runs that are wanted, in their order.
+    ///
+    /// # Errors
+    /// A name that stands for nothing.
+    pub fn slots(&self) -> Result<Vec<Slot<'a>>, Unknown> {
+        let suite = self.suite;
+        for only in &self.only {
+            let (server, load) = split(only);
+            if server.is_some_and(|name| !suite.servers.iter().any(|it| it.name == name)) {
+                return Err(Unknown(only.clone(), "server"));
+            }
+            if load.is_some_and(|name| !suite.loads.iter().any(|it| it.name == name)) {
+                return Err(Unknown(only.clone(), "load"));
+            }
+        }
+        let mut slots = order(suite);
+        slots.retain(|slot| self.wants(slot.server, slot.load));
+        Ok(slots)
+    }
+
+    fn wants(&self, server: &Server, load: &Load) -> bool {
+        self.only.is_empty()
+            || self.only.iter().any(|only| {
+                let (of_server, of_load) = split(only);
+                of_server.is_none_or(|name| name == server.name)
+                    && of_load.is_none_or(|name| name == load.name)
+            })
+    }
+
+    /// Prepares the servers, carries out the runs that the store does not have yet, and gives the
+    /// study of all that it then has. What fails is said in its case, and the rest goes on.
+    ///
+    /// # Errors
+    /// A name that stands for nothing, and a folder that cannot be written.
+    pub fn run(&mut self, store: &Store) -> Result<Study, LabError> {
+        let slots = self.slots()?;
+        let wanted: Vec<&str> = self.suite.servers.iter().map(|it| it.name.as_str()).collect();
+        let wanted: Vec<&str> = wanted
+            .into_iter()
+            .filter(|name| slots.iter().any(|slot| slot.server.name == *name))
+            .collect();
+        let servers = prepare::servers(
+            self.suite,
+            &self.places,
+            &wanted,
+            self.builds,
+            self.stopped,
+            self.say,
+        );
+        let testers: BTreeMap<_, _> = slots
+            .iter()
+            .map(|slot| (slot.load.tester, prepare::tester(slot.load.tester, &self.places)))
+            .collect();
+        for (name, prepared) in &servers {
+            if let Some(reason) = &prepared.skipped {
+                (self.say)(&format!("{name} is left out: {reason}"));
+            }
+        }
+        let is_possible = |slot: &Slot<'_>| {
+            let here =
+                |prepared: Option<&Prepared>| prepared.is_some_and(|it| it.skipped.is_none());
+            here(servers.get(&slot.server.name)) && here(testers.get(&slot.load.tester))
+        };
+        let mut study = self.outline(&servers, &testers, &slots, store);
+        let possible: Vec<Slot<'a>> = slots.into_iter().filter(|slot| is_possible(slot)).collect();
+        self.carry_out_all(&possible, store, &mut study)?;
+        store.save_study(&study)?;
+        Ok(study)
+    }
+
+    fn carry_out_all(
+        &mut self,
+        slots: &[Slot<'a>],
+        store: &Store,
+        study: &mut Study,
+    ) -> Result<(), LabError> {
+        let mut ports = Ports::new(std::process::id().wrapping_mul(7919));
+        for (i, slot) in slots.iter().enumerate() {
+            let names = (&slot.server.name, &slot.load.name);
+            let mut cases = study.cases.iter_mut();
+            let Some(case) = cases.find(|case| (&case.server, &case.load) == names) else {
+                continue;
+            };
+            if case.runs.iter().any(|run| run.repeat == slot.repeat) {
+                continue;
+            }
+            if (self.stopped)() {
+                break;
+            }
+            let mut run = self.one(slot, store, &mut ports)?;
+            if (self.stopped)() && run.failure.is_some() {
+                // Cut short from outside: nothing can be said of it.
+                break;
+            }
+            store.save(slot, &mut run)?;
+            (self.say)(&progress(slot, i + 1, slots.len(), &run));
+            case.runs.push(run);
+            case.runs.sort_by_key(|run| run.repeat);
+            store.save_study(study)?;
+            self.pause();
+        }
+        Ok(())
+    }
+
+    fn one(&self, slot: &Slot<'_>, store: &Store, ports: &mut Ports) -> Result<CaseRun, LabError> {
+        let scratch = store.scratch(slot);
+        fresh(&scratch).map_err(|source| StoreError::Io { path: scratch.clone(), source })?;
+        let setting = Setting {
+            suite: self.suite,
+            places: &self.places,
+            scratch: &scratch,
+            stopped: self.stopped,
+        };
+        Ok(carry_out(slot, &setting, ports))
+    }
+
+    fn pause(&self) {
+        let until_ns = clock::now_ns().saturating_add(self.suite.cooldown_ns);
+        while clock::now_ns() < until_ns && !(self.stopped)() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    /// The study with the runs that the store has.
+    fn outline(
+        &self,
+        servers: &BTreeMap<String, Prepared>,
+        testers: &BTreeMap<crate::testers::Tester, Prepared>,
+        slots: &[Slot<'_>],
+        store: &Store,
+    ) -> Study {
+        let suite = self.suite;
+        let is_used = |server: &str, load: &str| {
+            slots.iter().any(|slot| slot.server.name == server && slot.load.name == load)
+        };
+        let server_facts = |server: &Server| {
+            let prepared = servers.get(&server.name).cloned().unwrap_or_default();
+            ServerFacts {
+                name: server.name.clone(),
+                version: prepared.version,
+                command: words(&server.command),
+                cpus: server.cpus.as_ref().map(ToString::to_string),
+                skipped: prepared.skipped,
+            }
+        };
+        let load_facts = |load: &Load| {
+            let prepared = testers.get(&load.tester).cloned().unwrap_or_default();
+            LoadFacts {
+                name: load.name.clone(),
+                tester: load.tester.to_string(),
+                version: prepared.version,
+                command: load.command(),
+                cpus: load.cpus.as_ref().map(ToString::to_string),
+                skipped: prepared.skipped,
+            }
+        };
+        let mut cases = Vec::new();
+        for server in &suite.servers {
+            for load in &suite.loads {
+                let excluded = suite.excluded(&server.name, &load.name);
+                let runs = store.load(&server.name, &load.name);
+                if excluded.is_none() && runs.is_empty() && !is_used(&server.name, &load.name) {
+                    continue;
+                }
+                let of = |prepared: Option<&Prepared>| prepared?.skipped.clone();
+                let skipped = excluded
+                    .map(str::to_owned)
+                    .or_else(|| of(servers.get(&server.name)))
+                    .or_else(|| of(testers.get(&load.tester)))
+                    .filter(|_| runs.is_empty());
+                let (server, load) = (server.name.clone(), load.name.clone());
+                cases.push(Case { server, load, skipped, runs });
+            }
+        }
+        let now = humantime::format_rfc3339_millis(clock::wall_time()).to_string();
+        let begun =
+            cases.iter().flat_map(|case| &case.runs).map(|run| run.started_at.clone()).min();
+        Study {
+            schema: SCHEMA.to_owned(),
+            tool: Some(self.tool.clone()),
+            name: suite.name.clone(),
+            title: suite.title.clone(),
+            description: suite.description.clone(),
+            environment: self.environment.clone(),
+            started_at: begun.unwrap_or(now),
+            repeats: suite.repeats,
+            seed: suite.seed,
+            baseline: suite.baseline.clone(),
+            columns: suite.columns.clone(),
+            servers: suite.servers.iter().map(server_facts).collect(),
+            loads: suite.loads.iter().map(load_facts).collect(),
+            cases,
+        }
+    }
+}
+
+/// A command line as one would type it.
+#[must_use]
+pub fn words(words: &[String]) -> String {
+    shell_words::join(words)
+}
+
+fn split(only: &str) -> (Option<&str>, Option<&str>) {
+    let (server, load) = only.split_once('/').map_or((only, ""), |(server, load)| (server, load));
+    let given = |name: &'_ str| !name.is_empty();
+    (Some(server).filter(|it| given(it)), Some(load).filter(|it| given(it)))
+}
+
+/// `[3/40] nginx wrk-100 #2: 82759/s, p99 1.20 ms`
+fn progress(slot: &Slot<'_>, done: usize, all: usize, run: &CaseRun) -> String {
+    let what = match &run.failure {
+        Some(failure) => format!("FAILED: {failure}"),
+        None => {
+            let figures = &run.figures;
+            let rate = figures.rate_rps.map(|rate| format!("{}/s", format_count(rate as u64)));
+            let p99 =
+                figures.latency_s(0.99).map(|s| format!("p99 {}", format_ns((s * 1e9) as u64)));
+            let cpu = run.server.as_ref().map(|it| format!("CPU {:.0} %", it.cpu_percent_mean));
+            let parts: Vec<String> = [rate, p99, cpu].into_iter().flatten().collect();
+            parts.join(", ")
+        }
+    };
+    format!("[{done}/{all}] {} {} #{}: {what}", slot.server.name, slot.load.name, slot.repeat)
+}
+
+/// Why a lab could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A name that stands for nothing.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// The folder of the study.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

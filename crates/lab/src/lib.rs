@@ -1,0 +1,26 @@
+//! The lab: servers side by side under the same loads, and what they used while they served.
+//!
+//! A [`suite`] says in a file which servers, which loads, how often. The lab builds and starts the
+//! servers, has testers load them in a shuffled order, watches what the processes use ([`sample`])
+//! and writes down what came of it as a [`Study`](plimsoll_core::study::Study). Testers are
+//! programs, Plimsoll one of them: all are called, tied to CPUs and watched in the same way.
+//!
+//! Absent on purpose: the engine, which is reached through the program like any other tester, and
+//! the views of a study, which are `plimsoll-report`'s.
+#![forbid(unsafe_code)]
+
+mod case;
+mod lab;
+mod loading;
+pub mod order;
+pub mod prepare;
+pub mod process;
+mod programs;
+pub mod sample;
+mod serving;
+mod store;
+pub mod suite;
+pub mod testers;
+
+pub use lab::{Lab, LabError, Unknown, words};
+pub use store::{Store, StoreError};

@@ -1,0 +1,196 @@
+//! One call of a tester: its command line, its output, its end.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_core::usage::Usage;
+use plimsoll_io::clock;
+
+use crate::process::Process;
+use crate::programs::find;
+use crate::sample;
+use crate::suite::{Call, Cpus, Load, Names};
+use crate::testers::{Finished, Reading, Tester};
+
+/// Most of a tester's output that is read.
+const OUTPUT_MAX: u64 = 16 << 20;
+
+/// A command line, filled in.
+pub(crate) struct Line {
+    tester: Tester,
+    program: String,
+    arguments: Vec<String>,
+}
+
+/// What names stand for in a load: `{url}`, `{scratch}` and so on.
+pub(crate) struct Place<'a> {
+    pub(crate) names: &'a Names,
+    /// The folder for the files of this call.
+    pub(crate) scratch: &'a Path,
+    pub(crate) plimsoll: &'a Path,
+    pub(crate) url: &'a str,
+}
+
+/// How a load is called for the measured part.
+///
+/// # Errors
+/// A tester that is not there, a placeholder that is not known, or a file that cannot be written.
+pub(crate) fn line(load: &Load, place: &Place<'_>) -> Result<Line, String> {
+    let given = match &load.call {
+        Call::Arguments(arguments) => arguments.clone(),
+        Call::Plan(plan) => plan_file(plan, place, "plan.toml")?,
+    };
+    fill(load.tester, &load.tester.arguments(&given), place)
+}
+
+/// The line of the measured part as one would type it, without what is added to read its figures.
+pub(crate) fn shown(load: &Load, url: &str) -> String {
+    load.command().replace("{url}", url)
+}
+
+/// How its warm-up is called: the same load, shorter, where it is our own; a closed loop of ours
+/// where it is another tester's, whose command line we cannot change.
+///
+/// # Errors
+/// As for [`line`].
+pub(crate) fn warmup(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<Line, String> {
+    let duration = format!("{warmup_ns}ns");
+    let mut plan = match &load.call {
+        Call::Plan(plan) => plan.clone(),
+        Call::Arguments(_) => toml::Table::new(),
+    };
+    // What would make it longer, end it otherwise than by its time, or needs the rate of stages.
+    let is_staged = plan.remove("stages").is_some();
+    for key in ["requests", "gate", "abort-when", "require-valid", "json"] {
+        plan.remove(key);
+        plan.remove(&key.replace('-', "_"));
+    }
+    if is_staged {
+        plan.remove("shed-after");
+        plan.remove("shed_after");
+        let growing = plan.get("connections").and_then(|value| value.as_str()?.split_once(".."));
+        if let Some(least) = growing.map(|(least, _)| least.to_owned()) {
+            plan.insert("connections".to_owned(), least.into());
+        }
+    }
+    plan.insert("duration".to_owned(), duration.into());
+    let given = plan_file(&plan, place, "warmup.toml")?;
+    fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&given), place)
+}
+
+/// Writes a plan file and gives the arguments that run it.
+fn plan_file(plan: &toml::Table, place: &Place<'_>, name: &str) -> Result<Vec<String>, String> {
+    let mut plan: toml::Table =
+        plan.iter().map(|(key, value)| (key.clone(), filled(value, place.names))).collect();
+    plan.entry("url").or_insert_with(|| place.url.into());
+    if place.url.starts_with("https:") {
+        plan.entry("insecure").or_insert_with(|| true.into());
+    }
+    let path = place.scratch.join(name);
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = toml::to_string(&plan).map_err(|error| wrong(&error))?;
+    fs::write(&path, text).map_err(|error| wrong(&error))?;
+    Ok(vec!["run".to_owned(), path.display().to_string()])
+}
+
+/// Texts within a value, filled in as those of a file: braces there are templates of `run`, too.
+fn filled(value: &toml::Value, names: &Names) -> toml::Value {
+    match value {
+        toml::Value::String(text) => names.fill_file(text).into(),
+        toml::Value::Array(values) => {
+            values.iter().map(|value| filled(value, names)).collect::<Vec<_>>().into()
+        }
+        other => other.clone(),
+    }
+}
+
+fn fill(tester: Tester, arguments: &[String], place: &Place<'_>) -> Result<Line, String> {
+    let fill = |text: &String| place.names.fill(text).map_err(|error| format!("args: {error}"));
+    let arguments = arguments.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
+    let program = match tester {
+        Tester::Plimsoll => place.plimsoll.display().to_string(),
+        other => {
+            let path = find(other.name()).ok_or_else(|| format!("there is no `{other}` here"))?;
+            path.display().to_string()
+        }
+    };
+    Ok(Line { tester, program, arguments })
+}
+
+/// A call that has ended, or was ended.
+pub(crate) struct Called {
+    /// What it said, or why that cannot be understood.
+    pub(crate) reading: Result<Reading, String>,
+    /// All that it printed.
+    pub(crate) output: String,
+    /// What its processes used.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// Calls a tester and waits for its end, until `stopped` or its limit.
+///
+/// # Errors
+/// It could not be started, took too long, or was stopped.
+pub(crate) fn call(
+    line: &Line,
+    scratch: &Path,
+    cpus: Option<&Cpus>,
+    limit_ns: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Called, String> {
+    let cannot = |error: io::Error| format!("{}: {error}", line.program);
+    let stream = |name: &str| File::create(scratch.join(name)).map_err(cannot);
+    let mut command = Command::new(&line.program);
+    command.args(&line.arguments).current_dir(scratch).stdin(Stdio::null());
+    command.stdout(stream("stdout")?).stderr(stream("stderr")?);
+    let cpus = cpus.map_or(&[][..], |cpus| cpus.numbers());
+    let began_ns = clock::now_ns();
+    let mut process = Process::start_group(command, cpus).map_err(cannot)?;
+    let sampler = sample::Root::of(process.id())
+        .ok()
+        .and_then(|root| sample::Sampler::start(vec![root], sample::Options::default()).ok());
+    if let Some(sampler) = &sampler {
+        sampler.begin();
+    }
+    let ended = wait(&process, began_ns.saturating_add(limit_ns), stopped);
+    // Before it is waited for: then its figures are gone.
+    let usage = sampler.and_then(sample::Sampler::finish);
+    ended?;
+    let status = process.finish(Duration::ZERO).map_err(cannot)?;
+    let finished = Finished {
+        code: status.and_then(|status| status.code()),
+        stdout: read(&scratch.join("stdout")).map_err(cannot)?,
+        stderr: read(&scratch.join("stderr")).map_err(cannot)?,
+        scratch: scratch.to_path_buf(),
+    };
+    let reading = line.tester.read(&finished);
+    let output = match finished.stderr.trim() {
+        "" => finished.stdout,
+        stderr => format!("{}\n{stderr}\n", finished.stdout.trim_end()),
+    };
+    Ok(Called { reading, output, usage })
+}
+
+fn wait(process: &Process, until_ns: u64, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    /// Often enough for the figures of a second, rarely enough to cost nothing.
+    const LOOK: Duration = Duration::from_millis(20);
+    while !process.has_ended().map_err(|error| error.to_string())? {
+        if stopped() {
+            return Err("stopped".to_owned());
+        }
+        if clock::now_ns() >= until_ns {
+            return Err("the tester did not end within its limit".to_owned());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(OUTPUT_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,192 @@
+//! Processes that are started here: tied to CPUs, signalled, and never left behind.
+//!
+//! All are killed by their own id when what holds them goes away, on every path. One that leads a
+//! group of its own takes the group with it, so that what it started does not outlive it; what put
+//! itself into another session does.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use plimsoll_io::clock;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+
+/// A child that does not outlive this value.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// The exit, once waited for.
+    status: Option<ExitStatus>,
+    leads_group: bool,
+}
+
+/// How long to sleep between two looks at a process.
+const LOOK: Duration = Duration::from_millis(1);
+
+impl Process {
+    /// Starts it, bound to these CPUs where there are any.
+    ///
+    /// # Errors
+    /// Those of starting a process and of binding it.
+    pub fn start(command: Command, cpus: &[usize]) -> io::Result<Self> {
+        Self::spawn(command, cpus, false)
+    }
+
+    /// Starts it as the leader of a group of its own, which ends with it: its children are killed
+    /// too, and Ctrl-C on the terminal reaches none of them.
+    ///
+    /// # Errors
+    /// Those of starting a process and of binding it.
+    pub fn start_group(mut command: Command, cpus: &[usize]) -> io::Result<Self> {
+        command.process_group(0);
+        Self::spawn(command, cpus, true)
+    }
+
+    fn spawn(mut command: Command, cpus: &[usize], leads_group: bool) -> io::Result<Self> {
+        let cpus = cpus.to_vec();
+        // A child takes over the CPUs of the thread that starts it.
+        let child = std::thread::spawn(move || {
+            if !cpus.is_empty() {
+                clock::pin_to_cpus(&cpus)?;
+            }
+            command.spawn()
+        })
+        .join()
+        .map_err(|_| io::Error::other("the thread that starts processes panicked"))??;
+        Ok(Self { child, status: None, leads_group })
+    }
+
+    /// The child, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal; one to a process that has ended is lost.
+    pub fn signal(&self, signal: Signal) {
+        if self.status.is_none() {
+            // Gone already is no error: it is not waited for yet, so the id is still its own.
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+    }
+
+    /// Whether it has ended. Its usage can still be read until it is waited for.
+    ///
+    /// # Errors
+    /// Those of `waitid`.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pid = Pid::from_child(&self.child);
+        Ok(self.status.is_some() || waitid(WaitId::Pid(pid), options)?.is_some())
+    }
+
+    /// Waits for its end, at most so long; then kills it. `None`: it had to be killed.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub fn finish(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        let until_ns = clock::now_ns().saturating_add(limit.as_nanos() as u64);
+        while !self.has_ended()? {
+            if clock::now_ns() >= until_ns {
+                self.kill()?;
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.wait().map(Some)
+    }
+
+    /// Kills it, with its group where it leads one, and waits for it.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub fn kill(&mut self) -> io::Result<()> {
+        if self.status.is_none() {
+            self.kill_group();
+            self.child.kill()?;
+            self.status = Some(self.child.wait()?);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        // Before it is waited for: afterwards the id of the group might be another's.
+        self.kill_group();
+        let status = self.child.wait()?;
+        self.status = Some(status);
+        Ok(status)
+    }
+
+    fn kill_group(&self) {
+        if self.leads_group && self.status.is_none() {
+            // An empty group is no error.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It ended by itself, or it is beyond reach.
+        let _ = self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn sh(script: &str) -> Process {
+        Process::start(command(script), &[]).unwrap()
+    }
+
+    #[test]
+    fn an_end_is_waited_for_and_a_hang_is_not() {
+        let mut ends = sh("exit 3");
+        assert_eq!(ends.finish(Duration::from_secs(60)).unwrap().unwrap().code(), Some(3));
+        assert!(ends.has_ended().unwrap());
+        let mut hangs = sh("while :; do sleep 1; done");
+        assert!(hangs.finish(Duration::from_millis(20)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_process_can_be_stopped_and_is_killed_all_the_same() {
+        let process = sh("while :; do sleep 1; done");
+        let pid = Pid::from_child(&process.child);
+        process.signal(Signal::STOP);
+        drop(process);
+        assert!(kill_process(pid, Signal::CONT).is_err(), "it is gone and waited for");
+    }
+
+    #[test]
+    fn children_do_not_outlive_the_leader_of_their_group() {
+        use std::io::Read as _;
+        // The children hold the pipe open: it ends when all of them are gone.
+        for script in
+            ["sleep 1000 & sleep 1000 & echo x; exit 0", "sleep 1000 & echo x; sleep 1000"]
+        {
+            let mut command = command(script);
+            command.stdout(std::process::Stdio::piped());
+            let mut leader = Process::start_group(command, &[]).unwrap();
+            let mut pipe = leader.child().stdout.take().unwrap();
+            let mut first = [0; 2];
+            pipe.read_exact(&mut first).unwrap();
+            leader.finish(Duration::from_millis(50)).unwrap();
+            assert_eq!(pipe.read_to_end(&mut Vec::new()).unwrap(), 0, "{script}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! A suite's file, read and checked. An error names the line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::study::Column;
+use plimsoll_core::units::parse_duration_ns;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Call, Cpus, Exclude, Load, Ready, Server, Stop, Suite};
+use crate::testers::Tester;
+
+/// Why a file is no suite.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line}: {what}")]
+pub struct SuiteError {
+    /// The file.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+/// What is wrong, and where in the text.
+type Fault = (Range<usize>, String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Spanned<String>,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    description: String,
+    repeats: Option<Spanned<u32>>,
+    #[serde(default = "first_seed")]
+    seed: u64,
+    warmup: Option<Spanned<String>>,
+    cooldown: Option<Spanned<String>>,
+    server_cpus: Option<Spanned<String>>,
+    tester_cpus: Option<Spanned<String>>,
+    baseline: Option<Spanned<String>>,
+    columns: Option<Vec<Spanned<String>>>,
+    servers: Spanned<Vec<Spanned<ServerEntry>>>,
+    #[serde(default)]
+    services: Vec<Spanned<ServerEntry>>,
+    loads: Spanned<Vec<Spanned<LoadEntry>>>,
+    #[serde(default)]
+    exclude: Vec<Spanned<ExcludeEntry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerEntry {
+    name: String,
+    #[serde(default)]
+    requires: Vec<String>,
+    version: Option<String>,
+    directory: Option<PathBuf>,
+    #[serde(default)]
+    build: Vec<String>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    command: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    ready: Option<ReadyEntry>,
+    stop: Option<String>,
+    stop_timeout: Option<String>,
+    scheme: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    expect: Vec<String>,
+    #[serde(default)]
+    with: Vec<String>,
+    cpus: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadyEntry {
+    http: Option<String>,
+    status: Option<u16>,
+    #[serde(default)]
+    port: bool,
+    timeout: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LoadEntry {
+    name: String,
+    tester: Option<String>,
+    args: Option<String>,
+    limit: Option<String>,
+    cpus: Option<String>,
+    /// The keys of a plan file.
+    #[serde(flatten)]
+    plan: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExcludeEntry {
+    server: Option<String>,
+    load: Option<String>,
+    reason: String,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+const REPEATS: u32 = 5;
+/// The most repeats of a case.
+pub const REPEATS_MAX: u32 = 1000;
+const ENTRIES_MAX: usize = 1000;
+const READY_TIMEOUT_NS: u64 = 30_000_000_000;
+const STOP_TIMEOUT_NS: u64 = 10_000_000_000;
+const LOAD_LIMIT_NS: u64 = 600_000_000_000;
+const COLUMNS: [&str; 7] = ["rate", "p50", "p90/p50", "p99/p50", "p99.9/p50", "rss", "cpu"];
+
+/// Reads a suite. `path` is what errors call the file, `directory` where the suite's own paths
+/// start from.
+///
+/// # Errors
+/// The first thing that is wrong, with its line.
+pub fn read(path: &Path, directory: &Path, text: &str) -> Result<Suite, SuiteError> {
+    let error = |(span, what): Fault| {
+        let before = &text.as_bytes()[..span.start.min(text.len())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        SuiteError { path: path.display().to_string(), line, what }
+    };
+    let file: File = toml::from_str(text).map_err(|wrong| {
+        error((wrong.span().unwrap_or(0..0), wrong.message().replace('\n', ", ")))
+    })?;
+    suite(file, directory.to_path_buf()).map_err(error)
+}
+
+fn suite(file: File, directory: PathBuf) -> Result<Suite, Fault> {
+    check_name(file.name.get_ref()).map_err(at(&file.name))?;
+    let repeats = file.repeats.as_ref().map_or(REPEATS, |repeats| *repeats.get_ref());
+    if !(1..=REPEATS_MAX).contains(&repeats) {
+        let span = file.repeats.as_ref().map_or(0..0, Spanned::span);
+        return Err((span, format!("repeats: give 1 to {REPEATS_MAX}")));
+    }
+    let server_cpus = optional(file.server_cpus.as_ref(), |text| text.parse::<Cpus>())?;
+    let tester_cpus = optional(file.tester_cpus.as_ref(), |text| text.parse::<Cpus>())?;
+    let columns = match &file.columns {
+        Some(columns) => columns
+            .iter()
+            .map(|column| column.get_ref().parse::<Column>().map_err(at(column)))
+            .collect::<Result<Vec<_>, _>>()?,
+        None => COLUMNS.iter().filter_map(|column| column.parse().ok()).collect(),
+    };
+    let server = |entry: &Spanned<ServerEntry>| {
+        server(entry.get_ref(), &directory, server_cpus.as_ref()).map_err(at(entry))
+    };
+    let (servers, loads) = (file.servers.get_ref(), file.loads.get_ref());
+    if servers.is_empty() {
+        return Err((file.servers.span(), "give at least one [[servers]]".to_owned()));
+    }
+    if loads.is_empty() {
+        return Err((file.loads.span(), "give at least one [[loads]]".to_owned()));
+    }
+    if servers.len() + loads.len() + file.services.len() > ENTRIES_MAX {
+        return Err((0..0, format!("more than {ENTRIES_MAX} servers, services and loads")));
+    }
+    let suite = Suite {
+        title: if file.title.is_empty() { file.name.get_ref().clone() } else { file.title },
+        name: file.name.get_ref().clone(),
+        description: file.description,
+        repeats,
+        seed: file.seed,
+        warmup_ns: optional(file.warmup.as_ref(), duration)?.unwrap_or(0),
+        cooldown_ns: optional(file.cooldown.as_ref(), duration)?.unwrap_or(0),
+        baseline: file.baseline.as_ref().map(|name| name.get_ref().clone()),
+        columns,
+        servers: servers.iter().map(server).collect::<Result<_, _>>()?,
+        services: file.services.iter().map(server).collect::<Result<_, _>>()?,
+        loads: loads
+            .iter()
+            .map(|entry| load(entry.get_ref(), tester_cpus.as_ref()).map_err(at(entry)))
+            .collect::<Result<_, _>>()?,
+        excludes: file.exclude.iter().map(|entry| exclude(entry.get_ref())).collect(),
+        tester_cpus,
+        directory: directory.clone(),
+    };
+    check_unique(servers.iter().chain(&file.services), |server| &server.name)?;
+    check_unique(loads.iter(), |load| &load.name)?;
+    check_references(&suite, &file.exclude, file.baseline.as_ref())?;
+    check_services(&suite, servers, &file.services)?;
+    Ok(suite)
+}
+
+fn at<T>(spanned: &Spanned<T>) -> impl Fn(String) -> Fault + use<T> {
+    let span = spanned.span();
+    move |what| (span.clone(), what)
+}
+
+fn optional<T>(
+    text: Option<&Spanned<String>>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Fault> {
+    text.map(|text| read(text.get_ref()).map_err(at(text))).transpose()
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    parse_duration_ns(text).map_err(|error| error.to_string())
+}
+
+/// Names become parts of paths.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let good = !name.is_empty() && name.len() <= 64 && name.bytes().all(is_part);
+    if good && !name.starts_with('.') {
+        return Ok(());
+    }
+    Err(format!("name '{name}': letters, digits, '-', '_' and '.', 64 at most, no '.' first"))
+}
+
+fn words(key: &str, text: &str) -> Result<Vec<String>, String> {
+    shell_words::split(text).map_err(|_| format!("{key}: a quote is not closed"))
+}
+
+fn server(
+    entry: &ServerEntry,
+    directory: &Path,
+    default_cpus: Option<&Cpus>,
+) -> Result<Server, String> {
+    check_name(&entry.name)?;
+    let command = words("command", &entry.command)?;
+    if command.is_empty() {
+        return Err("command: it is empty".to_owned());
+    }
+    let stop = match entry.stop.as_deref().unwrap_or("TERM") {
+        "TERM" => Stop::Term,
+        "INT" => Stop::Int,
+        "QUIT" => Stop::Quit,
+        "KILL" => Stop::Kill,
+        other => return Err(format!("stop: '{other}' is none of TERM, INT, QUIT, KILL")),
+    };
+    let scheme = entry.scheme.clone().unwrap_or_else(|| "http".to_owned());
+    if scheme != "http" && scheme != "https" {
+        return Err(format!("scheme: '{scheme}' is neither http nor https"));
+    }
+    let path = entry.path.clone().unwrap_or_else(|| "/".to_owned());
+    if !path.starts_with('/') {
+        return Err(format!("path: '{path}' does not begin with '/'"));
+    }
+    known_placeholders(entry)?;
+    for text in &entry.expect {
+        text.parse::<plimsoll_core::expect::Expectation>().map_err(|error| error.to_string())?;
+    }
+    let limit = |key: &str, text: Option<&String>, default: u64| {
+        let read = |text: &String| duration(text).map_err(|error| format!("{key}: {error}"));
+        text.map_or(Ok(default), read)
+    };
+    let ready_timeout = entry.ready.as_ref().and_then(|ready| ready.timeout.as_ref());
+    Ok(Server {
+        name: entry.name.clone(),
+        requires: entry.requires.clone(),
+        version: entry.version.clone(),
+        directory: match &entry.directory {
+            Some(own) => directory.join(own),
+            None => directory.to_path_buf(),
+        },
+        build: entry.build.clone(),
+        files: entry.files.clone(),
+        command,
+        env: entry.env.clone(),
+        ready: ready(entry.ready.as_ref())?,
+        ready_timeout_ns: limit("ready.timeout", ready_timeout, READY_TIMEOUT_NS)?,
+        stop,
+        stop_timeout_ns: limit("stop_timeout", entry.stop_timeout.as_ref(), STOP_TIMEOUT_NS)?,
+        scheme,
+        path,
+        expect: entry.expect.clone(),
+        with: entry.with.clone(),
+        cpus: cpus(entry.cpus.as_deref(), default_cpus)?,
+    })
+}
+
+/// That every placeholder of its commands will stand for something.
+fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
+    let mut names = super::Names::default();
+    for name in ["plimsoll", "dir", "work", "port", "port2", "port3", "port4"] {
+        names.set(name, "");
+    }
+    for service in &entry.with {
+        names.set(&format!("{service}.port"), "");
+    }
+    let values = entry.env.iter().map(|(key, value)| (key.as_str(), value));
+    let commands = entry.build.iter().map(|line| ("build", line));
+    let targets = entry.files.keys().map(|to| ("files", to));
+    let one = [("command", &entry.command)].into_iter();
+    let version = entry.version.iter().map(|line| ("version", line));
+    for (key, text) in one.chain(commands).chain(values).chain(targets).chain(version) {
+        names.fill(text).map_err(|error| format!("{key}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn cpus(text: Option<&str>, default: Option<&Cpus>) -> Result<Option<Cpus>, String> {
+    let read = |text: &str| text.parse::<Cpus>().map_err(|error| format!("cpus: {error}"));
+    text.map_or_else(|| Ok(default.cloned()), |text| read(text).map(Some))
+}
+
+fn ready(entry: Option<&ReadyEntry>) -> Result<Ready, String> {
+    match entry {
+        None => Ok(Ready::Port),
+        Some(ReadyEntry { http: Some(path), status, port: false, .. }) => {
+            if !path.starts_with('/') {
+                return Err(format!("ready.http: '{path}' does not begin with '/'"));
+            }
+            Ok(Ready::Http { path: path.clone(), status: status.unwrap_or(200) })
+        }
+        Some(ReadyEntry { http: None, status: None, .. }) => Ok(Ready::Port),
+        Some(_) => Err("ready: give either port = true or http = \"/\" with a status".to_owned()),
+    }
+}
+
+fn load(entry: &LoadEntry, default_cpus: Option<&Cpus>) -> Result<Load, String> {
+    check_name(&entry.name)?;
+    let tester: Tester = entry.tester.as_deref().unwrap_or("plimsoll").parse()?;
+    let call = match &entry.args {
+        Some(args) => {
+            if let Some(key) = entry.plan.keys().next() {
+                return Err(format!("{key}: stands beside args; say it there"));
+            }
+            let arguments = words("args", args)?;
+            if !arguments.iter().any(|argument| argument.contains("{url}")) {
+                return Err("args: put {url} where the address belongs".to_owned());
+            }
+            Call::Arguments(arguments)
+        }
+        None if entry.plan.contains_key("warmup") => {
+            return Err("warmup: say it for the whole suite, at its top".to_owned());
+        }
+        None if tester == Tester::Plimsoll => Call::Plan(entry.plan.clone()),
+        None => return Err(format!("give args, the command line of {tester}, with {{url}} in it")),
+    };
+    let limit_ns = match &entry.limit {
+        Some(text) => duration(text).map_err(|error| format!("limit: {error}"))?,
+        None => LOAD_LIMIT_NS,
+    };
+    let cpus = cpus(entry.cpus.as_deref(), default_cpus)?;
+    Ok(Load { name: entry.name.clone(), tester, call, limit_ns, cpus })
+}
+
+fn exclude(entry: &ExcludeEntry) -> Exclude {
+    Exclude { server: entry.server.clone(), load: entry.load.clone(), reason: entry.reason.clone() }
+}
+
+fn check_references(
+    suite: &Suite,
+    excludes: &[Spanned<ExcludeEntry>],
+    baseline: Option<&Spanned<String>>,
+) -> Result<(), Fault> {
+    let is_server = |name: &str| suite.servers.iter().any(|server| server.name == name);
+    if let Some(name) = baseline.filter(|name| !is_server(name.get_ref())) {
+        return Err((name.span(), format!("baseline: there is no server '{}'", name.get_ref())));
+    }
+    for exclude in excludes {
+        let entry = exclude.get_ref();
+        if let Some(name) = entry.server.as_deref().filter(|name| !is_server(name)) {
+            return Err((exclude.span(), format!("exclude: there is no server '{name}'")));
+        }
+        let is_load = |name: &&str| suite.loads.iter().any(|load| load.name == **name);
+        if let Some(name) = entry.load.as_deref().filter(|name| !is_load(name)) {
+            return Err((exclude.span(), format!("exclude: there is no load '{name}'")));
+        }
+        if entry.server.is_none() && entry.load.is_none() {
+            return Err((exclude.span(), "exclude: name a server, a load or both".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn check_services(
+    suite: &Suite,
+    servers: &[Spanned<ServerEntry>],
+    services: &[Spanned<ServerEntry>],
+) -> Result<(), Fault> {
+    for entry in servers.iter().chain(services) {
+        for name in &entry.get_ref().with {
+            if !suite.services.iter().any(|service| service.name == *name) {
+                return Err((entry.span(), format!("with: there is no [[services]] '{name}'")));
+            }
+        }
+    }
+    if let Some(entry) = services.iter().find(|entry| !entry.get_ref().with.is_empty()) {
+        let what = "with: a service has no services of its own; name them all at the server";
+        return Err((entry.span(), what.to_owned()));
+    }
+    Ok(())
+}
+
+fn check_unique<'a, T: 'a>(
+    entries: impl Iterator<Item = &'a Spanned<T>>,
+    name: impl Fn(&T) -> &String,
+) -> Result<(), Fault> {
+    let mut seen = BTreeSet::new();
+    for entry in entries {
+        let name = name(entry.get_ref());
+        // File names are not told apart by case on every system.
+        if !seen.insert(name.to_lowercase()) {
+            return Err((entry.span(), format!("name '{name}' is there twice")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What ab 2.3 prints, and the table of `-e`, which has thousandths of a millisecond where the
+//! report has whole ones.
+//!
+//! Among its `Complete requests` are those under Receive, which had no whole response and are read
+//! as errors; what is under Exceptions is there a second time and is left out.
+
+use std::fs;
+
+use super::text::{
+    Quantiles, after, count, count_after, ended_well, number_after, quantile_of, reading,
+};
+use super::{Finished, Reading};
+
+/// The file of its table, in the scratch directory.
+pub const TABLE: &str = "ab.csv";
+
+/// What it said.
+///
+/// # Errors
+/// One line, when what it printed cannot be understood.
+pub fn read(run: &Finished) -> Result<Reading, String> {
+    ended_well(run)?;
+    let text = &run.stdout;
+    let mut reading = reading(run);
+    let ended = count_after(text, "Complete requests:")?;
+    // Both lines are there only when there are some.
+    let failed = count_after(text, "Non-2xx responses:").unwrap_or(0);
+    let kinds = after(text, "(Connect:").unwrap_or("0, Receive: 0");
+    let unanswered = kinds.split_once("Receive:").and_then(|(_, rest)| count(rest)).unwrap_or(0);
+    let completed = ended.checked_sub(unanswered);
+    reading.completed = completed;
+    reading.failed = Some(failed);
+    reading.ok = completed.and_then(|completed| completed.checked_sub(failed));
+    reading.errors = Some(unanswered.saturating_add(count(kinds).unwrap_or(0)));
+    reading.rate_rps = Some(number_after(text, "Requests per second:")?);
+    reading.duration_s = Some(number_after(text, "Time taken for tests:")?);
+    reading.mean_s = number_after(text, "Time per request:").ok().map(|ms| ms / 1e3);
+    let table = fs::read_to_string(run.scratch.join(TABLE)).unwrap_or_default();
+    quantiles(&table, &mut reading);
+    Ok(reading)
+}
+
+/// Rows 0 to 100 of the table; the last is the greatest.
+fn quantiles(table: &str, reading: &mut Reading) {
+    let row = |line: &str| {
+        let (percent, ms) = line.split_once(',')?;
+        Some((quantile_of(percent.parse().ok()?), ms.parse::<f64>().ok()? / 1e3))
+    };
+    let rows: Quantiles = table.lines().filter_map(row).collect();
+    reading.min_s = rows.first().filter(|row| row.0 == 0.0).map(|row| row.1);
+    reading.max_s = rows.last().filter(|row| row.0 == 1.0).map(|row| row.1);
+    reading.quantiles = rows.into_iter().filter(|row| row.0 > 0.0 && row.0 < 1.0).collect();
+}

@@ -1,0 +1,38 @@
+//! What fortio 1.x writes as JSON. Quantiles are interpolated in the buckets of its histogram,
+//! which `-r` makes finer; timeouts are not told from other errors of a socket.
+
+use serde_json::Value;
+
+use super::text::{Quantiles, Statuses, ended_well, json, number_at, quantile_of, reading};
+use super::{Finished, Reading};
+
+/// What it said.
+///
+/// # Errors
+/// One line, when what it printed cannot be understood.
+pub fn read(run: &Finished) -> Result<Reading, String> {
+    ended_well(run)?;
+    let said = json(&run.stdout)?;
+    let mut reading = reading(run);
+    let statuses = Statuses::of(said.get("RetCodes"))?;
+    statuses.into(&mut reading);
+    reading.errors = Some(statuses.none);
+    reading.rate_rps = Some(number_at(&said, "/ActualQPS")?);
+    reading.duration_s = Some(number_at(&said, "/ActualDuration")? / 1e9);
+    reading.mean_s = Some(number_at(&said, "/DurationHistogram/Avg")?);
+    reading.min_s = Some(number_at(&said, "/DurationHistogram/Min")?);
+    reading.max_s = Some(number_at(&said, "/DurationHistogram/Max")?);
+    reading.quantiles = quantiles(said.pointer("/DurationHistogram/Percentiles"));
+    let warnings = run.stderr.lines().filter(|line| line.starts_with("WARNING"));
+    reading.causes = warnings.map(str::to_owned).collect();
+    Ok(reading)
+}
+
+/// Absent when there was no request.
+fn quantiles(rows: Option<&Value>) -> Quantiles {
+    let rows = rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let row = |row: &Value| {
+        Some((quantile_of(row.get("Percentile")?.as_f64()?), row.get("Value")?.as_f64()?))
+    };
+    rows.iter().filter_map(row).collect()
+}

@@ -1,0 +1,48 @@
+//! What Plimsoll said: its result document, beside the text report.
+
+use std::fs;
+
+use plimsoll_core::result::RunResult;
+use plimsoll_core::study::Figures;
+
+use super::{Finished, Reading};
+
+/// The file of the document.
+pub(super) const RESULT: &str = "result.json";
+
+pub(super) const ADDED: &[&str] =
+    &["--no-progress", "--no-color", "--json", "{scratch}/result.json"];
+
+/// The exit codes of runs that have a document: done, a gate failed, below the verdict required.
+const WITH_DOCUMENT: [i32; 3] = [0, 3, 4];
+
+pub(super) fn read(run: &Finished) -> Result<Reading, String> {
+    if !run.code.is_some_and(|code| WITH_DOCUMENT.contains(&code)) {
+        super::text::ended_well(run)?;
+    }
+    let document = fs::read_to_string(run.scratch.join(RESULT))
+        .map_err(|error| format!("{RESULT}: {error}"))?;
+    let result: RunResult = serde_json::from_str(&document)
+        .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
+    let figures = Figures::of(&result);
+    let rows = |quantiles: &[plimsoll_core::study::Quantile]| {
+        quantiles.iter().map(|quantile| (quantile.q, quantile.s)).collect()
+    };
+    Ok(Reading {
+        completed: figures.completed,
+        ok: Some(result.ledger.ok),
+        failed: figures.failed,
+        errors: figures.errors,
+        rate_rps: figures.rate_rps,
+        duration_s: figures.duration_s,
+        mean_s: figures.mean_s,
+        max_s: figures.max_s,
+        quantiles: rows(&figures.latency),
+        service_quantiles: rows(&figures.service),
+        verdict: Some(result.loader.verdict.name().to_owned()),
+        causes: result.loader.causes.iter().map(|cause| cause.text.clone()).collect(),
+        text: format!("{}{}", run.stdout, run.stderr),
+        result: Some(Box::new(result)),
+        ..Reading::default()
+    })
+}

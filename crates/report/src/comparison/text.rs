@@ -1,0 +1,181 @@
+//! The comparison on a screen, at most 100 columns: what was decided first, then one table. Of one
+//! case it has every measure; of several, the measure that decides each, and beneath it what else
+//! differs.
+
+use std::io::{self, Write};
+
+use plimsoll_core::comparison::{CaseContrast, Contrast, Decision, Judged, SideFacts};
+use plimsoll_core::units::format_count;
+
+use super::{
+    case_name, case_sentence, case_word, cells, count_sentence, decision_word, judged_change,
+    legend, other_word, power_sentence,
+};
+use crate::facts::{counted, printable};
+use crate::text::Style;
+use crate::text::table::{WIDTH, labelled, shorten, wrap};
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let body = match contrast.cases.as_slice() {
+        [case] => one(case),
+        cases => several(cases, style),
+    };
+    let blocks =
+        [head(contrast, style), sides(contrast), limits(contrast, style), body, foot(contrast)];
+    let blocks: Vec<String> =
+        blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    writeln!(out, "{}", blocks.join("\n\n"))
+}
+
+fn head(contrast: &Contrast, style: Style) -> Vec<String> {
+    match contrast.cases.as_slice() {
+        [] => vec![format!("{}  no case stands on both sides", style.bad("NOTHING"))],
+        [case] => {
+            let word = case_word(case).to_uppercase();
+            let sentence = case_sentence(case);
+            let lines = wrap(&format!("{word}  "), "  ", &printable(&sentence));
+            painted(lines, &word, case.decision, style)
+        }
+        _ => vec![count_sentence(contrast)],
+    }
+}
+
+fn painted(mut lines: Vec<String>, word: &str, decision: Decision, style: Style) -> Vec<String> {
+    if let Some(first) = lines.first_mut() {
+        let rest = first.strip_prefix(word).unwrap_or_default().to_owned();
+        *first = format!("{}{rest}", style.paint(color(decision), word));
+    }
+    lines
+}
+
+fn color(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Better => "1;32",
+        Decision::Worse => "1;31",
+        Decision::CannotTell => "1;33",
+    }
+}
+
+fn sides(contrast: &Contrast) -> Vec<String> {
+    let row = |side: &SideFacts| {
+        let mut words = vec![printable(&side.name), counted(side.runs as u64, "run")];
+        if !side.first_started_at.is_empty() {
+            words.push(format!("begun {}", printable(&side.first_started_at)));
+        }
+        if side.last_started_at != side.first_started_at {
+            words.push(format!("to {}", printable(&side.last_started_at)));
+        }
+        shorten(&words.join(" · "), WIDTH - 10)
+    };
+    let mut lines = labelled("Base", &[row(&contrast.base)]);
+    lines.extend(labelled("New", &[row(&contrast.new)]));
+    for difference in &contrast.differences {
+        lines.extend(wrap("- ", "  ", &printable(&format!("unlike: {difference}"))));
+    }
+    for note in &contrast.notes {
+        lines.extend(wrap("- ", "  ", &printable(note)));
+    }
+    if let [case] = contrast.cases.as_slice() {
+        lines.extend(case.notes.iter().flat_map(|note| wrap("- ", "  ", &printable(note))));
+    }
+    lines
+}
+
+fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
+    let row = |judged: &Judged| {
+        let word = if judged.pass { "pass" } else { "FAIL" };
+        let words =
+            [case_name(&judged.server, &judged.load), judged.note.clone().unwrap_or_default()];
+        let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
+        let line = format!(
+            "{word}  {:<18} {:>10}   {}",
+            judged.expr,
+            judged_change(judged),
+            printable(&words.join(": "))
+        );
+        let line = shorten(line.trim_end(), WIDTH - 10);
+        if judged.pass { line } else { style.bad(&line) }
+    };
+    let rows: Vec<String> = contrast.limits.iter().map(row).collect();
+    labelled("Limits", &rows)
+}
+
+/// Every measure of one case.
+fn one(case: &CaseContrast) -> Vec<String> {
+    let row = |first: &str, cells: [String; 6], word: &str| {
+        let [base, new, change, low, high, shows] = cells;
+        let line = format!(
+            "{first:<16}{base:>13}{new:>13}{change:>11}{low:>11}{high:>11}{shows:>9}  {word}"
+        );
+        line.trim_end().to_owned()
+    };
+    let head = ["base", "new", "ratio", "from", "to", "shows"].map(str::to_owned);
+    let headline = &case.headline;
+    let mut lines = vec![
+        row("Measure", head, ""),
+        row(&headline.measure.to_string(), cells(headline), case_word(case)),
+    ];
+    let others = case.others.iter();
+    lines.extend(
+        others.map(|other| row(&other.measure.to_string(), cells(other), &other_word(other))),
+    );
+    lines.extend(power_sentence(case));
+    lines
+}
+
+/// The deciding measure of each case.
+fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
+    if cases.is_empty() {
+        return Vec::new();
+    }
+    let row = |name: &str, measure: &str, cells: [String; 6], word: &str| {
+        let [base, new, change, low, high, shows] = cells;
+        format!(
+            "{:<25} {measure:<5}{base:>11}{new:>11}{change:>8}{low:>8}{high:>8}{shows:>8}  {word}",
+            shorten(&printable(name), 25)
+        )
+    };
+    let head = ["base", "new", "ratio", "from", "to", "shows"].map(str::to_owned);
+    let mut lines = vec![row("Case", "", head, "").trim_end().to_owned()];
+    for case in cases {
+        let name = case_name(&case.server, &case.load);
+        let word = style.paint(color(case.decision), case_word(case));
+        let measure = case.headline.measure.to_string();
+        lines.push(row(&name, &measure, cells(&case.headline), &word));
+        lines.extend(others(case));
+        lines.extend(case.notes.iter().flat_map(|note| wrap("  - ", "    ", &printable(note))));
+    }
+    lines
+}
+
+/// What else differs in a case of several, on one line where it fits.
+fn others(case: &CaseContrast) -> Vec<String> {
+    let differs = case.others.iter().filter(|it| it.comparison.decision != Decision::CannotTell);
+    let words: Vec<String> = differs
+        .map(|other| {
+            let [_, _, change, low, high, _] = cells(other);
+            let word = decision_word(other.measure.measure, other.comparison.decision);
+            format!("{} {word} {change} ({low} to {high})", other.measure)
+        })
+        .collect();
+    if words.is_empty() { Vec::new() } else { wrap("  perhaps ", "    ", &words.join(", ")) }
+}
+
+fn foot(contrast: &Contrast) -> Vec<String> {
+    let mut lines: Vec<String> =
+        legend(contrast).iter().flat_map(|text| wrap("", "", text)).collect();
+    let cases = contrast.cases.len();
+    if cases > 1 {
+        let by_chance = (1.0 - contrast.settings.confidence) * cases as f64;
+        let text = format!(
+            "Of {} cases without any difference chance calls {by_chance:.1} at most, on average.",
+            format_count(cases as u64)
+        );
+        lines.extend(wrap("", "", &text));
+    }
+    lines
+}

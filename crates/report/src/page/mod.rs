@@ -1,0 +1,41 @@
+//! What pages are made of: text made harmless, tables, axes and charts, the style of both, and the
+//! frame around them. What a page says is its own module's.
+//!
+//! A page is one file that loads nothing: a content security policy sees to it, whatever text from
+//! outside is in it.
+
+pub(crate) mod chart;
+#[cfg(test)]
+pub(crate) mod checks;
+pub(crate) mod escape;
+pub(crate) mod scale;
+pub(crate) mod table;
+
+use std::fmt::Write as _;
+
+use escape::Escaped;
+
+/// Colours, text, tables and charts of every page.
+pub(crate) const STYLE: &str = include_str!("page.css");
+
+/// Appends to a page.
+pub(crate) fn push(page: &mut String, text: std::fmt::Arguments<'_>) {
+    page.write_fmt(text).expect("writing to a string cannot fail");
+}
+
+/// Everything before the body: `style` is the page's own, after that of all.
+pub(crate) fn head(title: &str, style: &str, page: &mut String) {
+    push(
+        page,
+        format_args!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n\
+             <style>\n{STYLE}{style}</style>\n</head>\n",
+            Escaped(title)
+        ),
+    );
+}

@@ -1,0 +1,148 @@
+//! The runs of a study as CSV, a row for each: for notebooks and statistics of one's own.
+//! `docs/lab-reports.md` says what each column is.
+//!
+//! Units are in the names, times in seconds. A cell is empty where nobody said. A case without runs
+//! has a row with the reason. Quoting is RFC 4180's, lines end as on Unix.
+
+use std::io::{self, Write};
+
+use plimsoll_core::study::{Case, CaseRun, LoadFacts, Quantile, ServerFacts, Study};
+use plimsoll_core::usage::Usage;
+
+use crate::csv::text;
+
+/// Quantiles that have their columns whether or not a tester gave them.
+const ALWAYS: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
+
+/// Quantiles that have columns at most: with more, a tester was misread.
+const QUANTILES_MOST: usize = 64;
+
+/// Writes the line of names and the rows.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(study: &Study, out: &mut dyn Write) -> io::Result<()> {
+    let quantiles = quantiles(study);
+    let nothing = CaseRun::default();
+    let names = cells(study, &Case::default(), &nothing, &quantiles);
+    writeln!(out, "{}", join(names.iter().map(|(name, _)| name.as_str())))?;
+    for case in &study.cases {
+        let empty = case.runs.is_empty().then_some(&nothing);
+        for run in case.runs.iter().chain(empty) {
+            let row = cells(study, case, run, &quantiles);
+            writeln!(out, "{}", join(row.iter().map(|(_, cell)| cell.as_str())))?;
+        }
+    }
+    Ok(())
+}
+
+fn join<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    cells.collect::<Vec<_>>().join(",")
+}
+
+/// Those that some tester gave, and some that are always there, so that tables of several studies
+/// have much in common.
+fn quantiles(study: &Study) -> Vec<f64> {
+    let figures = study.cases.iter().flat_map(|case| &case.runs).map(|run| &run.figures);
+    let given = figures.flat_map(|it| it.latency.iter().chain(&it.service)).map(|it| it.q);
+    let mut quantiles = ALWAYS.to_vec();
+    for q in given {
+        let is_new = !quantiles.iter().any(|known| (known - q).abs() < 1e-9);
+        if is_new && quantiles.len() < QUANTILES_MOST {
+            quantiles.push(q);
+        }
+    }
+    quantiles.sort_by(f64::total_cmp);
+    quantiles
+}
+
+type Cell = (String, String);
+
+fn of_text(name: &str, value: Option<&str>) -> Cell {
+    (name.to_owned(), value.map(text).unwrap_or_default())
+}
+
+fn number<T: ToString>(name: &str, value: Option<T>) -> Cell {
+    (name.to_owned(), value.map_or_else(String::new, |value| value.to_string()))
+}
+
+fn cells(study: &Study, case: &Case, run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {
+    let mut cells = head(study, case, run);
+    cells.extend(figures(run, quantiles));
+    cells.extend(usage("server", run.server.as_ref()));
+    cells.extend(usage("tester", run.tester.as_ref()));
+    cells
+}
+
+fn head(study: &Study, case: &Case, run: &CaseRun) -> Vec<Cell> {
+    let named_server = |server: &&ServerFacts| server.name == case.server;
+    let named_load = |load: &&LoadFacts| load.name == case.load;
+    let server = study.servers.iter().find(named_server);
+    let load = study.loads.iter().find(named_load);
+    let is_run = run.repeat > 0;
+    let counts = is_run.then_some(run.failure.is_none());
+    let codes: Vec<&str> = run.causes.iter().map(|cause| cause.code.as_str()).collect();
+    vec![
+        of_text("study", Some(&study.name)),
+        of_text("server", Some(&case.server)),
+        of_text("server_version", server.and_then(|server| server.version.as_deref())),
+        of_text("load", Some(&case.load)),
+        of_text("tester", load.map(|load| load.tester.as_str())),
+        of_text("tester_version", load.and_then(|load| load.version.as_deref())),
+        of_text("skipped", case.skipped.as_deref()),
+        number("repeat", is_run.then_some(run.repeat)),
+        number("position", is_run.then_some(run.position)),
+        of_text("started_at", Some(&run.started_at)),
+        number("counts", counts),
+        of_text("failure", run.failure.as_deref()),
+        of_text("verdict", run.verdict.map(|verdict| verdict.name())),
+        of_text("causes", Some(&codes.join(" "))),
+    ]
+}
+
+fn figures(run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {
+    let figures = &run.figures;
+    let mut cells = vec![
+        number("rate_rps", figures.rate_rps),
+        number("duration_s", figures.duration_s),
+        number("completed", figures.completed),
+        number("failed", figures.failed),
+        number("errors", figures.errors),
+        number("error_share", figures.error_share()),
+        number("latency_mean_s", figures.mean_s),
+        number("latency_max_s", figures.max_s),
+    ];
+    let both: [(&str, &[Quantile]); 2] =
+        [("latency", &figures.latency), ("service", &figures.service)];
+    for (clock, given) in both {
+        for q in quantiles {
+            // 0.999 is p99_9.
+            let name = format!("{clock}_p{}_s", (q * 1e8).round() / 1e6).replace('.', "_");
+            let value = given.iter().find(|it| (it.q - q).abs() < 1e-9).map(|it| it.s);
+            cells.push(number(&name, value));
+        }
+    }
+    cells
+}
+
+fn usage(whose: &str, usage: Option<&Usage>) -> Vec<Cell> {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let of = |name: &str, value: Option<f64>| number(&format!("{whose}_{name}"), value);
+    let network = usage.and_then(|usage| usage.network);
+    let count = |name: &str, value: Option<u64>| number(&format!("{whose}_{name}"), value);
+    vec![
+        of("cpu_cores", usage.map(|usage| usage.cpu_percent_mean / 100.0)),
+        of("cpu_cores_peak", usage.map(|usage| usage.cpu_percent_peak() / 100.0)),
+        of("cpu_user_s", usage.map(|usage| seconds(usage.cpu_user_ns))),
+        of("cpu_system_s", usage.map(|usage| seconds(usage.cpu_system_ns))),
+        count("rss_peak_bytes", usage.map(|usage| usage.rss_peak_bytes)),
+        count("pss_peak_bytes", usage.and_then(|usage| usage.pss_peak_bytes)),
+        count("processes", usage.map(|usage| usage.processes_max.into())),
+        count("threads", usage.map(|usage| usage.threads_max.into())),
+        count("open_files", usage.and_then(|usage| usage.open_files_max)),
+        count("voluntary_switches", usage.and_then(|usage| usage.voluntary_switches)),
+        count("involuntary_switches", usage.and_then(|usage| usage.involuntary_switches)),
+        count("sent_bytes", network.map(|network| network.sent_bytes)),
+        count("received_bytes", network.map(|network| network.received_bytes)),
+    ]
+}

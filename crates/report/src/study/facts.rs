@@ -1,0 +1,395 @@
+//! What the views of a study say alike: headings, cells, rows with what is missing from them,
+//! notes, comparisons in words.
+
+use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
+use plimsoll_core::study::{Case, CaseRun, Column, LoadFacts, Measure, Study};
+use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate, three_digits};
+use plimsoll_core::verdict::Verdict;
+
+use crate::facts::counted;
+
+/// A percentile's name: `99.9` for 0.999.
+fn percentile(q: f64) -> String {
+    // Rounded, because 0.999 times 100 is not 99.9 in binary.
+    ((q * 1e8).round() / 1e6).to_string()
+}
+
+/// A measure's name at the head of a column.
+pub(super) fn name(measure: Measure) -> String {
+    match measure {
+        Measure::Rate => "QPS".to_owned(),
+        Measure::Latency(q) => format!("P{}", percentile(q)),
+        Measure::Service(q) => format!("service P{}", percentile(q)),
+        Measure::Mean => "mean".to_owned(),
+        Measure::Max => "max".to_owned(),
+        Measure::Errors => "errors".to_owned(),
+        Measure::Cpu => "CPU".to_owned(),
+        Measure::CpuPerRequest => "CPU/request".to_owned(),
+        Measure::Rss => "Mem(RES)".to_owned(),
+        Measure::Pss => "Mem(PSS)".to_owned(),
+        Measure::Processes => "processes".to_owned(),
+        Measure::Threads => "threads".to_owned(),
+        Measure::Connections => "connections".to_owned(),
+        Measure::TesterCpu => "tester CPU".to_owned(),
+        Measure::TesterRss => "tester Mem".to_owned(),
+    }
+}
+
+/// A column's heading.
+pub(super) fn heading(column: &Column) -> String {
+    match column.over {
+        None => name(column.measure),
+        Some(over) => format!("{}/{}", name(column.measure), name(over)),
+    }
+}
+
+/// What a measure is, in words.
+pub(super) fn meaning(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Rate => "responses per second",
+        Measure::Latency(_) => "a percentile of latency, by the clock that the tester puts first",
+        Measure::Service(_) => "a percentile of service time",
+        Measure::Mean => "mean latency",
+        Measure::Max => "greatest latency",
+        Measure::Errors => "requests that failed or had no response",
+        Measure::Cpu => "the server's CPU over the load, 100 % is one core",
+        Measure::CpuPerRequest => "the server's CPU time for each response",
+        Measure::Rss => "the server's resident memory at its peak",
+        Measure::Pss => "the server's memory at its peak, shared pages counted once",
+        Measure::Processes => "the server's processes at most",
+        Measure::Threads => "the server's threads at most",
+        Measure::Connections => "connections that the tester opened",
+        Measure::TesterCpu => "the tester's CPU, 100 % is one core",
+        Measure::TesterRss => "the tester's resident memory at its peak",
+    }
+}
+
+/// What the headings of the columns mean, a line for each measure that is not plain from its name.
+pub(super) fn legend(columns: &[Column]) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    let mut parts = Vec::new();
+    for measure in columns.iter().flat_map(|column| [Some(column.measure), column.over]).flatten() {
+        let meaning = meaning(measure);
+        if said.contains(&meaning) {
+            continue;
+        }
+        said.push(meaning);
+        let name = match measure {
+            Measure::Latency(_) => "P50 and the like".to_owned(),
+            Measure::Service(_) => "service P50 and the like".to_owned(),
+            other => name(other),
+        };
+        parts.push(format!("{name}: {meaning}"));
+    }
+    parts.join("; ")
+}
+
+/// A share as people write it.
+pub(super) fn share_words(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        s if s.abs() < 0.01 => "< 0.01 %".to_owned(),
+        s if s.abs() < 1.0 => format!("{s:.2} %"),
+        s if s.abs() < 10.0 => format!("{s:.1} %"),
+        s => format!("{} %", format_rate(s.round())),
+    }
+}
+
+/// A value of a measure for people.
+pub(super) fn value_words(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Rate => format_rate(value),
+        Measure::Latency(_)
+        | Measure::Service(_)
+        | Measure::Mean
+        | Measure::Max
+        | Measure::CpuPerRequest => format_ns((value * 1e9).round() as u64),
+        Measure::Errors => share_words(value),
+        Measure::Cpu | Measure::TesterCpu => format!("{} %", three_digits(value * 100.0)),
+        Measure::Rss | Measure::Pss | Measure::TesterRss => format_bytes(value as u64),
+        Measure::Processes | Measure::Threads | Measure::Connections => {
+            format_count(value.round() as u64)
+        }
+    }
+}
+
+/// A value of a column for people. What is divided by its own kind is in per cent.
+pub(super) fn cell(column: &Column, value: f64) -> String {
+    match column.over {
+        None => value_words(column.measure, value),
+        Some(_) if value >= 9.995 => format!("{} %", format_rate(value * 100.0)),
+        Some(_) => format!("{} %", three_digits(value * 100.0)),
+    }
+}
+
+/// Where the true median of a column lies; none where the repeats do not tell.
+pub(super) fn interval_words(case: &Case, column: &Column) -> Option<String> {
+    let interval = case.middle(column)?.interval?;
+    let [low, high] = [interval.low, interval.high].map(|value| cell(column, value));
+    Some(if low == high { low } else { format!("{low} – {high}") })
+}
+
+/// What has a row in the tables.
+pub(super) struct Row<'a> {
+    /// From 1.
+    pub(super) number: usize,
+    /// The load's name, or `all`.
+    pub(super) load: &'a str,
+    /// The tester's name.
+    pub(super) tester: &'a str,
+    /// The server's name, or `all`.
+    pub(super) server: &'a str,
+    /// What was measured, or why nothing was.
+    pub(super) content: Result<&'a Case, String>,
+}
+
+/// In the place of a name: of each of them.
+pub(super) const ALL: &str = "all";
+
+/// The rows of the table: by load, then by server, so that those to be compared stand together.
+/// A server or a load that was skipped has one row, not one for each of its cases.
+pub(super) fn rows(study: &Study) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut add = |load, tester, server, content| {
+        rows.push(Row { number: rows.len() + 1, load, tester, server, content });
+    };
+    for load in &study.loads {
+        if let Some(reason) = &load.skipped {
+            add(&load.name, &load.tester, ALL, Err(reason.clone()));
+            continue;
+        }
+        for server in study.servers.iter().filter(|server| server.skipped.is_none()) {
+            let Some(case) = study.case(&server.name, &load.name) else { continue };
+            let content = match &case.skipped {
+                Some(reason) => Err(reason.clone()),
+                None if case.runs.is_empty() => Err("not carried out yet".to_owned()),
+                None => Ok(case),
+            };
+            add(&load.name, &load.tester, &server.name, content);
+        }
+    }
+    for server in &study.servers {
+        if let Some(reason) = &server.skipped {
+            add(ALL, "", &server.name, Err(reason.clone()));
+        }
+    }
+    rows
+}
+
+/// The loads under which something was measured.
+pub(super) fn loads(study: &Study) -> impl Iterator<Item = &LoadFacts> {
+    let measured = |load: &LoadFacts| {
+        study.cases.iter().any(|case| case.load == load.name && !case.runs.is_empty())
+    };
+    study.loads.iter().filter(move |load| measured(load))
+}
+
+/// What a reader of the row has to know, in a few words; empty where nothing is out of the
+/// ordinary.
+pub(super) fn remark(study: &Study, case: &Case) -> String {
+    let runs = case.runs.len();
+    let failed = case.failures().count();
+    let mut words = Vec::new();
+    if (runs as u64) < u64::from(study.repeats) {
+        words.push(format!("{runs} of {} runs", study.repeats));
+    }
+    if failed > 0 {
+        words.push(format!("{failed} of {runs} FAILED"));
+    }
+    for verdict in [Verdict::Invalid, Verdict::Suspect] {
+        let count = counted_runs(case).filter(|run| run.verdict == Some(verdict)).count();
+        if count > 0 {
+            words.push(format!("{count} {}", verdict.name()));
+        }
+    }
+    words.join(", ")
+}
+
+fn counted_runs(case: &Case) -> impl Iterator<Item = &CaseRun> {
+    case.runs.iter().filter(|run| run.failure.is_none())
+}
+
+/// How bad what a note says is, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// Something to know that takes nothing from the figures.
+    Note,
+    /// The figures may be distorted.
+    Suspect,
+    /// They are not the server's.
+    Invalid,
+    /// They do not count.
+    Failed,
+}
+
+/// Something that was said about runs of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Note<'a> {
+    pub(super) weight: Weight,
+    pub(super) load: &'a str,
+    pub(super) server: &'a str,
+    /// How many of the case's runs, and what.
+    pub(super) text: String,
+    /// The last lines of the server's log.
+    pub(super) log: Option<&'a str>,
+}
+
+/// What was said about the runs, the worst first; what several runs of a case have in common is
+/// said once, in the words of the first.
+pub(super) fn notes(study: &Study) -> Vec<Note<'_>> {
+    let mut notes: Vec<Note<'_>> = study.cases.iter().flat_map(case_notes).collect();
+    notes.sort_by_key(|note| std::cmp::Reverse(note.weight));
+    notes
+}
+
+fn case_notes(case: &Case) -> Vec<Note<'_>> {
+    let mut found: Vec<(Said<'_>, usize)> = Vec::new();
+    for said in case.runs.iter().flat_map(said) {
+        let same = |known: &Said<'_>| known.weight == said.weight && known.what == said.what;
+        match found.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, count)) => *count += 1,
+            None => found.push((said, 1)),
+        }
+    }
+    let runs = case.runs.len();
+    let mut notes = Vec::new();
+    for (said, count) in found {
+        let what = match said.weight {
+            Weight::Failed => " failed",
+            Weight::Invalid => " invalid",
+            Weight::Suspect => " suspect",
+            Weight::Note => "",
+        };
+        let text = format!("{count} of {}{what}: {}", counted(runs as u64, "run"), said.words);
+        let (load, server) = (case.load.as_str(), case.server.as_str());
+        notes.push(Note { weight: said.weight, load, server, text, log: said.log });
+    }
+    notes
+}
+
+/// Something said of one run.
+struct Said<'a> {
+    weight: Weight,
+    /// What counts as the same in several runs.
+    what: &'a str,
+    words: &'a str,
+    log: Option<&'a str>,
+}
+
+fn said(run: &CaseRun) -> Vec<Said<'_>> {
+    if let Some(failure) = &run.failure {
+        let log = run.log.as_deref();
+        return vec![Said { weight: Weight::Failed, what: failure, words: failure, log }];
+    }
+    let causes = run.causes.iter().map(|cause| {
+        let weight = match cause.verdict {
+            Verdict::Valid => Weight::Note,
+            Verdict::Suspect => Weight::Suspect,
+            Verdict::Invalid => Weight::Invalid,
+        };
+        Said { weight, what: &cause.code, words: &cause.text, log: None }
+    });
+    let usage = [&run.server, &run.tester].into_iter().flatten().flat_map(|usage| &usage.notes);
+    let usage = usage.map(|note| Said { weight: Weight::Note, what: note, words: note, log: None });
+    causes.chain(usage).collect()
+}
+
+/// How many repeats the intervals of a study stand on, and how sure they are.
+pub(super) fn repeats_words(study: &Study) -> String {
+    let repeats = counted(study.repeats.into(), "repeat");
+    if study.repeats < 2 {
+        return format!("{repeats} of each case: how much it varies is not known");
+    }
+    format!("{repeats} of each case, in an order drawn from seed {}", study.seed)
+}
+
+/// Where and when, in a few words each.
+pub(super) fn setting_words(study: &Study) -> Vec<String> {
+    let host = &study.environment;
+    let mut words = vec![study.started_at.clone(), format!("{} {}", host.os, host.kernel)];
+    words.push(host.cpu.clone());
+    if host.cores > 0 {
+        words.push(format!("{} of {} CPUs", host.cores_allowed, host.cores));
+    }
+    words.push(repeats_words(study));
+    if let Some(tool) = &study.tool {
+        words.push(format!("{} {}", tool.name, tool.version));
+    }
+    words.retain(|word| !word.trim().is_empty());
+    words
+}
+
+/// All that is known of the host.
+pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
+    let host = &study.environment;
+    let text = |name: &str, value: String| (name.to_owned(), value);
+    let cpus = format!("{} of {} may be used", host.cores_allowed, host.cores);
+    let mut rows = vec![
+        text("system", host.os.clone()),
+        text("kernel", host.kernel.clone()),
+        text("CPU", host.cpu.clone()),
+        text("CPUs", cpus),
+        text("memory", format_bytes(host.memory_bytes)),
+        text("governor", host.governor.clone().unwrap_or_default()),
+        text("hypervisor", host.hypervisor.clone().unwrap_or_default()),
+    ];
+    rows.extend(crate::host::rows(host));
+    rows.retain(|(_, value)| !value.is_empty());
+    rows
+}
+
+/// What was decided, in a word or two.
+pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
+    let (better, worse) = match measure {
+        Measure::Errors => ("fewer", "more"),
+        Measure::Cpu | Measure::CpuPerRequest | Measure::Rss | Measure::Pss => ("less", "more"),
+        _ => ("faster", "slower"),
+    };
+    match (comparison.decision, comparison.reason) {
+        (Decision::Better, _) => better.to_owned(),
+        (Decision::Worse, _) => worse.to_owned(),
+        (_, Some(Reason::TooSmall)) => "alike".to_owned(),
+        (_, Some(Reason::NothingMeasured)) => String::new(),
+        (_, Some(Reason::TooFewRepeats)) => match comparison.repeats_needed {
+            Some(needed) => format!("can't tell: needs {needed} repeats"),
+            None => "can't tell: too few repeats".to_owned(),
+        },
+        _ => "can't tell".to_owned(),
+    }
+}
+
+/// The change and its interval: `1.35 [1.31, 1.38]`, of shares `+0.10 [+0.02, +0.20] points`.
+pub(super) fn change_words(comparison: &Comparison) -> String {
+    let Some(change) = comparison.change else { return "–".to_owned() };
+    let number = |value: f64| match comparison.scale {
+        Scale::Ratio => ratio_words(value),
+        Scale::Difference => format!("{:+.2}", value * 100.0),
+    };
+    let mut words = number(change);
+    if let Some(interval) = &comparison.interval {
+        words += &format!(" [{}, {}]", number(interval.low), number(interval.high));
+    }
+    if comparison.scale == Scale::Difference {
+        words += " points";
+    }
+    words
+}
+
+fn ratio_words(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.1 => format!("{r:.4}"),
+        r if r < 10.0 => format!("{r:.3}"),
+        r => format_rate(r),
+    }
+}
+
+/// How to read comparisons.
+pub(super) const COMPARED_HOW: &str = "Each figure is the ratio to the baseline's and where the \
+    true ratio lies (95 %, Hodges-Lehmann); errors are compared by difference, in percentage \
+    points. Each is a test of its own: of twenty where nothing differs, one may be called \
+    different. Can't tell is not the same as alike.";
+
+/// The ranks a server may have: `1`, `≈ 2–3` where it cannot be told apart from others.
+pub(super) fn rank_words(best: usize, worst: usize) -> String {
+    if best == worst { best.to_string() } else { format!("≈ {best}–{worst}") }
+}

@@ -1,0 +1,229 @@
+//! A study as Markdown, GitHub's kind: the table of the medians, what they stand on, how the
+//! servers compare, and all that is needed to measure it again.
+//!
+//! Absent on purpose: what the testers printed. The document and the page have it.
+
+use std::io::{self, Write};
+
+use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
+
+use super::facts::{
+    self, ALL, COMPARED_HOW, Note, Row, Weight, cell, change_words, decision_words, heading,
+    interval_words, legend, remark, repeats_words,
+};
+use crate::markdown::escape::{code, fenced, prose};
+use crate::markdown::{table_of, write_blocks};
+
+/// Lines of a server's log below a failure.
+const LOG_LINES: usize = 20;
+
+/// Notes that are spelled out; of more, the number is said.
+const NOTES_SHOWN: usize = 60;
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(study: &Study, out: &mut dyn Write) -> io::Result<()> {
+    let mut blocks = vec![head(study), medians(study), spread(study), notes(study)];
+    blocks.push(compared(study));
+    blocks.extend([subjects(study), environment(study), again(study)]);
+    write_blocks(&blocks, out)
+}
+
+fn head(study: &Study) -> String {
+    let title = if study.title.is_empty() { &study.name } else { &study.title };
+    let mut text = format!("# {}\n\n", prose(title));
+    for paragraph in study.description.split("\n\n").filter(|text| !text.trim().is_empty()) {
+        let lines: Vec<String> = paragraph.lines().map(|line| prose(line.trim())).collect();
+        text += &format!("{}\n\n", lines.join("\n").trim());
+    }
+    text + &prose(&facts::setting_words(study).join(" · "))
+}
+
+/// A table with a row for each case, and for what was left out.
+fn by_case(study: &Study, more: &[&str], cells: impl Fn(&Case) -> Vec<String>) -> String {
+    let headings: Vec<String> = study.columns.iter().map(|it| prose(&heading(it))).collect();
+    let mut head = vec!["#", "Load", "Tester", "Upstream server"];
+    head.extend(headings.iter().map(String::as_str));
+    head.extend(more);
+    let row = |row: &Row<'_>| {
+        let name = |name: &str| if name == ALL { format!("*{ALL}*") } else { prose(name) };
+        let mut line = vec![row.number.to_string(), name(row.load), prose(row.tester)];
+        line.push(name(row.server));
+        match &row.content {
+            Ok(case) => line.extend(cells(case)),
+            Err(reason) => {
+                let empty = study.columns.len().saturating_sub(1) + more.len();
+                line.push(format!("skipped: {}", prose(reason)));
+                line.extend(vec![String::new(); empty]);
+            }
+        }
+        line
+    };
+    let rows: Vec<Vec<String>> = facts::rows(study).iter().map(row).collect();
+    table_of(&head, 4, &rows)
+}
+
+fn medians(study: &Study) -> String {
+    let value = |case: &Case, column: &Column| {
+        case.middle(column).map_or_else(String::new, |middle| cell(column, middle.median))
+    };
+    let cells = |case: &Case| {
+        let mut cells: Vec<String> = study.columns.iter().map(|it| value(case, it)).collect();
+        cells.push(remark(study, case));
+        cells
+    };
+    let table = by_case(study, &["Remarks"], cells);
+    let what = if study.repeats > 1 { "Medians of" } else { "Figures of" };
+    format!(
+        "## Results\n\n{table}\n{what} {}. {}.\n",
+        prose(&repeats_words(study)),
+        prose(&legend(&study.columns))
+    )
+}
+
+/// How far the repeats are apart, where there are several.
+fn spread(study: &Study) -> String {
+    let mut confidence: Option<f64> = None;
+    for case in &study.cases {
+        for column in &study.columns {
+            let interval = case.middle(column).and_then(|middle| middle.interval);
+            let lower = |it: f64| confidence.map_or(it, |least| least.min(it));
+            confidence = interval.map(|it| lower(it.confidence)).or(confidence);
+        }
+    }
+    let Some(confidence) = confidence else { return String::new() };
+    let value = |case: &Case, column: &Column| interval_words(case, column).unwrap_or_default();
+    let cells = |case: &Case| study.columns.iter().map(|it| value(case, it)).collect();
+    let table = by_case(study, &[], cells);
+    format!(
+        "### Between repeats\n\n{table}\nWhere the true median lies, with at least {:.0} % \
+         confidence whatever the shape of the noise.\n",
+        (confidence * 100.0).floor()
+    )
+}
+
+fn notes(study: &Study) -> String {
+    let notes = facts::notes(study);
+    if notes.is_empty() {
+        return String::new();
+    }
+    let mut text = "### Notes\n\n".to_owned();
+    for note in notes.iter().take(NOTES_SHOWN) {
+        text += &note_words(note);
+    }
+    if let more @ 1.. = notes.len().saturating_sub(NOTES_SHOWN) {
+        text += &format!("- and {more} more\n");
+    }
+    text
+}
+
+fn note_words(note: &Note<'_>) -> String {
+    let sign = match note.weight {
+        Weight::Failed | Weight::Invalid => "❌ ",
+        Weight::Suspect => "⚠️ ",
+        Weight::Note => "",
+    };
+    let mut text = format!(
+        "- {sign}**{}, {}**: {}\n",
+        prose(note.load),
+        prose(note.server),
+        prose(&note.text)
+    );
+    if let Some(log) = note.log.filter(|log| !log.trim().is_empty()) {
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+        text += "\n  The end of its log:\n\n";
+        text +=
+            &fenced(&last.join("\n")).lines().map(|line| format!("  {line}\n")).collect::<String>();
+        text += "\n";
+    }
+    text
+}
+
+/// A table for each load: the servers against the baseline.
+fn compared(study: &Study) -> String {
+    let Some(baseline) = &study.baseline else { return String::new() };
+    let measures = study.measures();
+    let tables: Vec<String> = facts::loads(study)
+        .map(|load| against(study, load, &measures))
+        .filter(|table| !table.is_empty())
+        .collect();
+    if tables.is_empty() {
+        return String::new();
+    }
+    format!(
+        "## Compared with {}\n\n{}\n{}\n",
+        prose(baseline),
+        tables.join("\n"),
+        prose(COMPARED_HOW)
+    )
+}
+
+fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
+    let headings: Vec<String> = measures.iter().map(|it| prose(&facts::name(*it))).collect();
+    let mut head = vec!["Server"];
+    head.extend(headings.iter().map(String::as_str));
+    let cell = |case: &Case, measure: Measure| {
+        let Some(comparison) = study.against_baseline(case, measure) else { return String::new() };
+        let words = decision_words(measure, &comparison);
+        let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
+        if comparison.change.is_none() {
+            return String::new();
+        }
+        format!("{} {words}", change_words(&comparison))
+    };
+    let rows: Vec<Vec<String>> = study
+        .cases
+        .iter()
+        .filter(|case| case.load == load.name && !case.runs.is_empty())
+        .filter(|case| Some(&case.server) != study.baseline.as_ref())
+        .map(|case| {
+            let cells = measures.iter().map(|measure| cell(case, *measure));
+            std::iter::once(prose(&case.server)).chain(cells).collect()
+        })
+        .collect();
+    match table_of(&head, 1, &rows) {
+        table if table.is_empty() => table,
+        table => format!("### {}\n\n{table}", prose(&load.name)),
+    }
+}
+
+/// What was measured by what: versions, commands, CPUs.
+fn subjects(study: &Study) -> String {
+    let optional = |text: &Option<String>| prose(text.as_deref().unwrap_or("–"));
+    let server = |it: &plimsoll_core::study::ServerFacts| {
+        vec![prose(&it.name), optional(&it.version), optional(&it.cpus), code(&it.command)]
+    };
+    let load = |it: &LoadFacts| {
+        let tester = format!("{} {}", it.tester, it.version.as_deref().unwrap_or_default());
+        vec![prose(&it.name), prose(tester.trim()), optional(&it.cpus), code(&it.command)]
+    };
+    let servers: Vec<Vec<String>> = study.servers.iter().map(server).collect();
+    let loads: Vec<Vec<String>> = study.loads.iter().map(load).collect();
+    format!(
+        "## Servers and loads\n\n{}\n{}",
+        table_of(&["Server", "Version", "CPUs", "Command"], 4, &servers),
+        table_of(&["Load", "Tester", "CPUs", "Command"], 4, &loads)
+    )
+}
+
+fn environment(study: &Study) -> String {
+    let pairs = facts::environment(study);
+    let row = |(name, value): &(String, String)| vec![prose(name), prose(value)];
+    let rows: Vec<Vec<String>> = pairs.iter().map(row).collect();
+    format!(
+        "## Environment\n\n<details><summary>The host in full</summary>\n\n{}\n</details>\n",
+        table_of(&["", ""], 2, &rows)
+    )
+}
+
+fn again(study: &Study) -> String {
+    format!(
+        "## Run it again\n\n```sh\nplimsoll lab suite.toml\n```\n\nwith the suite {}: {}. The \
+         commands above run a server or a load by itself.\n",
+        code(&study.name),
+        prose(&repeats_words(study))
+    )
+}

@@ -1,0 +1,178 @@
+//! The views of studies made by hand: what they say, and that nothing from outside breaks out.
+
+use plimsoll_core::study::{Column, Study};
+
+use super::samples;
+use super::{csv, json, markdown, text};
+use crate::text::Style;
+
+fn written(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn plain(study: &Study) -> String {
+    written(|out| text::write(study, out, Style::default()))
+}
+
+fn marked(study: &Study) -> String {
+    written(|out| markdown::write(study, out))
+}
+
+fn rows(study: &Study) -> String {
+    written(|out| csv::write(study, out))
+}
+
+fn all() -> Vec<Study> {
+    vec![samples::echo(), samples::small(), samples::nothing(), samples::hostile()]
+}
+
+/// From a line to before another.
+fn part<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let start = text.find(from).unwrap_or_else(|| panic!("no {from:?} in\n{text}"));
+    let end = text[start..].find(to).unwrap_or_else(|| panic!("no {to:?} in\n{text}"));
+    text[start..start + end].trim_end()
+}
+
+#[test]
+fn a_study_on_a_terminal() {
+    let text = plain(&samples::echo());
+    insta::assert_snapshot!(part(&text, "Servers", "\n10k, against"));
+}
+
+#[test]
+fn a_study_of_one_case() {
+    insta::assert_snapshot!(plain(&samples::small()));
+    insta::assert_snapshot!(plain(&samples::nothing()));
+}
+
+#[test]
+fn without_a_baseline_intervals_stand_for_the_comparison() {
+    let mut study = samples::echo();
+    study.baseline = None;
+    let text = plain(&study);
+    let intervals = part(&text, "Where the true medians lie", "\n3 ");
+    assert!(intervals.contains("32 213 – 33 369"), "{intervals}");
+    let with = plain(&samples::echo());
+    assert!(!with.contains("Where the true medians lie"));
+    assert!(!text.contains("against"));
+    assert!(!marked(&study).contains("Compared"));
+}
+
+#[test]
+fn a_terminal_gets_lines_that_fit_and_no_escapes() {
+    for study in all() {
+        let text = plain(&study);
+        assert!(!text.contains(['\x1b', '\u{202e}']));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 110, "{line}");
+            assert_eq!(line, line.trim_end());
+        }
+        let colored = written(|out| text::write(&study, out, Style { color: true }));
+        let stripped = ["\x1b[31m", "\x1b[1m", "\x1b[0m"]
+            .iter()
+            .fold(colored, |text, escape| text.replace(escape, ""));
+        assert_eq!(stripped, text, "colours change nothing else");
+    }
+}
+
+#[test]
+fn columns_that_do_not_fit_go_into_a_further_table() {
+    let mut study = samples::echo();
+    let names = "p50 p75 p90 p95 p99 p99.9 mean max errors cpu cpu_per_request rss pss threads";
+    study.columns.extend(names.split(' ').map(|name| name.parse::<Column>().unwrap()));
+    let text = plain(&study);
+    let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("#   Load")).collect();
+    assert_eq!(heads.len(), 3, "{text}");
+    for name in ["Mem(PSS)", "threads", "CPU/request"] {
+        assert_eq!(heads.iter().filter(|head| head.contains(name)).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_study_as_markdown() {
+    insta::assert_snapshot!(marked(&samples::echo()));
+}
+
+#[test]
+fn every_row_of_markdown_has_its_cells() {
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    for study in all() {
+        let text = marked(&study);
+        let mut before: Option<usize> = None;
+        for line in text.lines() {
+            let cells = line.starts_with('|').then(|| bars(line));
+            assert!(before.is_none() || cells.is_none() || before == cells, "{line}");
+            before = cells;
+        }
+    }
+}
+
+#[test]
+fn markdown_from_outside_stays_text() {
+    let text = marked(&samples::hostile());
+    assert!(!text.contains("<script") || text.contains("`"), "only in code");
+    let outside_code: Vec<&str> = text.split('`').step_by(2).collect();
+    assert!(text.contains("\\<script\\>alert"));
+    assert!(outside_code.iter().all(|part| !part.contains("</script><")), "{text}");
+    assert!(!text.contains(['\x1b', '\u{202e}']));
+    assert!(!text.lines().any(|line| line.starts_with("# </")));
+}
+
+#[test]
+fn a_row_for_each_run() {
+    let text = rows(&samples::echo());
+    let lines: Vec<&str> = text.lines().collect();
+    // 3 servers, 5 loads, 5 repeats; one case was skipped and has a row that says so.
+    assert_eq!(lines.len(), 1 + 14 * 5 + 1);
+    let pairs = lines[0].split(',').zip(lines[11].split(','));
+    let text: Vec<String> = pairs.map(|(name, cell)| format!("{name}: {cell}")).collect();
+    insta::assert_snapshot!(text.join("\n"));
+    let skipped: Vec<&&str> =
+        lines.iter().filter(|line| line.contains("closes each connection late")).collect();
+    assert_eq!(skipped.len(), 1);
+    let failed: Vec<&&str> = lines.iter().filter(|line| line.contains(",false,")).collect();
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].contains("SIGABRT"));
+}
+
+/// The cells of RFC 4180 text.
+fn parse(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, quoted) {
+            ('"', true) if chars.peek() == Some(&'"') => cell.extend(chars.next()),
+            ('"', _) => quoted = !quoted,
+            (',', false) => row.push(std::mem::take(&mut cell)),
+            ('\n', false) => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            (c, _) => cell.push(c),
+        }
+    }
+    assert!(!quoted && cell.is_empty());
+    rows
+}
+
+#[test]
+fn every_row_of_csv_has_its_cells() {
+    for study in all() {
+        let rows = parse(&rows(&study));
+        for row in &rows {
+            assert_eq!(row.len(), rows[0].len());
+            assert!(row.iter().all(|cell| !cell.starts_with(['=', '@', '+'])));
+        }
+    }
+}
+
+#[test]
+fn the_document_reads_back_whole() {
+    for study in all() {
+        let text = written(|out| json::write(&study, out));
+        assert!(text.ends_with("}\n"));
+        assert!(serde_json::from_str::<Study>(&text).unwrap() == study, "{}", study.title);
+    }
+}

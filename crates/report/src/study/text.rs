@@ -1,0 +1,177 @@
+//! A study on a terminal, at most 110 columns: the medians, how the servers compare, and what to
+//! know before believing either.
+//!
+//! Absent on purpose: commands, logs and the host in full, which the Markdown has.
+
+use std::io::{self, Write};
+
+use plimsoll_core::comparison::Decision;
+use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
+
+use super::facts::{
+    self, Row, Weight, cell, change_words, decision_words, heading, interval_words, remark,
+};
+use crate::facts::printable;
+use crate::text::Style;
+use crate::text::table::{shorten, wrap};
+
+/// The most columns a line takes.
+const WIDTH: usize = 110;
+
+/// The most a name takes of it.
+const NAME: usize = 20;
+
+/// Notes that are shown; of more, the number is said.
+const NOTES_SHOWN: usize = 12;
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(study: &Study, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let mut blocks = vec![head(study), medians(study, style), spread(study), notes(study, style)];
+    blocks.extend(facts::loads(study).map(|load| compared(study, load, style)));
+    let blocks: Vec<String> =
+        blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    writeln!(out, "{}", blocks.join("\n\n"))
+}
+
+fn head(study: &Study) -> Vec<String> {
+    let title = if study.title.is_empty() { &study.name } else { &study.title };
+    let mut lines = vec![shorten(&printable(title), WIDTH)];
+    lines.extend(wrap("", "", &printable(&facts::setting_words(study).join(" · "))));
+    lines
+}
+
+/// Lines of a table, its head first, whose columns are as wide as what is in them: `words` of them
+/// and those without a heading from the left, the rest from the right. What does not fit goes into
+/// a further table that begins with the words.
+fn table(rows: &[Vec<String>], words: usize) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let is_words = |at: usize| at < words || rows[0].get(at).is_some_and(String::is_empty);
+    let names: usize = widths.iter().take(words).map(|width| width + 2).sum();
+    let mut lines = Vec::new();
+    let mut from = words;
+    loop {
+        let mut to = from;
+        let mut taken = names;
+        while to < count && (to == from || taken + widths[to] + 2 <= WIDTH) {
+            taken += widths[to] + 2;
+            to += 1;
+        }
+        let line = |row: &[String]| {
+            let columns = (0..words).chain(from..to).filter_map(|at| Some((at, row.get(at)?)));
+            let cell = |(at, cell): (usize, &String)| {
+                let width = widths[at];
+                if is_words(at) { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") }
+            };
+            columns.map(cell).collect::<String>().trim_end().to_owned()
+        };
+        lines.extend(rows.iter().map(|row| line(row)));
+        from = to;
+        if from >= count {
+            return lines;
+        }
+        lines.push(String::new());
+    }
+}
+
+/// A table with a row for each case, and for what was left out.
+fn by_case(study: &Study, value: impl Fn(&Case, &Column) -> String) -> Vec<String> {
+    let name = |text: &str| shorten(&printable(text), NAME);
+    let mut head: Vec<String> = ["#", "Load", "Server"].map(str::to_owned).to_vec();
+    head.extend(study.columns.iter().map(heading));
+    let row = |row: &Row<'_>| {
+        let mut line = vec![row.number.to_string(), name(row.load), name(row.server)];
+        match &row.content {
+            Ok(case) => line.extend(study.columns.iter().map(|it| value(case, it))),
+            Err(_) => line.extend(study.columns.iter().map(|_| "–".to_owned())),
+        }
+        line
+    };
+    let rows = facts::rows(study);
+    let cells: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(row)).collect();
+    table(&cells, 3)
+}
+
+fn medians(study: &Study, style: Style) -> Vec<String> {
+    let value = |case: &Case, column: &Column| {
+        case.middle(column).map_or_else(|| "–".to_owned(), |middle| cell(column, middle.median))
+    };
+    let mut lines = by_case(study, value);
+    for row in &facts::rows(study) {
+        let words = match &row.content {
+            Ok(case) => remark(study, case),
+            Err(reason) => format!("skipped: {reason}"),
+        };
+        if !words.is_empty() {
+            lines.push(style.bad(&shorten(&printable(&format!("{}: {words}", row.number)), WIDTH)));
+        }
+    }
+    lines
+}
+
+/// Where the true medians lie, where no comparison says how sure anything is.
+fn spread(study: &Study) -> Vec<String> {
+    if study.baseline.is_some() || study.repeats < 2 {
+        return Vec::new();
+    }
+    let value = |case: &Case, column: &Column| {
+        interval_words(case, column).unwrap_or_else(|| "–".to_owned())
+    };
+    let mut lines = by_case(study, value);
+    lines.insert(0, "Where the true medians lie".to_owned());
+    lines
+}
+
+fn notes(study: &Study, style: Style) -> Vec<String> {
+    let notes = facts::notes(study);
+    let mut lines = Vec::new();
+    for note in notes.iter().take(NOTES_SHOWN) {
+        let words = printable(&format!("{}, {}: {}", note.load, note.server, note.text));
+        let wrapped = wrap("- ", "  ", &words);
+        let is_bad = note.weight >= Weight::Invalid;
+        lines
+            .extend(wrapped.iter().map(|line| if is_bad { style.bad(line) } else { line.clone() }));
+    }
+    if let more @ 1.. = notes.len().saturating_sub(NOTES_SHOWN) {
+        lines.push(format!("- and {more} more"));
+    }
+    lines
+}
+
+/// The servers under a load against the baseline.
+fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
+    let Some(baseline) = &study.baseline else { return Vec::new() };
+    let head = ["Server", "", "ratio, 95 % interval", ""].map(str::to_owned);
+    let mut rows = vec![head.to_vec()];
+    let under = study.cases.iter().filter(|case| case.load == load.name);
+    for case in under.filter(|case| !case.runs.is_empty()) {
+        for measure in study.measures() {
+            rows.extend(compared_row(study, case, measure));
+        }
+    }
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let title = printable(&format!("{}, against {baseline}", load.name));
+    let mut lines = vec![style.paint("1", &shorten(&title, WIDTH))];
+    lines.extend(table(&rows, 2));
+    lines
+}
+
+fn compared_row(study: &Study, case: &Case, measure: Measure) -> Option<Vec<String>> {
+    let comparison = study.against_baseline(case, measure)?;
+    comparison.change?;
+    let mut words = decision_words(measure, &comparison);
+    if let (Decision::CannotTell, Some(detectable)) = (comparison.decision, comparison.detectable) {
+        words += &format!(" below {}", facts::share_words(detectable));
+    }
+    let server = shorten(&printable(&case.server), NAME);
+    Some(vec![server, facts::name(measure), change_words(&comparison), words])
+}

@@ -1,0 +1,33 @@
+//! The reverse proxy: HTTP/1.1 in front, pooled connections to one or several upstreams behind.
+//!
+//! [`start`] runs it on threads of its own; [`Proxy`] is one worker without a thread, for tests.
+//! Each worker has its own driver, upstream connections, queue and judgement of upstreams' health;
+//! they share nothing but the ports.
+//!
+//! What is forwarded is never what came: heads are written anew from their lines with the
+//! hop-by-hop fields left out, and bodies get framing of our own, so whatever a peer meant by odd
+//! framing, the other side sees one message and no more. What two readers could disagree about is
+//! refused.
+//!
+//! Absent on purpose: upgrades (WebSocket, HTTP/2) and CONNECT, caching, content codings, trailers
+//! (checked, then dropped), and looking upstreams' names up again while running.
+
+mod client;
+mod counters;
+mod head;
+mod link;
+mod log;
+mod options;
+mod run;
+mod upstreams;
+mod wire;
+mod worker;
+
+pub use counters::ProxyCounters;
+pub use log::{Log, LogThread};
+pub use options::{
+    Balance, Forwarded, Health, HealthCheck, HostField, ProxyLimits, ProxyOptions, Rules, Timeouts,
+    UPSTREAMS_MAX, Upstream, UpstreamTls,
+};
+pub use run::{ProxyReport, RunningProxy, start};
+pub use worker::Proxy;

@@ -1,0 +1,149 @@
+//! A driver, with TLS over some of its connections: over clients', over upstreams', over both or
+//! neither. What is above sends and receives plaintext.
+
+use plimsoll_io::{Close, Driver, Payload, Received, Token};
+use plimsoll_proto::tls::{ServerConfig, Tls};
+
+use super::options::UpstreamTls;
+
+/// Scratch memory that grew beyond this is given back after use.
+const KEEP_BYTES: usize = 256 * 1024;
+
+/// What became of a connection by what was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// It goes on.
+    Open,
+    /// The peer said that it will send no more.
+    Ended,
+    /// TLS failed; what to tell the peer is on its way.
+    Failed,
+}
+
+/// A driver and the TLS over it.
+#[derive(Debug)]
+pub(super) struct Wire<D> {
+    pub(super) driver: D,
+    /// How TLS is spoken with clients.
+    front: Option<ServerConfig>,
+    /// By token; boxed, because most tokens are not in use. Empty while nobody speaks TLS.
+    sessions: Vec<Option<Box<Tls>>>,
+    /// Where records are written on their way to the driver.
+    out: Vec<u8>,
+}
+
+impl<D: Driver> Wire<D> {
+    pub(super) fn new(driver: D, front: Option<ServerConfig>) -> Self {
+        Self { driver, front, sessions: Vec::new(), out: Vec::new() }
+    }
+
+    /// Whether TLS is spoken on a connection.
+    #[inline]
+    pub(super) fn is_secure(&self, token: Token) -> bool {
+        self.sessions.get(token.index()).is_some_and(Option::is_some)
+    }
+
+    /// Whether a connection's handshake goes on.
+    pub(super) fn is_handshaking(&self, token: Token) -> bool {
+        self.session(token).is_some_and(Tls::is_handshaking)
+    }
+
+    fn session(&self, token: Token) -> Option<&Tls> {
+        self.sessions.get(token.index())?.as_deref()
+    }
+
+    fn put(&mut self, token: Token, session: Tls) {
+        let slots = self.sessions.len().max(token.index() + 1);
+        self.sessions.resize_with(slots, || None);
+        self.sessions[token.index()] = Some(Box::new(session));
+    }
+
+    /// A client was accepted. False when it cannot be served: there is no entropy.
+    pub(super) fn accept(&mut self, token: Token) -> bool {
+        let Some(config) = &self.front else { return true };
+        let Ok(session) = Tls::server(config) else { return false };
+        self.put(token, session);
+        true
+    }
+
+    /// A connection to an upstream stands: begins the handshake. False when it cannot: there is no
+    /// entropy.
+    pub(super) fn secure(&mut self, token: Token, tls: &UpstreamTls) -> bool {
+        self.out.clear();
+        let Ok(session) = Tls::client(&tls.config, &tls.name, true, &mut self.out) else {
+            return false;
+        };
+        self.put(token, session);
+        self.pass_on(token);
+        true
+    }
+
+    /// Decrypts what was received, appends it to `plain`, and sends what TLS has to say to it.
+    pub(super) fn decrypt(&mut self, received: &Received, plain: &mut Vec<u8>) -> Stream {
+        self.out.clear();
+        let slot = self.sessions.get_mut(received.token.index());
+        let Some(session) = slot.and_then(Option::as_deref_mut) else { return Stream::Failed };
+        let outcome = session.receive(self.driver.bytes(received), plain, &mut self.out);
+        let ended = session.is_closed_by_peer();
+        self.pass_on(received.token);
+        match outcome {
+            Err(_) => Stream::Failed,
+            Ok(()) if ended => Stream::Ended,
+            Ok(()) => Stream::Open,
+        }
+    }
+
+    /// Whether the end of the transport is where the peer meant to end.
+    pub(super) fn ended_well(&self, token: Token) -> bool {
+        self.session(token).is_none_or(|session| session.end().is_ok())
+    }
+
+    /// Sends, encrypted if need be. Returns how many bytes the driver was given.
+    #[inline]
+    pub(super) fn send(&mut self, token: Token, bytes: &[u8]) -> usize {
+        if !self.sessions.is_empty() && self.is_secure(token) {
+            return self.encrypt(token, bytes);
+        }
+        self.driver.send(token, Payload::Copied(bytes));
+        bytes.len()
+    }
+
+    fn encrypt(&mut self, token: Token, bytes: &[u8]) -> usize {
+        self.out.clear();
+        let slot = self.sessions.get_mut(token.index());
+        let Some(session) = slot.and_then(Option::as_deref_mut) else { return 0 };
+        // It fails only after a failure that receiving has reported, or after a goodbye: then there
+        // is nobody to send it to.
+        let _ = session.send(bytes, &mut self.out);
+        self.pass_on(token)
+    }
+
+    /// Tells the peer that no more will be sent: TLS's goodbye where it is spoken.
+    pub(super) fn say_closed(&mut self, token: Token) {
+        self.out.clear();
+        let slot = self.sessions.get_mut(token.index());
+        if let Some(session) = slot.and_then(Option::as_deref_mut) {
+            session.close(&mut self.out);
+            self.pass_on(token);
+        }
+    }
+
+    /// Ends a connection.
+    pub(super) fn close(&mut self, token: Token, how: Close) {
+        self.driver.close(token, how);
+        if let Some(session) = self.sessions.get_mut(token.index()) {
+            *session = None;
+        }
+    }
+
+    /// Hands the records written to the driver.
+    fn pass_on(&mut self, token: Token) -> usize {
+        let len = self.out.len();
+        if len > 0 {
+            self.driver.send(token, Payload::Copied(&self.out));
+        }
+        self.out.clear();
+        self.out.shrink_to(KEEP_BYTES);
+        len
+    }
+}

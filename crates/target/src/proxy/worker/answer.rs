@@ -1,0 +1,259 @@
+//! Answers of the proxy's own, ends of connections, and what happens when a time is up.
+
+use plimsoll_io::{Close, Driver};
+
+use super::super::client::State;
+use super::super::link::{self, Link};
+use super::super::log::Line;
+use super::super::upstreams::Outcome;
+use super::Proxy;
+use crate::answer::{self, Persistence};
+use crate::route::Refusal;
+
+/// How long a client may go on after its last response was sent: a connection closed with bytes
+/// unread is reset, and the reset may overtake the response (RFC 9112 section 9.6).
+const LINGER_NS: u64 = 1_000_000_000;
+
+const UNREACHABLE: Refusal = Refusal { status: 502, line: "no upstream could be reached" };
+const UNUSABLE: Refusal =
+    Refusal { status: 502, line: "the upstream's response is missing or cannot be forwarded" };
+const BUSY: Refusal = Refusal { status: 503, line: "all connections to the upstreams are busy" };
+const NO_CONNECTION: Refusal =
+    Refusal { status: 504, line: "the upstream could not be reached in time" };
+const NO_RESPONSE: Refusal = Refusal { status: 504, line: "the upstream did not respond in time" };
+const NO_REQUEST: Refusal = Refusal { status: 408, line: "the request did not arrive in time" };
+
+impl Link {
+    /// Its client and its upstream.
+    #[inline]
+    pub(super) fn owner(&self) -> (usize, usize) {
+        (self.client as usize, usize::from(self.upstream))
+    }
+}
+
+impl<D: Driver> Proxy<D> {
+    /// The request is not to be forwarded.
+    #[cold]
+    pub(super) fn refuse(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
+        self.counters.refused += 1;
+        self.give_up(now_ns, index);
+        self.answer(now_ns, index, refusal);
+    }
+
+    #[cold]
+    pub(super) fn answer_unreachable(&mut self, now_ns: u64, index: usize) {
+        if self.clients[index].exchange.timed_out {
+            self.counters.gateway_timeouts += 1;
+            return self.answer(now_ns, index, NO_CONNECTION);
+        }
+        self.counters.bad_gateway += 1;
+        self.answer(now_ns, index, UNREACHABLE);
+    }
+
+    #[cold]
+    pub(super) fn answer_busy(&mut self, now_ns: u64, index: usize) {
+        self.counters.queue_failures += 1;
+        self.answer(now_ns, index, BUSY);
+    }
+
+    /// What an upstream said, or did not say, is no response.
+    #[cold]
+    pub(super) fn response_unusable(&mut self, now_ns: u64, link: usize) {
+        self.fail_response(now_ns, link, UNUSABLE);
+    }
+
+    #[cold]
+    fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal) {
+        let (index, upstream) = self.links[link].owner();
+        let is_answered = self.clients[index].exchange.is_answered;
+        let outcome = if is_answered { Outcome::Neither } else { Outcome::Failure };
+        self.learn(now_ns, upstream, outcome);
+        if is_answered {
+            let status = self.links[link].status;
+            self.log_exchange(now_ns, index, Some(link), status, false);
+        } else if refusal.status == 504 {
+            self.counters.gateway_timeouts += 1;
+        } else {
+            self.counters.bad_gateway += 1;
+        }
+        self.clients[index].exchange.link = None;
+        self.close_link(now_ns, link, Close::Reset);
+        self.answer(now_ns, index, refusal);
+    }
+
+    /// Tells a client what went wrong and ends its connection; one that was told something else
+    /// already is reset, so that it does not take the beginning of a response for the whole.
+    fn answer(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
+        let exchange = self.clients[index].exchange;
+        if exchange.is_answered {
+            self.counters.cut_off += 1;
+            return self.close_client(index, Close::Reset);
+        }
+        self.log_exchange(now_ns, index, None, refusal.status, true);
+        let class = usize::from(refusal.status / 100);
+        self.counters.responses[class - 1] += 1;
+        self.scratch.clear();
+        answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, exchange.is_head);
+        let token = self.client_token(index);
+        self.counters.client_bytes_sent += self.wire.send(token, &self.scratch) as u64;
+        self.linger(now_ns, index);
+    }
+
+    /// Sends no more, and drops input until the client closes, or for a while.
+    pub(super) fn linger(&mut self, now_ns: u64, index: usize) {
+        self.recycle_request(index);
+        let client = &mut self.clients[index];
+        if client.has_ended || self.deadline_ns.is_some() {
+            return self.close_when_sent(now_ns, index);
+        }
+        client.state = State::Lingering;
+        client.held = Vec::new();
+        client.held_at = 0;
+        let was_paused = std::mem::take(&mut client.is_paused);
+        let token = self.client_token(index);
+        self.wire.say_closed(token);
+        self.wire.driver.shutdown(token);
+        if was_paused {
+            self.wire.driver.resume_receiving(token);
+        }
+        self.await_end(now_ns, index);
+    }
+
+    /// Waits for a client to take the last response, and then for it to close.
+    pub(super) fn await_end(&mut self, now_ns: u64, index: usize) {
+        let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
+        let send_ns = self.rules.timeouts.send_ns;
+        let wait_ns = if queued_bytes > 0 { send_ns } else { LINGER_NS };
+        self.clients[index].stuck_bytes = queued_bytes;
+        self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+    }
+
+    pub(super) fn close_when_sent(&mut self, now_ns: u64, index: usize) {
+        let token = self.client_token(index);
+        self.wire.say_closed(token);
+        let queued_bytes = self.wire.driver.queued_bytes(token);
+        if queued_bytes == 0 {
+            return self.close_client(index, Close::Graceful);
+        }
+        let client = &mut self.clients[index];
+        client.state = State::Closing;
+        client.stuck_bytes = queued_bytes;
+        self.set_client_deadline(index, now_ns.saturating_add(self.rules.timeouts.send_ns));
+    }
+
+    /// Its client is gone: takes its request away from wherever it is.
+    pub(super) fn abandon(&mut self, now_ns: u64, index: usize) {
+        if !self.clients[index].is_busy() {
+            return;
+        }
+        self.counters.abandoned += 1;
+        self.log_cut(now_ns, index);
+        self.give_up(now_ns, index);
+    }
+
+    /// Writes a line for a request that comes to nothing.
+    pub(super) fn log_cut(&mut self, now_ns: u64, index: usize) {
+        let exchange = &self.clients[index].exchange;
+        let link = exchange.link.map(|token| (token.0 - self.first_link) as usize);
+        let status = link.filter(|_| exchange.is_answered).map_or(0, |it| self.links[it].status);
+        self.log_exchange(now_ns, index, link, status, false);
+    }
+
+    /// Takes a client's request away from wherever it is.
+    pub(super) fn give_up(&mut self, now_ns: u64, index: usize) {
+        if !self.clients[index].is_busy() {
+            return;
+        }
+        self.leave_queue(now_ns, index);
+        if let Some(token) = self.clients[index].exchange.link.take() {
+            let link = (token.0 - self.first_link) as usize;
+            let upstream = usize::from(self.links[link].upstream);
+            if self.clients[index].exchange.is_answered {
+                let status = self.links[link].status;
+                self.log_exchange(now_ns, index, Some(link), status, false);
+            }
+            self.learn(now_ns, upstream, Outcome::Neither);
+            self.close_link(now_ns, link, Close::Reset);
+        }
+    }
+
+    /// Writes a line for a request, if lines are written.
+    #[inline]
+    pub(super) fn log_exchange(
+        &mut self,
+        now_ns: u64,
+        index: usize,
+        link: Option<usize>,
+        status: u16,
+        is_complete: bool,
+    ) {
+        if let Some(log) = &self.rules.log {
+            let client = &mut self.clients[index];
+            let Some(request) = client.line.take() else { return };
+            let line = Line {
+                client: client.address.to_canonical(),
+                request: *request,
+                status,
+                body_bytes: link.map_or(0, |link| self.links[link].body_bytes),
+                duration_ns: now_ns.saturating_sub(client.exchange.started_ns),
+                upstream: link.map(|link| self.links[link].upstream),
+                is_complete,
+            };
+            self.counters.log_dropped += u64::from(!log.put(line));
+        }
+    }
+
+    pub(super) fn client_expired(&mut self, now_ns: u64, index: usize) {
+        let client = &self.clients[index];
+        if client.stuck_bytes > 0 {
+            return self.client_stuck(now_ns, index);
+        }
+        match client.state {
+            State::Free => {}
+            State::Closing | State::Lingering => self.close_client(index, Close::Graceful),
+            State::Reading if client.is_idle() => self.close_when_sent(now_ns, index),
+            State::Waiting if client.is_queued => {
+                self.leave_queue(now_ns, index);
+                self.answer_busy(now_ns, index);
+            }
+            State::Reading | State::Waiting | State::Forwarding => {
+                self.counters.client_timeouts += 1;
+                self.give_up(now_ns, index);
+                self.answer(now_ns, index, NO_REQUEST);
+            }
+        }
+    }
+
+    /// A client had time to read what was sent: it has more if it read any of it.
+    fn client_stuck(&mut self, now_ns: u64, index: usize) {
+        let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
+        if queued_bytes < self.clients[index].stuck_bytes {
+            self.clients[index].stuck_bytes = queued_bytes.max(1);
+            let deadline_ns = now_ns.saturating_add(self.rules.timeouts.send_ns);
+            return self.set_client_deadline(index, deadline_ns);
+        }
+        self.counters.client_timeouts += 1;
+        self.drop_client(now_ns, index);
+    }
+
+    pub(super) fn link_expired(&mut self, now_ns: u64, link: usize) {
+        let state = &self.links[link];
+        match state.state {
+            link::State::Free => {}
+            link::State::Idle => self.close_idle(link),
+            link::State::Connecting | link::State::Handshaking => {
+                self.connect_failed(now_ns, link, true);
+            }
+            link::State::Busy => {
+                let exchange = &self.clients[state.client as usize].exchange;
+                let is_sending = !exchange.is_read && !exchange.is_answered;
+                let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
+                if is_sending && queued_bytes < state.stuck_bytes {
+                    let index = state.client as usize;
+                    return self.watch_request(now_ns, index, link);
+                }
+                self.fail_response(now_ns, link, NO_RESPONSE);
+            }
+        }
+    }
+}

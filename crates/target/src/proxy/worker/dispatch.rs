@@ -1,0 +1,275 @@
+//! Which upstream connection a request gets: an idle one, a new one, or a place in a queue; and
+//! what becomes of it when that connection fails.
+//!
+//! A request is sent again only where that is safe: when no byte of it was sent (the connect
+//! failed), or when it is idempotent, held in whole, and the connection had been used before and
+//! died without a byte of an answer. The latter once, and on a new connection.
+
+use plimsoll_io::{Close, Driver};
+
+use super::super::client::State;
+use super::super::link;
+use super::super::upstreams::Outcome;
+use super::Proxy;
+
+impl<D: Driver> Proxy<D> {
+    /// Gives a request to an upstream that it has not failed at.
+    #[inline]
+    pub(super) fn dispatch(&mut self, now_ns: u64, index: usize) {
+        let exchange = &self.clients[index].exchange;
+        match self.pools.choose(now_ns, exchange.hash, exchange.tried) {
+            Some(upstream) => self.dispatch_to(now_ns, index, upstream),
+            None => self.answer_unreachable(now_ns, index),
+        }
+    }
+
+    #[inline]
+    fn dispatch_to(&mut self, now_ns: u64, index: usize, upstream: usize) {
+        let exchange = &mut self.clients[index].exchange;
+        exchange.upstream = upstream as u8;
+        let wants_new = exchange.was_failed;
+        let pool = &mut self.pools.pools[upstream];
+        if !wants_new && let Some(link) = pool.idle.pop() {
+            pool.busy += 1;
+            return self.attach(now_ns, index, link as usize, true);
+        }
+        if pool.free.is_empty()
+            && let Some(&link) = pool.idle.first()
+        {
+            self.close_idle(link as usize);
+        }
+        let pool = &mut self.pools.pools[upstream];
+        match pool.free.pop() {
+            Some(link) => {
+                pool.busy += 1;
+                self.connect(now_ns, index, link as usize);
+            }
+            None => self.enqueue(now_ns, index, upstream),
+        }
+    }
+
+    /// Opens a connection for a request.
+    fn connect(&mut self, now_ns: u64, index: usize, link: usize) {
+        let token = self.link_token(link);
+        self.clients[index].exchange.link = Some(token);
+        let state = &mut self.links[link];
+        state.state = link::State::Connecting;
+        state.client = index as u32;
+        let upstream = usize::from(state.upstream);
+        self.counters.upstream_connections += 1;
+        self.set_link_deadline(link, now_ns.saturating_add(self.rules.timeouts.connect_ns));
+        self.wire.driver.connect(token, &self.routes[upstream]);
+    }
+
+    fn enqueue(&mut self, now_ns: u64, index: usize, upstream: usize) {
+        let queue_max = self.rules.limits.queue;
+        if self.waiting >= queue_max {
+            self.pools.learn(upstream, now_ns, Outcome::Neither);
+            return self.answer_busy(now_ns, index);
+        }
+        let Self { clients, pools, .. } = self;
+        let queue = &mut pools.pools[upstream].queue;
+        if queue.len() > queue_max {
+            queue.retain(|&(client, ticket)| {
+                let client = &clients[client as usize];
+                client.is_queued && client.ticket == ticket
+            });
+        }
+        let client = &mut clients[index];
+        queue.push_back((index as u32, client.ticket));
+        client.is_queued = true;
+        let until_ns = now_ns.saturating_add(self.rules.timeouts.queue_ns);
+        let deadline_ns = *client.exchange.queue_deadline_ns.get_or_insert(until_ns);
+        self.waiting += 1;
+        self.counters.queued += 1;
+        self.set_client_deadline(index, deadline_ns);
+    }
+
+    /// Takes a request out of its queue, if it is in one.
+    pub(super) fn leave_queue(&mut self, now_ns: u64, index: usize) {
+        let client = &mut self.clients[index];
+        if client.is_queued {
+            client.is_queued = false;
+            client.ticket = client.ticket.wrapping_add(1);
+            self.waiting -= 1;
+            let upstream = usize::from(client.exchange.upstream);
+            self.pools.learn(upstream, now_ns, Outcome::Neither);
+        }
+    }
+
+    /// An upstream has room: the request that has waited longest gets it.
+    #[inline]
+    fn serve_queue(&mut self, now_ns: u64, upstream: usize) {
+        if self.waiting > 0 {
+            self.serve_waiting(now_ns, upstream);
+        }
+    }
+
+    fn serve_waiting(&mut self, now_ns: u64, upstream: usize) {
+        while let Some(queue) = self.pools.queue_to_serve(upstream) {
+            let waiting = &mut self.pools.pools[queue].queue;
+            let Some(&(index, ticket)) = waiting.front() else { return };
+            let index = index as usize;
+            let client = &mut self.clients[index];
+            if !client.is_queued || client.ticket != ticket {
+                waiting.pop_front();
+                continue;
+            }
+            if queue != upstream && client.exchange.tried & 1 << upstream != 0 {
+                return;
+            }
+            waiting.pop_front();
+            client.is_queued = false;
+            client.ticket = client.ticket.wrapping_add(1);
+            self.waiting -= 1;
+            let is_read = client.exchange.is_read;
+            let body_ns = if is_read { u64::MAX } else { self.rules.timeouts.body_ns };
+            self.set_client_deadline(index, now_ns.saturating_add(body_ns));
+            return self.dispatch_to(now_ns, index, upstream);
+        }
+    }
+
+    /// Sends a request, or what is here of it, on a connection that stands.
+    #[inline]
+    fn attach(&mut self, now_ns: u64, index: usize, link: usize, is_reused: bool) {
+        let token = self.link_token(link);
+        let client = &mut self.clients[index];
+        client.state = State::Forwarding;
+        client.exchange.link = Some(token);
+        let host_at = client.exchange.host_at as usize;
+        let is_read = client.exchange.is_read;
+        let state = &mut self.links[link];
+        state.begin(index as u32);
+        state.is_reused = is_reused;
+        let sent = if host_at == 0 {
+            self.wire.send(token, &client.request)
+        } else {
+            let (line, rest) = client.request.split_at(host_at);
+            self.scratch.clear();
+            self.scratch.extend_from_slice(line);
+            self.scratch.extend_from_slice(b"Host: ");
+            let authority = &self.rules.upstreams[usize::from(state.upstream)].authority;
+            self.scratch.extend_from_slice(authority.as_bytes());
+            self.scratch.extend_from_slice(b"\r\n");
+            self.scratch.extend_from_slice(rest);
+            self.wire.send(token, &self.scratch)
+        };
+        self.links[link].sent_bytes = sent;
+        self.counters.upstream_bytes_sent += sent as u64;
+        self.counters.reused += u64::from(is_reused);
+        if !(is_reused && is_read) {
+            self.recycle_request(index);
+        }
+        self.watch_request(now_ns, index, link);
+        if !is_read {
+            self.resume_client(now_ns, index);
+        }
+    }
+
+    pub(super) fn on_link_connected(&mut self, now_ns: u64, link: usize) {
+        if self.links[link].state != link::State::Connecting {
+            return;
+        }
+        let upstream = usize::from(self.links[link].upstream);
+        let Some(tls) = &self.rules.upstreams[upstream].tls else {
+            return self.attach(now_ns, self.links[link].client as usize, link, false);
+        };
+        self.links[link].state = link::State::Handshaking;
+        if !self.wire.secure(self.link_token(link), tls) {
+            self.connect_failed(now_ns, link, false);
+        }
+    }
+
+    /// The handshake went on.
+    pub(super) fn on_link_secured(&mut self, now_ns: u64, link: usize) {
+        if !self.wire.is_handshaking(self.link_token(link)) {
+            self.attach(now_ns, self.links[link].client as usize, link, false);
+        }
+    }
+
+    /// A connection did not come to be: the request goes to another upstream.
+    pub(super) fn connect_failed(&mut self, now_ns: u64, link: usize, timed_out: bool) {
+        let (index, upstream) = self.links[link].owner();
+        self.counters.connect_failures += 1;
+        self.learn(now_ns, upstream, Outcome::Failure);
+        let exchange = &mut self.clients[index].exchange;
+        exchange.link = None;
+        exchange.tried |= 1 << upstream;
+        exchange.timed_out = timed_out;
+        self.free_link(link, Close::Reset);
+        self.dispatch(now_ns, index);
+        self.serve_queue(now_ns, upstream);
+    }
+
+    /// A connection failed before a byte of the response came. Whether the request is sent again
+    /// on another one; `nothing_was_sent` makes that safe for any.
+    pub(super) fn retry(&mut self, now_ns: u64, link: usize, nothing_was_sent: bool) -> bool {
+        let (index, upstream) = self.links[link].owner();
+        let is_reused = self.links[link].is_reused;
+        let client = &mut self.clients[index];
+        let exchange = &mut client.exchange;
+        let is_safe = exchange.is_idempotent || nothing_was_sent;
+        if !is_safe || !is_reused || exchange.was_failed || client.request.is_empty() {
+            return false;
+        }
+        exchange.was_failed = true;
+        exchange.link = None;
+        client.state = State::Waiting;
+        self.counters.retries += 1;
+        self.learn(now_ns, upstream, Outcome::Neither);
+        self.free_link(link, Close::Reset);
+        self.dispatch(now_ns, index);
+        self.serve_queue(now_ns, upstream);
+        true
+    }
+
+    #[inline]
+    pub(super) fn learn(&mut self, now_ns: u64, upstream: usize, outcome: Outcome) {
+        self.counters.put_aside += u64::from(self.pools.learn(upstream, now_ns, outcome));
+    }
+
+    /// The response on a connection is complete: it may be used again.
+    #[inline]
+    pub(super) fn release_link(&mut self, now_ns: u64, link: usize) {
+        let upstream = usize::from(self.links[link].upstream);
+        self.links[link].state = link::State::Idle;
+        let pool = &mut self.pools.pools[upstream];
+        pool.busy -= 1;
+        pool.idle.push(link as u32);
+        // The last of the response may have been received before the pause took hold.
+        if std::mem::take(&mut self.links[link].is_paused) {
+            self.wire.driver.resume_receiving(self.link_token(link));
+        }
+        let keep_alive_ns = self.rules.timeouts.upstream_keep_alive_ns;
+        self.set_link_deadline(link, now_ns.saturating_add(keep_alive_ns));
+        self.serve_queue(now_ns, upstream);
+    }
+
+    /// Ends a connection that had, or was to have, a request.
+    pub(super) fn close_link(&mut self, now_ns: u64, link: usize, how: Close) {
+        let upstream = usize::from(self.links[link].upstream);
+        self.free_link(link, how);
+        self.serve_queue(now_ns, upstream);
+    }
+
+    fn free_link(&mut self, link: usize, how: Close) {
+        let upstream = usize::from(self.links[link].upstream);
+        self.wire.close(self.link_token(link), how);
+        self.links[link].clear();
+        let pool = &mut self.pools.pools[upstream];
+        pool.busy -= 1;
+        pool.free.push(link as u32);
+    }
+
+    /// Ends a connection that has no request.
+    pub(super) fn close_idle(&mut self, link: usize) {
+        let upstream = usize::from(self.links[link].upstream);
+        let token = self.link_token(link);
+        self.wire.say_closed(token);
+        self.wire.close(token, Close::Graceful);
+        self.links[link].clear();
+        let pool = &mut self.pools.pools[upstream];
+        pool.idle.retain(|&idle| idle != link as u32);
+        pool.free.push(link as u32);
+    }
+}

@@ -1,0 +1,310 @@
+//! From a client to an upstream: reading requests and passing them on as they come.
+
+use plimsoll_io::{Close, Driver, Received};
+use plimsoll_proto::http1::{self, RequestEvent, RequestHead};
+
+use super::super::client::{Exchange, State};
+use super::super::head::{self, Written};
+use super::super::log::RequestLine;
+use super::super::upstreams::{hash, mix};
+use super::super::wire::Stream;
+use super::Proxy;
+use crate::connection::refusal;
+use crate::server::Input;
+
+impl<D: Driver> Proxy<D> {
+    #[inline]
+    pub(super) fn on_client_received(&mut self, now_ns: u64, index: usize, received: Received) {
+        self.counters.client_bytes_received += received.len() as u64;
+        if self.wire.is_secure(received.token) {
+            return self.on_client_sealed(now_ns, index, received);
+        }
+        self.take(now_ns, index, &Input::Received(&received));
+        self.wire.driver.release(received);
+    }
+
+    /// What arrived over TLS.
+    fn on_client_sealed(&mut self, now_ns: u64, index: usize, received: Received) {
+        if self.clients[index].state == State::Closing {
+            return self.wire.driver.release(received);
+        }
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let stream = self.wire.decrypt(&received, &mut plain);
+        self.wire.driver.release(received);
+        if !plain.is_empty() {
+            self.take(now_ns, index, &Input::Held(&plain));
+        }
+        self.plain = plain;
+        match stream {
+            _ if self.clients[index].state == State::Free => {}
+            Stream::Open => {}
+            Stream::Ended => self.on_client_ended(now_ns, index),
+            Stream::Failed => {
+                self.counters.tls_failures += 1;
+                self.abandon(now_ns, index);
+                self.close_when_sent(now_ns, index);
+            }
+        }
+    }
+
+    /// Reads what arrived, and holds what is not to be read yet.
+    #[inline]
+    fn take(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
+        let mut at = 0;
+        if self.clients[index].held.is_empty() && self.may_read(index) {
+            at = self.read(now_ns, index, input);
+        }
+        if at < input.len() {
+            self.hold(index, input, at);
+        }
+    }
+
+    #[cold]
+    fn hold(&mut self, index: usize, input: &Input<'_>, at: usize) {
+        let client = &mut self.clients[index];
+        if matches!(client.state, State::Free | State::Lingering | State::Closing) {
+            return;
+        }
+        client.hold(&input.bytes(&self.wire.driver)[at..]);
+        if client.held_bytes() > self.rules.limits.held_bytes {
+            self.pause_client(index);
+        }
+    }
+
+    fn pause_client(&mut self, index: usize) {
+        let token = self.client_token(index);
+        self.clients[index].is_paused = true;
+        self.wire.driver.pause_receiving(token);
+    }
+
+    /// Whether what the client sent is to be read now.
+    #[inline]
+    fn may_read(&self, index: usize) -> bool {
+        let client = &self.clients[index];
+        let limits = &self.rules.limits;
+        match client.state {
+            State::Reading => {
+                let token = self.client_token(index);
+                self.wire.driver.queued_bytes(token) <= limits.queued_bytes
+            }
+            State::Waiting => !client.exchange.is_read && client.request.len() < limits.held_bytes,
+            State::Forwarding => {
+                let link = client.exchange.link;
+                let queued_bytes = link.map_or(0, |link| self.wire.driver.queued_bytes(link));
+                !client.exchange.is_read && queued_bytes <= limits.queued_bytes
+            }
+            State::Free | State::Lingering | State::Closing => false,
+        }
+    }
+
+    /// Goes on with what is held, and with receiving, as far as that may be.
+    pub(super) fn resume_client(&mut self, now_ns: u64, index: usize) {
+        if !self.clients[index].held.is_empty() && self.may_read(index) {
+            let held = std::mem::take(&mut self.clients[index].held);
+            let from = std::mem::take(&mut self.clients[index].held_at);
+            let at = from + self.read(now_ns, index, &Input::Held(&held[from..]));
+            let client = &mut self.clients[index];
+            let is_alive = !matches!(client.state, State::Free | State::Lingering | State::Closing);
+            if at < held.len() && is_alive {
+                client.held = held;
+                client.held_at = at;
+            }
+        }
+        let client = &self.clients[index];
+        let has_room = client.held_bytes() <= self.rules.limits.held_bytes;
+        if client.is_paused && has_room && (client.exchange.is_read || self.may_read(index)) {
+            let token = self.client_token(index);
+            self.clients[index].is_paused = false;
+            self.wire.driver.resume_receiving(token);
+        }
+        let client = &self.clients[index];
+        if client.has_ended && client.held.is_empty() {
+            self.on_client_ended(now_ns, index);
+        }
+    }
+
+    /// Reads up to the end of a request or of the input. Returns how much was used up.
+    #[inline]
+    fn read(&mut self, now_ns: u64, index: usize, input: &Input<'_>) -> usize {
+        let is_streaming = self.clients[index].state == State::Forwarding;
+        let mut is_begun = false;
+        let mut at = 0;
+        self.scratch.clear();
+        while at < input.len() {
+            let bytes = &input.bytes(&self.wire.driver)[at..];
+            let client = &mut self.clients[index];
+            let decoded = match client.decoder.decode(bytes) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    self.refuse(now_ns, index, refusal(error));
+                    return input.len();
+                }
+            };
+            at += decoded.consumed;
+            match decoded.event {
+                None => break,
+                Some(RequestEvent::Head(head)) => {
+                    client.request = self.buffers.pop().unwrap_or_default();
+                    let out = &mut client.request;
+                    let (address, body) = (client.address, head.body);
+                    let written = match head::write_request(out, &head, address, self.rewriting) {
+                        Ok(written) => written,
+                        Err(refusal) => {
+                            client.exchange.is_head = head.method == "HEAD";
+                            self.refuse(now_ns, index, refusal);
+                            return input.len();
+                        }
+                    };
+                    let hashed_field = self.pools.hashed_field();
+                    let exchange = exchange(now_ns, &head, written, address, hashed_field);
+                    if self.rules.log.is_some() {
+                        client.line = Some(Box::new(RequestLine::of(head.head_bytes())));
+                    }
+                    client.begin(exchange, body);
+                    self.counters.requests += 1;
+                    is_begun = true;
+                }
+                Some(RequestEvent::Body(piece)) => {
+                    let out = if is_streaming { &mut self.scratch } else { &mut client.request };
+                    match client.exchange.is_chunked {
+                        true => http1::write_chunk(out, piece),
+                        false => out.extend_from_slice(piece),
+                    }
+                }
+                Some(RequestEvent::End(_)) => {
+                    let out = if is_streaming { &mut self.scratch } else { &mut client.request };
+                    if client.exchange.is_chunked {
+                        http1::write_last_chunk(out);
+                    }
+                    client.exchange.is_read = true;
+                    break;
+                }
+            }
+        }
+        self.after_reading(now_ns, index, is_begun);
+        at
+    }
+
+    /// Passes on what was read, and sets the time for what was not.
+    #[inline]
+    fn after_reading(&mut self, now_ns: u64, index: usize, is_begun: bool) {
+        let client = &self.clients[index];
+        let timeouts = &self.rules.timeouts;
+        if client.state == State::Reading {
+            if !client.is_timed && !client.decoder.is_idle() {
+                let deadline_ns = now_ns.saturating_add(timeouts.head_ns);
+                self.clients[index].is_timed = true;
+                // The time of the head is the only one, until a response is to be sent again.
+                self.clients[index].stuck_bytes = 0;
+                self.set_client_deadline(index, deadline_ns);
+            }
+            return;
+        }
+        let is_read = client.exchange.is_read;
+        // Neither the time in a queue nor that of a client that does not read is put off.
+        if !client.is_queued && client.stuck_bytes == 0 {
+            let body_ns = if is_read { u64::MAX } else { timeouts.body_ns };
+            self.set_client_deadline(index, now_ns.saturating_add(body_ns));
+        }
+        if is_begun {
+            self.dispatch(now_ns, index);
+        } else if self.clients[index].state == State::Forwarding {
+            self.stream(now_ns, index);
+        }
+        if !is_read && self.clients[index].is_busy() && !self.may_read(index) {
+            self.pause_client(index);
+        }
+    }
+
+    /// Sends what was read of a body.
+    fn stream(&mut self, now_ns: u64, index: usize) {
+        let Some(token) = self.clients[index].exchange.link else { return };
+        let link = (token.0 - self.first_link) as usize;
+        if !self.scratch.is_empty() {
+            let sent = self.wire.send(token, &self.scratch);
+            self.counters.upstream_bytes_sent += sent as u64;
+            self.links[link].sent_bytes = self.links[link].sent_bytes.saturating_add(sent);
+        }
+        self.watch_request(now_ns, index, link);
+    }
+
+    /// Sets the time an upstream has for what it was sent: to answer once that is all, to take it
+    /// while too much is queued.
+    pub(super) fn watch_request(&mut self, now_ns: u64, index: usize, link: usize) {
+        let timeouts = &self.rules.timeouts;
+        if self.clients[index].exchange.is_answered {
+            return;
+        }
+        let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
+        let wait_ns = if self.clients[index].exchange.is_read {
+            timeouts.response_ns
+        } else if queued_bytes > self.rules.limits.queued_bytes {
+            timeouts.upstream_idle_ns
+        } else {
+            u64::MAX
+        };
+        self.links[link].stuck_bytes = queued_bytes;
+        let client = &mut self.clients[index];
+        let is_waiting = wait_ns == timeouts.upstream_idle_ns && !client.exchange.is_read;
+        if is_waiting && client.stuck_bytes == 0 {
+            // The wait is the upstream's doing.
+            client.deadline_ns = u64::MAX;
+        }
+        self.set_link_deadline(link, now_ns.saturating_add(wait_ns));
+    }
+
+    /// The client will send no more.
+    pub(super) fn on_client_ended(&mut self, now_ns: u64, index: usize) {
+        let client = &mut self.clients[index];
+        client.has_ended = true;
+        match client.state {
+            State::Free | State::Closing => {}
+            State::Lingering => self.close_when_sent(now_ns, index),
+            State::Reading if client.held.is_empty() => self.close_when_sent(now_ns, index),
+            State::Reading => {}
+            // What is held may end the request; nothing else will.
+            State::Waiting | State::Forwarding => {
+                if !client.exchange.is_read && client.held.is_empty() {
+                    self.abandon(now_ns, index);
+                    self.close_client(index, Close::Reset);
+                }
+            }
+        }
+    }
+
+    /// The connection failed.
+    pub(super) fn drop_client(&mut self, now_ns: u64, index: usize) {
+        self.abandon(now_ns, index);
+        self.close_client(index, Close::Reset);
+    }
+}
+
+/// What is known of a request from its head.
+#[inline]
+fn exchange(
+    now_ns: u64,
+    head: &RequestHead<'_>,
+    written: Written,
+    client: std::net::IpAddr,
+    hashed_field: Option<&str>,
+) -> Exchange {
+    let address_hash = || match client.to_canonical() {
+        std::net::IpAddr::V4(address) => hash(&address.octets()),
+        std::net::IpAddr::V6(address) => hash(&address.octets()),
+    };
+    let field_hash = |name: &str| {
+        let mut fields = head.headers();
+        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| hash(value))
+    };
+    Exchange {
+        hash: mix(hashed_field.and_then(field_hash).unwrap_or_else(address_hash)),
+        host_at: written.host_at,
+        minor_version: head.minor_version,
+        keep_alive: head.keep_alive,
+        is_head: written.is_head,
+        is_idempotent: written.is_idempotent,
+        started_ns: now_ns,
+        ..Exchange::NONE
+    }
+}

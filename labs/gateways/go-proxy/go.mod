@@ -1,0 +1,3 @@
+module labs/go-proxy
+
+go 1.21

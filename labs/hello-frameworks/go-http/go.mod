@@ -1,0 +1,3 @@
+module labs/go-http
+
+go 1.21

@@ -1,0 +1,3 @@
+module labs/one-connection
+
+go 1.22
