@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 
 use crate::nginx::Nginx;
-use crate::programs::turn_with;
+use crate::programs::{processes, turn_with};
 use crate::support::{Report, Running, Server, Stream, measure};
 
 /// How far figures may be apart.
@@ -22,18 +22,6 @@ const TOLERANCE: f64 = 0.05;
 struct Seen {
     cpu_s: f64,
     rss_bytes: f64,
-}
-
-/// A process and those it has started.
-fn processes(root: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{root}/task")).expect("a running server");
-    let mut all = vec![root];
-    for thread in threads {
-        let path = thread.expect("a thread").path().join("children");
-        let children = fs::read_to_string(path).expect("a list of children");
-        all.extend(children.split_whitespace().map(|pid| pid.parse::<u32>().expect("a number")));
-    }
-    all
 }
 
 /// CPU time since the start and resident memory now, as `/proc` has them.

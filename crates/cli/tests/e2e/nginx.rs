@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::programs::processes;
 use crate::support::{Running, free_address};
 
 /// How long a start may take before it counts as failed.
@@ -103,7 +104,8 @@ impl Nginx {
     }
 }
 
-/// Starts nginx and waits until it answers. `Err` when it ended instead.
+/// Starts nginx and waits until it answers with all its workers: the first one answers while the
+/// others are still to be started. `Err` when it ended instead.
 fn launch(directory: &TempDir, address: SocketAddr, workers: u32) -> Result<Running, ()> {
     fs::write(directory.path().join("nginx.conf"), config(address, workers)).expect("a file");
     let mut command = Command::new("nginx");
@@ -111,7 +113,8 @@ fn launch(directory: &TempDir, address: SocketAddr, workers: u32) -> Result<Runn
     let mut running = Running::start(&mut command);
     let deadline = Instant::now() + START_LIMIT;
     while Instant::now() < deadline && running.ended().is_none() {
-        if counted(address).is_some() {
+        let is_whole = processes(running.id()).len() == 1 + workers as usize;
+        if is_whole && counted(address).is_some() {
             return Ok(running);
         }
         thread::sleep(Duration::from_millis(5));

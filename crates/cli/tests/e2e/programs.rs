@@ -1,5 +1,6 @@
 //! Other people's programs.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -31,4 +32,16 @@ pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
 pub(crate) fn is_on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|directory: PathBuf| directory.join(name)).any(|p| p.is_file())
+}
+
+/// A process and those it has started.
+pub(crate) fn processes(root: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{root}/task")).expect("a running server");
+    let mut all = vec![root];
+    for thread in threads {
+        let path = thread.expect("a thread").path().join("children");
+        let children = fs::read_to_string(path).expect("a list of children");
+        all.extend(children.split_whitespace().map(|pid| pid.parse::<u32>().expect("a number")));
+    }
+    all
 }
