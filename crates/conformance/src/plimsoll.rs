@@ -175,6 +175,7 @@ fn reading(result: RunResult) -> Reading {
         timed_out: Some(ledger.timed_out),
         errors: Some(errors),
         rate_rps: Some(result.rate.achieved_rps),
+        unanswered_in_rate: 0,
         duration_s: Some(result.elapsed_ns as f64 / 1e9),
         mean_s: headline.mean_ns().map(|ns| ns / 1e9),
         min_s: time(headline.min_ns()),

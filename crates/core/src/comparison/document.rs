@@ -140,8 +140,12 @@ impl Contrast {
             limits: Vec::new(),
         };
         for one in &base.cases {
-            let Some(other) = counterpart(one, new) else { continue };
             let is_left_out = |it: &SideCase| it.case.skipped.is_some() && it.case.runs.is_empty();
+            let Some(other) = counterpart(one, new) else {
+                let judged = limits.iter().map(|limit| limit.judge_missing(one));
+                contrast.limits.extend(judged.filter(|_| !is_left_out(one)));
+                continue;
+            };
             if is_left_out(one) && is_left_out(other) {
                 continue;
             }

@@ -85,7 +85,9 @@ impl Limit {
         // Who names a limit below the least change cares about less.
         let options = Options { least_change: options.least_change.min(self.by), ..options };
         let comparison = compare(&base.values(self.measure), &new.values(self.measure), &options);
-        let (pass, note) = self.verdict(&comparison);
+        let (pass, said) = self.verdict(&comparison);
+        let notes = [said, self.gaps("base", base), self.gaps("new", new)];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
         let none = if comparison.scale == Scale::Ratio { 1.0 } else { 0.0 };
         Judged {
             expr: self.text.clone(),
@@ -93,8 +95,27 @@ impl Limit {
             load: base.case.load.clone(),
             change: comparison.change.map(|change| change - none),
             pass,
-            note,
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
         }
+    }
+
+    /// Judges a case that the new side does not have.
+    pub(super) fn judge_missing(&self, base: &SideCase) -> Judged {
+        Judged {
+            expr: self.text.clone(),
+            server: base.case.server.clone(),
+            load: base.case.load.clone(),
+            change: None,
+            pass: false,
+            note: Some("the new side does not have this case".to_owned()),
+        }
+    }
+
+    /// Runs of a side that have no say.
+    fn gaps(&self, word: &str, side: &SideCase) -> Option<String> {
+        let (told, all) = (side.values(self.measure).len(), side.case.runs.len());
+        let is_gap = 0 < told && told < all;
+        is_gap.then(|| format!("{word}: {} of {all} runs have no {}", all - told, self.measure))
     }
 
     fn verdict(&self, found: &Comparison) -> (bool, Option<String>) {
@@ -121,7 +142,14 @@ impl Limit {
 
     /// A limit that these repeats could not have shown to be broken.
     fn blindness(&self, found: &Comparison) -> Option<String> {
-        let least = found.detectable.filter(|least| *least > self.by)?;
-        Some(format!("noise hides changes below {:.1} %: more repeats tell more", least * 100.0))
+        let Some(rise) = found.detectable else {
+            return Some("noise hides changes of any size: more repeats tell more".to_owned());
+        };
+        // What is told is the size of a rise: half as much again falls back by a third.
+        let is_fall_of_ratio = !self.is_rise && found.scale == Scale::Ratio;
+        let least = if is_fall_of_ratio { rise / (1.0 + rise) } else { rise };
+        (least > self.by).then(|| {
+            format!("noise hides changes below {:.1} %: more repeats tell more", least * 100.0)
+        })
     }
 }

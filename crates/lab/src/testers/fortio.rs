@@ -1,5 +1,6 @@
 //! What fortio 1.x writes as JSON. Quantiles are interpolated in the buckets of its histogram,
-//! which `-r` makes finer; timeouts are not told from other errors of a socket.
+//! which `-r` makes finer; timeouts are not told from other errors of a socket. Requests without a
+//! response are in the rate and in all latencies.
 
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ pub fn read(run: &Finished) -> Result<Reading, String> {
     let statuses = Statuses::of(said.get("RetCodes"))?;
     statuses.into(&mut reading);
     reading.errors = Some(statuses.none);
+    reading.unanswered_in_rate = statuses.none;
     reading.rate_rps = Some(number_at(&said, "/ActualQPS")?);
     reading.duration_s = Some(number_at(&said, "/ActualDuration")? / 1e9);
     reading.mean_s = Some(number_at(&said, "/DurationHistogram/Avg")?);

@@ -1,9 +1,14 @@
-//! What hey 0.1 prints: its summary. Seconds with four decimals; quantiles leave out what failed.
+//! What hey 0.1 prints: its summary. Seconds with four decimals, and 0.0000 for what it has no
+//! figure of; quantiles leave out what failed, the rate does not. Of more than a million responses
+//! it keeps the latencies of the first, and divides the sum of all by their number.
 
 use super::text::{
     Quantiles, Statuses, after, count, ended_well, number, number_after, quantile_of, reading,
 };
 use super::{Finished, Reading};
+
+/// How many latencies it keeps.
+const KEPT: u64 = 1_000_000;
 
 /// What it said.
 ///
@@ -20,10 +25,15 @@ pub fn read(run: &Finished) -> Result<Reading, String> {
     if reading.completed == Some(0) {
         return Ok(reading);
     }
-    reading.mean_s = Some(number_after(text, "Average:")?);
-    reading.min_s = Some(number_after(text, "Fastest:")?);
-    reading.max_s = Some(number_after(text, "Slowest:")?);
+    let seconds = |name: &str| number_after(text, name).map(|s| Some(s).filter(|s| *s > 0.0));
+    reading.mean_s = seconds("Average:")?;
+    reading.min_s = seconds("Fastest:")?;
+    reading.max_s = seconds("Slowest:")?;
     reading.quantiles = quantiles(text);
+    if reading.completed.is_some_and(|completed| completed > KEPT) {
+        reading.mean_s = None;
+        reading.causes.push("hey kept the latencies of its first million responses".to_owned());
+    }
     Ok(reading)
 }
 
@@ -57,6 +67,7 @@ fn errors(text: &str, reading: &mut Reading) {
     }
     reading.timed_out = Some(timed_out);
     reading.errors = Some(errors);
+    reading.unanswered_in_rate = timed_out.saturating_add(errors);
 }
 
 /// What Go's HTTP client says when its timeout ended a request.
@@ -71,5 +82,6 @@ fn quantiles(text: &str) -> Quantiles {
         let (percent, rest) = line.split_once('%')?;
         Some((quantile_of(number(percent)?), number(rest.split_once("in ")?.1)?))
     };
-    section(text, "Latency distribution:", "  ").map_while(row).collect()
+    let rows = section(text, "Latency distribution:", "  ").map_while(row);
+    rows.filter(|(_, s)| *s > 0.0).collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! A request is one of `http_reqs`; latency is `http_req_duration`, from the sending, without
 //! connect and TLS. k6 counts requests without a response and those with a status of 400 or more
-//! under one name, so they are told together. What it dropped for want of a virtual user is a
-//! cause.
+//! under one name, so they are told together, and the rate has both. What it dropped for want of
+//! a virtual user is a cause.
 
 use std::fs;
 

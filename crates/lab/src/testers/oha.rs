@@ -1,4 +1,4 @@
-//! What oha 1.x writes as JSON. Quantiles leave out what had no response.
+//! What oha 1.x writes as JSON. Quantiles leave out what had no response, the rate does not.
 
 use serde_json::Value;
 
@@ -31,6 +31,7 @@ fn errors(value: Option<&Value>, reading: &mut Reading) -> Result<(), String> {
     let (mut timed_out, mut errors) = (0_u64, 0_u64);
     for (what, count) in object {
         let count = count.as_u64().ok_or("an error without a count")?;
+        reading.unanswered_in_rate = reading.unanswered_in_rate.saturating_add(count);
         // What was under way when the time was over, which oha ends itself.
         if what.contains("aborted due to deadline") {
             continue;

@@ -31,8 +31,10 @@ pub struct Reading {
     pub timed_out: Option<u64>,
     /// Everything else that went wrong: connects, resets, broken responses.
     pub errors: Option<u64>,
-    /// Responses per second.
+    /// Requests per second, as the tester has it.
     pub rate_rps: Option<f64>,
+    /// Requests without a response that it counts in that rate.
+    pub unanswered_in_rate: u64,
     /// How long it says the run took, seconds.
     pub duration_s: Option<f64>,
     /// Mean latency, seconds.
@@ -77,10 +79,14 @@ impl From<&Reading> for Figures {
         let quantiles = |rows: &[(f64, f64)]| {
             rows.iter().map(|(q, s)| Quantile { q: *q, s: *s }).collect::<Vec<_>>()
         };
+        // Where nothing was answered there is nothing to take a share of.
+        let share = reading.completed.map_or(1.0, |completed| {
+            completed as f64 / completed.saturating_add(reading.unanswered_in_rate).max(1) as f64
+        });
         let untold = reading.errors.is_none() && reading.timed_out.is_none();
-        let errors = reading.errors.unwrap_or(0) + reading.timed_out.unwrap_or(0);
+        let errors = reading.errors.unwrap_or(0).saturating_add(reading.timed_out.unwrap_or(0));
         Self {
-            rate_rps: reading.rate_rps,
+            rate_rps: reading.rate_rps.map(|rate| rate * share),
             duration_s: reading.duration_s,
             completed: reading.completed,
             failed: reading.failed,

@@ -80,6 +80,35 @@ fn wrk2_has_both_clocks() {
     assert_eq!(us(&reading.service_quantiles), [(0.5, 89.0), (0.999, 5200.0)]);
 }
 
+const HEY: &str = "
+Summary:
+  Total:\t1.0000 secs
+  Slowest:\t0.0100 secs
+  Fastest:\t0.0000 secs
+  Average:\t0.0020 secs
+  Requests/sec:\t10000.0000
+
+Latency distribution:
+  0%% in 0.0000 secs
+  50%% in 0.0020 secs
+
+Status code distribution:
+  [200]\t4000 responses
+
+Error distribution:
+  [6000]\tGet \"http://127.0.0.1:1/\": connection reset by peer
+";
+
+/// A rate of failures is none, and zero is not a latency.
+#[test]
+fn rates_are_of_responses_whatever_the_tester_counts() {
+    let reading = read(Tester::Hey, HEY);
+    assert_eq!((reading.rate_rps, reading.unanswered_in_rate), (Some(10_000.0), 6000));
+    assert_eq!((reading.min_s, reading.quantiles.as_slice()), (None, &[(0.5, 0.002)][..]));
+    let figures = plimsoll_core::study::Figures::from(&reading);
+    assert_eq!((figures.rate_rps, figures.errors), (Some(4000.0), Some(6000)));
+}
+
 #[test]
 fn k6_writes_a_summary() {
     let scratch = tempfile::tempdir().expect("a scratch folder");

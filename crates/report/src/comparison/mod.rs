@@ -125,10 +125,20 @@ fn case_sentence(case: &CaseContrast) -> String {
     let between = found.interval.map(|interval| {
         let [low, high] =
             [interval.low, interval.high].map(|end| change_words(found.scale, Some(end)));
-        format!(", between {low} and {high} ({:.0} % sure)", interval.confidence * 100.0)
+        format!(", between {low} and {high} ({} % sure)", sure_words(interval.confidence))
     });
     let why = reason_words(found).map(|why| format!(": {why}"));
     format!("{change}{}{}", between.unwrap_or_default(), why.unwrap_or_default())
+}
+
+/// A confidence in per cent. Nothing is all sure.
+fn sure_words(confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    if percent < 99.5 {
+        format!("{percent:.0}")
+    } else {
+        format!("{:.2}", (percent * 100.0).floor() / 100.0)
+    }
 }
 
 /// Why nothing can be told, and what to do.

@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use plimsoll_core::comparison::Reason;
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{
@@ -169,7 +170,7 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
         let Some(comparison) = study.against_baseline(case, measure) else { return String::new() };
         let words = decision_words(measure, &comparison);
         let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
-        if comparison.change.is_none() {
+        if comparison.reason == Some(Reason::NothingMeasured) {
             return String::new();
         }
         format!("{} {words}", change_words(&comparison))

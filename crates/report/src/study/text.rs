@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::Decision;
+use plimsoll_core::comparison::{Decision, Reason};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{
@@ -167,7 +167,9 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
 
 fn compared_row(study: &Study, case: &Case, measure: Measure) -> Option<Vec<String>> {
     let comparison = study.against_baseline(case, measure)?;
-    comparison.change?;
+    if comparison.reason == Some(Reason::NothingMeasured) {
+        return None;
+    }
     let mut words = decision_words(measure, &comparison);
     if let (Decision::CannotTell, Some(detectable)) = (comparison.decision, comparison.detectable) {
         words += &format!(" below {}", facts::share_words(detectable));

@@ -199,7 +199,7 @@ fn doubts_of_the_tester_are_named() {
 }
 
 /// A study with one case for each name of a load, its rates around 1000 times `by`.
-fn study(tester: &str, command: &str, loads: &[&str], by: f64) -> Study {
+pub(super) fn study(tester: &str, command: &str, loads: &[&str], by: f64) -> Study {
     let mut study = Study::empty("echo");
     study.servers.push(ServerFacts { name: "nginx".to_owned(), ..ServerFacts::default() });
     for load in loads {

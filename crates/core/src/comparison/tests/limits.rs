@@ -1,6 +1,6 @@
 //! Limits on the change: how they are read, and what they make of two sides.
 
-use super::documents::side;
+use super::documents::{side, study};
 use crate::comparison::*;
 use crate::result::Tool;
 
@@ -63,4 +63,50 @@ fn limits_are_broken_by_what_is_more_than_noise_and_beyond_them() {
             (want, got) => assert_eq!(got.as_deref(), want, "{limit}"),
         }
     }
+}
+
+/// A limit looks at every case of the base: one that is gone has not kept it.
+#[test]
+fn a_case_that_the_new_side_does_not_have_breaks_a_limit() {
+    let base = Side::of_study("base", &study("wrk", "wrk {url}", &["few", "many"], 1.0));
+    let new = Side::of_study("new", &study("wrk", "wrk {url}", &["many"], 1.0));
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    let limit = Limit::parse("p99>+10%").unwrap();
+    let found = Contrast::of(&base, &new, Settings::default(), &[limit], tool);
+    let judged: Vec<_> = found.limits.iter().map(|it| (it.load.as_str(), it.pass)).collect();
+    assert_eq!(judged, [("few", false), ("many", true)]);
+    assert_eq!(found.limits[0].note.as_deref(), Some("the new side does not have this case"));
+}
+
+/// Half as much again is a rise of 50 % and falls back by a third.
+#[test]
+fn what_noise_hides_is_told_in_the_direction_of_the_limit() {
+    let rough = [1000, 1500, 700, 1200, 900];
+    let (base, new) = (side("base", 0, &rough), side("new", 1, &rough));
+    let hidden = |limit: &str| {
+        let judged =
+            Limit::parse(limit).unwrap().judge(&base.cases[0], &new.cases[0], &Settings::default());
+        let note = judged.note.expect("a note");
+        let number = note.split_once("below ").and_then(|(_, rest)| rest.split_once(" %"));
+        number.expect("a number").0.parse::<f64>().unwrap() / 100.0
+    };
+    let (rise, fall) = (hidden("rate>+1%"), hidden("rate<-1%"));
+    assert!((fall - rise / (1.0 + rise)).abs() < 1e-3 && fall < 1.0, "{rise} {fall}");
+}
+
+/// Runs that are left out are no secret.
+#[test]
+fn a_limit_says_how_many_runs_had_no_say() {
+    let mut broken = study("wrk", "wrk {url}", &["few"], 1.0);
+    broken.cases[0].runs[0].failure = Some("the server ended".to_owned());
+    let runs = broken.cases[0].runs.len();
+    let base = Side::of_study("base", &study("wrk", "wrk {url}", &["few"], 1.0));
+    let new = Side::of_study("new", &broken);
+    let judged = Limit::parse("p99>+10%").unwrap().judge(
+        &base.cases[0],
+        &new.cases[0],
+        &Settings::default(),
+    );
+    let want = format!("new: 1 of {runs} runs have no p99");
+    assert!(judged.note.as_ref().is_some_and(|note| note.contains(&want)), "{judged:?}");
 }

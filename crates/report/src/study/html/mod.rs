@@ -14,6 +14,7 @@ mod usage;
 
 use std::io::{self, Write};
 
+use plimsoll_core::comparison::Reason;
 use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
 use super::facts::{self, COMPARED_HOW, Weight, change_words, decision_words};
@@ -141,7 +142,7 @@ fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     let Some(baseline) = &study.baseline else { return };
     let measures = study.measures();
     let cell = |case: &Case, measure: &Measure| match study.against_baseline(case, *measure) {
-        Some(comparison) if comparison.change.is_some() => {
+        Some(comparison) if comparison.reason != Some(Reason::NothingMeasured) => {
             format!("{} {}", change_words(&comparison), decision_words(*measure, &comparison))
         }
         _ => String::new(),
