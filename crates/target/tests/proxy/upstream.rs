@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::client::Pace;
 use crate::strict::{self, Fault, Request};
 
 /// Longer than anything here takes, so that it ends only what hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Targets that begin so are asked to keep order, and not recorded.
 pub(crate) const PACE: &str = "/pace";
@@ -75,6 +75,8 @@ struct Shared {
     stop: AtomicBool,
     /// A second handle of each open connection by its number, for [`Upstream::say_unasked`].
     open: Mutex<BTreeMap<usize, TcpStream>>,
+    /// Told of each that is no longer open.
+    closed: Condvar,
 }
 
 /// A server that runs until [`Upstream::finish`].
@@ -94,6 +96,7 @@ impl Upstream {
             pace: Pace::default(),
             stop: AtomicBool::new(false),
             open: Mutex::default(),
+            closed: Condvar::new(),
         });
         let ours = Arc::clone(&shared);
         let accepting = thread::spawn(move || accept(&listener, &ours));
@@ -110,12 +113,24 @@ impl Upstream {
         *self.shared.script.lock().expect("no panic") = Some(script);
     }
 
-    /// Sends bytes that nobody asked for on every open connection.
+    /// Sends bytes that nobody asked for on every open connection, and waits until the proxy has
+    /// closed them all: a request that overtakes such bytes on the way cannot be told from one that
+    /// they answer.
+    ///
+    /// # Panics
+    /// When one stays open.
     pub(crate) fn say_unasked(&self, bytes: &[u8]) {
-        for stream in self.shared.open.lock().expect("no panic").values_mut() {
+        let mut open = self.shared.open.lock().expect("no panic");
+        let told: Vec<usize> = open.keys().copied().collect();
+        for stream in open.values_mut() {
             // The proxy may have closed that one.
             let _ = stream.write_all(bytes);
         }
+        let is_one_left = |open: &mut BTreeMap<usize, TcpStream>| {
+            told.iter().any(|number| open.contains_key(number))
+        };
+        let waited = self.shared.closed.wait_timeout_while(open, PATIENCE, is_one_left);
+        assert!(!waited.expect("no panic").1.timed_out(), "a connection is kept after {bytes:?}");
     }
 
     /// What came; only once the proxy has ended, so that nothing more can come.
@@ -145,6 +160,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
             serve(&mut &stream, &shared);
             // A socket is closed with its last handle.
             shared.open.lock().expect("no panic").remove(&number);
+            shared.closed.notify_all();
         }));
     }
 }
