@@ -99,7 +99,8 @@ mod linux {
         let subjects = subjects(flags, &executable, scratch.path())?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopper = Arc::clone(&stop);
-        let caught = Caught::watch(move || stopper.store(true, Ordering::Relaxed))
+        let stopping = move || stopper.store(true, Ordering::Relaxed);
+        let caught = Caught::watch_with(stopping, Some(plimsoll_lab::process::kill_all))
             .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
         let order = Order {
             stop,

@@ -1,5 +1,5 @@
 //! Exit codes, which are part of the interface: 0 done, 1 could not run, 2 usage, 3 a gate failed,
-//! 4 verdict below what was required, 130 and 143 interrupted with a partial report.
+//! 4 verdict below what was required, 129, 130 and 143 interrupted with a partial report.
 
 use std::io::Write as _;
 use std::process::ExitCode;

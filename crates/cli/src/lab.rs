@@ -8,14 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use plimsoll_core::result::Tool;
+use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::study::Study;
-use plimsoll_lab::suite::Suite;
+use plimsoll_lab::order::Slot;
+use plimsoll_lab::suite::{Call, Suite};
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
 
 use crate::args::Format;
 use crate::exit::{COULD_NOT_RUN, Exit};
 use crate::lab_args::LabFlags;
+use crate::plan_file;
 use crate::signals::Caught;
 use crate::study;
 
@@ -26,10 +28,19 @@ use crate::study;
 /// case that fails is none.
 pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let text = read(&flags.suite)?;
-    let suite = checked(flags, &text)?;
+    let mut suite = checked(flags, &text)?;
+    let folder = flags.output.clone().unwrap_or_else(|| Path::new("results").join(&suite.name));
+    let folder = std::path::absolute(&folder)
+        .with_context(|| format!("the folder '{}'", folder.display()))?;
+    let environment = plimsoll_io::host::Environment::read().document();
+    let resumed = match flags.go_on {
+        true => Some(resume(&folder, &text, flags, &environment, &mut suite)?),
+        false => None,
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let stopper = Arc::clone(&stop);
-    let caught = Caught::watch(move || stopper.store(true, Ordering::Relaxed))
+    let stopping = move || stopper.store(true, Ordering::Relaxed);
+    let caught = Caught::watch_with(stopping, Some(plimsoll_lab::process::kill_all))
         .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
     let mut say = |line: &str| {
         // Progress that nobody hears is no reason to stop.
@@ -40,7 +51,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         places: places(flags, &suite)?,
         only: flags.only.clone(),
         builds: !flags.no_build,
-        environment: plimsoll_io::host::Environment::read().document(),
+        environment,
         tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
         stopped: &|| stop.load(Ordering::Relaxed),
         say: &mut say,
@@ -53,28 +64,68 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         return Err(Exit::Text(dry_run(&lab).map_err(|error| usage(&error))?));
     }
     // Names are checked before a folder is made for nothing.
-    lab.slots().map_err(|error| usage(&error))?;
-    let folder = flags.output.clone().unwrap_or_else(|| Path::new("results").join(&suite.name));
-    let folder = std::path::absolute(&folder)
-        .with_context(|| format!("the folder '{}'", folder.display()))?;
-    let store =
-        if flags.go_on { Store::resume(&folder, &text) } else { Store::create(&folder, &text) };
-    let store = store.map_err(|error| usage(&error))?;
+    let slots = lab.slots().map_err(|error| usage(&error))?;
+    let store = match resumed {
+        Some(store) => store,
+        None => Store::create(&folder, &text).map_err(|error| usage(&error))?,
+    };
     let study = lab.run(&store).map_err(|error| match error {
         LabError::Unknown(error) => usage(&error),
         LabError::Store(error) => Exit::CouldNotRun(error.to_string()),
     })?;
-    write(&study, &store)?;
-    Ok(caught.code().unwrap_or_else(|| code(&study)))
+    let written = write(&study, &store);
+    if let Some(code) = caught.code() {
+        // The terminal that the table is for may be what has gone.
+        return Ok(code);
+    }
+    written?;
+    Ok(code(&study, &slots))
 }
 
-/// 0 when every run that was possible gave figures.
-fn code(study: &Study) -> ExitCode {
-    let mut cases = study.cases.iter();
-    let failed = cases.any(|case| {
-        case.skipped.is_none() && (case.runs.is_empty() || case.failures().next().is_some())
-    });
+/// Takes up a study where it was, with the order and the repeats that it was begun with.
+///
+/// # Errors
+/// There is none, or it was measured with another suite, in another order or on another machine.
+fn resume(
+    folder: &Path,
+    text: &str,
+    flags: &LabFlags,
+    environment: &Environment,
+    suite: &mut Suite,
+) -> Result<Store, Exit> {
+    let store = Store::resume(folder, text).map_err(|error| Exit::Usage(error.to_string()))?;
+    let Some(before) = store.study() else { return Ok(store) };
+    let at = folder.display();
+    if flags.seed.is_some_and(|seed| seed != before.seed) {
+        let text = format!("--seed: the order of '{at}' was drawn from {}", before.seed);
+        return Err(Exit::Usage(text));
+    }
+    let host = |it: &Environment| format!("{}, {}, {} cores", it.cpu, it.kernel, it.cores);
+    let (there, here) = (host(&before.environment), host(environment));
+    if there != here {
+        let text = format!(
+            "'{at}' was measured on another machine ({there}; here {here}): give another folder \
+             (-o)"
+        );
+        return Err(Exit::Usage(text));
+    }
+    suite.seed = before.seed;
+    if flags.repeats.is_none() {
+        suite.repeats = suite.repeats.max(before.repeats);
+    }
+    Ok(store)
+}
+
+/// 0 when every run that was asked for and possible gave figures.
+fn code(study: &Study, slots: &[Slot<'_>]) -> ExitCode {
+    let is_there = |slot: &Slot<'_>| {
+        study.case(&slot.server.name, &slot.load.name).is_some_and(|case| {
+            case.skipped.is_some()
+                || case.runs.iter().any(|run| run.repeat == slot.repeat && run.failure.is_none())
+        })
+    };
     let nothing = study.cases.iter().all(|case| case.runs.is_empty());
+    let failed = !slots.iter().all(is_there);
     if failed || nothing { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS }
 }
 
@@ -99,7 +150,25 @@ fn checked(flags: &LabFlags, text: &str) -> Result<Suite, Exit> {
         suite.repeats = repeats;
     }
     suite.seed = flags.seed.unwrap_or(suite.seed);
+    check_plans(&suite)
+        .map_err(|error| Exit::Usage(format!("{}: {error}", flags.suite.display())))?;
     Ok(suite)
+}
+
+/// Settings of a load are those of a plan file, which the lab itself does not know.
+fn check_plans(suite: &Suite) -> Result<(), String> {
+    let definition = crate::args::run_definition();
+    for load in &suite.loads {
+        let Call::Plan(plan) = &load.call else { continue };
+        for name in plan.keys() {
+            if ["repeat", "repeats"].contains(&name.as_str()) {
+                return Err(format!("load '{}': say repeats at the suite's top", load.name));
+            }
+            plan_file::setting_named(name, &definition)
+                .map_err(|error| format!("load '{}': {error}", load.name))?;
+        }
+    }
+    Ok(())
 }
 
 fn places(flags: &LabFlags, suite: &Suite) -> anyhow::Result<prepare::Places> {

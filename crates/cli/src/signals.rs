@@ -1,16 +1,20 @@
-//! Ctrl-C and SIGTERM: the first ends the run with a partial report, the second ends the program.
+//! Ctrl-C, SIGTERM and a terminal that closes: the first ends the run with a partial report, the
+//! second ends the program. A terminal that closes may say so twice, once through the shell and
+//! once through the kernel, so SIGHUP is never the second. Where it is ignored from the start, as
+//! under nohup, it stays so.
 //!
 //! The handlers are set once for the program; what they stop is whatever is watched last.
 
+use std::fs;
 use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
 
 type Stop = Box<dyn Fn() + Send>;
 
@@ -34,9 +38,21 @@ impl Caught {
     /// # Errors
     /// When handlers cannot be set.
     pub(crate) fn watch(stop_this: impl Fn() + Send + 'static) -> io::Result<Self> {
+        Self::watch_with(stop_this, None)
+    }
+
+    /// The same, but before the second signal ends the program `at_second` is called, if it is
+    /// the first that is watched.
+    ///
+    /// # Errors
+    /// When handlers cannot be set.
+    pub(crate) fn watch_with(
+        stop_this: impl Fn() + Send + 'static,
+        at_second: Option<fn()>,
+    ) -> io::Result<Self> {
         let is_first = stop().replace(Box::new(stop_this)).is_none();
         if is_first {
-            set_handlers()?;
+            set_handlers(at_second)?;
         }
         if SEEN.load(Ordering::SeqCst) != 0
             && let Some(stop) = stop().as_ref()
@@ -46,7 +62,7 @@ impl Caught {
         Ok(Self(()))
     }
 
-    /// 130 or 143 after a signal.
+    /// 129, 130 or 143 after a signal.
     pub(crate) fn code(&self) -> Option<ExitCode> {
         match SEEN.load(Ordering::SeqCst) {
             0 => None,
@@ -55,20 +71,42 @@ impl Caught {
     }
 }
 
-fn set_handlers() -> io::Result<()> {
-    let again = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
-        flag::register(signal, Arc::clone(&again))?;
+fn set_handlers(at_second: Option<fn()>) -> io::Result<()> {
+    let mut ending = vec![SIGINT, SIGTERM];
+    if !is_ignored(SIGHUP) {
+        ending.push(SIGHUP);
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    if at_second.is_none() {
+        let again = Arc::new(AtomicBool::new(false));
+        for &signal in &ending {
+            if signal != SIGHUP {
+                flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
+            }
+            flag::register(signal, Arc::clone(&again))?;
+        }
+    }
+    let mut signals = Signals::new(ending)?;
     thread::spawn(move || {
         for signal in signals.forever() {
-            SEEN.store(signal, Ordering::SeqCst);
+            let order = Ordering::SeqCst;
+            let is_first = SEEN.compare_exchange(0, signal, order, order).is_ok();
+            if let (false, Some(at_second)) = (is_first || signal == SIGHUP, at_second) {
+                at_second();
+                low_level::exit(128 + signal);
+            }
             if let Some(stop) = stop().as_ref() {
                 stop();
             }
         }
     });
     Ok(())
+}
+
+/// Whether a signal was ignored when the program was started; proc(5), `SigIgn`.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // What cannot be told is left as it is.
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -81,7 +81,7 @@ impl<'a> Lab<'a> {
             .into_iter()
             .filter(|name| slots.iter().any(|slot| slot.server.name == *name))
             .collect();
-        let servers = prepare::servers(
+        let mut servers = prepare::servers(
             self.suite,
             &self.places,
             &wanted,
@@ -93,6 +93,10 @@ impl<'a> Lab<'a> {
             .iter()
             .map(|slot| (slot.load.tester, prepare::tester(slot.load.tester, &self.places)))
             .collect();
+        if (self.stopped)() {
+            // A build that was stopped is no reason to leave a server out.
+            servers.clear();
+        }
         for (name, prepared) in &servers {
             if let Some(reason) = &prepared.skipped {
                 (self.say)(&format!("{name} is left out: {reason}"));
@@ -103,7 +107,8 @@ impl<'a> Lab<'a> {
                 |prepared: Option<&Prepared>| prepared.is_some_and(|it| it.skipped.is_none());
             here(servers.get(&slot.server.name)) && here(testers.get(&slot.load.tester))
         };
-        let mut study = self.outline(&servers, &testers, &slots, store);
+        let before = store.study().unwrap_or_default();
+        let mut study = self.outline(&servers, &testers, &slots, store, &before);
         let possible: Vec<Slot<'a>> = slots.into_iter().filter(|slot| is_possible(slot)).collect();
         self.carry_out_all(&possible, store, &mut study)?;
         store.save_study(&study)?;
@@ -123,7 +128,8 @@ impl<'a> Lab<'a> {
             let Some(case) = cases.find(|case| (&case.server, &case.load) == names) else {
                 continue;
             };
-            if case.runs.iter().any(|run| run.repeat == slot.repeat) {
+            let is_it = |run: &CaseRun| run.repeat == slot.repeat;
+            if case.runs.iter().any(|run| is_it(run) && run.failure.is_none()) {
                 continue;
             }
             if (self.stopped)() {
@@ -136,6 +142,7 @@ impl<'a> Lab<'a> {
             }
             store.save(slot, &mut run)?;
             (self.say)(&progress(slot, i + 1, slots.len(), &run));
+            case.runs.retain(|run| !is_it(run));
             case.runs.push(run);
             case.runs.sort_by_key(|run| run.repeat);
             store.save_study(study)?;
@@ -163,60 +170,50 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The study with the runs that the store has.
+    /// The study with the runs that the store has. What is not prepared this time keeps what was
+    /// known of it `before`.
     fn outline(
         &self,
         servers: &BTreeMap<String, Prepared>,
         testers: &BTreeMap<crate::testers::Tester, Prepared>,
         slots: &[Slot<'_>],
         store: &Store,
+        before: &Study,
     ) -> Study {
         let suite = self.suite;
-        let is_used = |server: &str, load: &str| {
-            slots.iter().any(|slot| slot.server.name == server && slot.load.name == load)
-        };
+        let cases = self.cases(servers, testers, slots, store, before);
+        let runs = || cases.iter().flat_map(|case| &case.runs);
         let server_facts = |server: &Server| {
-            let prepared = servers.get(&server.name).cloned().unwrap_or_default();
+            let mut ours = cases.iter().filter(|case| case.server == server.name);
+            let known = before.servers.iter().find(|it| it.name == server.name);
+            let known = known.map(|it| (it.version.clone(), it.skipped.clone()));
+            let has_runs = ours.any(|case| !case.runs.is_empty());
+            let known = merged(servers.get(&server.name), known, has_runs);
             ServerFacts {
                 name: server.name.clone(),
-                version: prepared.version,
+                version: known.version,
                 command: words(&server.command),
                 cpus: server.cpus.as_ref().map(ToString::to_string),
-                skipped: prepared.skipped,
+                skipped: known.skipped,
             }
         };
         let load_facts = |load: &Load| {
-            let prepared = testers.get(&load.tester).cloned().unwrap_or_default();
+            let mut ours = cases.iter().filter(|case| case.load == load.name);
+            let known = before.loads.iter().find(|it| it.name == load.name);
+            let known = known.map(|it| (it.version.clone(), it.skipped.clone()));
+            let has_runs = ours.any(|case| !case.runs.is_empty());
+            let known = merged(testers.get(&load.tester), known, has_runs);
             LoadFacts {
                 name: load.name.clone(),
                 tester: load.tester.to_string(),
-                version: prepared.version,
+                version: known.version,
                 command: load.command(),
                 cpus: load.cpus.as_ref().map(ToString::to_string),
-                skipped: prepared.skipped,
+                skipped: known.skipped,
             }
         };
-        let mut cases = Vec::new();
-        for server in &suite.servers {
-            for load in &suite.loads {
-                let excluded = suite.excluded(&server.name, &load.name);
-                let runs = store.load(&server.name, &load.name);
-                if excluded.is_none() && runs.is_empty() && !is_used(&server.name, &load.name) {
-                    continue;
-                }
-                let of = |prepared: Option<&Prepared>| prepared?.skipped.clone();
-                let skipped = excluded
-                    .map(str::to_owned)
-                    .or_else(|| of(servers.get(&server.name)))
-                    .or_else(|| of(testers.get(&load.tester)))
-                    .filter(|_| runs.is_empty());
-                let (server, load) = (server.name.clone(), load.name.clone());
-                cases.push(Case { server, load, skipped, runs });
-            }
-        }
         let now = humantime::format_rfc3339_millis(clock::wall_time()).to_string();
-        let begun =
-            cases.iter().flat_map(|case| &case.runs).map(|run| run.started_at.clone()).min();
+        let highest = runs().map(|run| run.repeat).max().unwrap_or(0);
         Study {
             schema: SCHEMA.to_owned(),
             tool: Some(self.tool.clone()),
@@ -224,8 +221,8 @@ impl<'a> Lab<'a> {
             title: suite.title.clone(),
             description: suite.description.clone(),
             environment: self.environment.clone(),
-            started_at: begun.unwrap_or(now),
-            repeats: suite.repeats,
+            started_at: runs().map(|run| run.started_at.clone()).min().unwrap_or(now),
+            repeats: suite.repeats.max(highest),
             seed: suite.seed,
             baseline: suite.baseline.clone(),
             columns: suite.columns.clone(),
@@ -234,6 +231,61 @@ impl<'a> Lab<'a> {
             cases,
         }
     }
+
+    /// The cases that are wanted, and those that were carried out before.
+    fn cases(
+        &self,
+        servers: &BTreeMap<String, Prepared>,
+        testers: &BTreeMap<crate::testers::Tester, Prepared>,
+        slots: &[Slot<'_>],
+        store: &Store,
+        before: &Study,
+    ) -> Vec<Case> {
+        let suite = self.suite;
+        let is_used = |server: &str, load: &str| {
+            slots.iter().any(|slot| slot.server.name == server && slot.load.name == load)
+        };
+        let mut cases = Vec::new();
+        for server in &suite.servers {
+            for load in &suite.loads {
+                let excluded = suite.excluded(&server.name, &load.name);
+                let known = before.case(&server.name, &load.name);
+                let runs = store.load(&server.name, &load.name);
+                let is_used = is_used(&server.name, &load.name);
+                if excluded.is_none() && runs.is_empty() && !is_used && known.is_none() {
+                    continue;
+                }
+                let of = |prepared: Option<&Prepared>| prepared?.skipped.clone();
+                let skipped = excluded
+                    .map(str::to_owned)
+                    .or_else(|| of(servers.get(&server.name)))
+                    .or_else(|| of(testers.get(&load.tester)))
+                    .or_else(|| known.filter(|_| !is_used)?.skipped.clone())
+                    .filter(|_| runs.is_empty());
+                let (server, load) = (server.name.clone(), load.name.clone());
+                cases.push(Case { server, load, skipped, runs });
+            }
+        }
+        cases
+    }
+}
+
+/// What is known of a server or tester: what is there now, or else what was `before`, its version
+/// and why it was left out. Where both have a version and they differ, the runs have both.
+fn merged(
+    now: Option<&Prepared>,
+    before: Option<(Option<String>, Option<String>)>,
+    has_runs: bool,
+) -> Prepared {
+    let (was, was_skipped) = before.unwrap_or_default();
+    let version = match (was, now.and_then(|it| it.version.clone())) {
+        (Some(was), Some(is)) if has_runs && !was.ends_with(&is) => {
+            Some(format!("{was}, then {is}"))
+        }
+        (was, is) => is.or(was),
+    };
+    let skipped = now.map_or(was_skipped, |it| it.skipped.clone());
+    Prepared { version, skipped: skipped.filter(|_| !has_runs) }
 }
 
 /// A command line as one would type it.

@@ -1,18 +1,52 @@
 //! Processes that are started here: tied to CPUs, signalled, and never left behind.
 //!
-//! All are killed by their own id when what holds them goes away, on every path. One that leads a
-//! group of its own takes the group with it, so that what it started does not outlive it; what put
-//! itself into another session does.
+//! All are killed by their own id when what holds them goes away, on every path, and by
+//! [`kill_all`] when there is no time for that. One that leads a group of its own takes the group
+//! with it, so that what it started does not outlive it; what put itself into another session does.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_io::clock;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
+
+/// Those that are not waited for yet, and whether each leads a group. Locked while one is started
+/// and while one is waited for, so that no id in it can be another process's.
+static RUNNING: Mutex<Vec<(Pid, bool)>> = Mutex::new(Vec::new());
+
+fn running() -> MutexGuard<'static, Vec<(Pid, bool)>> {
+    // Whoever panicked under the lock left a list of ids that is still right.
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills all that were started here, with their groups. For a program that ends now: none is
+/// waited for, and none can be started afterwards. Where one is waited for that cannot be killed at
+/// all, the others are left after a second, so that the program ends.
+pub fn kill_all() {
+    for _ in 0..1000 {
+        if let Ok(running) = RUNNING.try_lock() {
+            for &(pid, leads_group) in &*running {
+                kill(pid, leads_group);
+            }
+            std::mem::forget(running);
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// One that is gone is no error.
+fn kill(pid: Pid, leads_group: bool) {
+    if leads_group {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let _ = kill_process(pid, Signal::KILL);
+}
 
 /// A child that does not outlive this value.
 #[derive(Debug)]
@@ -47,6 +81,7 @@ impl Process {
 
     fn spawn(mut command: Command, cpus: &[usize], leads_group: bool) -> io::Result<Self> {
         let cpus = cpus.to_vec();
+        let mut running = running();
         // A child takes over the CPUs of the thread that starts it.
         let child = std::thread::spawn(move || {
             if !cpus.is_empty() {
@@ -56,6 +91,7 @@ impl Process {
         })
         .join()
         .map_err(|_| io::Error::other("the thread that starts processes panicked"))??;
+        running.push((Pid::from_child(&child), leads_group));
         Ok(Self { child, status: None, leads_group })
     }
 
@@ -109,27 +145,22 @@ impl Process {
     /// # Errors
     /// Those of waiting.
     pub fn kill(&mut self) -> io::Result<()> {
-        if self.status.is_none() {
-            self.kill_group();
-            self.child.kill()?;
-            self.status = Some(self.child.wait()?);
-        }
-        Ok(())
+        self.wait().map(drop)
     }
 
+    /// Its exit, after which nothing of it is left.
     fn wait(&mut self) -> io::Result<ExitStatus> {
-        // Before it is waited for: afterwards the id of the group might be another's.
-        self.kill_group();
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        let mut running = running();
+        // Before it is waited for: afterwards its id might be another's.
+        let pid = Pid::from_child(&self.child);
+        kill(pid, self.leads_group);
         let status = self.child.wait()?;
+        running.retain(|(other, _)| *other != pid);
         self.status = Some(status);
         Ok(status)
-    }
-
-    fn kill_group(&self) {
-        if self.leads_group && self.status.is_none() {
-            // An empty group is no error.
-            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        }
     }
 }
 

@@ -91,8 +91,13 @@ impl Store {
         self.file(slot).with_extension("")
     }
 
-    /// The runs of a case that were carried out before, by repeat. Those that failed are left out:
-    /// they are made again.
+    /// The study as it was kept last; `None` before that.
+    #[must_use]
+    pub fn study(&self) -> Option<Study> {
+        serde_json::from_str(&fs::read_to_string(self.path("study.json")).ok()?).ok()
+    }
+
+    /// The runs of a case that were carried out before, by repeat, those that failed among them.
     #[must_use]
     pub fn load(&self, server: &str, load: &str) -> Vec<CaseRun> {
         let folder = self.folder.join("runs").join(server);
@@ -104,7 +109,6 @@ impl Store {
         let ours = files.filter(|file| file.file_name().to_str().is_some_and(is_ours));
         let mut runs: Vec<CaseRun> = ours
             .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
-            .filter(|run: &CaseRun| run.failure.is_none())
             .collect();
         runs.sort_by_key(|run| run.repeat);
         runs
@@ -172,7 +176,11 @@ mod tests {
             CaseRun { repeat: 2, failure: Some("no".to_owned()), ..CaseRun::default() };
         store.save(&slots[1], &mut failed).expect("saved");
         let again = Store::resume(&at, SUITE_TEXT).expect("the same");
-        assert_eq!(again.load("a.b", "l.1"), [run], "what failed is tried again");
+        assert_eq!(again.load("a.b", "l.1"), [run, failed]);
+        assert_eq!(again.study(), None);
+        let study = Study::empty("s");
+        again.save_study(&study).expect("saved");
+        assert_eq!(again.study(), Some(study));
         assert_eq!(again.load("a.b", "l"), []);
         assert!(matches!(Store::create(&at, SUITE_TEXT), Err(StoreError::Taken(_))));
         assert!(matches!(Store::resume(&at, "x"), Err(StoreError::Changed(_))));

@@ -25,6 +25,7 @@ use plimsoll_core::Plan;
 use crate::args::RunFlags;
 use crate::exit::Exit;
 pub(crate) use execute::execute;
+pub(crate) use read::setting_named;
 use setting::Settings;
 pub(crate) use setting::is_setting;
 

@@ -139,7 +139,8 @@ impl Reader<'_> {
                 NAME => said.name = Some(self.name(value)?),
                 REPEAT => said.repeat = Some(self.repeat(value)?),
                 other => {
-                    let arg = self.flag(other, &name.span())?;
+                    let arg = setting_named(other, self.definition)
+                        .map_err(|message| self.error(&name.span(), &message))?;
                     let id = arg.get_id().as_str().to_owned();
                     if said.settings.iter().any(|setting| setting.id == id) {
                         let message = format!("'{other}' is said twice");
@@ -152,27 +153,6 @@ impl Reader<'_> {
             }
         }
         Ok(said)
-    }
-
-    /// The flag of a key.
-    fn flag(&self, name: &str, span: &Range<usize>) -> Result<&Arg, Exit> {
-        let wanted = name.replace('_', "-");
-        let mut flags = self.definition.get_arguments().filter(|arg| is_setting(arg));
-        let is_it = |arg: &&Arg| {
-            let aliases = arg.get_all_aliases().unwrap_or_default();
-            key(arg) == wanted || aliases.contains(&wanted.as_str())
-        };
-        if let Some(arg) = flags.find(is_it) {
-            return Ok(arg);
-        }
-        let keys = self.definition.get_arguments().filter(|arg| is_setting(arg)).map(key);
-        let known = keys.chain([RUN, NAME, REPEAT].map(str::to_owned));
-        let nearest = known.min_by_key(|known| distance(known, &wanted)).unwrap_or_default();
-        let message = format!(
-            "'{name}' is no key of a plan: the nearest is '{nearest}', and `plimsoll run --help` \
-             has them all"
-        );
-        Err(self.error(span, &message))
     }
 
     /// A value as a flag would be given it.
@@ -223,6 +203,28 @@ impl Reader<'_> {
             self.error(&value.span(), &format!("repeat is a number from 1 to {RUNS_LIMIT}"))
         })
     }
+}
+
+/// The flag of a key.
+///
+/// # Errors
+/// A name that is none, and the nearest that is.
+pub(crate) fn setting_named<'a>(name: &str, definition: &'a Command) -> Result<&'a Arg, String> {
+    let wanted = name.replace('_', "-");
+    let mut flags = definition.get_arguments().filter(|arg| is_setting(arg));
+    let is_it = |arg: &&Arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        key(arg) == wanted || aliases.contains(&wanted.as_str())
+    };
+    if let Some(arg) = flags.find(is_it) {
+        return Ok(arg);
+    }
+    let known = definition.get_arguments().filter(|arg| is_setting(arg)).map(key);
+    let nearest = known.min_by_key(|known| distance(known, &wanted)).unwrap_or_default();
+    Err(format!(
+        "'{name}' is no key of a plan: the nearest is '{nearest}', and `plimsoll run --help` has \
+         them all"
+    ))
 }
 
 /// A text or a number, as it would stand on a command line.

@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Finished, Running, Stream, plimsoll, run};
+use crate::support::{Finished, Running, Stream, check_schema, plimsoll, run};
 
 /// A folder with a suite, in which the lab is run.
 struct Suite(tempfile::TempDir);
@@ -53,7 +54,24 @@ impl Suite {
 
     fn study(&self) -> Value {
         let text = fs::read_to_string(self.path().join("results/test/study.json"));
-        serde_json::from_str(&text.expect("a study")).expect("JSON")
+        let study = serde_json::from_str(&text.expect("a study")).expect("JSON");
+        check_schema(&study, "study");
+        study
+    }
+
+    /// How many processes work in its folder: the lab, its servers and its testers.
+    fn processes(&self) -> usize {
+        let folders = fs::read_dir("/proc").expect("/proc").flatten();
+        let places = folders.filter_map(|folder| fs::read_link(folder.path().join("cwd")).ok());
+        places.filter(|place| place.starts_with(self.path())).count()
+    }
+
+    fn wait_until_gone(&self) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.processes() > 0 {
+            assert!(Instant::now() < until, "processes are left behind");
+            std::thread::yield_now();
+        }
     }
 
     /// The runs of a case.
@@ -191,6 +209,26 @@ fn a_study_goes_on_where_it_was() {
     assert_eq!(positions.len(), 4, "each run has a place of its own");
 }
 
+/// What is not asked for again stays in the study: its versions, and what failed.
+#[test]
+fn going_on_with_a_part_leaves_the_rest_as_it_was() {
+    let good = serve("version = 'echo a-1'");
+    let broken = "command = \"sh -c 'echo cannot bind; exit 7'\"\nversion = 'echo b-1'";
+    let suite = Suite::of("repeats = 1", &[("a", &good), ("b", broken)]);
+    assert_eq!(suite.run(&["--seed", "7"]).code, Some(1));
+    let finished = suite.run(&["--continue", "--only", "a"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let study = suite.study();
+    assert_eq!((&study["seed"], &study["servers"][1]["version"]), (&7.into(), &"b-1".into()));
+    assert!(suite.runs("b", "few")[0]["failure"].is_string(), "{study}");
+    let finished = suite.run(&["--continue"]);
+    assert_eq!(finished.code, Some(1), "what failed is made again, and fails: {finished:?}");
+    assert_eq!(suite.runs("b", "few").len(), 1);
+    let finished = suite.run(&["--continue", "--seed", "8"]);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("was drawn from 7"), "{finished:?}");
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     let suite = Suite::of("repeats = 50", &[("a", &serve(""))]);
@@ -201,15 +239,32 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     assert_eq!(finished.code, Some(130), "{finished:?}");
     let runs = suite.runs("a", "few").len() + suite.runs("a", "more").len();
     assert!((3..100).contains(&runs), "{runs}");
-    let work = suite.path().join(".work/a").display().to_string();
-    let left = processes().into_iter().filter(|line| line.contains(&work)).count();
-    assert_eq!(left, 0);
+    assert_eq!(suite.processes(), 0);
 }
 
-/// The command lines of all processes.
-fn processes() -> Vec<String> {
-    let folders = fs::read_dir("/proc").expect("/proc").flatten();
-    folders.filter_map(|folder| fs::read_to_string(folder.path().join("cmdline")).ok()).collect()
+/// A server that does not stop when it is told to is not left behind by who will not wait for it.
+#[test]
+fn a_second_signal_leaves_no_server_either() {
+    let stubborn = format!(
+        "command = \"sh -c 'trap : TERM; {SERVE} & while :; do wait; done'\"\n\
+         stop_timeout = '80s'"
+    );
+    let mut text = format!("name = 'test'\n[[servers]]\nname = 'a'\n{stubborn}\n");
+    text += "[[loads]]\nname = 'long'\nduration = '80s'\nrate = 10\n";
+    let suite = Suite::new(&text);
+    let mut command = plimsoll(&["lab", "suite.toml"]);
+    let mut running = Running::start(command.current_dir(suite.path()));
+    let plan = suite.path().join("results/test/runs/a/long-1/plan.toml");
+    while !plan.exists() {
+        assert!(running.ended().is_none(), "{:?}", running.finish());
+        std::thread::yield_now();
+    }
+    assert!(suite.processes() > 1, "the server and the lab");
+    running.signal(Signal::INT);
+    let finished = running.finish_by(Signal::TERM);
+    assert!(matches!(finished.code, Some(130 | 143)), "{finished:?}");
+    // Killed, but perhaps not waited for yet by who takes care of orphans.
+    suite.wait_until_gone();
 }
 
 #[test]
@@ -254,6 +309,8 @@ fn what_would_be_run_is_shown_and_not_run() {
 fn what_is_wrong_is_one_line() {
     let suite = Suite::of("repeats = 0", &[("a", &serve(""))]);
     let good = Suite::of("", &[("a", &serve(""))]);
+    let misspelt = fs::read_to_string(good.path().join("suite.toml")).expect("a suite");
+    let misspelt = Suite::new(&(misspelt + "[[loads]]\nname = 'slow'\nrates = 10\n"));
     for (suite, flags, want) in [
         (&suite, &[][..], "plimsoll: suite.toml:2: repeats: give 1 to 1000\n"),
         (
@@ -267,6 +324,12 @@ fn what_is_wrong_is_one_line() {
             "plimsoll: --only a/x: there is no such load; --list shows what there is\n",
         ),
         (&good, &["--repeats", "0"], "plimsoll: --repeats: give 1 to 1000\n"),
+        (
+            &misspelt,
+            &["--list"],
+            "plimsoll: suite.toml: load 'slow': 'rates' is no key of a plan: the nearest is \
+             'rate', and `plimsoll run --help` has them all\n",
+        ),
     ] {
         let finished = suite.run(flags);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(2), want));

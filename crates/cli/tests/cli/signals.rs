@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM end a run early: what was measured until then is reported.
+//! Ctrl-C, SIGTERM and SIGHUP end a run early: what was measured until then is reported.
 
 use rustix::process::Signal;
 
@@ -12,7 +12,7 @@ fn loading(peer: &Peer, flags: &[&str]) -> Running {
 
 #[test]
 fn a_signal_gives_the_partial_report_and_its_exit_code() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         for flags in [&["-r", "500"][..], &["-r", "500", "--driver", "epoll"], &[]] {
             let peer = Peer::answering(|_| Answer::Say(OK));
             let mut all = flags.to_vec();
@@ -38,6 +38,19 @@ fn the_text_says_that_it_was_interrupted() {
     let finished = running.finish_by(Signal::INT);
     assert_eq!(finished.code, Some(130));
     assert!(finished.stdout.contains("interrupted"), "{}", finished.stdout);
+}
+
+/// nohup starts programs with SIGHUP ignored, and means it.
+#[test]
+fn a_closed_terminal_does_not_end_what_was_told_to_ignore_it() {
+    let peer = Peer::answering(|_| Answer::Say(OK));
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let line = format!("trap '' HUP; exec '{program}' '{}' -r 500 -d 80s", peer.url("/"));
+    let running = Running::start(std::process::Command::new("sh").args(["-c", &line]));
+    peer.wait_for_requests(50);
+    running.signal(Signal::HUP);
+    peer.wait_for_requests(100);
+    assert_eq!(running.finish_by(Signal::INT).code, Some(130));
 }
 
 /// Requests that hang hold an interrupted run up for a second at most, and count.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::programs::turn_with;
-use crate::support::{plimsoll, run};
+use crate::support::{check_schema, plimsoll, run};
 
 fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/echo-servers/short.toml")
@@ -38,6 +38,7 @@ fn the_shortest_suite_runs_and_is_compared_with_itself() {
 fn check(folder: &Path) {
     let text = fs::read_to_string(folder.join("study.json")).expect("a study");
     let study: Value = serde_json::from_str(&text).expect("JSON");
+    check_schema(&study, "study");
     let cases = study["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 4);
     for case in cases {

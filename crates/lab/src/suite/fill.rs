@@ -71,8 +71,12 @@ impl Names {
 /// The name that begins a text after its brace, if it is one and the brace is closed.
 fn placeholder(text: &str) -> Option<&str> {
     let name = &text[..text.find('}')?];
+    is_word(name).then_some(name)
+}
+
+/// Whether a name can be that of a placeholder.
+pub(super) fn is_word(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|byte| is_part(byte) || b"._-".contains(&byte));
-    is_name.then_some(name)
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| is_part(byte) || b"._-".contains(&byte))
 }

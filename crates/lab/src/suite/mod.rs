@@ -3,6 +3,7 @@
 //! Everything that can be wrong with the file is said here, before anything is started. The
 //! grammar is described in `docs/lab.md`.
 
+mod check;
 mod cpus;
 mod fill;
 mod read;

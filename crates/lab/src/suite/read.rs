@@ -1,6 +1,6 @@
 //! A suite's file, read and checked. An error names the line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,9 @@ use plimsoll_core::units::parse_duration_ns;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::check::{
+    check_arguments, check_references, check_services, check_unique, known_placeholders,
+};
 use super::{Call, Cpus, Exclude, Load, Ready, Server, Stop, Suite};
 use crate::testers::Tester;
 
@@ -25,7 +28,7 @@ pub struct SuiteError {
 }
 
 /// What is wrong, and where in the text.
-type Fault = (Range<usize>, String);
+pub(super) type Fault = (Range<usize>, String);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,19 +57,19 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ServerEntry {
-    name: String,
+pub(super) struct ServerEntry {
+    pub(super) name: String,
     #[serde(default)]
     requires: Vec<String>,
-    version: Option<String>,
+    pub(super) version: Option<String>,
     directory: Option<PathBuf>,
     #[serde(default)]
-    build: Vec<String>,
+    pub(super) build: Vec<String>,
     #[serde(default)]
-    files: BTreeMap<String, String>,
-    command: String,
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) command: String,
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    pub(super) env: BTreeMap<String, String>,
     ready: Option<ReadyEntry>,
     stop: Option<String>,
     stop_timeout: Option<String>,
@@ -75,7 +78,7 @@ struct ServerEntry {
     #[serde(default)]
     expect: Vec<String>,
     #[serde(default)]
-    with: Vec<String>,
+    pub(super) with: Vec<String>,
     cpus: Option<String>,
 }
 
@@ -90,7 +93,7 @@ struct ReadyEntry {
 }
 
 #[derive(Deserialize)]
-struct LoadEntry {
+pub(super) struct LoadEntry {
     name: String,
     tester: Option<String>,
     args: Option<String>,
@@ -103,9 +106,9 @@ struct LoadEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExcludeEntry {
-    server: Option<String>,
-    load: Option<String>,
+pub(super) struct ExcludeEntry {
+    pub(super) server: Option<String>,
+    pub(super) load: Option<String>,
     reason: String,
 }
 
@@ -192,6 +195,7 @@ fn suite(file: File, directory: PathBuf) -> Result<Suite, Fault> {
     check_unique(loads.iter(), |load| &load.name)?;
     check_references(&suite, &file.exclude, file.baseline.as_ref())?;
     check_services(&suite, servers, &file.services)?;
+    check_arguments(&suite, loads)?;
     Ok(suite)
 }
 
@@ -283,26 +287,6 @@ fn server(
     })
 }
 
-/// That every placeholder of its commands will stand for something.
-fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
-    let mut names = super::Names::default();
-    for name in ["plimsoll", "dir", "work", "port", "port2", "port3", "port4"] {
-        names.set(name, "");
-    }
-    for service in &entry.with {
-        names.set(&format!("{service}.port"), "");
-    }
-    let values = entry.env.iter().map(|(key, value)| (key.as_str(), value));
-    let commands = entry.build.iter().map(|line| ("build", line));
-    let targets = entry.files.keys().map(|to| ("files", to));
-    let one = [("command", &entry.command)].into_iter();
-    let version = entry.version.iter().map(|line| ("version", line));
-    for (key, text) in one.chain(commands).chain(values).chain(targets).chain(version) {
-        names.fill(text).map_err(|error| format!("{key}: {error}"))?;
-    }
-    Ok(())
-}
-
 fn cpus(text: Option<&str>, default: Option<&Cpus>) -> Result<Option<Cpus>, String> {
     let read = |text: &str| text.parse::<Cpus>().map_err(|error| format!("cpus: {error}"));
     text.map_or_else(|| Ok(default.cloned()), |text| read(text).map(Some))
@@ -352,63 +336,4 @@ fn load(entry: &LoadEntry, default_cpus: Option<&Cpus>) -> Result<Load, String> 
 
 fn exclude(entry: &ExcludeEntry) -> Exclude {
     Exclude { server: entry.server.clone(), load: entry.load.clone(), reason: entry.reason.clone() }
-}
-
-fn check_references(
-    suite: &Suite,
-    excludes: &[Spanned<ExcludeEntry>],
-    baseline: Option<&Spanned<String>>,
-) -> Result<(), Fault> {
-    let is_server = |name: &str| suite.servers.iter().any(|server| server.name == name);
-    if let Some(name) = baseline.filter(|name| !is_server(name.get_ref())) {
-        return Err((name.span(), format!("baseline: there is no server '{}'", name.get_ref())));
-    }
-    for exclude in excludes {
-        let entry = exclude.get_ref();
-        if let Some(name) = entry.server.as_deref().filter(|name| !is_server(name)) {
-            return Err((exclude.span(), format!("exclude: there is no server '{name}'")));
-        }
-        let is_load = |name: &&str| suite.loads.iter().any(|load| load.name == **name);
-        if let Some(name) = entry.load.as_deref().filter(|name| !is_load(name)) {
-            return Err((exclude.span(), format!("exclude: there is no load '{name}'")));
-        }
-        if entry.server.is_none() && entry.load.is_none() {
-            return Err((exclude.span(), "exclude: name a server, a load or both".to_owned()));
-        }
-    }
-    Ok(())
-}
-
-fn check_services(
-    suite: &Suite,
-    servers: &[Spanned<ServerEntry>],
-    services: &[Spanned<ServerEntry>],
-) -> Result<(), Fault> {
-    for entry in servers.iter().chain(services) {
-        for name in &entry.get_ref().with {
-            if !suite.services.iter().any(|service| service.name == *name) {
-                return Err((entry.span(), format!("with: there is no [[services]] '{name}'")));
-            }
-        }
-    }
-    if let Some(entry) = services.iter().find(|entry| !entry.get_ref().with.is_empty()) {
-        let what = "with: a service has no services of its own; name them all at the server";
-        return Err((entry.span(), what.to_owned()));
-    }
-    Ok(())
-}
-
-fn check_unique<'a, T: 'a>(
-    entries: impl Iterator<Item = &'a Spanned<T>>,
-    name: impl Fn(&T) -> &String,
-) -> Result<(), Fault> {
-    let mut seen = BTreeSet::new();
-    for entry in entries {
-        let name = name(entry.get_ref());
-        // File names are not told apart by case on every system.
-        if !seen.insert(name.to_lowercase()) {
-            return Err((entry.span(), format!("name '{name}' is there twice")));
-        }
-    }
-    Ok(())
 }

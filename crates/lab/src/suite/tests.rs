@@ -92,6 +92,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("name = \"own\"", "name = \"Nginx\"", "19: name 'Nginx' is there twice"),
         ("tester = \"wrk\"", "tester = \"siege\"", "29: tester: 'siege' is none of plimsoll"),
         ("-c1 {url}", "-c1", "29: args: put {url}"),
+        ("-c1 {url}", "-c1 {suit} {url}", "29: args: nothing is known as {suit}"),
         ("limit = \"1m\"", "connections = 3", "29: connections: stands beside args"),
         ("server = \"own\"", "server = \"x\"", "40: exclude: there is no server 'x'"),
         ("reason = \"for the test\"", "", "40: missing field `reason`"),
@@ -104,6 +105,24 @@ fn what_is_wrong_is_said_with_its_line() {
         let want = format!("labs/echo/suite.toml:{want}");
         assert!(error.starts_with(&want) && !error.contains('\n'), "{to}: {error}");
     }
+}
+
+/// What is in braces is known where it stands: before a start there is no port.
+#[test]
+fn names_of_services_and_ports_can_be_spoken_of() {
+    let of_service = |name: &str, build: &str| {
+        let text = format!(
+            "name = 'x'\n[[servers]]\nname = 's'\ncommand = 's {{{name}.port}}'\nwith = ['{name}']\n\
+             build = ['{build}']\n[[services]]\nname = '{name}'\ncommand = 'b'\n\
+             [[loads]]\nname = 'l'\n"
+        );
+        of(&text).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(of_service("back-1", "make {work}"), Ok(()));
+    let error = of_service("Back", "make {work}").expect_err("a capital");
+    assert!(error.contains("{Back.port} has to be a word in small letters"), "{error}");
+    let error = of_service("back", "make {port}").expect_err("no port yet");
+    assert!(error.contains("build: nothing is known as {port}"), "{error}");
 }
 
 #[test]

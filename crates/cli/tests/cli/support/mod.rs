@@ -8,7 +8,7 @@ mod server;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 pub(crate) use process::{Finished, Running, Stream, plimsoll, run};
-pub(crate) use report::Report;
+pub(crate) use report::{Report, check_schema};
 pub(crate) use server::Server;
 
 /// An address nobody listens on.

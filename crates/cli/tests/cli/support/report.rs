@@ -1,8 +1,6 @@
 //! Result documents. Reading one checks it against the schema and its own identities, so every
 //! test that looks at a figure has checked the whole.
 
-use std::path::Path;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
@@ -21,7 +19,7 @@ impl Report {
     pub(crate) fn read(text: &str) -> Self {
         let value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let report = Self(value);
-        report.check_schema();
+        check_schema(&report.0, "result");
         report.check_ledger();
         report.check_counts();
         report.check_series();
@@ -69,16 +67,6 @@ impl Report {
         Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
     }
 
-    fn check_schema(&self) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
-        let mut schemas = boon::Schemas::new();
-        let path = path.to_str().expect("a readable path");
-        let schema = boon::Compiler::new().compile(path, &mut schemas).expect("a schema");
-        if let Err(error) = schemas.validate(&self.0, schema) {
-            panic!("not as the schema says: {error:#}");
-        }
-    }
-
     fn check_ledger(&self) {
         let ledger = self.at("/ledger");
         let [scheduled, sent, completed] = self.ledger(["scheduled", "sent", "completed"]);
@@ -119,5 +107,24 @@ impl Report {
             let sum: u64 = points.iter().filter_map(|point| point[name].as_u64()).sum();
             assert_eq!(sum, self.count(&format!("/ledger/{name}")), "{name} over the series");
         }
+    }
+}
+
+/// Holds a document against `docs/NAME.schema.json`.
+///
+/// # Panics
+/// When it is not as that says.
+pub(crate) fn check_schema(document: &Value, name: &str) {
+    let mut compiler = boon::Compiler::new();
+    for known in ["result", "study"] {
+        let path = format!("{}/../../docs/{known}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("a schema");
+        let schema: Value = serde_json::from_str(&text).expect("JSON");
+        compiler.add_resource(&format!("plimsoll:{known}:1"), schema).expect("a new schema");
+    }
+    let mut schemas = boon::Schemas::new();
+    let schema = compiler.compile(&format!("plimsoll:{name}:1"), &mut schemas).expect("a schema");
+    if let Err(error) = schemas.validate(document, schema) {
+        panic!("not as the schema says: {error:#}");
     }
 }
