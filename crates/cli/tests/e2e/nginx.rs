@@ -104,6 +104,15 @@ impl Nginx {
     }
 }
 
+impl Drop for Nginx {
+    /// A master that is killed leaves its workers behind; one that is told to stop does not.
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take().filter(|_| self.workers > 0) {
+            drop(running.finish_by(Signal::TERM));
+        }
+    }
+}
+
 /// Starts nginx and waits until it answers with all its workers: the first one answers while the
 /// others are still to be started. `Err` when it ended instead.
 fn launch(directory: &TempDir, address: SocketAddr, workers: u32) -> Result<Running, ()> {
