@@ -6,10 +6,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
+use plimsoll_core::secret::{Masks, Secret, run_flag};
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::Subject;
 use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
@@ -20,7 +21,7 @@ use crate::exit::Exit;
 use crate::lab_args::LabFlags;
 use crate::plan_file::Runs;
 use crate::proxy_args::ProxyFlags;
-use crate::request_args::RequestFlags;
+use crate::request_args::{RequestFlags, secret};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -209,7 +210,8 @@ pub(crate) struct RunFlags {
     pub script: Option<PathBuf>,
     /// What the script is given
     #[arg(last = true, value_name = "ARGS", requires = "script", help_heading = "Request")]
-    pub script_arguments: Vec<String>,
+    #[arg(value_parser = secret)]
+    pub script_arguments: Vec<Secret>,
 
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]
     #[arg(short, long, value_name = "N", value_parser = count32, help_heading = "Tester")]
@@ -243,9 +245,17 @@ pub(crate) struct RunFlags {
     /// Take the runs from a plan file; flags beside it count for each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,
-    /// Print the plan file that says what the flags say, secrets included, and run nothing
+    /// Print the plan file that says what the flags say, secrets masked, and run nothing
     #[arg(long, help_heading = "Plan")]
     pub print_plan: bool,
+
+    /// Mask values of this name too, or with it in their names: of headers, of parameters in URLs and
+    /// of fields in forms; may be given again
+    #[arg(long, value_name = "NAME", help_heading = "Secrets")]
+    pub redact: Vec<String>,
+    /// Write secrets as they are, into every report and into --print-plan
+    #[arg(long, help_heading = "Secrets")]
+    pub show_secrets: bool,
 
     #[command(flatten)]
     pub conditions: ConditionFlags,
@@ -594,8 +604,30 @@ fn explain(error: &clap::Error) -> Exit {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = parts.join(" ");
+    let line = without_secret(error, &parts.join(" "));
     Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
+}
+
+/// A message without the value that it quotes, where its flag takes secrets.
+fn without_secret(error: &clap::Error, line: &str) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let flag = text(ContextKind::InvalidArg);
+    let is_flag = flag.is_some_and(|flag| flag.starts_with('-'));
+    if error.kind() == ErrorKind::UnknownArgument && !is_flag {
+        // Most often the rest of a header that was not quoted.
+        return "unexpected argument beside the URL: quote values that have spaces".to_owned();
+    }
+    let (Some(flag), Some(value)) = (flag, text(ContextKind::InvalidValue)) else {
+        return line.to_owned();
+    };
+    let name = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-');
+    if value.is_empty() {
+        return line.to_owned();
+    }
+    line.replace(value, &Masks::default().given(run_flag(name), value))
 }
 
 #[cfg(test)]

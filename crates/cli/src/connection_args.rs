@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use plimsoll_core::plan::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Timestamps, Tls, TlsVersions, Transport,
 };
+use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
 use crate::args::count32;
@@ -165,7 +166,7 @@ impl TlsFlags {
 
 fn pem(path: &str) -> Result<PemFile, Exit> {
     let read = fs::read(path);
-    read.map(|bytes| PemFile { path: path.to_owned(), bytes })
+    read.map(|bytes| PemFile { path: path.to_owned(), bytes: Secret::new(bytes) })
         .map_err(|error| Exit::CouldNotRun(format!("'{path}': {error}")))
 }
 
@@ -234,7 +235,7 @@ fn proxy(text: &str) -> Result<Proxy, String> {
     let rest = rest.trim_end_matches('/');
     let (credentials, authority) = match rest.rsplit_once('@') {
         None => (None, rest),
-        Some((credentials, authority)) => (Some(credentials.to_owned()), authority),
+        Some((credentials, authority)) => (Some(credentials.into()), authority),
     };
     let (host, port) = authority.rsplit_once(':').ok_or_else(|| bad("it has no port"))?;
     let host = host.trim_matches(['[', ']']);
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!((rule.to_host.as_deref(), rule.to_port), (Some("b"), None));
         let through = proxy("http://user:p@ss@[::1]:3128/").unwrap();
         assert_eq!((through.host.as_str(), through.port), ("::1", 3128));
-        assert_eq!(through.credentials.as_deref(), Some("user:p@ss"));
+        assert_eq!(through.credentials.as_ref().map(|it| it.reveal().as_str()), Some("user:p@ss"));
     }
 
     #[test]

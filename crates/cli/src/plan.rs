@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{DriverPlan, Script, Spin, Trace};
+use plimsoll_core::plan::{Body, DriverPlan, Script, Spin, Trace};
 use plimsoll_core::schedule::Profile;
+use plimsoll_core::secret::{Masks, holds_mask};
 use plimsoll_core::units::parse_duration_ns;
 
 use crate::args::{DriverFlag, RunFlags, SpinFlag};
@@ -58,10 +59,34 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         seed: flags.seed,
         gates: flags.conditions.gate.clone(),
         abort_when: flags.conditions.abort_when.clone(),
+        masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         ..default
     };
     plan.check().map_err(|error| Exit::Usage(error.to_string()))?;
+    check_masks(&plan)?;
     Ok(plan)
+}
+
+/// Refuses a plan with masks where there were secrets: it would send the masks.
+fn check_masks(plan: &Plan) -> Result<(), Exit> {
+    let of_proxy = plan.transport.proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref());
+    let arguments = plan.script.iter().flat_map(|script| &script.arguments);
+    let own = (&plan.endpoint.path, &plan.request);
+    let targets = plan.targets.iter().map(|target| (&target.path, &target.request));
+    let sent = std::iter::once(own).chain(targets).flat_map(|(path, request)| {
+        let body = match &request.body {
+            Some(Body::Text(text)) => Some(text),
+            _ => None,
+        };
+        request.headers.iter().map(|(_, value)| value).chain(body).chain([path])
+    });
+    let mut texts = sent.chain(arguments).chain(of_proxy);
+    if texts.any(|text| holds_mask(text.reveal())) {
+        let text = "this plan was printed without its secrets: put them in place of [masked:..], or \
+                    print it with --show-secrets";
+        return Err(Exit::Usage(text.to_owned()));
+    }
+    Ok(())
 }
 
 fn threads(flags: &RunFlags) -> Result<u32, Exit> {

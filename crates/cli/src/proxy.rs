@@ -151,7 +151,7 @@ fn upstream(text: &str, config: &ClientConfig) -> Result<Upstream, Exit> {
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let Endpoint { scheme, host, port, path } =
         url::parse(&url).map_err(|error| Exit::Usage(format!("--to: {error}")))?;
-    if path != "/" {
+    if path.reveal() != "/" {
         let line = format!("--to: '{text}' has a path: requests keep theirs, so leave it out");
         return Err(Exit::Usage(line));
     }

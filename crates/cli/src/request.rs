@@ -8,6 +8,7 @@ use std::path::Path;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::draw::{BOUNDARIES, Stream};
 use plimsoll_core::plan::{Body, Endpoint, Order, Request, Table, Target};
+use plimsoll_core::secret::{Masks, Secret, percent_decoded};
 use plimsoll_core::template;
 use plimsoll_dialect::form::{self, Content, Part};
 use plimsoll_dialect::{csv, targets};
@@ -85,7 +86,7 @@ fn http_minor(flags: &RequestFlags) -> u8 {
 /// The one request that the flags describe.
 fn one(
     flags: &RequestFlags,
-    mut headers: Vec<(String, String)>,
+    mut headers: Vec<(String, Secret)>,
     templates: bool,
     seed: u64,
 ) -> Result<Request, Exit> {
@@ -101,7 +102,7 @@ fn one(
         }
     }
     if let Some(content_type) = content_type.filter(|_| !has(&headers, "Content-Type")) {
-        headers.push(("Content-Type".to_owned(), content_type));
+        headers.push(("Content-Type".to_owned(), content_type.into()));
     }
     let default_method = if body.is_some() { "POST" } else { "GET" };
     Ok(Request {
@@ -119,12 +120,12 @@ fn several(
     flags: &RequestFlags,
     path: &Path,
     origin: Option<&Endpoint>,
-    headers: &[(String, String)],
+    headers: &[(String, Secret)],
 ) -> Result<targets::Targets, Exit> {
-    if let Some(origin) = origin.filter(|origin| origin.path != "/") {
+    if let Some(origin) = origin.filter(|origin| origin.path.reveal() != "/") {
         return Err(Exit::Usage(format!(
             "with --targets the URL says only which server: leave '{}' out",
-            origin.path
+            Masks::default().url(origin.path.reveal())
         )));
     }
     let name = path.display().to_string();
@@ -155,39 +156,39 @@ fn several(
     Ok(read)
 }
 
-fn has(headers: &[(String, String)], name: &str) -> bool {
+fn has(headers: &[(String, Secret)], name: &str) -> bool {
     headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
 }
 
 /// The headers of `-H`, and the credentials of `--basic` or the URL unless `-H` has others.
 fn headers(
     flags: &RequestFlags,
-    credentials: Option<String>,
-) -> Result<Vec<(String, String)>, Exit> {
+    credentials: Option<Secret>,
+) -> Result<Vec<(String, Secret)>, Exit> {
     let mut headers =
-        flags.headers.iter().map(|text| header(text)).collect::<Result<Vec<_>, _>>()?;
-    if flags.basic.as_ref().is_some_and(|basic| !basic.contains(':')) {
+        flags.headers.iter().map(|text| header(text.reveal())).collect::<Result<Vec<_>, _>>()?;
+    if flags.basic.as_ref().is_some_and(|basic| !basic.reveal().contains(':')) {
         return Err(Exit::Usage("--basic has no colon: write USER:PASS".to_owned()));
     }
     let credentials = flags.basic.clone().or(credentials);
     if let Some(credentials) = credentials.filter(|_| !has(&headers, "Authorization")) {
-        headers.push(("Authorization".to_owned(), basic(&credentials)));
+        headers.push(("Authorization".to_owned(), basic(credentials.reveal()).into()));
     }
     Ok(headers)
 }
 
-fn header(text: &str) -> Result<(String, String), Exit> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| Exit::Usage(format!("header '{text}' has no colon: write 'Name: value'")))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+fn header(text: &str) -> Result<(String, Secret), Exit> {
+    // Not the text: without a colon it can't be told what of it is the value.
+    let wrong = || Exit::Usage("a header of -H has no colon: write 'Name: value'".to_owned());
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    Ok((name.trim().to_owned(), value.trim().into()))
 }
 
 /// The body of `-b`, `-F` or `--form-urlencoded`, of which there is at most one kind.
 fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed>, Exit> {
     if let Some(text) = &flags.body {
-        let bytes = match text.strip_prefix('@') {
-            None => text.as_bytes().to_vec(),
+        let bytes = match text.reveal().strip_prefix('@') {
+            None => text.reveal().as_bytes().to_vec(),
             Some(path) => body_file(path)?,
         };
         return Ok(Some((Body::new(bytes), None)));
@@ -205,7 +206,7 @@ fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed
     Ok(None)
 }
 
-fn multipart(given: &[String], templates: bool, seed: u64) -> Result<Typed, Exit> {
+fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit> {
     let parts = parts(given, Part::parse)?;
     let borrowed: Vec<(&Part, &[u8])> =
         parts.iter().map(|(part, bytes)| (part, bytes.as_slice())).collect();
@@ -219,6 +220,15 @@ fn multipart(given: &[String], templates: bool, seed: u64) -> Result<Typed, Exit
         Exit::Usage("the form's files hold every boundary tried: give another --seed".to_owned())
     })?;
     let body = Body::new(bytes);
+    let in_head = |part: &Part| {
+        let texts = [Some(&part.name), part.filename.as_ref(), part.content_type.as_ref()];
+        texts.into_iter().flatten().any(|text| text.contains("{{"))
+    };
+    if templates && parts.iter().any(|(part, _)| in_head(part)) {
+        let text = "a part's name, file name and type hold no templates: put them into its value, or \
+                    give --no-templates";
+        return Err(Exit::Usage(text.to_owned()));
+    }
     let has_template = |part: &Part| matches!(&part.content, Content::Text(t) if t.contains("{{"));
     let is_binary = matches!(body, Body::Bytes(_));
     if templates && is_binary && parts.iter().any(|(part, _)| has_template(part)) {
@@ -233,11 +243,11 @@ fn multipart(given: &[String], templates: bool, seed: u64) -> Result<Typed, Exit
 
 /// Parts of a form, each with its content.
 fn parts(
-    given: &[String],
+    given: &[Secret],
     parse: fn(&str) -> Result<Part, form::FormError>,
 ) -> Result<Vec<(Part, Vec<u8>)>, Exit> {
-    let with_content = |text: &String| {
-        let part = parse(text).map_err(usage)?;
+    let with_content = |text: &Secret| {
+        let part = parse(text.reveal()).map_err(usage)?;
         let bytes = match &part.content {
             Content::Text(text) => text.as_bytes().to_vec(),
             Content::File(path) => body_file(path)?,
@@ -286,7 +296,7 @@ fn tables(sent: &Sent) -> Result<Vec<Table>, Exit> {
         };
         for text in std::iter::once(path).chain(headers).chain(body) {
             // The engine, which knows whose text it is, says what is wrong with it.
-            paths.extend(template::tables(text).unwrap_or_default());
+            paths.extend(template::tables(text.reveal()).unwrap_or_default());
         }
     }
     paths.iter().map(|path| table(path)).collect()
@@ -299,7 +309,7 @@ fn table(path: &str) -> Result<Table, Exit> {
 }
 
 /// Takes `user:password@` out of a URL, with `%XX` in it decoded (RFC 3986 section 3.2.1).
-fn split_credentials(url: &str) -> (String, Option<String>) {
+fn split_credentials(url: &str) -> (String, Option<Secret>) {
     let whole = || (url.to_owned(), None);
     let Some((scheme, rest)) = url.split_once("://") else { return whole() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -307,21 +317,7 @@ fn split_credentials(url: &str) -> (String, Option<String>) {
     let Some((credentials, host)) = authority.rsplit_once('@') else { return whole() };
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
     let credentials = format!("{}:{}", percent_decoded(user), percent_decoded(password));
-    (format!("{scheme}://{host}{path}"), Some(credentials))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        let digits = more.get(..2).filter(|_| *first == b'%');
-        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { &more[2..] } else { more };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    (format!("{scheme}://{host}{path}"), Some(credentials.into()))
 }
 
 #[cfg(test)]
@@ -340,7 +336,8 @@ mod tests {
             ("no url", "no url", None),
         ] {
             let (got, found) = split_credentials(given);
-            assert_eq!((got.as_str(), found.as_deref()), (url, credentials), "{given}");
+            let found = found.as_ref().map(|it| it.reveal().as_str());
+            assert_eq!((got.as_str(), found), (url, credentials), "{given}");
         }
     }
 
@@ -355,19 +352,19 @@ mod tests {
     #[test]
     fn forms_are_posted_with_their_type() {
         let flags = RequestFlags {
-            form_urlencoded: vec!["a=b c".to_owned(), "d={{seq}}".to_owned()],
+            form_urlencoded: vec!["a=b c".into(), "d={{seq}}".into()],
             ..RequestFlags::default()
         };
         let request = made(flags);
         assert_eq!(
             (request.method.as_str(), request.body),
-            ("POST", Some(Body::Text("a=b+c&d={{seq}}".to_owned())))
+            ("POST", Some(Body::Text("a=b+c&d={{seq}}".into())))
         );
         assert!(has(&request.headers, "content-type"));
 
         let flags = || RequestFlags {
-            form: vec!["a=b".to_owned()],
-            headers: vec!["content-type: x".to_owned()],
+            form: vec!["a=b".into()],
+            headers: vec!["content-type: x".into()],
             ..RequestFlags::default()
         };
         assert_eq!(made(flags()), made(flags()), "the boundary is from the seed");
@@ -380,13 +377,13 @@ mod tests {
         let authorization = |request: Request| -> Vec<String> {
             let mut values: Vec<_> = request.headers;
             values.retain(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-            values.into_iter().map(|(_, value)| value).collect()
+            values.into_iter().map(|(_, value)| value.reveal().clone()).collect()
         };
         let flags = RequestFlags::default();
         assert_eq!(authorization(made(flags)), [basic("u:p")]);
-        let flags = RequestFlags { basic: Some("x:y".to_owned()), ..RequestFlags::default() };
+        let flags = RequestFlags { basic: Some("x:y".into()), ..RequestFlags::default() };
         assert_eq!(authorization(made(flags)), [basic("x:y")]);
-        let headers = vec!["authorization: own".to_owned()];
+        let headers = vec!["authorization: own".into()];
         let flags = RequestFlags { headers, ..RequestFlags::default() };
         assert_eq!(authorization(made(flags)), ["own"]);
     }

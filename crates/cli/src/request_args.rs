@@ -1,9 +1,11 @@
 //! The flags of `run` that say what is sent.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::plan::Order;
+use plimsoll_core::secret::Secret;
 use plimsoll_dialect::targets::Format;
 
 /// What is sent.
@@ -14,20 +16,22 @@ pub(crate) struct RequestFlags {
     #[arg(short = 'X', long, value_name = "M")]
     pub method: Option<String>,
     /// A header, 'Name: value'; with an empty value, takes a default header away
-    #[arg(short = 'H', long = "header", value_name = "H")]
-    pub headers: Vec<String>,
+    #[arg(short = 'H', long = "header", value_name = "H", value_parser = secret)]
+    pub headers: Vec<Secret>,
     /// The body, or @FILE to read it from
     #[arg(short, long, value_name = "STR|@FILE", conflicts_with_all = ["form", "form_urlencoded"])]
-    pub body: Option<String>,
+    #[arg(value_parser = secret)]
+    pub body: Option<Secret>,
     /// A part of a multipart form: name=value, name=@FILE (also ;type=TYPE and ;filename=NAME)
     #[arg(short = 'F', long, value_name = "PART", conflicts_with = "form_urlencoded")]
-    pub form: Vec<String>,
+    #[arg(value_parser = secret)]
+    pub form: Vec<Secret>,
     /// A field of an urlencoded form: name=value or name=@FILE
-    #[arg(long, value_name = "FIELD")]
-    pub form_urlencoded: Vec<String>,
+    #[arg(long, value_name = "FIELD", value_parser = secret)]
+    pub form_urlencoded: Vec<Secret>,
     /// Name and password for the server, as in http://USER:PASS@HOST/
-    #[arg(long, value_name = "USER:PASS")]
-    pub basic: Option<String>,
+    #[arg(long, value_name = "USER:PASS", value_parser = secret)]
+    pub basic: Option<Secret>,
     /// Send bodies in chunks, without their length
     #[arg(long)]
     pub chunked: bool,
@@ -50,6 +54,12 @@ pub(crate) struct RequestFlags {
     /// Send {{…}} as it stands, instead of filling it anew for each request
     #[arg(long)]
     pub no_templates: bool,
+}
+
+/// What is not to be printed, also not with the rest of the flags.
+#[expect(clippy::unnecessary_wraps, reason = "a parser of values may fail")]
+pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(text.into())
 }
 
 /// How a target file is written.

@@ -118,7 +118,7 @@ pub(crate) fn load(
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = beside.control.map(open).transpose()?;
     let sampler = beside.monitor.map(|subject| watch_processes(subject, plan)).transpose()?;
-    let url = plan.endpoint.to_string();
+    let url = plan.endpoint.url();
     let api = if plan.is_open_loop() { Api::Wrk2 } else { Api::Wrk };
     let mut scripts = Scripts::load(plan, api, &url, &loading)?;
     let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));

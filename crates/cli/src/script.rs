@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use plimsoll_core::plan::Endpoint;
+use plimsoll_core::secret::Secret;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::wrk::{SocketErrors, errors};
 use plimsoll_io::clock;
@@ -93,9 +94,9 @@ impl Scripts {
             scheme: &endpoint.scheme,
             host: &endpoint.host,
             port: port_in(url),
-            target: &endpoint.path,
+            target: endpoint.path.reveal(),
             headers: fields(&plan.request.headers),
-            arguments: script.arguments.clone(),
+            arguments: script.arguments.iter().map(|it| it.reveal().clone()).collect(),
             url,
             threads: plan.workers,
             addresses,
@@ -156,8 +157,9 @@ fn reached(endpoint: &Endpoint) -> std::io::Result<Vec<SocketAddr>> {
 
 /// Fields that are sent: one without a value takes a default one of ours away, and a script has no
 /// defaults but its own.
-fn fields(headers: &[(String, String)]) -> Vec<(String, String)> {
-    headers.iter().filter(|(_, value)| !value.is_empty()).cloned().collect()
+fn fields(headers: &[(String, Secret)]) -> Vec<(String, String)> {
+    let given = headers.iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(name, value)| (name.clone(), value.reveal().clone())).collect()
 }
 
 /// The port, if the URL writes one.

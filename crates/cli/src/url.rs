@@ -2,6 +2,7 @@
 
 use http::Uri;
 use plimsoll_core::plan::Endpoint;
+use plimsoll_core::secret::Masks;
 
 /// Reads a URL.
 ///
@@ -10,13 +11,14 @@ use plimsoll_core::plan::Endpoint;
 pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let (scheme, rest) = text
         .split_once("://")
-        .ok_or_else(|| format!("'{text}' is not a URL: write http://HOST:PORT/PATH"))?;
+        .ok_or_else(|| format!("{} is not a URL: write http://HOST:PORT/PATH", quoted(text)))?;
+    let shown = Masks::default().url(text);
     let scheme = scheme.to_ascii_lowercase();
     let own_port = match scheme.as_str() {
         "http" => 80,
         "https" => 443,
         other => {
-            return Err(format!("'{text}': unknown scheme '{other}', write http:// or https://"));
+            return Err(format!("'{shown}': unknown scheme '{other}', write http:// or https://"));
         }
     };
     // A URL may go straight from the host to the query; a request line may not.
@@ -25,9 +27,9 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let path = path.split('#').next().unwrap_or_default();
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     if authority.contains('@') {
-        return Err(format!("'{text}': give credentials with --basic USER:PASS, not here"));
+        return Err(format!("'{shown}': give credentials with --basic USER:PASS, not here"));
     }
-    let malformed = |why: &str| format!("'{text}' is not a URL: {why}");
+    let malformed = |why: &str| format!("'{shown}' is not a URL: {why}");
     if authority.is_empty() {
         return Err(malformed("it has no host"));
     }
@@ -47,7 +49,13 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
         (Some(port), _) => port,
         (None, None) => own_port,
     };
-    Ok(Endpoint { scheme, host, port, path })
+    Ok(Endpoint { scheme, host, port, path: path.into() })
+}
+
+/// A text without a scheme, if it can't hold a password: where one would be can't be told.
+fn quoted(text: &str) -> String {
+    let is_plain = !text.contains(['@', '=', ' ']);
+    if is_plain { format!("'{text}'") } else { "what was given".to_owned() }
 }
 
 /// A path with what templates fill taken out, which need not look like a path.
@@ -80,7 +88,7 @@ mod tests {
         for (text, host, port, path) in cases {
             let endpoint = parse(text).unwrap();
             assert_eq!(
-                (endpoint.host.as_str(), endpoint.port, endpoint.path.as_str()),
+                (endpoint.host.as_str(), endpoint.port, endpoint.path.reveal().as_str()),
                 (host, port, path)
             );
         }

@@ -22,6 +22,7 @@ pub mod recorder;
 pub mod result;
 pub mod schedule;
 pub mod seconds;
+pub mod secret;
 pub mod series;
 pub mod stats;
 pub mod study;

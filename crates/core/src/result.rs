@@ -334,11 +334,11 @@ pub fn merge_errors(errors: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
 impl RunResult {
     /// A result of a plan in which nothing happened yet.
     #[must_use]
-    pub fn empty(tool: Tool, plan: Plan) -> Self {
+    pub fn empty(tool: Tool, plan: &Plan) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             tool,
-            plan,
+            plan: plan.for_result(),
             environment: Environment::default(),
             started_at: String::new(),
             elapsed_ns: 0,

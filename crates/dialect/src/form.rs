@@ -3,10 +3,13 @@
 //!
 //! Reading files and choosing the boundary are the caller's.
 
-use plimsoll_core::template;
+use plimsoll_core::template::{self, Encoding};
 
 /// The content type of [`urlencoded`].
 pub const URLENCODED: &str = "application/x-www-form-urlencoded";
+
+/// What templates of tables call this encoding.
+const FORM: &str = "form";
 
 const DEFAULT_TYPE: &str = "application/octet-stream";
 
@@ -53,8 +56,8 @@ pub enum Content {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// It has no name.
-    #[error("form part '{0}' has no name: write 'name=value' or 'name=@file'")]
-    Name(String),
+    #[error("a form part has no name: write 'name=value' or 'name=@file'")]
+    Name,
     /// It would end the line it has to stand in.
     #[error("form part '{0}' has a line break in its type: leave it out")]
     Type(String),
@@ -72,7 +75,7 @@ impl Part {
         let (name, value) = named(text)?;
         let (value, filename, content_type) = options(value);
         if content_type.as_ref().is_some_and(|value| value.contains(char::is_control)) {
-            return Err(FormError::Type(text.escape_default().to_string()));
+            return Err(FormError::Type(name.escape_default().to_string()));
         }
         let (content, filename, content_type) =
             match (value.strip_prefix('@'), value.strip_prefix('<')) {
@@ -107,7 +110,7 @@ impl Part {
 
 fn named(text: &str) -> Result<(&str, &str), FormError> {
     let split = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    split.ok_or_else(|| FormError::Name(text.escape_default().to_string()))
+    split.ok_or(FormError::Name)
 }
 
 /// Takes `;type=` and `;filename=` off the end. Anything else after a semicolon is of the value.
@@ -135,7 +138,8 @@ fn type_of(file: &str) -> &'static str {
 }
 
 /// Writes fields as `application/x-www-form-urlencoded` (WHATWG URL, section 5.2). With
-/// `templates`, those in text stay as they are, and so will their values.
+/// `templates`, those in text stay, and values of tables will be written for a form unless the
+/// template says otherwise.
 ///
 /// # Errors
 /// When a text is no template.
@@ -157,29 +161,16 @@ fn encode(out: &mut Vec<u8>, bytes: &[u8], templates: bool) -> Result<(), FormEr
         Ok(text) if templates => {
             for span in template::spans(text)? {
                 match span {
-                    template::Span::Text(text) => encode_plain(out, text.as_bytes()),
-                    template::Span::Template(text) => out.extend_from_slice(text.as_bytes()),
+                    template::Span::Text(text) => Encoding::Form.write(text.as_bytes(), out),
+                    template::Span::Template(text) => {
+                        out.extend_from_slice(template::encoded(text, FORM).as_bytes());
+                    }
                 }
             }
         }
-        _ => encode_plain(out, bytes),
+        _ => Encoding::Form.write(bytes, out),
     }
     Ok(())
-}
-
-fn encode_plain(out: &mut Vec<u8>, bytes: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in bytes {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => out.push(byte),
-            b' ' => out.push(b'+'),
-            _ => {
-                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]];
-                out.push(b'%');
-                out.extend_from_slice(&digits);
-            }
-        }
-    }
 }
 
 /// The content type of [`multipart`].
@@ -275,6 +266,12 @@ mod tests {
         assert_eq!(
             String::from_utf8(urlencoded(&fields, true).unwrap()).unwrap(),
             "a+b=%C3%A4%26%3D%2B%25&id=x+{{seq}}%7B%7B&f=%FF*-._%7E"
+        );
+        let table: [(&str, &[u8]); 2] =
+            [("n", b"{{csv:t.csv:a}}"), ("r", b"{{ csv:t.csv:a raw }}")];
+        assert_eq!(
+            String::from_utf8(urlencoded(&table, true).unwrap()).unwrap(),
+            "n={{csv:t.csv:a form}}&r={{ csv:t.csv:a raw }}"
         );
         let plain = urlencoded(&fields[1..2], false).unwrap();
         assert_eq!(plain, b"id=x+%7B%7Bseq%7D%7D%7B%7B%7B%7B");

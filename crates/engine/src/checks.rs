@@ -4,12 +4,20 @@
 //! asks for them.
 
 use plimsoll_core::expect::Expectation;
+use plimsoll_core::secret::Masks;
 use regex::bytes::Regex;
 
 use crate::error::RunError;
+use crate::search::{Needle, Search};
 
 /// A status from here on fails a request, where no expectation says otherwise.
 const FAILED_STATUS: u16 = 400;
+
+/// Regular expressions and whole bodies are held against this much of a body.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How much of a body is quoted.
+const QUOTED_BYTES: usize = 80;
 
 /// One bit for each status up to 1023.
 type StatusSet = [u64; 16];
@@ -21,9 +29,14 @@ pub(crate) struct Checks {
     bytes: Option<(u64, u64)>,
     headers: Vec<HeaderCheck>,
     body: Vec<BodyCheck>,
+    /// What bodies must contain, looked for while they come, and how it is shown.
+    needles: Vec<Needle>,
+    needle_texts: Vec<String>,
     /// Whether the status was expected in so many words; then a failure of it is an error.
     names_status: bool,
     texts: String,
+    /// Whether the beginning of a body may be quoted.
+    quotes_bodies: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -43,7 +56,6 @@ struct BodyCheck {
 #[derive(Debug, Clone)]
 enum Test {
     Matches(Regex),
-    Contains(Vec<u8>),
     Is(Vec<u8>),
 }
 
@@ -51,14 +63,23 @@ impl Test {
     fn holds(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Matches(regex) => regex.is_match(bytes),
-            Self::Contains(part) => contains(bytes, part),
             Self::Is(whole) => bytes == whole,
         }
     }
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+impl BodyCheck {
+    /// Whether it is certain of a body, which with `is_cut` goes on behind what is given of it: then
+    /// only a match that does not touch the cut is one whatever follows.
+    fn is_met(&self, body: &[u8], is_cut: bool) -> bool {
+        match &self.test {
+            Test::Matches(regex) if is_cut => {
+                self.wanted && regex.find(body).is_some_and(|found| found.end() < body.len())
+            }
+            Test::Is(_) if is_cut => false,
+            test => test.holds(body) == self.wanted,
+        }
+    }
 }
 
 /// What was not met.
@@ -77,34 +98,38 @@ impl Checks {
     /// A regular expression that is none.
     pub(crate) fn new<'a>(
         expectations: impl Iterator<Item = &'a Expectation> + Clone,
+        masks: &Masks,
     ) -> Result<Self, RunError> {
         let mut checks = Self {
             status: below(FAILED_STATUS),
             bytes: None,
             headers: Vec::new(),
             body: Vec::new(),
+            needles: Vec::new(),
+            needle_texts: Vec::new(),
             names_status: false,
             texts: String::new(),
+            quotes_bodies: masks.shows_all,
         };
         for expectation in expectations.clone() {
-            checks.add(expectation)?;
+            checks.add(expectation, &masks.expectation(expectation).to_string())?;
         }
-        let texts: Vec<String> = expectations.map(ToString::to_string).collect();
+        let texts: Vec<String> = expectations.map(|it| masks.expectation(it).to_string()).collect();
         checks.texts = texts.join(" ");
         Ok(checks)
     }
 
-    fn add(&mut self, expectation: &Expectation) -> Result<(), RunError> {
-        let text = expectation.to_string();
+    /// `text` is how it is shown.
+    fn add(&mut self, expectation: &Expectation, text: &str) -> Result<(), RunError> {
         let regex = |pattern: &str| {
             Regex::new(pattern).map_err(|error| RunError::Expectation {
-                expectation: text.clone(),
+                expectation: text.to_owned(),
                 reason: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
             })
         };
-        let body = |test, wanted| BodyCheck { test, wanted, text: text.clone() };
+        let body = |test, wanted| BodyCheck { test, wanted, text: text.to_owned() };
         let header =
-            |name: &str, test| HeaderCheck { name: name.to_owned(), test, text: text.clone() };
+            |name: &str, test| HeaderCheck { name: name.to_owned(), test, text: text.to_owned() };
         match expectation {
             Expectation::Status(ranges) => {
                 let wanted = within(ranges);
@@ -120,7 +145,8 @@ impl Checks {
                 self.body.push(body(Test::Matches(regex(pattern)?), *wanted));
             }
             Expectation::BodyContains(part) => {
-                self.body.push(body(Test::Contains(part.clone().into_bytes()), true));
+                self.needles.push(Needle::new(part)?);
+                self.needle_texts.push(text.to_owned());
             }
             Expectation::BodyIs(whole) => {
                 self.body.push(body(Test::Is(whole.clone().into_bytes()), true));
@@ -144,7 +170,23 @@ impl Checks {
     /// Whether the body has to be shown.
     #[inline]
     pub(crate) fn needs_body(&self) -> bool {
-        !self.body.is_empty()
+        !self.body.is_empty() || !self.needles.is_empty()
+    }
+
+    /// What its body must contain.
+    #[inline]
+    pub(crate) fn needles(&self) -> &[Needle] {
+        &self.needles
+    }
+
+    /// How much of the body has to be kept until its end.
+    #[inline]
+    pub(crate) fn body_bytes_kept(&self) -> usize {
+        match (self.body.is_empty(), self.quotes_bodies) {
+            (false, _) => BODY_BYTES_MAX,
+            (true, true) => QUOTED_BYTES,
+            (true, false) => 0,
+        }
     }
 
     /// Whether status and length are as expected: all there is to most responses.
@@ -180,11 +222,26 @@ impl Checks {
         Some(Unmet { kind: "expect_header", text: format!("not met: {}", failed.text) })
     }
 
-    /// The first expectation of the body that is not met.
-    pub(crate) fn unmet_body(&self, body: &[u8]) -> Option<Unmet> {
-        let failed = self.body.iter().find(|check| check.test.holds(body) != check.wanted)?;
-        let start = String::from_utf8_lossy(&body[..body.len().min(80)]);
-        let text = format!("not met: {} (the body begins with {start:?})", failed.text);
+    /// The first expectation of the body that is not met. With `is_cut` the body goes on behind what
+    /// is given of it.
+    pub(crate) fn unmet_body(&self, body: &[u8], is_cut: bool, search: &Search) -> Option<Unmet> {
+        let missing = (0..self.needles.len()).find(|needle| !search.has(*needle));
+        let missing = missing.map(|needle| self.needle_texts[needle].as_str());
+        let failed = missing.or_else(|| {
+            let mut checks = self.body.iter();
+            Some(checks.find(|check| !check.is_met(body, is_cut))?.text.as_str())
+        })?;
+        let limit = match is_cut && missing.is_none() {
+            true => " within the first MiB, which is what is looked at",
+            false => "",
+        };
+        let what = if self.quotes_bodies {
+            let start = String::from_utf8_lossy(&body[..body.len().min(QUOTED_BYTES)]);
+            format!("the body begins with {start:?}")
+        } else {
+            "--show-secrets quotes the body".to_owned()
+        };
+        let text = format!("not met: {failed}{limit} ({what})");
         Some(Unmet { kind: "expect_body", text })
     }
 }
@@ -208,7 +265,7 @@ mod tests {
     fn checks(texts: &[&str]) -> Checks {
         let expectations: Vec<Expectation> =
             texts.iter().map(|text| text.parse().expect(text)).collect();
-        Checks::new(expectations.iter()).expect("they are sound")
+        Checks::new(expectations.iter(), &Masks::default()).expect("they are sound")
     }
 
     #[test]
@@ -245,7 +302,7 @@ mod tests {
         assert!(!header("header:content-type=text"));
         assert!(!header("header:Missing~=.*"));
 
-        let body = |text: &str| checks(&[text]).unmet_body(b"hello \xff world").is_none();
+        let body = |text: &str| is_met(text, b"hello \xff world", false);
         assert!(body("body~=^hello"));
         assert!(!body("body~=^world"));
         assert!(body("body!~error"));
@@ -255,10 +312,33 @@ mod tests {
         assert!(!body("body==hello"));
     }
 
+    fn is_met(text: &str, body: &[u8], is_cut: bool) -> bool {
+        let (checks, mut search) = (checks(&[text]), Search::default());
+        search.begin(checks.needles());
+        search.piece(checks.needles(), body);
+        checks.unmet_body(body, is_cut, &search).is_none()
+    }
+
+    #[test]
+    fn of_a_body_that_goes_on_only_what_is_certain_is_met() {
+        for (text, want) in [
+            ("body*=world", true),
+            ("body~=hello", true),
+            ("body~=world$", false),
+            ("body~=none", false),
+            ("body!~none", false),
+            ("body!~hello", false),
+            ("body==hello world", false),
+        ] {
+            assert_eq!(is_met(text, b"hello world", true), want, "{text}");
+        }
+    }
+
     #[test]
     fn a_regular_expression_that_is_none_is_refused() {
         let expectation: Expectation = "body~=(".parse().expect("it is read as text");
-        let error = Checks::new(std::iter::once(&expectation)).unwrap_err().to_string();
+        let error =
+            Checks::new(std::iter::once(&expectation), &Masks::default()).unwrap_err().to_string();
         assert!(error.contains("body~=(") && !error.contains('\n'), "{error}");
     }
 }

@@ -5,12 +5,12 @@
 //! dates). A connection stands for one user of one server.
 
 use plimsoll_core::Plan;
+use plimsoll_core::secret::Masks;
 use plimsoll_proto::http1::ResponseHead;
 
 use crate::checks::{Checks, Unmet};
+use crate::search::Search;
 
-/// Checks of bodies look at this much of them.
-const BODY_BYTES_MAX: usize = 1 << 20;
 /// Scripts are given this much.
 const SCRIPT_BODY_BYTES_MAX: usize = 64 << 20;
 /// Memory for them that a connection keeps.
@@ -78,8 +78,9 @@ pub(crate) struct Dialog {
     /// The head of the response under way, where a script is told of it.
     head: Vec<u8>,
     body: Vec<u8>,
-    /// Whether the body is longer than what is looked at.
+    /// Whether the body is longer than what is kept of it.
     is_cut: bool,
+    search: Search,
     unmet_header: Option<Unmet>,
     location: Vec<u8>,
     /// How long it was as received; what does not fit is not kept.
@@ -111,6 +112,7 @@ impl Dialog {
     pub(crate) fn head(&mut self, head: &ResponseHead<'_>, checks: &Checks, wants: Wants) {
         self.body.clear();
         self.is_cut = false;
+        self.search.begin(checks.needles());
         self.location.clear();
         self.location_bytes = 0;
         self.unmet_header = None;
@@ -137,8 +139,10 @@ impl Dialog {
     }
 
     /// Takes a piece of a body that is looked at.
-    pub(crate) fn body(&mut self, piece: &[u8], wants: Wants) {
-        let most = if wants.script_body { SCRIPT_BODY_BYTES_MAX } else { BODY_BYTES_MAX };
+    pub(crate) fn body(&mut self, piece: &[u8], checks: &Checks, wants: Wants) {
+        self.search.piece(checks.needles(), piece);
+        let kept_bytes = checks.body_bytes_kept();
+        let most = if wants.script_body { SCRIPT_BODY_BYTES_MAX } else { kept_bytes };
         let room = most.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
         self.is_cut |= piece.len() > room;
@@ -161,10 +165,7 @@ impl Dialog {
         if !checks.needs_body() {
             return header;
         }
-        let unmet = header.or_else(|| checks.unmet_body(&self.body)).or_else(|| {
-            let text = format!("the body is longer than the {BODY_BYTES_MAX} bytes looked at");
-            self.is_cut.then_some(Unmet { kind: "expect_body", text })
-        });
+        let unmet = header.or_else(|| checks.unmet_body(&self.body, self.is_cut, &self.search));
         self.body.clear();
         self.body.shrink_to(BODY_BYTES_KEPT);
         unmet
@@ -181,6 +182,7 @@ impl Dialog {
         method: &str,
         path: &str,
         origin: &[String],
+        masks: &Masks,
     ) -> Result<Option<Hop>, Unmet> {
         if self.location.is_empty() {
             return Ok(None);
@@ -192,7 +194,10 @@ impl Dialog {
         let location = String::from_utf8_lossy(&self.location);
         let refuse = || Unmet {
             kind: "redirect_elsewhere",
-            text: format!("to {location:?}, which is not on this server: not followed"),
+            text: format!(
+                "to {:?}, which is not on this server: not followed",
+                masks.url(&location)
+            ),
         };
         let path = resolve(&location, path, origin).ok_or_else(refuse)?;
         // RFC 9110 15.4: 303 means GET, and for 301 and 302 that is what clients do to a POST.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Plan;
+use plimsoll_core::secret::Masks;
 
 use crate::checks::{Checks, Unmet};
 use crate::client::Flight;
@@ -19,6 +20,7 @@ pub(crate) struct Judge {
     origin: [String; 2],
     redirects: u32,
     prepared: Arc<Prepared>,
+    masks: Masks,
 }
 
 impl Judge {
@@ -29,9 +31,9 @@ impl Judge {
     pub(crate) fn new(plan: &Plan, prepared: &Arc<Prepared>) -> Result<Self, RunError> {
         let general = plan.expect.iter();
         let checks = if plan.targets.is_empty() {
-            vec![Checks::new(general)?]
+            vec![Checks::new(general, &plan.masks)?]
         } else {
-            let of = |target| Checks::new(general.clone().chain(target));
+            let of = |target| Checks::new(general.clone().chain(target), &plan.masks);
             plan.targets.iter().map(|target| of(&target.expect)).collect::<Result<_, _>>()?
         };
         let endpoint = &plan.endpoint;
@@ -42,6 +44,7 @@ impl Judge {
                 .map(|authority| format!("{}://{authority}", endpoint.scheme)),
             redirects: plan.redirects,
             prepared: Arc::clone(prepared),
+            masks: plan.masks.clone(),
         })
     }
 
@@ -66,7 +69,7 @@ impl Judge {
             Some(hop) if flight.hops > 0 => hop.path.clone(),
             _ => self.path(flight),
         };
-        let hop = dialog.redirection(status, method, &path, &self.origin)?;
+        let hop = dialog.redirection(status, method, &path, &self.origin, &self.masks)?;
         if hop.is_some() && flight.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });

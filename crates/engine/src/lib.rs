@@ -20,6 +20,7 @@ mod preflight;
 mod routes;
 mod run;
 mod scripted;
+mod search;
 mod setup;
 mod signals;
 pub mod source;

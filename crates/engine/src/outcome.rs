@@ -253,6 +253,6 @@ fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResu
             ..Loader::default()
         },
         series: gathered.series.clone(),
-        ..RunResult::empty(tool, plan.for_result())
+        ..RunResult::empty(tool, plan)
     }
 }

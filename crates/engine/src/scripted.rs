@@ -144,5 +144,5 @@ pub(crate) fn conflict(plan: &Plan) -> Option<String> {
 
 fn has_templates(plan: &Plan) -> bool {
     let values = plan.request.headers.iter().map(|(_, value)| value);
-    values.chain([&plan.endpoint.path]).any(|text| text.contains("{{"))
+    values.chain([&plan.endpoint.path]).any(|text| text.reveal().contains("{{"))
 }

@@ -72,13 +72,13 @@ fn content(file: &PemFile) -> Result<Vec<u8>, RunError> {
         let text = format!("'{}' is empty or was not read", file.path);
         return Err(RunError::Tls(text));
     }
-    Ok(file.bytes.clone())
+    Ok(file.bytes.reveal().clone())
 }
 
 /// The CONNECT request (RFC 9110 section 9.3.6).
 fn connect_request(plan: &Plan, proxy: &Proxy) -> Result<Arc<[u8]>, RunError> {
     let target = plan.endpoint.host_and_port();
-    let credentials = proxy.credentials.as_deref().map(authorization::basic);
+    let credentials = proxy.credentials.as_ref().map(|it| authorization::basic(it.reveal()));
     let headers = [
         Some(("Host", target.as_str())),
         credentials.as_deref().map(|value| ("Proxy-Authorization", value)),
@@ -91,6 +91,7 @@ fn connect_request(plan: &Plan, proxy: &Proxy) -> Result<Arc<[u8]>, RunError> {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::plan::{Endpoint, Transport};
+    use plimsoll_core::secret::Secret;
 
     use super::*;
 
@@ -98,7 +99,7 @@ mod tests {
         let proxy = Proxy {
             host: "proxy".to_owned(),
             port: 3128,
-            credentials: credentials.map(str::to_owned),
+            credentials: credentials.map(Into::into),
         };
         let transport = Transport { proxy: Some(proxy), ..Transport::default() };
         let endpoint = Endpoint { scheme: scheme.to_owned(), ..Endpoint::http("::1", 443, "/") };
@@ -120,7 +121,9 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_said() {
         let mut no_cert = plan("https", None);
-        let file = |bytes: &[u8]| Some(PemFile { path: "x.pem".to_owned(), bytes: bytes.to_vec() });
+        let file = |bytes: &[u8]| {
+            Some(PemFile { path: "x.pem".to_owned(), bytes: Secret::new(bytes.to_vec()) })
+        };
         no_cert.tls.key = file(b"x");
         let mut no_roots = plan("https", None);
         no_roots.tls.cacert = file(b"");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::result::{Environment, Tool};
+use plimsoll_core::secret::Masks;
 use plimsoll_core::study::{Case, CaseRun, LoadFacts, SCHEMA, ServerFacts, Study};
 use plimsoll_core::units::{format_count, format_ns};
 use plimsoll_io::clock;
@@ -288,10 +289,10 @@ fn merged(
     Prepared { version, skipped: skipped.filter(|_| !has_runs) }
 }
 
-/// A command line as one would type it.
+/// A command line as one would type it, secrets masked.
 #[must_use]
 pub fn words(words: &[String]) -> String {
-    shell_words::join(words)
+    Masks::default().text(&shell_words::join(words))
 }
 
 fn split(only: &str) -> (Option<&str>, Option<&str>) {

@@ -1,18 +1,20 @@
 //! One call of a tester: its command line, its output, its end.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_core::secret::Masks;
 use plimsoll_core::usage::Usage;
 use plimsoll_io::clock;
 
 use crate::process::Process;
 use crate::programs::find;
 use crate::sample;
-use crate::suite::{Call, Cpus, Load, Names};
+use crate::suite::{Call, Cpus, Load, Names, plan_shown};
 use crate::testers::{Finished, Reading, Tester};
 
 /// Most of a tester's output that is read.
@@ -23,7 +25,20 @@ pub(crate) struct Line {
     tester: Tester,
     program: String,
     arguments: Vec<String>,
+    /// What it reads from its standard input.
+    plan: Option<PlanFile>,
 }
+
+/// A plan, secrets and all. The file has no name: nothing of it is left behind, whatever ends the
+/// lab.
+struct PlanFile {
+    file: File,
+    /// What the plan is called where it is kept, secrets masked.
+    name: &'static str,
+}
+
+/// Where a program finds its standard input.
+const STDIN: &str = "/dev/stdin";
 
 /// What names stand for in a load: `{url}`, `{scratch}` and so on.
 pub(crate) struct Place<'a> {
@@ -39,16 +54,16 @@ pub(crate) struct Place<'a> {
 /// # Errors
 /// A tester that is not there, a placeholder that is not known, or a file that cannot be written.
 pub(crate) fn line(load: &Load, place: &Place<'_>) -> Result<Line, String> {
-    let given = match &load.call {
-        Call::Arguments(arguments) => arguments.clone(),
-        Call::Plan(plan) => plan_file(plan, place, "plan.toml")?,
+    let (given, plan) = match &load.call {
+        Call::Arguments(arguments) => (arguments.clone(), None),
+        Call::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
     };
-    fill(load.tester, &load.tester.arguments(&given), place)
+    fill(load.tester, &load.tester.arguments(&given), plan, place)
 }
 
 /// The line of the measured part as one would type it, without what is added to read its figures.
 pub(crate) fn shown(load: &Load, url: &str) -> String {
-    load.command().replace("{url}", url)
+    load.command().replace("{url}", &Masks::default().url(url))
 }
 
 /// How its warm-up is called: the same load, shorter, where it is our own; a closed loop of ours
@@ -77,12 +92,21 @@ pub(crate) fn warmup(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<L
         }
     }
     plan.insert("duration".to_owned(), duration.into());
-    let given = plan_file(&plan, place, "warmup.toml")?;
-    fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&given), place)
+    let file = plan_file(&plan, place, "warmup.toml")?;
+    fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&plan_arguments()), Some(file), place)
 }
 
-/// Writes a plan file and gives the arguments that run it.
-fn plan_file(plan: &toml::Table, place: &Place<'_>, name: &str) -> Result<Vec<String>, String> {
+/// The arguments that run the plan of the standard input.
+fn plan_arguments() -> Vec<String> {
+    ["run", "--plan", STDIN].map(str::to_owned).to_vec()
+}
+
+/// Makes a plan file, and keeps it with its secrets masked.
+fn plan_file(
+    plan: &toml::Table,
+    place: &Place<'_>,
+    name: &'static str,
+) -> Result<PlanFile, String> {
     let mut plan: toml::Table =
         plan.iter().map(|(key, value)| (key.clone(), filled(value, place.names))).collect();
     plan.entry("url").or_insert_with(|| place.url.into());
@@ -91,9 +115,21 @@ fn plan_file(plan: &toml::Table, place: &Place<'_>, name: &str) -> Result<Vec<St
     }
     let path = place.scratch.join(name);
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = toml::to_string(&plan).map_err(|error| wrong(&error))?;
-    fs::write(&path, text).map_err(|error| wrong(&error))?;
-    Ok(vec!["run".to_owned(), path.display().to_string()])
+    let written = |plan| toml::to_string(plan).map_err(|error| wrong(&error));
+    let file = nameless(&path, &written(&plan)?).map_err(|error| wrong(&error))?;
+    fs::write(&path, written(&plan_shown(&plan))?).map_err(|error| wrong(&error))?;
+    Ok(PlanFile { file, name })
+}
+
+/// A file with a text that nobody else can open: its name is taken away before it is written.
+fn nameless(path: &Path, text: &str) -> io::Result<File> {
+    let draft = path.with_extension("draft");
+    let options = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).clone();
+    let mut file = options.open(&draft)?;
+    fs::remove_file(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Texts within a value, filled in as those of a file: braces there are templates of `run`, too.
@@ -107,7 +143,12 @@ fn filled(value: &toml::Value, names: &Names) -> toml::Value {
     }
 }
 
-fn fill(tester: Tester, arguments: &[String], place: &Place<'_>) -> Result<Line, String> {
+fn fill(
+    tester: Tester,
+    arguments: &[String],
+    plan: Option<PlanFile>,
+    place: &Place<'_>,
+) -> Result<Line, String> {
     let fill = |text: &String| place.names.fill(text).map_err(|error| format!("args: {error}"));
     let arguments = arguments.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
     let program = match tester {
@@ -117,7 +158,7 @@ fn fill(tester: Tester, arguments: &[String], place: &Place<'_>) -> Result<Line,
             path.display().to_string()
         }
     };
-    Ok(Line { tester, program, arguments })
+    Ok(Line { tester, program, arguments, plan })
 }
 
 /// A call that has ended, or was ended.
@@ -144,7 +185,11 @@ pub(crate) fn call(
     let cannot = |error: io::Error| format!("{}: {error}", line.program);
     let stream = |name: &str| File::create(scratch.join(name)).map_err(cannot);
     let mut command = Command::new(&line.program);
-    command.args(&line.arguments).current_dir(scratch).stdin(Stdio::null());
+    let stdin = match &line.plan {
+        Some(plan) => Stdio::from(plan.file.try_clone().map_err(cannot)?),
+        None => Stdio::null(),
+    };
+    command.args(&line.arguments).current_dir(scratch).stdin(stdin);
     command.stdout(stream("stdout")?).stderr(stream("stderr")?);
     let cpus = cpus.map_or(&[][..], |cpus| cpus.numbers());
     let began_ns = clock::now_ns();
@@ -162,8 +207,8 @@ pub(crate) fn call(
     let status = process.finish(Duration::ZERO).map_err(cannot)?;
     let finished = Finished {
         code: status.and_then(|status| status.code()),
-        stdout: read(&scratch.join("stdout")).map_err(cannot)?,
-        stderr: read(&scratch.join("stderr")).map_err(cannot)?,
+        stdout: read(&scratch.join("stdout"), line).map_err(cannot)?,
+        stderr: read(&scratch.join("stderr"), line).map_err(cannot)?,
         scratch: scratch.to_path_buf(),
     };
     let reading = line.tester.read(&finished);
@@ -189,8 +234,17 @@ fn wait(process: &Process, until_ns: u64, stopped: &dyn Fn() -> bool) -> Result<
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// Reads what a tester printed, and masks the URLs in it, also in the file.
+fn read(path: &Path, line: &Line) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(OUTPUT_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let mut shown = Masks::default().urls_in(&text);
+    if let Some(plan) = &line.plan {
+        shown = shown.replace(STDIN, plan.name);
+    }
+    if shown != text {
+        fs::write(path, &shown)?;
+    }
+    Ok(shown)
 }

@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_core::secret::Masks;
+
 use crate::programs::{find, last_line, shell};
 use crate::suite::{Names, Server, Suite};
 use crate::testers::Tester;
@@ -123,13 +125,14 @@ fn make(
     let steps = if builds { server.build.as_slice() } else { &[] };
     for step in steps {
         let line = names.fill(step).map_err(|error| format!("build: {error}"))?;
-        say(&format!("build {}: {line}", server.name));
+        let shown = Masks::default().text(&line);
+        say(&format!("build {}: {shown}", server.name));
         let ended = shell(&line, &server.directory, &log, BUILD_LIMIT, stopped)
             .map_err(|error| format!("build: sh: {error}"))?
-            .ok_or_else(|| format!("build: `{line}` was stopped, or took over {BUILD_LIMIT:?}"))?;
+            .ok_or_else(|| format!("build: `{shown}` was stopped, or took over {BUILD_LIMIT:?}"))?;
         if !ended.succeeded {
             let last = last_line(&ended.output).unwrap_or("it said nothing");
-            return Err(format!("build: `{line}` failed: {last} (see {})", log.display()));
+            return Err(format!("build: `{shown}` failed: {last} (see {})", log.display()));
         }
     }
     let Some(version) = &server.version else { return Ok(None) };

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_core::result::RunResult;
+use plimsoll_core::secret::Masks;
 use plimsoll_io::clock;
 use rustix::process::Signal;
 
@@ -93,7 +94,8 @@ impl<'a> Serving<'a> {
             self.server.expect.clone()
         };
         let url = self.url();
-        self.ask(&url, &expect).map_err(|wrong| format!("a wrong answer to {url}: {wrong}"))
+        self.ask(&url, &expect)
+            .map_err(|wrong| format!("a wrong answer to {}: {wrong}", Masks::default().url(&url)))
     }
 
     fn alive(&mut self) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! and a lab that was stopped goes on where it was.
 //!
 //! ```text
-//! suite.toml                       as it was carried out
+//! suite.toml                       as it was carried out, secrets masked
 //! study.json                       all of it
 //! runs/SERVER/LOAD-REPEAT.json     a run, with the tester's figures
 //! runs/SERVER/LOAD-REPEAT/         its files: logs, plan, output, Plimsoll's result
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::study::{CaseRun, Study};
 
 use crate::order::Slot;
+use crate::suite::kept;
 
 /// A study's folder.
 #[derive(Debug, Clone)]
@@ -57,7 +58,7 @@ impl Store {
             return Err(StoreError::Taken(store.folder));
         }
         store.make(folder)?;
-        store.write(&store.path(SUITE), suite)?;
+        store.write(&store.path(SUITE), &kept(suite))?;
         Ok(store)
     }
 
@@ -68,7 +69,7 @@ impl Store {
     pub fn resume(folder: &Path, suite: &str) -> Result<Self, StoreError> {
         let store = Self { folder: folder.to_path_buf() };
         match fs::read_to_string(store.path(SUITE)) {
-            Ok(text) if text == suite => Ok(store),
+            Ok(text) if text == kept(suite) => Ok(store),
             Ok(_) => Err(StoreError::Changed(store.folder)),
             Err(_) => Err(StoreError::Nothing(store.folder)),
         }

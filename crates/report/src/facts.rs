@@ -272,7 +272,7 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
 /// How long the request's body is.
 pub(crate) fn body_bytes(body: &Body) -> u64 {
     match body {
-        Body::Omitted { bytes } => *bytes,
+        Body::Omitted { bytes, .. } => *bytes,
         kept => kept.as_bytes().len() as u64,
     }
 }
@@ -369,7 +369,7 @@ mod tests {
         result.plan.pipeline = 4;
         result.plan.requests_per_connection = Some(1);
         result.plan.request.http_minor = 0;
-        result.plan.request.body = Some(Body::Omitted { bytes: 5000 });
+        result.plan.request.body = Some(Body::Omitted { bytes: 5000, fingerprint: String::new() });
         let rate = result.plan.rate.as_mut().unwrap();
         rate.stages = vec![rate.stages[1]; 5];
         rate.arrival = Arrival::Uniform;

@@ -14,6 +14,7 @@ use plimsoll_core::result::{
     Connections, DriverUsed, Environment, Gate, Loader, Rate, RunResult, StageResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
+use plimsoll_core::secret::Secret;
 use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
 use plimsoll_core::{Histogram, Phase, Plan};
@@ -80,7 +81,7 @@ pub(crate) fn bare() -> RunResult {
             rss_peak_bytes: 9 << 20,
             ..Loader::default()
         },
-        ..RunResult::empty(tool, plan())
+        ..RunResult::empty(tool, &plan())
     }
 }
 
@@ -284,7 +285,7 @@ pub(crate) fn ramp() -> RunResult {
     result.plan.connections = 64;
     result.plan.duration_ns = Some(30 * SECOND);
     result.plan.timeout_ns = 500 * MS;
-    result.plan.endpoint.path = "/search?q=hull&page=2".to_owned();
+    result.plan.endpoint.path = Secret::public("/search?q=hull&page=2".to_owned());
     result.loader.driver.kind = "epoll".to_owned();
     result.rate.window_ns = 30 * SECOND;
     result.rate.target_rps = Some(1_683.3);
@@ -500,10 +501,10 @@ pub(crate) fn hour() -> RunResult {
 pub(crate) fn hostile() -> RunResult {
     let mut result = RunResult { target: Some(usage()), ..ramp() };
     let script = "\"><script>alert('x')</script>\x1b[2J&amp;\u{202e}";
-    result.plan.endpoint.path = format!("/{script}");
+    result.plan.endpoint.path = Secret::public(format!("/{script}"));
     result.plan.request.method = format!("GET{script}");
-    result.plan.request.headers = vec![(format!("X-{script}"), script.to_owned())];
-    result.plan.request.body = Some(plimsoll_core::plan::Body::Text(script.to_owned()));
+    result.plan.request.headers = vec![(format!("X-{script}"), Secret::public(script.to_owned()))];
+    result.plan.request.body = Some(plimsoll_core::plan::Body::Text(script.into()));
     result.tool.version = script.to_owned();
     result.started_at = script.to_owned();
     result.environment.cpu = script.to_owned();

@@ -61,6 +61,18 @@ const fn flag(
 pub(crate) const EXAMPLES: &[Example] = &[
     flag("url", &["-n", "100", U], &["127.0.0.1:8080"], "write http://"),
     flag("plan", &["--plan", "plan.toml", "-n", "10"], &["--plan", "no/such.toml"], "no/such.toml"),
+    flag(
+        "redact",
+        &["--redact", "email", "-n", "10", "{url}/echo?email=me"],
+        &["--redact"],
+        "a value is required",
+    ),
+    flag(
+        "show_secrets",
+        &["--show-secrets", "-H", "X-Id: 7", "-n", "10", U],
+        &["--show-secrets=1", U],
+        NO_VALUE,
+    ),
     flag("print_plan", &["--print-plan", "-c", "9", U], &["--print-plan=1", U], NO_VALUE),
     flag(
         "control",
@@ -185,13 +197,13 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "form",
         &["-F", "item=7", "-F", "order=@order.json", "-n", "10", "{url}/echo"],
         &["-F", "item", U],
-        "'item'",
+        "write 'name=value'",
     ),
     flag(
         "form_urlencoded",
         &["--form-urlencoded", "item=7", "-n", "10", "{url}/echo"],
         &["--form-urlencoded", "item", U],
-        "'item'",
+        "write 'name=value'",
     ),
     flag(
         "basic",

@@ -1,24 +1,32 @@
 //! `--print-plan`: the plan file that says what a command line says. Only what was given, under
-//! the flags' full names.
+//! the flags' full names, secrets masked unless `--show-secrets` is given too.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command};
+use plimsoll_core::secret::{Masks, holds_mask, run_flag};
 use toml::Value as Toml;
 
 use super::setting::{Settings, Value, is_setting, key};
 use super::{Exit, Run};
 
-const HEAD: &str = "\
-# A plan for `plimsoll run`. It holds what was given, secrets such as passwords and headers too.
+const HEAD: &str = "# A plan for `plimsoll run`: what was given.\n";
+
+const MASKED: &str = "\
+# Secrets are masked, so it does not run as it is: put them in the places of [masked:..], or print
+# it with --show-secrets.
 ";
+
+/// The flags that say what is masked: how the plan is printed, too.
+const REDACT: &str = "redact";
+const SHOW: &str = "show_secrets";
 
 /// Writes runs as a plan file.
 ///
 /// # Errors
 /// A value that is not UTF-8, which TOML cannot hold.
 pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> {
-    let mut text = HEAD.to_owned();
+    let mut text = String::new();
     for run in runs {
         if run.file.is_some() {
             let name = run.name.as_deref().unwrap_or_default();
@@ -29,7 +37,23 @@ pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> 
         }
         write_settings(&run.settings, definition, &mut text)?;
     }
-    Ok(text)
+    let note = if holds_mask(&text) { MASKED } else { "" };
+    Ok(format!("{HEAD}{note}{text}"))
+}
+
+/// What the run itself says of masks.
+fn masks(settings: &Settings) -> Masks {
+    let mut masks = Masks::default();
+    for setting in settings.iter() {
+        match (&setting.value, setting.id.as_str()) {
+            (Value::Texts(names), REDACT) => {
+                masks.names.extend(names.iter().map(|name| name.to_string_lossy().into_owned()));
+            }
+            (Value::Times(times), SHOW) => masks.shows_all = *times > 0,
+            _ => {}
+        }
+    }
+    masks
 }
 
 /// Writes settings in the order of the definition.
@@ -38,7 +62,8 @@ fn write_settings(
     definition: &Command,
     text: &mut String,
 ) -> Result<(), Exit> {
-    for arg in definition.get_arguments().filter(|arg| is_setting(arg)) {
+    let masks = masks(settings);
+    for arg in definition.get_arguments().filter(|arg| is_setting(arg) && arg.get_id() != SHOW) {
         let Some(setting) = settings.iter().find(|setting| arg.get_id() == setting.id.as_str())
         else {
             continue;
@@ -47,6 +72,8 @@ fn write_settings(
             Value::Times(times) => Toml::from(*times > 0),
             Value::Texts(texts) => {
                 let texts = texts.iter().map(|text| text.to_str().ok_or_else(|| not_text(arg)));
+                let kind = run_flag(&key(arg));
+                let texts = texts.map(|text| text.map(|text| masks.given(kind, text)));
                 written(arg, &texts.collect::<Result<Vec<_>, _>>()?)
             }
         };
@@ -59,7 +86,7 @@ fn not_text(arg: &Arg) -> Exit {
     Exit::Usage(format!("--{} is not UTF-8, which a plan file cannot hold", key(arg)))
 }
 
-fn written(arg: &Arg, texts: &[&str]) -> Toml {
+fn written(arg: &Arg, texts: &[String]) -> Toml {
     let mut values = texts.iter().map(|text| scalar(text));
     match (arg.get_action(), values.len()) {
         (ArgAction::Append, _) | (_, 0) => Toml::Array(values.collect()),

@@ -18,6 +18,7 @@ mod outputs;
 mod peer;
 mod plan_file;
 mod proxy;
+mod secrets;
 mod serve;
 mod signals;
 mod support;

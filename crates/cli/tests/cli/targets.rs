@@ -219,6 +219,26 @@ fn forms_are_what_a_browser_sends() {
 }
 
 #[test]
+fn values_of_tables_cannot_become_anything_else() {
+    let world = World::new();
+    world.file("t.csv", "v\n\"a&b=c #?%\r\nX: y\"\"\"\n");
+    let encoded = "a%26b%3Dc+%23%3F%25%0D%0AX%3A+y%22";
+    let form = ["{origin}/p/{{csv:t.csv:v}}?q={{csv:t.csv:v}}", "--form-urlencoded"];
+    let (requests, _) =
+        world.requests(&[&form[..], &["n={{csv:t.csv:v}}", "-n", "1", "-c", "1"]].concat());
+    assert_eq!(body(&requests[0]), format!("n={encoded}"));
+    let in_path = "a&b=c%20%23%3F%25%0D%0AX:%20y%22";
+    let in_query = "a%26b%3Dc%20%23?%25%0D%0AX:%20y%22";
+    assert_eq!(line(&requests[0]), format!("POST /p/{in_path}?q={in_query}"));
+    let json = ["{origin}/", "-b", "{\"v\":\"{{csv:t.csv:v json}}\"}", "-n", "1", "-c", "1"];
+    let (requests, _) = world.requests(&json);
+    assert_eq!(body(&requests[0]), "{\"v\":\"a&b=c #?%\\r\\nX: y\\\"\"}");
+    let finished = world.run(&["{origin}/", "-H", "A: {{csv:t.csv:v}}", "-n", "1"]);
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("a line break"), "{finished:?}");
+}
+
+#[test]
 fn credentials_come_from_the_flag_the_url_or_the_header() {
     let world = World::new();
     let address = world.peer.address();
@@ -295,7 +315,7 @@ fn what_cannot_be_sent_is_one_line() {
     world.file("users.csv", "id\na b\n");
     world.file("ragged.csv", "a,b\n1\n");
     fs::write(world.path().join("binary"), b"\xff\xfe").expect("a file");
-    let cases: [(&[&str], i32, &str); 25] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (&["--targets", "no/such"], 1, "no/such"),
         (&["--targets", "two.txt"], 2, "two.txt, line 2: http://b is not the server of line 1"),
         (&["--targets", "paths.txt"], 2, "on the command line"),
@@ -312,7 +332,8 @@ fn what_cannot_be_sent_is_one_line() {
         (&["{origin}/{{csv:no.csv:id}}"], 1, "no.csv"),
         (&["{origin}/{{csv:ragged.csv:a}}"], 2, "ragged.csv, line 2"),
         (&["{origin}/{{csv:users.csv:name}}"], 2, "no column 'name'"),
-        (&["{origin}/{{csv:users.csv:id}}"], 2, "row 2 of users.csv"),
+        (&["{origin}/{{csv:users.csv:id raw}}"], 2, "row 2 of users.csv"),
+        (&["{origin}", "-F", "a{{seq}}=b"], 2, "hold no templates"),
         (&["{origin}", "-F", "x"], 2, "name=value"),
         (&["{origin}", "-F", "x=@no/such"], 1, "no/such"),
         (&["{origin}", "-F", "x={{seq}}", "-F", "y=@binary"], 2, "templates"),

@@ -46,8 +46,9 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
     facts.insert("driver".to_owned(), result.loader.driver.kind.clone());
     facts.insert("threads".to_owned(), result.loader.workers.to_string());
     facts.insert("rate".to_owned(), rate_words(&result.plan));
-    // Plans are plain data: they cannot fail to serialize.
-    let plan = serde_json::to_value(&result.plan).unwrap_or_default();
+    // A side that shows its secrets is like one that masks them, and a list of differences is no
+    // place for them. Plans are plain data: they cannot fail to serialize.
+    let plan = serde_json::to_value(result.plan.for_result()).unwrap_or_default();
     for (name, value) in plan.as_object().into_iter().flatten() {
         match value.as_object().filter(|_| name != "rate") {
             None => insert(&mut facts, name.clone(), value),

@@ -178,7 +178,9 @@ impl FromStr for Metric {
             return Ok(Self::Requests(*tally));
         }
         if let Some(status) = text.strip_prefix("status.") {
-            let wrong = || format!("'{status}' is no status: write status.503 or status.5xx");
+            let wrong = || {
+                format!("'{status}' is no status: write status.503, or status.1xx to status.5xx")
+            };
             return statuses(status).ok_or_else(wrong);
         }
         let (name, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -215,7 +217,9 @@ fn statuses(text: &str) -> Option<Metric> {
         }
         None => (text.parse().ok()?, text.parse().ok()?),
     };
-    (from >= 100).then_some(Metric::Status(from, to))
+    // There are five classes (RFC 9110 section 15); a server may send a status beyond them.
+    let is_one = from >= 100 && (from == to || from < 600);
+    is_one.then_some(Metric::Status(from, to))
 }
 
 impl Metric {

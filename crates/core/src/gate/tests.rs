@@ -29,7 +29,7 @@ fn profile(stages: &str) -> Option<Profile> {
 
 fn empty() -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    RunResult::empty(tool, Plan::new(Endpoint::http("a", 80, "/")))
+    RunResult::empty(tool, &Plan::new(Endpoint::http("a", 80, "/")))
 }
 
 /// 200 ok in 1 ms and 50 failed in 8 ms, as a part.
@@ -332,6 +332,8 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("connect.p101<1ms", "write connect.p99"),
         ("status.1xxx<3", "status.503"),
         ("status.9<3", "status.503"),
+        ("status.6xx<3", "status.1xx to status.5xx"),
+        ("status.0xx<3", "status.1xx to status.5xx"),
         ("status.éx<3", "status.503"),
         ("errors<few", "10, 10k or 0.1%"),
         ("errors<0.01", "0.1%"),
@@ -388,7 +390,7 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
 fn a_plan_knows_which_conditions_it_can_have() {
     let target = |name: &str| Target {
         name: name.to_owned(),
-        path: "/".to_owned(),
+        path: "/".into(),
         request: crate::plan::Request::get(),
         weight: 1,
         expect: Vec::new(),

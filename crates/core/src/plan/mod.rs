@@ -13,6 +13,7 @@ use crate::details::DetailsPlan;
 use crate::expect::Expectation;
 use crate::gate;
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
+use crate::secret::{Masks, Secret};
 use crate::units::{format_count, format_duration, format_rate};
 
 pub use request::{Body, Endpoint, Order, Request, Script, Table, Target};
@@ -167,6 +168,9 @@ pub struct Plan {
     pub pin: Vec<u32>,
     /// Seed of everything random.
     pub seed: u64,
+    /// What documents do not show of it.
+    #[serde(skip)]
+    pub masks: Masks,
 }
 
 /// Bodies above this are not repeated in a result document.
@@ -174,8 +178,6 @@ const BODY_KEPT_BYTES: usize = 4096;
 
 /// Targets beyond these are not repeated in a result document.
 const TARGETS_KEPT: usize = 1000;
-
-const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
 /// A plan that cannot be run: one line, what and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -222,6 +224,7 @@ impl Plan {
             spin: Spin::Auto,
             pin: Vec::new(),
             seed: 1,
+            masks: Masks::default(),
         }
     }
 
@@ -271,6 +274,11 @@ impl Plan {
             Some("--rate-file has no rate to warm up at: leave --warmup out".to_owned())
         } else if self.tls.resume_percent > 100 {
             Some("--tls-resume is per cent of the handshakes: give 0 to 100".to_owned())
+        } else if let Some(name) = self.tls.alpn.iter().find(|name| !is_spoken(name)) {
+            // A server may choose any protocol that it was offered.
+            Some(format!(
+                "--alpn '{name}' is not spoken here: offer http/1.1 or http/1.0, or '' to offer none"
+            ))
         } else if self.duration_ns.is_none() && self.requests.is_none() && self.trace.is_none() {
             Some("neither a duration nor a number of requests: give -d or -n".to_owned())
         } else {
@@ -335,16 +343,21 @@ impl Plan {
         })
     }
 
-    /// The plan as a result document keeps it: values of headers that carry secrets and large
-    /// bodies left out.
+    /// The plan as documents keep it: what its masks hide is masked, bodies are lengths, and there is
+    /// an end to the targets. A record of a record is the same.
     #[must_use]
     pub fn for_result(&self) -> Self {
-        let mut plan = self.clone();
-        redact(&mut plan.request);
-        for target in &mut plan.targets {
-            redact(&mut target.request);
+        let mut plan = Self { targets: Vec::new(), ..self.clone() };
+        let masks = &self.masks;
+        plan.endpoint.path = Secret::public(masks.url(self.endpoint.path.reveal()));
+        plan.request = recorded(&self.request, masks);
+        plan.targets =
+            self.targets.iter().take(TARGETS_KEPT).map(|it| it.recorded(masks)).collect();
+        plan.expect = self.expect.iter().map(|it| masks.expectation(it)).collect();
+        if let Some(script) = &mut plan.script {
+            let shown = |argument: &Secret| Secret::public(masks.whole(argument.reveal()));
+            script.arguments = script.arguments.iter().map(shown).collect();
         }
-        plan.targets.truncate(TARGETS_KEPT);
         plan
     }
 
@@ -367,23 +380,31 @@ impl Plan {
     }
 }
 
-/// Whether a header's value is left out of documents.
-#[must_use]
-pub fn is_secret_header(name: &str) -> bool {
-    SECRET_HEADERS.iter().any(|secret| name.trim().eq_ignore_ascii_case(secret))
+/// Whether a protocol that TLS can agree on is one that is spoken.
+fn is_spoken(protocol: &str) -> bool {
+    ["http/1.1", "http/1.0"].contains(&protocol)
 }
 
-/// Takes out what is secret or too large for a document.
-fn redact(request: &mut Request) {
-    for (name, value) in &mut request.headers {
-        if is_secret_header(name) {
-            "[not kept]".clone_into(value);
-        }
+/// What documents keep of a request.
+fn recorded(request: &Request, masks: &Masks) -> Request {
+    let header = |(name, value): &(String, Secret)| {
+        (name.clone(), Secret::public(masks.header(name, value.reveal())))
+    };
+    Request {
+        headers: request.headers.iter().map(header).collect(),
+        body: request.body.as_ref().map(|body| body.for_result(masks, BODY_KEPT_BYTES)),
+        ..request.clone()
     }
-    if let Some(body) = &mut request.body {
-        let bytes = body.as_bytes().len();
-        if bytes > BODY_KEPT_BYTES {
-            *body = Body::Omitted { bytes: bytes as u64 };
+}
+
+impl Target {
+    fn recorded(&self, masks: &Masks) -> Self {
+        Self {
+            name: self.name.clone(),
+            path: Secret::public(masks.url(self.path.reveal())),
+            request: recorded(&self.request, masks),
+            weight: self.weight,
+            expect: self.expect.iter().map(|it| masks.expectation(it)).collect(),
         }
     }
 }
@@ -395,7 +416,7 @@ mod tests {
 
     fn plan() -> Plan {
         let mut plan = Plan::new(Endpoint::http("::1", 8080, "/x?y"));
-        plan.request.headers = vec![("Authorization".to_owned(), "Basic c2VjcmV0".to_owned())];
+        plan.request.headers = vec![("Authorization".to_owned(), "Basic c2VjcmV0".into())];
         plan.request.body = Some(Body::new(vec![b'x'; BODY_KEPT_BYTES + 1]));
         plan
     }
@@ -428,6 +449,10 @@ mod tests {
                 "--conn-lifetime",
             ),
             (Plan { tls: Tls { resume_percent: 101, ..Tls::default() }, ..plan() }, "--tls-resume"),
+            (
+                Plan { tls: Tls { alpn: vec!["h2".to_owned()], ..Tls::default() }, ..plan() },
+                "--alpn 'h2'",
+            ),
             (Plan { gates: vec!["p99".to_owned()], ..plan() }, "p99<250ms"),
             (Plan { abort_when: vec!["ok.p99<1s".to_owned()], ..plan() }, "'ok.p99<1s'"),
             (Plan { rate: rate(1_000_000), requests: Some(11), ..plan() }, "-n, -d or -r"),
@@ -440,12 +465,38 @@ mod tests {
     }
 
     #[test]
-    fn secrets_and_large_bodies_stay_out_of_results() {
-        let kept = plan().for_result();
+    fn secrets_and_bodies_stay_out_of_results() {
+        let mut plan = plan();
+        plan.endpoint.path = "/x?token=hush".into();
+        plan.script = Some(Script { path: "x.lua".to_owned(), arguments: vec!["hush".into()] });
+        let request = Request { body: Some(Body::new(b"hush".to_vec())), ..plan.request.clone() };
+        plan.targets = vec![Target {
+            name: "a".to_owned(),
+            path: "/?key=hush".into(),
+            request,
+            weight: 1,
+            expect: Vec::new(),
+        }];
+        let kept = plan.for_result();
         let json = serde_json::to_string(&kept).unwrap();
-        assert!(!json.contains("c2VjcmV0"), "{json}");
-        assert_eq!(kept.request.body, Some(Body::Omitted { bytes: 4097 }));
+        for secret in ["c2VjcmV0", "hush"] {
+            assert!(!json.contains(secret), "{json}");
+            assert!(!format!("{plan:?}").contains(secret), "{plan:?}");
+            assert!(!serde_json::to_string(&plan).unwrap().contains(secret));
+        }
+        assert!(matches!(kept.request.body, Some(Body::Omitted { bytes: 4097, .. })));
         assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), kept);
+        assert_eq!(kept.for_result(), kept);
+    }
+
+    #[test]
+    fn what_was_asked_to_be_shown_is_and_large_bodies_never() {
+        let masks = Masks { shows_all: true, ..Masks::default() };
+        let mut plan = Plan { masks, ..plan() };
+        let json = |plan: &Plan| serde_json::to_string(&plan.for_result()).unwrap();
+        assert!(json(&plan).contains("c2VjcmV0") && !json(&plan).contains("xxxx"));
+        plan.request.body = Some(Body::new(b"hush".to_vec()));
+        assert!(json(&plan).contains("hush"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expect::Expectation;
+use crate::secret::{Masks, Secret, fingerprint};
 
 /// Where the requests go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,14 +15,14 @@ pub struct Endpoint {
     /// TCP port.
     pub port: u16,
     /// Path and query, starting with `/`; `*` for OPTIONS.
-    pub path: String,
+    pub path: Secret,
 }
 
 impl Endpoint {
     /// A path on an http server.
     #[must_use]
     pub fn http(host: &str, port: u16, path: &str) -> Self {
-        Self { scheme: "http".to_owned(), host: host.to_owned(), port, path: path.to_owned() }
+        Self { scheme: "http".to_owned(), host: host.to_owned(), port, path: path.into() }
     }
 
     /// Whether requests go over TLS.
@@ -38,6 +39,12 @@ impl Endpoint {
         if self.port == own_port { bracketed(&self.host) } else { self.host_and_port() }
     }
 
+    /// The whole URL, for the place that sends to it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.authority(), self.path.reveal())
+    }
+
     /// `host:port`, always with the port, as CONNECT wants it (RFC 9112 section 3.2.3).
     #[must_use]
     pub fn host_and_port(&self) -> String {
@@ -49,9 +56,13 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
+/// The URL, secret parameters masked unless the endpoint is one of a record that shows them.
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}{}", self.scheme, self.authority(), self.path)
+        let path = self.path.reveal();
+        let masked = (!self.path.is_public()).then(|| Masks::default().url(path));
+        let path = masked.as_ref().unwrap_or(path);
+        write!(f, "{}://{}{path}", self.scheme, self.authority())
     }
 }
 
@@ -60,13 +71,16 @@ impl std::fmt::Display for Endpoint {
 #[serde(rename_all = "snake_case")]
 pub enum Body {
     /// A body that is text.
-    Text(String),
+    Text(Secret),
     /// Any other bytes.
-    Bytes(Vec<u8>),
-    /// Only its length: what a result document keeps of a large body.
+    Bytes(Secret<Vec<u8>>),
+    /// What a result document keeps of a body.
     Omitted {
         /// Length in bytes.
         bytes: u64,
+        /// Eight bits by which bodies can be told apart: see [`crate::secret`].
+        #[serde(default)]
+        fingerprint: String,
     },
 }
 
@@ -75,8 +89,8 @@ impl Body {
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
-            Ok(text) => Self::Text(text),
-            Err(error) => Self::Bytes(error.into_bytes()),
+            Ok(text) => Self::Text(text.into()),
+            Err(error) => Self::Bytes(Secret::new(error.into_bytes())),
         }
     }
 
@@ -84,9 +98,26 @@ impl Body {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.reveal().as_bytes(),
+            Self::Bytes(bytes) => bytes.reveal(),
             Self::Omitted { .. } => &[],
+        }
+    }
+
+    /// What a result document keeps of it: all where secrets are shown and it is not above so many
+    /// bytes, else its length and eight bits of it.
+    #[must_use]
+    pub fn for_result(&self, masks: &Masks, kept_bytes: usize) -> Self {
+        let bytes = self.as_bytes();
+        match self {
+            Self::Omitted { .. } => self.clone(),
+            Self::Text(text) if masks.shows_all && bytes.len() <= kept_bytes => {
+                Self::Text(Secret::public(text.reveal().clone()))
+            }
+            Self::Bytes(own) if masks.shows_all && bytes.len() <= kept_bytes => {
+                Self::Bytes(Secret::public(own.reveal().clone()))
+            }
+            _ => Self::Omitted { bytes: bytes.len() as u64, fingerprint: fingerprint(bytes) },
         }
     }
 }
@@ -100,7 +131,7 @@ pub struct Request {
     pub http_minor: u8,
     /// Headers in order, beyond those the engine adds. One with an empty value takes an added one
     /// away.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<(String, Secret)>,
     /// The body, if any.
     pub body: Option<Body>,
     /// Send the body in chunks instead of with its length.
@@ -132,7 +163,7 @@ pub struct Target {
     /// The name of its line in reports; targets of one name are summed there.
     pub name: String,
     /// Path and query, starting with `/`.
-    pub path: String,
+    pub path: Secret,
     /// What is sent.
     pub request: Request,
     /// Its share of the requests, relative to the others' weights; used by [`Order::Weighted`].
@@ -147,7 +178,7 @@ pub struct Script {
     /// Where it was read from.
     pub path: String,
     /// What it was given.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<Secret>,
 }
 
 /// In which order targets are taken.
@@ -164,7 +195,7 @@ pub enum Order {
 }
 
 /// A table whose columns templates take values from: a CSV file with names in its first line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// The file, as templates name it.
     pub path: String,
@@ -173,4 +204,13 @@ pub struct Table {
     /// The rows; each has as many fields as there are columns. Not kept in documents.
     #[serde(skip)]
     pub rows: Vec<Vec<String>>,
+}
+
+/// Without the rows: tables hold passwords as often as anything.
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Table");
+        shown.field("path", &self.path).field("columns", &self.columns);
+        shown.field("rows", &self.rows.len()).finish()
+    }
 }

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::secret::Secret;
+
 /// A name that is not looked up: `HOST:PORT:ADDRESS[,ADDRESS]`, as curl's `--resolve`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolve {
@@ -38,7 +40,7 @@ pub struct Proxy {
     pub port: u16,
     /// `user:password`. Not kept in documents.
     #[serde(skip)]
-    pub credentials: Option<String>,
+    pub credentials: Option<Secret>,
 }
 
 /// Version of the PROXY protocol, which tells a server behind a load balancer whose connection it
@@ -82,7 +84,7 @@ pub struct PemFile {
     pub path: String,
     /// What it holds.
     #[serde(skip)]
-    pub bytes: Vec<u8>,
+    pub bytes: Secret<Vec<u8>>,
 }
 
 /// Versions of TLS to offer.

@@ -14,7 +14,7 @@ fn empty() -> RunResult {
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         elapsed_ns: 1_000_000_000,
         rate: Rate { window_ns: 1_000_000_000, ..Rate::default() },
-        ..RunResult::empty(Tool { name: "plimsoll".to_owned(), version: "0".to_owned() }, plan)
+        ..RunResult::empty(Tool { name: "plimsoll".to_owned(), version: "0".to_owned() }, &plan)
     }
 }
 

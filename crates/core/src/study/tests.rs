@@ -76,7 +76,7 @@ fn runs_that_failed_do_not_count() {
 fn the_headline_is_of_the_clock_that_fits_the_load() {
     let plan = crate::plan::Plan::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    let mut result = RunResult::empty(tool, plan);
+    let mut result = RunResult::empty(tool, &plan);
     for ns in 1..=200 {
         result.latency.response.record(ns * 2_000_000);
         result.latency.service.record(ns * 1_000_000);

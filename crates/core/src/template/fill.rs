@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Piece, TemplateError, parse};
+use super::{Encoding, Piece, TemplateError, parse};
 use crate::draw::{Stream, TABLES, below};
 use crate::plan::Table;
 
@@ -14,11 +14,12 @@ const WORD_DIGITS: u32 = 16;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A column of a table, its values one after the other.
+/// A column of a table, its values one after the other as they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     table: String,
     name: String,
+    encoding: Encoding,
     bytes: Vec<u8>,
     /// Where each value ends; there is at least one.
     ends: Vec<usize>,
@@ -27,20 +28,16 @@ pub struct Column {
 }
 
 impl Column {
-    fn new(table: &Table, column: usize, stream: Stream) -> Self {
-        let values = || table.rows.iter().map(|row| row[column].as_bytes());
-        let ends = values().scan(0, |end, value| {
-            *end += value.len();
-            Some(*end)
-        });
-        Self {
-            table: table.path.clone(),
-            name: table.columns[column].clone(),
-            bytes: values().flatten().copied().collect(),
-            ends: ends.collect(),
-            longest_bytes: values().map(<[u8]>::len).max().unwrap_or(0),
-            stream,
+    fn new(table: &Table, column: usize, encoding: Encoding, stream: Stream) -> Self {
+        let (mut bytes, mut ends, mut longest_bytes) = (Vec::new(), Vec::new(), 0);
+        for row in &table.rows {
+            let start = bytes.len();
+            encoding.write(row[column].as_bytes(), &mut bytes);
+            ends.push(bytes.len());
+            longest_bytes = longest_bytes.max(bytes.len() - start);
         }
+        let (name, table) = (table.columns[column].clone(), table.path.clone());
+        Self { table, name, encoding, bytes, ends, longest_bytes, stream }
     }
 
     /// The file it is from.
@@ -55,7 +52,13 @@ impl Column {
         &self.name
     }
 
-    /// Its values, from the first row on.
+    /// How its values are written.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Its values as they are written, from the first row on.
     pub fn values(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.ends.len()).map(|row| self.value(row))
     }
@@ -289,11 +292,31 @@ impl<'t> Compiler<'t> {
         self.place = 0;
     }
 
-    /// Makes the next text of the request ready.
+    /// Makes the next text of the request ready; values of tables stand in it as they are.
     ///
     /// # Errors
     /// When the text is no template, or names a table or column that is not there.
     pub fn compile(&mut self, text: &str) -> Result<Template, TemplateError> {
+        self.compile_for(text, |_| Encoding::Raw)
+    }
+
+    /// The same of a path with its query, in which values are percent-encoded.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_target(&mut self, text: &str) -> Result<Template, TemplateError> {
+        self.compile_for(text, |before| match before.literals().any(|text| text.contains(&b'?')) {
+            true => Encoding::Query,
+            false => Encoding::Path,
+        })
+    }
+
+    /// `default` says how a value is written behind what there is already.
+    fn compile_for(
+        &mut self,
+        text: &str,
+        default: impl Fn(&Template) -> Encoding,
+    ) -> Result<Template, TemplateError> {
         let mut template = Template::default();
         for piece in parse(text)? {
             let stream = Stream::new(self.seed, self.place);
@@ -307,8 +330,9 @@ impl<'t> Compiler<'t> {
                     Part::Random { stream, from, count }
                 }
                 Piece::RandomHex { digits } => Part::RandomHex { stream, digits },
-                Piece::Csv { table, column, random } => {
-                    Part::Cell { column: self.column(&table, &column)?, random }
+                Piece::Csv { table, column, random, encoding } => {
+                    let encoding = encoding.unwrap_or_else(|| default(&template));
+                    Part::Cell { column: self.column(&table, &column, encoding)?, random }
                 }
             };
             template.parts.push(part);
@@ -316,8 +340,15 @@ impl<'t> Compiler<'t> {
         Ok(template)
     }
 
-    fn column(&mut self, path: &str, name: &str) -> Result<Arc<Column>, TemplateError> {
-        let is_it = |column: &&Arc<Column>| column.table == path && column.name == name;
+    fn column(
+        &mut self,
+        path: &str,
+        name: &str,
+        encoding: Encoding,
+    ) -> Result<Arc<Column>, TemplateError> {
+        let is_it = |column: &&Arc<Column>| {
+            column.table == path && column.name == name && column.encoding == encoding
+        };
         if let Some(known) = self.columns.iter().find(is_it) {
             return Ok(Arc::clone(known));
         }
@@ -336,7 +367,7 @@ impl<'t> Compiler<'t> {
         }
         // One stream for a table: columns of one random row belong together.
         let stream = Stream::new(self.seed, TABLES + number as u64);
-        let column = Arc::new(Column::new(table, index, stream));
+        let column = Arc::new(Column::new(table, index, encoding, stream));
         self.columns.push(Arc::clone(&column));
         Ok(column)
     }

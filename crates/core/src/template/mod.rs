@@ -5,11 +5,13 @@
 //! the number alone, so it is the same whatever the number of workers. Absent on purpose: the time,
 //! which would make two runs differ, and any computing.
 
+mod encoding;
 mod fill;
 
 #[cfg(test)]
 mod tests;
 
+pub use encoding::Encoding;
 pub use fill::{Column, Compiler, Template};
 
 /// The most digits of `{{random_hex N}}`.
@@ -38,6 +40,7 @@ pub enum Piece {
     },
     /// `{{csv:FILE:COLUMN}}`: a value of a table. Rows are taken in turn, by the request's number,
     /// or `{{csv:FILE:COLUMN random}}` by chance; within one request it is the same row everywhere.
+    /// Further words say how a value is written: `raw`, `form`, `json`, `path` or `query`.
     Csv {
         /// The file.
         table: String,
@@ -45,6 +48,8 @@ pub enum Piece {
         column: String,
         /// Whether the row is a random one.
         random: bool,
+        /// How values are written, where that is not left to the place.
+        encoding: Option<Encoding>,
     },
 }
 
@@ -125,6 +130,19 @@ pub fn spans(text: &str) -> Result<Vec<Span<'_>>, TemplateError> {
     Ok(spans)
 }
 
+/// A template, braces and all, with its values encoded in this way if it takes them from a table and
+/// does not say how itself.
+#[must_use]
+pub fn encoded(text: &str, encoding: &str) -> String {
+    match piece(text) {
+        Ok(Piece::Csv { encoding: None, .. }) => {
+            let inside = text.strip_suffix("}}").unwrap_or(text).trim_end();
+            format!("{inside} {encoding}}}}}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// Reads a template.
 ///
 /// # Errors
@@ -159,8 +177,10 @@ fn piece(text: &str) -> Result<Piece, TemplateError> {
     let inside = inside.unwrap_or(text).trim();
     let fail = |wanted| Err(TemplateError::Arguments { given: excerpt(inside), wanted });
     if let Some(names) = inside.strip_prefix("csv:") {
-        return csv(names)
-            .map_or_else(|| fail("{{csv:FILE:COLUMN}}, or with ' random' at its end"), Ok);
+        return csv(names).map_or_else(
+            || fail("{{csv:FILE:COLUMN}}, or with ' random' or ' raw' at its end"),
+            Ok,
+        );
     }
     let words: Vec<&str> = inside.split_ascii_whitespace().collect();
     match words.as_slice() {
@@ -176,13 +196,23 @@ fn piece(text: &str) -> Result<Piece, TemplateError> {
 }
 
 fn csv(names: &str) -> Option<Piece> {
-    let (names, random) = match names.strip_suffix(" random") {
-        Some(names) => (names, true),
-        None => (names, false),
-    };
+    let (mut names, mut random, mut encoding) = (names, false, None);
+    while let Some((before, word)) = names.rsplit_once(' ') {
+        match Encoding::named(word) {
+            _ if word == "random" && !random => random = true,
+            Some(known) if encoding.is_none() => encoding = Some(known),
+            _ => break,
+        }
+        names = before;
+    }
     let (table, column) = names.rsplit_once(':')?;
     let (table, column) = (table.trim().to_owned(), column.trim().to_owned());
-    (!table.is_empty() && !column.is_empty()).then_some(Piece::Csv { table, column, random })
+    (!table.is_empty() && !column.is_empty()).then_some(Piece::Csv {
+        table,
+        column,
+        random,
+        encoding,
+    })
 }
 
 fn random(bounds: &[&str]) -> Option<Piece> {
@@ -196,10 +226,13 @@ fn hex(digits: &str) -> Option<Piece> {
     (1..=HEX_DIGITS_MAX).contains(&digits).then_some(Piece::RandomHex { digits })
 }
 
+/// The beginning of what cannot be read, up to a quote: what follows one is a value, not a template
+/// that was meant.
 fn excerpt(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(EXCERPT_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+    let start = text.split(['\n', '\r', '"', '\'']).next().unwrap_or_default();
+    match start.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) => format!("{}…", &start[..end]),
+        None if start.len() < text.len() => format!("{start}…"),
+        None => start.to_owned(),
     }
 }

@@ -28,6 +28,7 @@ fn filled(template: &Template, number: u64) -> String {
 fn what_is_read() {
     let text = |text: &str| Piece::Text(text.to_owned());
     let csv = |table: &str, column: &str, random| Piece::Csv {
+        encoding: None,
         table: table.to_owned(),
         column: column.to_owned(),
         random,

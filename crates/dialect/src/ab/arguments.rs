@@ -159,7 +159,8 @@ impl<'p> Reader<'p> {
 
     fn header(&mut self, line: &str) {
         let Some((name, value)) = line.split_once(':') else {
-            self.warn(&format!("-H '{line}' has no colon and is left out"));
+            // Not the text: what of it would be the value can't be told.
+            self.warn("a field of -H has no colon and is left out");
             return;
         };
         let value = value.trim();

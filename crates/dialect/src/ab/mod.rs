@@ -22,6 +22,7 @@ mod usage;
 use std::net::IpAddr;
 
 use plimsoll_core::plan::{DriverPlan, Endpoint, Spin, TlsVersions};
+use plimsoll_core::secret::Masks;
 
 pub use arguments::parse;
 pub use files::{csv, gnuplot};
@@ -118,6 +119,11 @@ impl Default for HtmlAttributes {
 }
 
 impl Command {
+    /// The path as reports show it.
+    fn path_shown(&self) -> String {
+        Masks::default().url(self.endpoint.path.reveal())
+    }
+
     /// The value that `-H` gives a field.
     fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();

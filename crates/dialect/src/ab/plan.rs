@@ -5,6 +5,7 @@ use plimsoll_core::authorization::basic;
 use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::plan::{Body, PemFile, Proxy, Request, Tls, Transport};
+use plimsoll_core::secret::Secret;
 
 use super::Command;
 
@@ -84,7 +85,7 @@ impl Command {
         Request {
             method: self.method.clone(),
             http_minor: 0,
-            headers,
+            headers: headers.into_iter().map(|(name, value)| (name, value.into())).collect(),
             body: body.map(Body::new),
             chunked: false,
             expect_continue: false,
@@ -129,7 +130,7 @@ impl Command {
 
     fn transport(&self) -> Transport {
         let mut pairs = self.credentials.iter().filter(|(name, _)| name == FOR_PROXY);
-        let credentials = pairs.next_back().map(|(_, pair)| pair.clone());
+        let credentials = pairs.next_back().map(|(_, pair)| pair.as_str().into());
         let proxy = self.proxy.as_ref().map(|(host, port)| Proxy {
             host: host.clone(),
             port: *port,
@@ -147,7 +148,7 @@ impl Command {
         let path = self.certificate_path.clone().unwrap_or_default();
         Tls {
             insecure: true,
-            cert: certificate.map(|bytes| PemFile { path, bytes }),
+            cert: certificate.map(|bytes| PemFile { path, bytes: Secret::new(bytes) }),
             sni: self.endpoint.is_tls().then(|| self.tls_name().unwrap_or(NO_NAME).to_owned()),
             alpn: Vec::new(),
             versions: self.tls_versions,

@@ -36,7 +36,7 @@ impl Table<'_> {
         self.line("Server Software:", &escaped(server_software(result)));
         self.line("Server Hostname:", &escaped(&endpoint.host));
         self.line("Server Port:", &endpoint.port.to_string());
-        self.line("Document Path:", &escaped(&endpoint.path));
+        self.line("Document Path:", &escaped(&command.path_shown()));
         self.line("Document Length:", &document_length(command, result));
     }
 

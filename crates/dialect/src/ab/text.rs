@@ -59,9 +59,9 @@ fn request_head(plan: &Plan) -> String {
     if plan.transport.proxy.is_some() && !endpoint.is_tls() {
         let _ = write!(text, "{}://{}", endpoint.scheme, endpoint.authority());
     }
-    let _ = write!(text, "{} HTTP/1.0\r\n", endpoint.path);
+    let _ = write!(text, "{} HTTP/1.0\r\n", plan.masks.url(endpoint.path.reveal()));
     for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = write!(text, "{name}: {value}\r\n");
+        let _ = write!(text, "{name}: {}\r\n", plan.masks.header(name, value.reveal()));
     }
     text + "\r\n\n---\n"
 }
@@ -106,7 +106,7 @@ fn about(command: &Command, result: &RunResult) -> String {
     if let Some(name) = command.tls_name() {
         let _ = writeln!(text, "TLS Server Name:        {name}");
     }
-    let _ = writeln!(text, "\nDocument Path:          {}", endpoint.path);
+    let _ = writeln!(text, "\nDocument Path:          {}", command.path_shown());
     let _ = writeln!(text, "Document Length:        {}\n", document_length(command, result));
     text
 }

@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Option<Endpoint> {
         scheme: scheme.to_owned(),
         host: host.to_owned(),
         port: port.unwrap_or(own_port),
-        path: path.to_owned(),
+        path: path.into(),
     })
 }
 

@@ -29,7 +29,8 @@ pub(super) fn parse(source: &Source<'_>, files: &mut Files<'_>) -> Result<Vec<Dr
             continue;
         }
         let Some(mut draft) = open.take() else {
-            let what = format!("'{}' belongs to no target: write METHOD URL first", excerpt(text));
+            let name = excerpt(text.split(':').next().unwrap_or_default());
+            let what = format!("'{name}' belongs to no target: write METHOD URL first");
             return Err((line, what));
         };
         if let Some(path) = text.strip_prefix('@') {
@@ -60,6 +61,6 @@ fn request(source: &Source<'_>, line: usize, text: &str) -> Result<Draft, Fault>
     }
     let request = Request { method: method.to_owned(), ..Request::get() };
     let target =
-        Target { name: String::new(), path: String::new(), request, weight: 1, expect: Vec::new() };
+        Target { name: String::new(), path: "".into(), request, weight: 1, expect: Vec::new() };
     Ok(Draft { line, place: source.place(line, url)?, target })
 }

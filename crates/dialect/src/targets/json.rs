@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_core::plan::{Body, Request, Target};
 use serde::Deserialize;
 
-use super::{Draft, Fault, Files, Source, check_method, push};
+use super::{Draft, Fault, Files, Source, check_method, push, without_values};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,11 +47,9 @@ fn target(
         files.count(line, &body)?;
         Ok(body)
     });
-    let headers = read
-        .header
-        .unwrap_or_default()
-        .into_iter()
-        .flat_map(|(name, values)| values.into_iter().map(move |value| (name.clone(), value)));
+    let headers = read.header.unwrap_or_default().into_iter().flat_map(|(name, values)| {
+        values.into_iter().map(move |value| (name.clone(), value.into()))
+    });
     let request = Request {
         method: read.method,
         headers: headers.collect(),
@@ -59,14 +57,14 @@ fn target(
         ..Request::get()
     };
     let target =
-        Target { name: String::new(), path: String::new(), request, weight: 1, expect: Vec::new() };
+        Target { name: String::new(), path: "".into(), request, weight: 1, expect: Vec::new() };
     Ok(Draft { line, place: source.place(line, read.url.trim())?, target })
 }
 
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     // The line is said already, and there is only one.
-    let text = text.split(" at line ").next().unwrap_or_default();
+    let text = without_values(text.split(" at line ").next().unwrap_or_default());
     format!(
         "column {}: {text}: write {{\"method\":…,\"url\":…,\"header\":{{…}},\"body\":…}}",
         error.column()

@@ -14,6 +14,7 @@ mod tests;
 use std::collections::HashMap;
 
 use plimsoll_core::plan::{Body, Endpoint, Target};
+use plimsoll_core::secret::{Masks, Secret};
 
 /// The most targets.
 const TARGETS_MAX: usize = 1_000_000;
@@ -138,7 +139,8 @@ fn on_one_server(given: Option<&Endpoint>, drafts: Vec<Draft>) -> Result<Targets
     let mut targets = Vec::with_capacity(drafts.len());
     for Draft { line, place, mut target } in drafts {
         target.path = match place {
-            Place::Path(path) => path,
+            // A fragment is the client's own (RFC 9110 section 4.2.5).
+            Place::Path(path) => path.split('#').next().unwrap_or_default().into(),
             Place::Url(url) => {
                 let (known_line, known) = first.get_or_insert_with(|| (line, root(&url)));
                 if root(&url) != *known {
@@ -155,10 +157,12 @@ fn on_one_server(given: Option<&Endpoint>, drafts: Vec<Draft>) -> Result<Targets
         };
         if target.name.is_empty() {
             // What identifies a request, and what changes from one to the next, meet at the query.
-            let path = target.path.split('?').next().unwrap_or_default();
+            let path = Masks::default().url(target.path.reveal());
+            let path = path.split('?').next().unwrap_or_default();
             target.name = format!("{} {path}", target.request.method);
         }
-        if target.name.contains(char::is_control) || target.path.contains(char::is_control) {
+        if target.name.contains(char::is_control) || target.path.reveal().contains(char::is_control)
+        {
             let what = "its name or path has a control character: take it out, or write %XX";
             return Err((line, what.to_owned()));
         }
@@ -171,7 +175,7 @@ fn on_one_server(given: Option<&Endpoint>, drafts: Vec<Draft>) -> Result<Targets
 }
 
 fn root(endpoint: &Endpoint) -> Endpoint {
-    Endpoint { path: "/".to_owned(), ..endpoint.clone() }
+    Endpoint { path: "/".into(), ..endpoint.clone() }
 }
 
 fn origin(endpoint: &Endpoint) -> String {
@@ -233,12 +237,21 @@ fn check_method(line: usize, method: &str) -> Result<(), Fault> {
 }
 
 /// Reads `Name: value`.
-fn header(line: usize, text: &str) -> Result<(String, String), Fault> {
-    let what = || format!("'{}' is not a header: write 'Name: value'", excerpt(text));
+fn header(line: usize, text: &str) -> Result<(String, Secret), Fault> {
+    // Not the text: a value that has lost its name may be a secret.
+    let what = || "this is not a header: write 'Name: value'".to_owned();
     let (name, value) = text.split_once(':').ok_or_else(|| (line, what()))?;
     let (name, value) = (name.trim(), value.trim());
     let is_name = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
-    is_name.then(|| (name.to_owned(), value.to_owned())).ok_or_else(|| (line, what()))
+    is_name.then(|| (name.to_owned(), value.into())).ok_or_else(|| (line, what()))
+}
+
+/// What a parser says, without the values that it quotes.
+fn without_values(message: &str) -> String {
+    match (message.find('"'), message.rfind('"')) {
+        (Some(from), Some(to)) if from < to => format!("{}\"…{}", &message[..from], &message[to..]),
+        _ => message.to_owned(),
+    }
 }
 
 /// The start of what cannot be read, on one line.

@@ -18,10 +18,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::{Body, Request, Target};
+use plimsoll_core::secret::Secret;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Draft, Fault, Files, Place, Source, check_method, header, push};
+use super::{Draft, Fault, Files, Place, Source, check_method, header, push, without_values};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +70,7 @@ impl Default for Headers {
 }
 
 impl Headers {
-    fn read(self, line: usize) -> Result<Vec<(String, String)>, Fault> {
+    fn read(self, line: usize) -> Result<Vec<(String, Secret)>, Fault> {
         match self {
             Self::Lines(lines) => lines.iter().map(|text| header(line, text)).collect(),
             Self::Table(table) => Ok(table
@@ -79,7 +80,7 @@ impl Headers {
                         Values::One(value) => vec![value],
                         Values::Several(values) => values,
                     };
-                    values.into_iter().map(move |value| (name.clone(), value))
+                    values.into_iter().map(move |value| (name.clone(), value.into()))
                 })
                 .collect()),
         }
@@ -89,7 +90,7 @@ impl Headers {
 pub(super) fn parse(source: &Source<'_>, files: &mut Files<'_>) -> Result<Vec<Draft>, Fault> {
     let document: Document = toml::from_str(source.text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(source.text, span.start));
-        (line, error.message().replace('\n', " "))
+        (line, without_values(&error.message().replace('\n', " ")))
     })?;
     let mut drafts = Vec::new();
     let mut lines = Lines { text: source.text, offset: 0, line: 1 };
@@ -119,7 +120,7 @@ fn target(
     let body = match (entry.body, &entry.body_file) {
         (None, None) => None,
         (Some(text), None) => {
-            let body = Body::Text(text);
+            let body = Body::Text(text.into());
             files.count(line, &body)?;
             Some(body)
         }
@@ -139,7 +140,7 @@ fn target(
     });
     let target = Target {
         name: entry.name.unwrap_or_default(),
-        path: String::new(),
+        path: "".into(),
         weight: entry.weight.unwrap_or(1),
         expect: expect.collect::<Result<_, _>>()?,
         request: Request {

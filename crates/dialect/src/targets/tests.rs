@@ -29,14 +29,14 @@ fn read(path: &str, text: &str, origin: Option<&Endpoint>) -> Result<Targets, Ta
 
 fn target(name: &str, path: &str, request: Request) -> Target {
     let (name, path) = (name.to_owned(), path.to_owned());
-    Target { name, path, request, weight: 1, expect: Vec::new() }
+    Target { name, path: path.into(), request, weight: 1, expect: Vec::new() }
 }
 
 fn request(method: &str, headers: &[(&str, &str)], body: Option<&str>) -> Request {
     Request {
         method: method.to_owned(),
         headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        body: body.map(|text| Body::Text(text.to_owned())),
+        body: body.map(|text| Body::Text(text.into())),
         ..Request::get()
     }
 }

@@ -1,6 +1,7 @@
 //! The command lines.
 
 use plimsoll_core::plan::{DriverPlan, Spin};
+use plimsoll_core::secret::Masks;
 
 use super::{Command, Flavour};
 use crate::Usage;
@@ -108,7 +109,7 @@ const BATCH: &str = "-B changes nothing: of several requests at once each is rec
 pub fn invalid_url(flavour: Flavour, url: &str) -> Usage {
     Usage {
         stdout: usage(flavour),
-        stderr: format!("invalid URL: {}\n", url.escape_default()),
+        stderr: format!("invalid URL: {}\n", Masks::default().url(url).escape_default()),
         code: USAGE_CODE,
     }
 }

@@ -4,6 +4,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::plan::{Endpoint, Script};
 use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::secret::Secret;
 
 use super::Command;
 
@@ -36,13 +37,18 @@ impl Command {
         plan.script = self
             .script
             .as_ref()
-            .map(|path| Script { path: path.clone(), arguments: self.arguments.clone() });
+            .map(|path| Script { path: path.clone(), arguments: self.arguments() });
         for name in NOT_SENT {
             if !self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
-                plan.request.headers.push((name.to_owned(), String::new()));
+                plan.request.headers.push((name.to_owned(), "".into()));
             }
         }
-        plan.request.headers.extend_from_slice(&self.headers);
+        let given = self.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        plan.request.headers.extend(given);
         plan
+    }
+
+    fn arguments(&self) -> Vec<Secret> {
+        self.arguments.iter().map(|argument| argument.as_str().into()).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
 use plimsoll_core::details::RATE_WINDOW_NS;
+use plimsoll_core::secret::Masks;
 
 use super::figures::Figures;
 use super::hdr::Hdr;
@@ -25,7 +26,7 @@ pub fn write_head(command: &Command, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let duration = format_seconds((command.duration_ns / 1_000_000_000) as f64);
-    writeln!(out, "Running {duration} test @ {}", command.url)?;
+    writeln!(out, "Running {duration} test @ {}", Masks::default().url(&command.url))?;
     writeln!(out, "  {} threads and {} connections", command.threads, command.connections)
 }
 

@@ -49,7 +49,7 @@ impl Proxied {
         let proxy = plan.transport.proxy.as_ref().filter(|_| !plan.endpoint.is_tls())?;
         Some(Self {
             prefix: format!("{}://{}", plan.endpoint.scheme, plan.endpoint.authority()),
-            authorization: proxy.credentials.as_deref().map(basic),
+            authorization: proxy.credentials.as_ref().map(|pair| basic(pair.reveal())),
         })
     }
 }
@@ -100,7 +100,7 @@ impl<'p> Writer<'p> {
         self.compiler.begin_request();
         let framing = framing(request)?;
         if !path.starts_with('/') && path != "*" {
-            return Err(Problem::Path(path.to_owned()));
+            return Err(Problem::Path);
         }
         let path = self.template(path, Spot::Path)?;
         let lines = self.lines(request, framing)?;
@@ -161,7 +161,7 @@ impl<'p> Writer<'p> {
             lines.push(Line::Length);
         }
         for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
-            lines.push(Line::Field(name, self.template(value, Spot::Header)?));
+            lines.push(Line::Field(name, self.template(value.reveal(), Spot::Header)?));
         }
         Ok(lines)
     }
@@ -169,9 +169,9 @@ impl<'p> Writer<'p> {
     fn body(&mut self, request: &Request) -> Result<Template, Problem> {
         match &request.body {
             None => Ok(Template::default()),
-            Some(Body::Text(text)) => self.template(text, Spot::Body),
-            Some(Body::Bytes(bytes)) => Ok(literal(bytes)),
-            Some(Body::Omitted { bytes }) => Err(Problem::BodyNotKept(*bytes)),
+            Some(Body::Text(text)) => self.template(text.reveal(), Spot::Body),
+            Some(Body::Bytes(bytes)) => Ok(literal(bytes.reveal())),
+            Some(Body::Omitted { bytes, .. }) => Err(Problem::BodyNotKept(*bytes)),
         }
     }
 
@@ -194,7 +194,10 @@ impl<'p> Writer<'p> {
         if !self.plan.templates {
             return Ok(literal(text.as_bytes()));
         }
-        let template = self.compiler.compile(text)?;
+        let template = match spot {
+            Spot::Path => self.compiler.compile_target(text)?,
+            Spot::Header | Spot::Body => self.compiler.compile(text)?,
+        };
         for column in template.columns() {
             let is_known =
                 self.checked.iter().any(|(known, at)| *at == spot && Arc::ptr_eq(known, column));
@@ -232,7 +235,9 @@ fn framing(request: &Request) -> Result<Framing, Problem> {
 /// The value that the request itself gives a field.
 fn given<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     let mut headers = request.headers.iter();
-    headers.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    headers
+        .find(|(own, _)| own.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.reveal().as_str())
 }
 
 /// What follows the request line's target, in two parts: the length goes between.
@@ -288,7 +293,7 @@ fn check_column(column: &Column, spot: Spot) -> Result<(), Problem> {
     let (place, bad): (_, fn(u8) -> bool) = match spot {
         // Anything may stand in a body.
         Spot::Body => return Ok(()),
-        Spot::Path => ("a path", |byte| byte <= b' ' || byte == 0x7f),
+        Spot::Path => ("a path", |byte| byte <= b' ' || byte == 0x7f || byte == b'#'),
         Spot::Header => ("a header", |byte| (byte < b' ' && byte != b'\t') || byte == 0x7f),
     };
     for (index, value) in column.values().enumerate() {
@@ -302,6 +307,7 @@ fn check_column(column: &Column, spot: Spot) -> Result<(), Problem> {
             what: match byte {
                 b'\r' | b'\n' => "a line break",
                 b' ' => "a space: write %20",
+                b'#' => "a '#', which ends a path: write %23",
                 _ => "a control character",
             },
         });

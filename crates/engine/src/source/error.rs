@@ -49,8 +49,8 @@ pub enum Problem {
         what: &'static str,
     },
     /// The path is not one.
-    #[error("path '{0}' does not start with '/'")]
-    Path(String),
+    #[error("its path does not start with '/'")]
+    Path,
     /// The plan was read from a result, which keeps no large bodies.
     #[error("its body of {0} bytes was not kept: give it again")]
     BodyNotKept(u64),

@@ -46,14 +46,14 @@ impl Prepared {
         let mut writer = Writer::new(plan);
         if plan.targets.is_empty() {
             let target = writer
-                .target(&plan.request, &plan.endpoint.path, Place::NONE)
+                .target(&plan.request, plan.endpoint.path.reveal(), Place::NONE)
                 .map_err(SourceError::Request)?;
             let choice = Choice::Sequential(1);
             return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
         let targets = plan.targets.iter().zip(endpoints).map(|(target, endpoint)| {
-            writer.target(&target.request, &target.path, endpoint).map_err(|problem| {
+            writer.target(&target.request, target.path.reveal(), endpoint).map_err(|problem| {
                 SourceError::Target { name: target.name.clone(), problem: Box::new(problem) }
             })
         });

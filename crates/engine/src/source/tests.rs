@@ -27,7 +27,7 @@ fn sending(request: Request) -> Plan {
 
 fn target(name: &str, path: &str, weight: u32) -> Target {
     let (name, path) = (name.to_owned(), path.to_owned());
-    Target { name, path, request: Request::get(), weight, expect: Vec::new() }
+    Target { name, path: path.into(), request: Request::get(), weight, expect: Vec::new() }
 }
 
 fn users(values: &[&str]) -> Table {
@@ -137,7 +137,7 @@ fn the_connection_header_follows_the_version_and_the_plan() {
 #[test]
 fn templates_stand_in_paths_headers_and_bodies_or_are_switched_off() {
     let mut plan = sending(request("POST", &[("X", "{{csv:users.csv:id}}")], Some(b"{{seq}}")));
-    plan.endpoint.path = "/{{csv:users.csv:id}}?n={{seq}}".to_owned();
+    plan.endpoint.path = "/{{csv:users.csv:id}}?n={{seq}}".into();
     plan.tables = vec![users(&["a", "bc"])];
     let defaults = defaults();
     for (number, id) in [(0, "a"), (1, "bc"), (12, "a")] {
@@ -150,9 +150,31 @@ fn templates_stand_in_paths_headers_and_bodies_or_are_switched_off() {
     }
     assert!(prepared(&plan).target(0).fixed().is_none());
     plan.templates = false;
-    plan.endpoint.path = "/{{no}}".to_owned();
+    plan.endpoint.path = "/{{no}}".into();
     assert!(text(&plan, 3).starts_with("POST /{{no}} HTTP/1.1\r\n"));
     assert!(text(&plan, 3).ends_with("X: {{csv:users.csv:id}}\r\n\r\n{{seq}}"));
+}
+
+#[test]
+fn values_of_tables_are_encoded_for_their_place_in_a_path() {
+    let mut plan = plan();
+    plan.tables = vec![users(&["a b/c#?&"])];
+    for (path, want) in [
+        ("/{{csv:users.csv:id}}", "/a%20b/c%23%3F&"),
+        (
+            "/x?q={{csv:users.csv:id}}&{{csv:users.csv:id form}}",
+            "/x?q=a%20b/c%23?%26&a+b%2Fc%23%3F%26",
+        ),
+    ] {
+        plan.endpoint.path = path.into();
+        assert!(text(&plan, 0).starts_with(&format!("GET {want} HTTP/1.1\r\n")), "{path}");
+    }
+    plan.endpoint.path = "/{{csv:users.csv:id raw}}".into();
+    assert!(problem(&plan).contains("a space"));
+    plan.tables = vec![users(&["a?b=c", "a#b"])];
+    assert!(problem(&plan).contains("row 3") && problem(&plan).contains("'#'"));
+    plan.tables = vec![users(&["a?b=c"])];
+    assert!(text(&plan, 0).starts_with("GET /a?b=c "));
 }
 
 #[test]
@@ -181,7 +203,7 @@ fn redirects_keep_the_request_or_make_a_get_of_it() {
     let mut plan = sending(request("POST", &headers, Some(b"abc")));
     plan.redirects = 5;
     let varying = prepared(&plan);
-    plan.request.headers[1].1 = "y".to_owned();
+    plan.request.headers[1].1 = "y".into();
     let fixed = prepared(&plan);
     for prepared in [&varying, &fixed] {
         let target = prepared.target(0);
@@ -211,7 +233,7 @@ fn a_proxy_gets_the_absolute_form_unless_it_is_a_tunnel() {
     plan.transport.proxy = Some(Proxy {
         host: "proxy".to_owned(),
         port: 3128,
-        credentials: Some("Aladdin:open sesame".to_owned()),
+        credentials: Some("Aladdin:open sesame".into()),
     });
     let start = "GET http://127.0.0.1:8080/ HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n";
     assert!(text(&plan, 0).starts_with(start), "{}", text(&plan, 0));
@@ -221,7 +243,7 @@ fn a_proxy_gets_the_absolute_form_unless_it_is_a_tunnel() {
     prepared(&plan).target(0).redirected("/x", None, b"", 0, &mut out);
     assert!(out.starts_with(b"GET http://127.0.0.1:8080/x HTTP/1.1\r\n"));
     plan.request.method = "OPTIONS".to_owned();
-    plan.endpoint.path = "*".to_owned();
+    plan.endpoint.path = "*".into();
     assert!(text(&plan, 0).starts_with("OPTIONS http://127.0.0.1:8080 HTTP/1.1\r\n"));
     plan.endpoint.scheme = "https".to_owned();
     assert!(text(&plan, 0).starts_with("OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"));
@@ -244,7 +266,10 @@ fn what_would_break_a_request_is_refused() {
         (chunked(request("POST", &[("content-length", "1")], body)), "Content-Length"),
         (old(Request { expect_continue: true, ..request("POST", &[], body) }), "--expect-continue"),
         (
-            Request { body: Some(Body::Omitted { bytes: 9000 }), ..request("POST", &[], None) },
+            Request {
+                body: Some(Body::Omitted { bytes: 9000, fingerprint: String::new() }),
+                ..request("POST", &[], None)
+            },
             "9000 bytes",
         ),
     ] {

@@ -56,11 +56,12 @@ impl Exchange<'_> {
                 }
             }
             Progress::Body(flight, piece) => {
-                let is_checked = self.wants.checks && self.judge.checks(flight.target).needs_body();
+                let checks = self.judge.checks(flight.target);
+                let is_checked = self.wants.checks && checks.needs_body();
                 if (is_checked || self.wants.script_body)
                     && let Some(dialog) = &mut self.dialog
                 {
-                    dialog.body(piece, self.wants);
+                    dialog.body(piece, checks, self.wants);
                 }
             }
             Progress::Interim(_, status) => {

@@ -36,7 +36,7 @@ fn loaded(plan: &Plan, text: &str) -> (Main, Vec<Thread>) {
         scheme: &endpoint.scheme,
         host: &endpoint.host,
         port: None,
-        target: &endpoint.path,
+        target: endpoint.path.reveal(),
         headers: Vec::new(),
         arguments: Vec::new(),
         url: "http://192.0.2.1/",

@@ -76,7 +76,7 @@ fn random_surface(dice: &mut Dice, plan: &mut Plan) {
     if dice.chance(30) {
         let target = |name: &str| Target {
             name: name.to_owned(),
-            path: format!("/{name}?{{{{seq}}}}"),
+            path: format!("/{name}?{{{{seq}}}}").into(),
             request: Request::get(),
             weight: 1,
             expect: Vec::new(),

@@ -316,7 +316,7 @@ fn expectations_make_requests_fail_by_kind() {
 fn targets_are_told_apart_and_are_the_same_for_any_number_of_workers() {
     let target = |name: &str, weight| Target {
         name: name.to_owned(),
-        path: format!("/{name}"),
+        path: format!("/{name}").into(),
         request: Request::get(),
         weight,
         expect: Vec::new(),

@@ -6,6 +6,7 @@
 mod check;
 mod cpus;
 mod fill;
+mod kept;
 mod read;
 mod shown;
 #[cfg(test)]
@@ -19,6 +20,9 @@ use plimsoll_core::study::Column;
 pub use cpus::Cpus;
 pub use fill::{Names, Unfilled};
 pub use read::{REPEATS_MAX, SuiteError, read};
+
+pub(crate) use kept::kept;
+pub(crate) use shown::plan_shown;
 
 use crate::testers::Tester;
 

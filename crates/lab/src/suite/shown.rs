@@ -1,12 +1,12 @@
-//! A load's command line as reports show it: as one would type it, secrets left out.
+//! A load's command line as reports show it: as one would type it, secrets masked.
 
-use plimsoll_core::plan::is_secret_header;
+use plimsoll_core::secret::{Kind, Masks, RUN_FLAGS, run_flag};
 
 use super::{Call, Load};
 use crate::testers::Tester;
 
-/// What stands in the place of a secret.
-const SECRET: &str = "[not kept]";
+/// Short forms of `plimsoll run`'s flags.
+const SHORT: [(&str, Kind); 3] = [("-H", Kind::Header), ("-b", Kind::Body), ("-F", Kind::Field)];
 
 impl Load {
     /// How it is called, as people read it; `{url}` stands for the address.
@@ -14,7 +14,7 @@ impl Load {
     pub fn command(&self) -> String {
         let words = match &self.call {
             Call::Arguments(arguments) => arguments_shown(self.tester, arguments),
-            Call::Plan(plan) => plan_shown(plan),
+            Call::Plan(plan) => plan_words(&plan_shown(plan)),
         };
         let quoted = words.iter().map(|word| match word.as_str() {
             "{url}" => word.clone(),
@@ -24,7 +24,36 @@ impl Load {
     }
 }
 
-fn plan_shown(plan: &toml::Table) -> Vec<String> {
+/// A plan's keys with their secrets masked.
+pub(crate) fn plan_shown(plan: &toml::Table) -> toml::Table {
+    let masks = Masks { names: names(plan.get("redact")), shows_all: false };
+    let shown = |key: &str, value: &toml::Value| match value {
+        toml::Value::String(text) => masks.given(run_flag(key), text).into(),
+        other => other.clone(),
+    };
+    let entry = |(key, value): (&String, &toml::Value)| {
+        let value = match value {
+            toml::Value::Array(values) => {
+                values.iter().map(|value| shown(key, value)).collect::<Vec<_>>().into()
+            }
+            one => shown(key, one),
+        };
+        (key.clone(), value)
+    };
+    plan.iter().map(entry).collect()
+}
+
+fn names(value: Option<&toml::Value>) -> Vec<String> {
+    match value {
+        Some(toml::Value::String(name)) => vec![name.clone()],
+        Some(toml::Value::Array(names)) => {
+            names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn plan_words(plan: &toml::Table) -> Vec<String> {
     let mut words = vec!["run".to_owned()];
     for (key, value) in plan {
         let several = match value {
@@ -39,44 +68,89 @@ fn plan_shown(plan: &toml::Table) -> Vec<String> {
                 other => Some(other.to_string()),
             };
             words.push(format!("--{key}"));
-            words.extend(
-                text.map(|text| if key == "basic" { SECRET.to_owned() } else { kept(&text) }),
-            );
+            words.extend(text);
         }
     }
     words.push("{url}".to_owned());
     words
 }
 
-fn arguments_shown(tester: Tester, arguments: &[String]) -> Vec<String> {
-    let credentials: &[&str] = match tester {
-        Tester::Ab => &["-A", "-P"],
-        Tester::Hey | Tester::Oha => &["-a"],
-        Tester::Fortio => &["-user", "--user"],
-        Tester::Plimsoll => &["--basic"],
-        Tester::Wrk | Tester::Wrk2 | Tester::K6 => &[],
+/// The flags of a tester that take what may be secret.
+fn flags(tester: Tester) -> Vec<(String, Kind)> {
+    let own: &[(&str, Kind)] = match tester {
+        Tester::Wrk | Tester::Wrk2 => &[("-H", Kind::Header), ("--header", Kind::Header)],
+        Tester::Ab => &[
+            ("-A", Kind::Credential),
+            ("-P", Kind::Credential),
+            ("-C", Kind::Credential),
+            ("-H", Kind::Header),
+            ("-X", Kind::Proxy),
+        ],
+        Tester::Hey | Tester::Oha => &[
+            ("-a", Kind::Credential),
+            ("-H", Kind::Header),
+            ("-d", Kind::Body),
+            ("-x", Kind::Proxy),
+        ],
+        Tester::Fortio => &[
+            ("-user", Kind::Credential),
+            ("--user", Kind::Credential),
+            ("-H", Kind::Header),
+            ("-payload", Kind::Body),
+            ("--payload", Kind::Body),
+        ],
+        Tester::K6 => &[("-e", Kind::Variable), ("--env", Kind::Variable)],
+        Tester::Plimsoll => &SHORT,
     };
-    let mut is_secret = false;
-    let shown = arguments.iter().map(|argument| {
-        let after = std::mem::replace(&mut is_secret, credentials.contains(&argument.as_str()));
-        if after { SECRET.to_owned() } else { kept(argument) }
+    let mut all: Vec<_> = own.iter().map(|(flag, kind)| ((*flag).to_owned(), *kind)).collect();
+    if tester == Tester::Plimsoll {
+        all.extend(RUN_FLAGS.iter().map(|(name, kind)| (format!("--{name}"), *kind)));
+    }
+    all
+}
+
+/// A tester's arguments with their secrets masked.
+pub(crate) fn arguments_shown(tester: Tester, arguments: &[String]) -> Vec<String> {
+    let (flags, masks) = (flags(tester), Masks::default());
+    let takes_script = matches!(tester, Tester::Wrk | Tester::Wrk2 | Tester::Plimsoll);
+    let (mut next, mut is_for_script) = (None, false);
+    let shown = arguments.iter().map(|word| {
+        if is_for_script {
+            return masks.given(Kind::Credential, word);
+        }
+        if let Some(kind) = next.take() {
+            return masks.given(kind, word);
+        }
+        is_for_script = takes_script && word == "--";
+        if let Some((_, kind)) = flags.iter().find(|(flag, _)| flag == word) {
+            next = Some(*kind);
+            return word.clone();
+        }
+        glued(&flags, word, &masks).unwrap_or_else(|| match word.contains("://") {
+            true => masks.url(word),
+            false => masks.text(word),
+        })
     });
     shown.collect()
 }
 
-/// A word without the value of a header that is secret, glued to its flag or not.
-fn kept(word: &str) -> String {
-    let Some((name, _)) = word.split_once(':') else { return word.to_owned() };
-    let bare = name.trim_start_matches('-').trim_start_matches("header=");
-    let is_secret = is_secret_header(bare) || bare.get(1..).is_some_and(is_secret_header);
-    if is_secret { format!("{name}: {SECRET}") } else { word.to_owned() }
+/// A flag and its value in one word: `-Hname: value`, `--header=name: value`, `-user=me:x`.
+fn glued(flags: &[(String, Kind)], word: &str, masks: &Masks) -> Option<String> {
+    flags.iter().find_map(|(flag, kind)| {
+        let value = word.strip_prefix(flag.as_str())?;
+        let is_short = flag.len() == "-H".len();
+        let (equals, value) = match value.strip_prefix('=') {
+            Some(value) => ("=", value),
+            None if is_short => ("", value),
+            None => return None,
+        };
+        Some(format!("{flag}{equals}{}", masks.given(*kind, value)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-
-    use super::*;
 
     fn command(lines: &str) -> String {
         let text = format!(
@@ -99,17 +173,36 @@ mod tests {
     fn secrets_are_not_shown() {
         for lines in [
             "header = ['Accept: a', 'Authorization: hush']",
+            "header = 'X-Own: hush'",
             "header = 'cookie: hush'",
             "basic = 'me:hush'",
+            "body = 'hush'",
+            "form = ['a=b', 'password=hush']",
+            "form_urlencoded = 'token=hush'",
+            "proxy = 'me:hush@h:1'",
+            "script = 'a.lua'\nscript-arguments = ['hush']",
+            "redact = 'accept'\nheader = 'Accept: hush'",
             "tester = 'wrk'\nargs = \"-H 'Authorization: hush' {url}\"",
-            "tester = 'wrk'\nargs = \"-HAuthorization:hush {url}\"",
+            "tester = 'wrk'\nargs = \"-HX-Own:hush {url}\"",
+            "tester = 'wrk'\nargs = \"-s a.lua {url} -- hush\"",
             "tester = 'ab'\nargs = '-A me:hush {url}'",
+            "tester = 'ab'\nargs = '-Ame:hush {url}'",
+            "tester = 'ab'\nargs = '-C id=hush {url}'",
             "tester = 'hey'\nargs = '-a me:hush {url}'",
+            "tester = 'hey'\nargs = '-a=me:hush {url}'",
+            "tester = 'oha'\nargs = '-d hush {url}'",
+            "tester = 'fortio'\nargs = 'load -user=me:hush {url}'",
+            "tester = 'k6'\nargs = 'run -e ANY=hush x.js {url}'",
             "args = \"run --header='X-Api-Key: hush' {url}\"",
+            "args = 'run --basic me:hush {url}'",
+            "args = 'run {url}?token=hush'",
         ] {
             let shown = command(lines);
-            assert!(!shown.contains("hush") && shown.contains(SECRET), "{lines}: {shown}");
+            assert!(!shown.contains("hush") && shown.contains("[masked:"), "{lines}: {shown}");
         }
         assert!(command("header = 'Accept: text/plain'").contains("text/plain"));
+        assert!(
+            command("tester = 'ab'\nargs = '-n 10 -c 2 {url}'").ends_with("ab -n 10 -c 2 {url}")
+        );
     }
 }

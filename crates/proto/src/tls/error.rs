@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use rustls::{
     AlertDescription as Alert, CertificateError, Error, InvalidMessage, PeerIncompatible,
+    PeerMisbehaved,
 };
 
 /// Why a TLS connection failed.
@@ -94,6 +95,10 @@ impl TlsError {
             }
             Error::AlertReceived(Alert::NoApplicationProtocol) | Error::NoApplicationProtocol => {
                 let text = format!("the {peer} speaks none of the application protocols offered");
+                (TlsErrorKind::Alpn, text)
+            }
+            Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedApplicationProtocol) => {
+                let text = format!("the {peer} chose an application protocol that was not offered");
                 (TlsErrorKind::Alpn, text)
             }
             Error::AlertReceived(alert) => (TlsErrorKind::Alert, alerted(*alert, peer)),
@@ -225,6 +230,22 @@ fn incompatible(reason: &PeerIncompatible, peer: &str) -> (TlsErrorKind, String)
         reason => {
             let text = format!("the {peer} and this side have nothing in common: {reason:?}");
             (TlsErrorKind::Incompatible, text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_that_was_not_offered_is_an_error_of_alpn() {
+        for error in [
+            Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedApplicationProtocol),
+            Error::NoApplicationProtocol,
+            Error::AlertReceived(Alert::NoApplicationProtocol),
+        ] {
+            assert_eq!(TlsError::new(&error, true, true).kind(), TlsErrorKind::Alpn, "{error}");
         }
     }
 }

@@ -247,7 +247,7 @@ pub(super) fn plan(result: &RunResult, page: &mut String) {
         ("version", format!("HTTP/1.{}", plan.request.http_minor)),
     ];
     for (name, value) in plan.request.headers.iter().take(ROWS_SHOWN) {
-        rows.push(("header", clipped(&format!("{name}: {value}"))));
+        rows.push(("header", clipped(&format!("{name}: {}", value.shown()))));
     }
     if let Some(body) = &plan.request.body {
         rows.push(("body", format_bytes(body_bytes(body))));

@@ -14,7 +14,7 @@ fn tool() -> Tool {
 
 /// A run at `second` in which every request took `service_us`.
 pub(super) fn result(second: u32, service_us: u64) -> RunResult {
-    let mut result = RunResult::empty(tool(), Plan::new(Endpoint::http("127.0.0.1", 8080, "/")));
+    let mut result = RunResult::empty(tool(), &Plan::new(Endpoint::http("127.0.0.1", 8080, "/")));
     result.started_at = format!("2026-11-21T12:00:{second:02}Z");
     result.loader.workers = 1;
     for i in 0..1000 {
@@ -113,11 +113,7 @@ fn what_differs_is_named_and_the_server_may() {
         ("port", |result| result.plan.endpoint.port = 1, None),
         ("seed", |result| result.plan.seed = 7, None),
         ("gates", |result| result.plan.gates = vec!["p99<1s".to_owned()], None),
-        (
-            "path",
-            |result| result.plan.endpoint.path = "/x".to_owned(),
-            Some("endpoint.path / and /x"),
-        ),
+        ("path", |result| result.plan.endpoint.path = "/x".into(), Some("endpoint.path / and /x")),
         ("time", |result| result.plan.duration_ns = None, Some("duration_s 10.0 and none")),
         (
             "rate",

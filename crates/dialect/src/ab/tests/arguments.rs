@@ -60,7 +60,8 @@ fn urls() {
     ];
     for (text, scheme, host, port, path) in good {
         let endpoint = command(text).endpoint;
-        let parts = (&*endpoint.scheme, &*endpoint.host, endpoint.port, &*endpoint.path);
+        let parts =
+            (&*endpoint.scheme, &*endpoint.host, endpoint.port, endpoint.path.reveal().as_str());
         assert_eq!(parts, (scheme, host, port, path), "{text}");
     }
     let bad = [
@@ -176,7 +177,7 @@ fn what_cannot_be_done_is_said() {
         ("-f TLS1.1", "-f TLS1.1 has no effect: TLS 1.2 and 1.3 are offered, as with ALL"),
         ("-f TLS1", "-f TLS1 has no effect: TLS 1.2 and 1.3 are offered, as with ALL"),
         ("-v 4", "-v: responses are not printed, and neither are TLS handshakes"),
-        ("-H nocolon", "-H 'nocolon' has no colon and is left out"),
+        ("-H nocolon", "a field of -H has no colon and is left out"),
         ("-H Empty:", "-H 'Empty:' has no value: the field is left out"),
         ("-C a=1 -C b=2", "-C replaces the -C before it, as with ab: write 'a=1; b=2' for two"),
     ];

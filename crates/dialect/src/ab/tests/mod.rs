@@ -29,7 +29,7 @@ type Answered = (u64, u64, u64);
 /// A result of requests that were answered, over ten milliseconds.
 fn result(command: &Command, answered: &[Answered]) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    let mut result = RunResult::empty(tool, command.plan(Files::default()));
+    let mut result = RunResult::empty(tool, &command.plan(Files::default()));
     let count = answered.len() as u64;
     for (connect_us, processing_us, waiting_us) in answered {
         let [connect_ns, processing_ns, waiting_ns] =

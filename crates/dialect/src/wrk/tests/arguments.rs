@@ -112,9 +112,9 @@ fn the_plan_of_wrk() {
     assert_eq!(plan.rate, None);
     assert!(plan.tls.insecure && plan.tls.alpn.is_empty() && !plan.templates);
     assert!(plan.details.worker_rates);
-    let script = Script { path: "x.lua".to_owned(), arguments: vec!["y".to_owned()] };
+    let script = Script { path: "x.lua".to_owned(), arguments: vec!["y".into()] };
     assert_eq!(plan.script, Some(script));
-    let empty = |name: &str| (name.to_owned(), String::new());
+    let empty = |name: &str| (name.to_owned(), "".into());
     assert_eq!(plan.request.headers, [empty("User-Agent"), empty("Accept")]);
 }
 

@@ -1,0 +1,183 @@
+//! What must not be read over somebody's shoulder: values that are sent and not shown, and what
+//! stands in their place.
+//!
+//! [`Secret`] carries a value through the program. It has no `Display`; debugged or serialized, it
+//! is a mask, unless it was made public, which only [`Masks`] decides: a run's record is made by it,
+//! once, and views show what stands in the record. [`Secret::reveal`] is for the place that sends.
+//!
+//! A mask is `[masked:7f]`. Its two digits are a fingerprint of eight bits, so that `compare` sees
+//! with 255 chances in 256 that two runs sent different values. They tell at most eight bits of a
+//! value, whatever is tried against them: a longer hash of a password could be looked up, a keyed
+//! one would need a key that every machine has.
+//!
+//! Absent on purpose: guessing by looks. What a value is called decides, so a secret in a path's own
+//! segments (`/hooks/T0/B0/x`) is shown.
+
+mod mask;
+mod names;
+mod place;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::expect::Expectation;
+use crate::template::{Span, spans};
+
+pub use mask::{fingerprint, holds_mask};
+pub use names::{HARMLESS_HEADERS, percent_decoded};
+pub use words::{Kind, RUN_FLAGS, run_flag};
+
+/// A value that is sent and that nothing shows by accident.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret<T = String> {
+    value: T,
+    is_public: bool,
+}
+
+impl<T: AsRef<[u8]>> Secret<T> {
+    /// A value to be sent.
+    pub fn new(value: T) -> Self {
+        Self { value, is_public: false }
+    }
+
+    /// What may be shown: a value that is none, or a mask.
+    pub fn public(value: T) -> Self {
+        Self { value, is_public: true }
+    }
+
+    /// The value, for the place that sends it.
+    pub fn reveal(&self) -> &T {
+        &self.value
+    }
+
+    /// Whether it may be shown as it is.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.is_public
+    }
+
+    /// Whether there is nothing to it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.value.as_ref().is_empty()
+    }
+
+    /// The value if it may be shown, or its mask.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        if self.is_public {
+            String::from_utf8_lossy(self.value.as_ref()).into_owned()
+        } else {
+            mask::of_bytes(self.value.as_ref())
+        }
+    }
+}
+
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self::new(value)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(value: &str) -> Self {
+        Self::new(value.to_owned())
+    }
+}
+
+impl<T: AsRef<[u8]>> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.shown())
+    }
+}
+
+impl<T: AsRef<[u8]> + Serialize> Serialize for Secret<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.is_public {
+            true => self.value.serialize(serializer),
+            false => self.shown().serialize(serializer),
+        }
+    }
+}
+
+/// What stands in a document was public there.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Secret<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|value| Self { value, is_public: true })
+    }
+}
+
+/// What is masked: values by the names they go under.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Masks {
+    /// Names beyond those that are known, as [`Masks::hides`] takes them.
+    pub names: Vec<String>,
+    /// Show everything.
+    pub shows_all: bool,
+}
+
+impl Masks {
+    /// Whether a field of this name holds a secret: `token`, `X-API-Key`, `user[password]`. Case,
+    /// percent-encoding, and what stands between the letters make no difference.
+    #[must_use]
+    pub fn hides(&self, name: &str) -> bool {
+        !self.shows_all && (names::is_secret(name) || self.is_named(name))
+    }
+
+    /// Whether a request header's value is hidden: all but those that are known to be harmless.
+    #[must_use]
+    pub fn hides_header(&self, name: &str) -> bool {
+        !self.shows_all && (!names::is_harmless_header(name) || self.is_named(name))
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|part| names::contains(name, part))
+    }
+
+    /// A text that is a secret as a whole. Templates in it stay: they say where a value comes from.
+    #[must_use]
+    pub fn whole(&self, text: &str) -> String {
+        if self.shows_all {
+            return text.to_owned();
+        }
+        let Ok(spans) = spans(text) else { return mask::of(text) };
+        let span = |span: Span<'_>| match span {
+            Span::Text(text) => mask::of(text),
+            Span::Template(text) => text.to_owned(),
+        };
+        spans.into_iter().map(span).collect()
+    }
+
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str, value: &str) -> String {
+        if self.hides_header(name) { self.whole(value) } else { value.to_owned() }
+    }
+
+    /// A body, by its length and its mask.
+    #[must_use]
+    pub fn body(&self, text: &str) -> String {
+        if self.shows_all || holds_mask(text) {
+            return text.to_owned();
+        }
+        format!("{} bytes {}", text.len(), mask::of(text))
+    }
+
+    /// A response's field as an expectation has it, where its name is one of a secret.
+    #[must_use]
+    pub fn expectation(&self, expectation: &Expectation) -> Expectation {
+        match expectation.clone() {
+            Expectation::HeaderIs { name, value } if self.hides(&name) => {
+                Expectation::HeaderIs { value: mask::of(&value), name }
+            }
+            Expectation::HeaderMatches { name, pattern } if self.hides(&name) => {
+                Expectation::HeaderMatches { pattern: mask::of(&pattern), name }
+            }
+            other => other,
+        }
+    }
+}

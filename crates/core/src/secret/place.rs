@@ -1,0 +1,119 @@
+//! URLs, paths and fields: values by the names beside them.
+
+use super::Masks;
+use super::percent_decoded;
+
+/// A URL within a URL's parameter is looked into so deep.
+const DEPTH_MAX: u32 = 3;
+
+impl Masks {
+    /// A URL or a path: without its userinfo, and without the values of parameters whose names say
+    /// that they are secret, in query and fragment and behind `;` in the path.
+    #[must_use]
+    pub fn url(&self, text: &str) -> String {
+        if self.shows_all { text.to_owned() } else { self.url_within(text, 0) }
+    }
+
+    fn url_within(&self, text: &str, depth: u32) -> String {
+        let (origin, rest) = split_origin(text);
+        let (path, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+        let mut shown = self.without_userinfo(origin);
+        let mut segments = path.split(';');
+        shown.push_str(segments.next().unwrap_or_default());
+        for segment in segments {
+            let end = segment.find('/').unwrap_or(segment.len());
+            shown.push(';');
+            shown.push_str(&self.parameter(&segment[..end], depth));
+            shown.push_str(&segment[end..]);
+        }
+        for (parameter, separator) in separated(query) {
+            shown.push_str(&self.parameter(parameter, depth));
+            shown.extend(separator);
+        }
+        shown
+    }
+
+    fn without_userinfo(&self, origin: &str) -> String {
+        let Some((scheme, authority)) = origin.split_once("://") else { return origin.to_owned() };
+        match authority.rsplit_once('@') {
+            Some((userinfo, host)) => format!("{scheme}://{}@{host}", self.whole(userinfo)),
+            None => origin.to_owned(),
+        }
+    }
+
+    /// `name=value` of a query or of a form.
+    fn parameter(&self, text: &str, depth: u32) -> String {
+        let Some((name, value)) = text.split_once('=') else { return text.to_owned() };
+        if self.hides(name) {
+            return format!("{name}={}", self.whole(value));
+        }
+        let inside = percent_decoded(value);
+        let is_url = inside.contains("://") || inside.contains('?');
+        if depth < DEPTH_MAX && is_url {
+            let shown = self.url_within(&inside, depth + 1);
+            if shown != inside {
+                return format!("{name}={shown}");
+            }
+        }
+        text.to_owned()
+    }
+
+    /// A form's field, `name=value`; a file's name is shown.
+    #[must_use]
+    pub fn field(&self, text: &str) -> String {
+        match text.split_once('=') {
+            Some((name, value)) if self.hides(name) && !value.starts_with(['@', '<']) => {
+                format!("{name}={}", self.whole(value))
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    /// A header as it is written, `Name: value`. What has no name has nothing that can be shown.
+    #[must_use]
+    pub fn header_line(&self, text: &str) -> String {
+        let is_token =
+            |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_. ".contains(&b));
+        match text.split_once(':').filter(|(name, _)| is_token(name)) {
+            Some((name, value)) if self.hides_header(name) => {
+                let gap = &value[..value.len() - value.trim_start().len()];
+                format!("{name}:{gap}{}", self.whole(value.trim()))
+            }
+            Some(_) => text.to_owned(),
+            None => self.whole(text),
+        }
+    }
+
+    /// A proxy, `USER:PASS@HOST:PORT`, with or without a scheme.
+    #[must_use]
+    pub fn proxy(&self, text: &str) -> String {
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (format!("{scheme}://"), rest),
+            None => (String::new(), text),
+        };
+        match rest.rsplit_once('@') {
+            Some((userinfo, host)) => format!("{scheme}{}@{host}", self.whole(userinfo)),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// Scheme and authority, if there are any, and the rest.
+fn split_origin(text: &str) -> (&str, &str) {
+    let Some(at) = text.find("://") else { return ("", text) };
+    let authority = at + "://".len();
+    // What looks like a scheme within a path or a query is none.
+    if text[..at].contains(['/', '?', '#', '=']) {
+        return ("", text);
+    }
+    let end = text[authority..].find(['/', '?', '#']).map_or(text.len(), |end| authority + end);
+    text.split_at(end)
+}
+
+/// Parameters, each with the separator behind it.
+fn separated(query: &str) -> impl Iterator<Item = (&str, Option<char>)> {
+    query.split_inclusive(['?', '&', ';', '#']).map(|part| match part.chars().next_back() {
+        Some(last @ ('?' | '&' | ';' | '#')) => (&part[..part.len() - 1], Some(last)),
+        _ => (part, None),
+    })
+}
