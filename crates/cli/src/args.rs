@@ -249,8 +249,8 @@ pub(crate) struct RunFlags {
     #[arg(long, help_heading = "Plan")]
     pub print_plan: bool,
 
-    /// Mask values of this name too, or with it in their names: of headers, of parameters in URLs and
-    /// of fields in forms; may be given again
+    /// Mask values of this name too, or with it in their names: of headers, of parameters in URLs
+    /// and of fields in forms; may be given again
     #[arg(long, value_name = "NAME", help_heading = "Secrets")]
     pub redact: Vec<String>,
     /// Write secrets as they are, into every report and into --print-plan

@@ -82,8 +82,8 @@ fn check_masks(plan: &Plan) -> Result<(), Exit> {
     });
     let mut texts = sent.chain(arguments).chain(of_proxy);
     if texts.any(|text| holds_mask(text.reveal())) {
-        let text = "this plan was printed without its secrets: put them in place of [masked:..], or \
-                    print it with --show-secrets";
+        let text = "this plan was printed without its secrets: put them in place of [masked:..], \
+                    or print it with --show-secrets";
         return Err(Exit::Usage(text.to_owned()));
     }
     Ok(())

@@ -225,8 +225,8 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
         texts.into_iter().flatten().any(|text| text.contains("{{"))
     };
     if templates && parts.iter().any(|(part, _)| in_head(part)) {
-        let text = "a part's name, file name and type hold no templates: put them into its value, or \
-                    give --no-templates";
+        let text = "a part's name, file name and type hold no templates: put them into its value, \
+                    or give --no-templates";
         return Err(Exit::Usage(text.to_owned()));
     }
     let has_template = |part: &Part| matches!(&part.content, Content::Text(t) if t.contains("{{"));

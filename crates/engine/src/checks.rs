@@ -69,8 +69,8 @@ impl Test {
 }
 
 impl BodyCheck {
-    /// Whether it is certain of a body, which with `is_cut` goes on behind what is given of it: then
-    /// only a match that does not touch the cut is one whatever follows.
+    /// Whether it is certain of a body, which with `is_cut` goes on behind what is given of it:
+    /// then only a match that does not touch the cut is one whatever follows.
     fn is_met(&self, body: &[u8], is_cut: bool) -> bool {
         match &self.test {
             Test::Matches(regex) if is_cut => {
@@ -222,8 +222,8 @@ impl Checks {
         Some(Unmet { kind: "expect_header", text: format!("not met: {}", failed.text) })
     }
 
-    /// The first expectation of the body that is not met. With `is_cut` the body goes on behind what
-    /// is given of it.
+    /// The first expectation of the body that is not met. With `is_cut` the body goes on behind
+    /// what is given of it.
     pub(crate) fn unmet_body(&self, body: &[u8], is_cut: bool, search: &Search) -> Option<Unmet> {
         let missing = (0..self.needles.len()).find(|needle| !search.has(*needle));
         let missing = missing.map(|needle| self.needle_texts[needle].as_str());

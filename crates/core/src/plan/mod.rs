@@ -277,7 +277,8 @@ impl Plan {
         } else if let Some(name) = self.tls.alpn.iter().find(|name| !is_spoken(name)) {
             // A server may choose any protocol that it was offered.
             Some(format!(
-                "--alpn '{name}' is not spoken here: offer http/1.1 or http/1.0, or '' to offer none"
+                "--alpn '{name}' is not spoken here: offer http/1.1 or http/1.0, \
+                 or '' to offer none"
             ))
         } else if self.duration_ns.is_none() && self.requests.is_none() && self.trace.is_none() {
             Some("neither a duration nor a number of requests: give -d or -n".to_owned())
@@ -343,8 +344,8 @@ impl Plan {
         })
     }
 
-    /// The plan as documents keep it: what its masks hide is masked, bodies are lengths, and there is
-    /// an end to the targets. A record of a record is the same.
+    /// The plan as documents keep it: what its masks hide is masked, bodies are lengths, and there
+    /// is an end to the targets. A record of a record is the same.
     #[must_use]
     pub fn for_result(&self) -> Self {
         let mut plan = Self { targets: Vec::new(), ..self.clone() };

@@ -130,8 +130,8 @@ pub fn spans(text: &str) -> Result<Vec<Span<'_>>, TemplateError> {
     Ok(spans)
 }
 
-/// A template, braces and all, with its values encoded in this way if it takes them from a table and
-/// does not say how itself.
+/// A template, braces and all, with its values encoded in this way if it takes them from a table
+/// and does not say how itself.
 #[must_use]
 pub fn encoded(text: &str, encoding: &str) -> String {
     match piece(text) {

@@ -50,7 +50,7 @@ struct Entry {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a table { Name = \"value\" } or a list [\"Name: value\"]")]
+#[serde(untagged, expecting = "expected a table of headers or a list of 'Name: value'")]
 enum Headers {
     Table(BTreeMap<String, Values>),
     Lines(Vec<String>),

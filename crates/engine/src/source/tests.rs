@@ -293,6 +293,7 @@ fn values_of_tables_are_checked_where_they_stand() {
     };
     let id = "{{csv:users.csv:id}}";
     let in_path = format!("/{id}");
+    let raw_in_path = "/{{csv:users.csv:id raw}}";
     for (plan, says) in [
         (with("/", "x", &["a b", "c\r\nd"]), None),
         (with("/", id, &["a b"]), None),
@@ -300,11 +301,12 @@ fn values_of_tables_are_checked_where_they_stand() {
             with("/", id, &["a", "c\r\nd"]),
             Some("row 3 of users.csv cannot stand in a header: its id has a line break"),
         ),
+        (with(&in_path, "x", &["a b", "a\tb"]), None),
         (
-            with(&in_path, "x", &["a b"]),
+            with(raw_in_path, "x", &["a b"]),
             Some("row 2 of users.csv cannot stand in a path: its id has a space"),
         ),
-        (with(&in_path, "x", &["a\tb"]), Some("control")),
+        (with(raw_in_path, "x", &["a\tb"]), Some("control")),
         (with("/", "{{csv:users.csv:name}}", &["a"]), Some("no column 'name'")),
         (with("/", "{{csv:other.csv:id}}", &["a"]), Some("other.csv")),
         (with("/", id, &[]), Some("no rows")),
