@@ -118,7 +118,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let answer = |number: usize| Answer::Say(if number % 2 == 0 { ANSWER } else { ELSEWHERE });
+        let answer =
+            |number: usize| Answer::Say(if number.is_multiple_of(2) { ANSWER } else { ELSEWHERE });
         let world = Self {
             peer: Peer::answering(answer),
             directory: tempfile::tempdir().expect("a directory"),
