@@ -2,7 +2,7 @@
 //! stands in their place.
 //!
 //! [`Secret`] carries a value through the program. It has no `Display`; debugged or serialized, it
-//! is a mask, unless it was made public, which only [`Masks`] decides: a run's record is made by it,
+//! is a mask, unless it was made public, which only [`Masks`] decides: it makes a run's record
 //! once, and views show what stands in the record. [`Secret::reveal`] is for the place that sends.
 //!
 //! A mask is `[masked:7f]`. Its two digits are a fingerprint of eight bits, so that `compare` sees
@@ -10,8 +10,8 @@
 //! value, whatever is tried against them: a longer hash of a password could be looked up, a keyed
 //! one would need a key that every machine has.
 //!
-//! Absent on purpose: guessing by looks. What a value is called decides, so a secret in a path's own
-//! segments (`/hooks/T0/B0/x`) is shown.
+//! Absent on purpose: guessing by looks. What a value is called decides, so a secret in a path's
+//! own segments (`/hooks/T0/B0/x`) is shown.
 
 mod mask;
 mod names;

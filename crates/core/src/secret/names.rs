@@ -1,6 +1,6 @@
 //! Names, and what they say of their values.
 
-/// Request headers whose values are shown. Any other may carry a credential of somebody's own making.
+/// Request headers whose values are shown. Any other may carry a credential of somebody's making.
 pub const HARMLESS_HEADERS: [&str; 36] = [
     "accept",
     "accept-charset",

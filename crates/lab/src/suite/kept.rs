@@ -1,5 +1,5 @@
-//! A suite's text as the folder of a study keeps it: secrets masked in their places, comments and all
-//! else as they were written.
+//! A suite's text as the folder of a study keeps it: secrets masked in their places, comments and
+//! all else as they were written.
 //!
 //! Absent on purpose: looking into comments, and into the files that a suite names.
 
