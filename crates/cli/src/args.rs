@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -13,7 +12,6 @@ use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::{Masks, Secret, run_flag};
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::Subject;
-use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 
 pub(crate) use crate::compare_args::{CompareFlags, CompareFormat};
 use crate::connection_args::{ConnectionFlags, TlsFlags};
@@ -22,6 +20,7 @@ use crate::lab_args::LabFlags;
 use crate::plan_file::Runs;
 use crate::proxy_args::ProxyFlags;
 use crate::request_args::{RequestFlags, secret};
+pub(crate) use crate::serve_args::ServeFlags;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -56,8 +55,7 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Whether this host is fit to measure, and for a planned run
     Doctor(DoctorFlags),
-    /// Man pages, completions of shells and the page of flags, from the flags' definition
-    #[command(hide = true)]
+    /// Man pages, shell completions and the page of flags
     Manual(ManualFlags),
     /// Run as wrk does: its command line, its output, its scripts
     Wrk(OriginalFlags),
@@ -316,67 +314,6 @@ pub(crate) struct OutputFlags {
     pub no_color: bool,
 }
 
-/// Flags of `serve`.
-#[derive(Debug, Args)]
-pub(crate) struct ServeFlags {
-    /// Where to serve every route [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
-    pub listen: Option<SocketAddr>,
-    /// Where to answer everything with hello
-    #[arg(long, value_name = "ADDR")]
-    pub hello: Option<SocketAddr>,
-    /// Where to send back what came
-    #[arg(long, value_name = "ADDR")]
-    pub echo: Option<SocketAddr>,
-    /// Where to answer with the client's address
-    #[arg(long, value_name = "ADDR")]
-    pub address: Option<SocketAddr>,
-    /// Worker threads
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = count32)]
-    pub threads: u32,
-    /// How to reach the kernel
-    #[arg(long, value_enum, default_value_t)]
-    pub driver: DriverFlag,
-    /// CPUs to tie the threads to, in turn: 1 or 2,3
-    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
-    pub pin: Vec<usize>,
-
-    /// Serve over TLS, with a certificate made at the start for localhost, 127.0.0.1 and ::1
-    #[arg(long, help_heading = "TLS")]
-    pub tls: bool,
-    /// Serve over TLS with this certificate and those after it: PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
-    pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key: PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
-    pub tls_key: Option<PathBuf>,
-    /// Serve over TLS, and only clients whose certificate one of these authorities signed: PEM
-    #[arg(long, value_name = "FILE", help_heading = "TLS")]
-    pub tls_client_ca: Option<PathBuf>,
-    /// Serve over TLS, and write the certificate made at the start where clients can read it: PEM
-    #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
-    pub tls_save: Option<PathBuf>,
-
-    /// Answer nothing for a time: 300ms@5s (once) or 50ms/1s (in every second)
-    #[arg(long, value_name = "S", help_heading = "Faults")]
-    pub stall: Option<Stall>,
-    /// Delay answers: 90%:1ms,9%:10ms,1%:1s
-    #[arg(long, value_name = "L", help_heading = "Faults")]
-    pub latency: Option<LatencyMix>,
-    /// Answer with errors: 1%:503,0.5%:500
-    #[arg(long, value_name = "L", help_heading = "Faults")]
-    pub errors: Option<ErrorMix>,
-    /// Reset the connection instead of answering: 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = "Faults")]
-    pub reset: Option<Share>,
-    /// Close a connection after so many answers
-    #[arg(long, value_name = "N", help_heading = "Faults")]
-    pub close_every: Option<NonZeroU32>,
-    /// Seed of the faults
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "Faults")]
-    pub seed: u64,
-}
-
 /// Flags of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportFlags {
@@ -543,6 +480,21 @@ fn original(arguments: &[OsString]) -> Result<Option<Command>, Exit> {
     Ok(Some(command(OriginalFlags { arguments: words.collect::<Result<_, _>>()? })))
 }
 
+/// `help COMMAND` as `COMMAND --help`.
+fn ask_for_help(arguments: &mut Vec<OsString>) {
+    arguments.remove(1);
+    arguments.push("--help".into());
+}
+
+/// Whether the first argument is `run`'s own: a flag, or what can only be a URL or a file. A single
+/// word is a command, perhaps a misspelt one.
+fn is_of_run(first: &str) -> bool {
+    let is_flag = first.starts_with('-');
+    let is_about_all = ["-h", "--help", "-V", "--version"].contains(&first);
+    let is_word = first.chars().all(|letter| letter.is_ascii_alphanumeric()) && !first.is_empty();
+    if is_flag { !is_about_all } else { !is_word }
+}
+
 /// Reads the command line. Without a command the first argument is taken for `run`'s.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Exit> {
     let mut arguments: Vec<OsString> = arguments.collect();
@@ -552,12 +504,11 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
     if let Some(command) = original(&arguments)? {
         return Ok(command);
     }
-    if let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) {
-        let cli = Cli::command();
-        let known = cli.get_subcommands().any(|command| command.get_name() == first);
-        if !known && !["-h", "--help", "-V", "--version"].contains(&first.as_str()) {
-            arguments.insert(1, "run".into());
-        }
+    let first = arguments.get(1).map(|first| first.to_string_lossy().into_owned());
+    match first.as_deref() {
+        Some("help") => ask_for_help(&mut arguments),
+        Some(first) if is_of_run(first) => arguments.insert(1, "run".into()),
+        _ => {}
     }
     let matches =
         Cli::command().try_get_matches_from(arguments).map_err(|error| explain(&error))?;
@@ -604,7 +555,7 @@ fn explain(error: &clap::Error) -> Exit {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = without_secret(error, &parts.join(" "));
+    let line = without_secret(error, &parts.join("; "));
     Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
 }
 
@@ -616,6 +567,9 @@ fn without_secret(error: &clap::Error, line: &str) -> String {
     };
     let flag = text(ContextKind::InvalidArg);
     let is_flag = flag.is_some_and(|flag| flag.starts_with('-'));
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        return format!("{line}; a URL starts with http:// or https://");
+    }
     if error.kind() == ErrorKind::UnknownArgument && !is_flag {
         // Most often the rest of a header that was not quoted.
         return "unexpected argument beside the URL: quote values that have spaces".to_owned();

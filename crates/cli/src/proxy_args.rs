@@ -1,12 +1,13 @@
 //! Flags of `proxy`.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
 use crate::args::{DriverFlag, count32};
+use crate::listen::listen;
 
 /// What becomes of `X-Forwarded-*`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -161,17 +162,6 @@ fn time(text: &str) -> Result<u64, String> {
     }
 }
 
-fn listen(text: &str) -> Result<SocketAddr, String> {
-    let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    if let Ok(port) = text.trim_start_matches(':').parse() {
-        return Ok(loopback(port));
-    }
-    let text = text
-        .strip_prefix("localhost:")
-        .map_or_else(|| text.to_owned(), |port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
-    text.parse().map_err(|_| format!("'{text}' is neither ADDR:PORT nor a port"))
-}
-
 fn balance(text: &str) -> Result<plimsoll_target::proxy::Balance, String> {
     use plimsoll_target::proxy::Balance;
     match text.split_once(':') {
@@ -188,22 +178,6 @@ mod tests {
     use plimsoll_target::proxy::Balance;
 
     use super::*;
-
-    #[test]
-    fn a_port_is_one_of_loopback() {
-        for (text, want) in [
-            ("8000", Some("127.0.0.1:8000")),
-            (":8000", Some("127.0.0.1:8000")),
-            ("localhost:8000", Some("127.0.0.1:8000")),
-            ("0.0.0.0:80", Some("0.0.0.0:80")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("80000", None),
-            ("a:80", None),
-            ("", None),
-        ] {
-            assert_eq!(listen(text).ok().map(|it| it.to_string()).as_deref(), want, "{text}");
-        }
-    }
 
     #[test]
     fn ways_to_balance() {

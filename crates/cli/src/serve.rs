@@ -97,12 +97,12 @@ fn tls(flags: &ServeFlags) -> Result<Option<TlsConfig>, Exit> {
     }
     let identity = match (&flags.tls_cert, &flags.tls_key) {
         (Some(chain), Some(key)) => {
-            Identity { chain: read("--tls-cert", chain)?, key: read("--tls-key", key)? }
+            Identity { chain: read("--cert", chain)?, key: read("--key", key)? }
         }
         _ => self_signed().map_err(|error| Exit::CouldNotRun(error.to_string()))?,
     };
     let client_roots =
-        flags.tls_client_ca.as_deref().map(|path| read("--tls-client-ca", path)).transpose()?;
+        flags.tls_client_ca.as_deref().map(|path| read("--client-ca", path)).transpose()?;
     if let Some(path) = &flags.tls_save {
         std::fs::write(path, &identity.chain).map_err(|error| {
             Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display()))

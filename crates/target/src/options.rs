@@ -102,7 +102,7 @@ pub enum ServeError {
     #[error("{0}")]
     Options(&'static str),
     /// An address can't be listened on.
-    #[error("cannot listen on {address}: {}", reason(source))]
+    #[error("cannot listen on {address}: {}{}", reason(source), advice(source))]
     Listen {
         /// The address asked for.
         address: SocketAddr,
@@ -128,5 +128,14 @@ fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
         None => text,
+    }
+}
+
+/// What to do where an address can't be listened on.
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => ": end what listens there, or take another address",
+        std::io::ErrorKind::PermissionDenied => ": take a port above 1023, or run as root",
+        _ => "",
     }
 }

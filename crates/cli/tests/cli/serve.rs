@@ -52,17 +52,17 @@ fn tls_that_cannot_be_set_up_is_said_in_one_line() {
     std::fs::write(&empty, "").expect("written");
     for (flags, line) in [
         (
-            &["--tls-cert", &empty, "--tls-key", &empty][..],
+            &["--cert", &empty, "--key", &empty][..],
             "TLS: the certificate file holds no certificate: \
              a PEM block BEGIN CERTIFICATE is needed"
                 .to_owned(),
         ),
         (
-            &["--tls-cert", &missing, "--tls-key", &empty],
-            format!("--tls-cert {missing}: No such file or directory (os error 2)"),
+            &["--cert", &missing, "--key", &empty],
+            format!("--cert {missing}: No such file or directory (os error 2)"),
         ),
         (
-            &["--tls-client-ca", &empty],
+            &["--client-ca", &empty],
             "TLS: the client CA file holds no certificate: \
              a PEM block BEGIN CERTIFICATE is needed"
                 .to_owned(),
@@ -77,9 +77,9 @@ fn tls_that_cannot_be_set_up_is_said_in_one_line() {
         assert_eq!(finished.stderr, format!("plimsoll: {line}\n"));
     }
     for flags in [
-        &["--tls-cert", &empty][..],
-        &["--tls-key", &empty],
-        &["--tls-cert", &empty, "--tls-key", &empty, "--tls-save", &missing],
+        &["--cert", &empty][..],
+        &["--key", &empty],
+        &["--cert", &empty, "--key", &empty, "--tls-save", &missing],
     ] {
         let finished = run(plimsoll(&["serve"]).args(flags));
         assert_eq!(finished.code, Some(2), "{flags:?} {finished:?}");

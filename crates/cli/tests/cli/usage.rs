@@ -45,10 +45,13 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 40] = [
+    let cases: [(&[&str], &str); 43] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
-        (&["bogus"], "http://HOST:PORT/PATH"),
+        (&["bogus"], "'bogus'; a URL starts with http:// or https://"),
+        (&["rnu", "URL"], "'rnu'; a URL starts with http:// or https://"),
+        (&["repotr", "URL"], "exists: 'report'; a URL starts with"),
+        (&["no.such/file"], "http://HOST:PORT/PATH"),
         (&["URL", "--bogus"], "--bogus"),
         (&["URL", "URL"], "unexpected argument"),
         (&[""], "not a URL"),
@@ -93,6 +96,22 @@ fn wrong_usage_is_refused_with_2() {
 }
 
 #[test]
+fn help_can_be_asked_for_in_any_way() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["help"], "manual"),
+        (&["--help"], "manual"),
+        (&["help", "run"], "--connections"),
+        (&["run", "--help"], "--connections"),
+        (&["help", "serve"], "/delay/DURATION"),
+    ];
+    for (arguments, says) in cases {
+        let Finished { stdout, stderr, code } = run(&mut plimsoll(arguments));
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(stdout.contains(says), "{arguments:?} does not say '{says}': {stdout}");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_1() {
     let untouched = Untouched::new();
     let nobody = format!("http://{}/", free_address());
@@ -106,7 +125,9 @@ fn what_cannot_be_run_is_refused_with_1() {
         untouched.refuses(arguments, 1, says);
     }
     let address = untouched.0.local_addr().expect("a bound address").to_string();
-    untouched.refuses(&["serve", "--listen", &address], 1, &address);
+    let taken =
+        format!("{address}: Address already in use: end what listens there, or take another");
+    untouched.refuses(&["serve", "--listen", &address], 1, &taken);
 }
 
 #[test]

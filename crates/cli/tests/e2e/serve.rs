@@ -134,8 +134,7 @@ fn curl_shows_its_certificate() {
     }
     let (certificate, key) = (path("server"), path("server.key"));
     let client = path("client");
-    let server =
-        Server::start(&["--tls-cert", &certificate, "--tls-key", &key, "--tls-client-ca", &client]);
+    let server = Server::start(&["--cert", &certificate, "--key", &key, "--client-ca", &client]);
     let url = server.url("/");
     let shown =
         curl(&["--cacert", &certificate, "--cert", &client, "--key", &path("client.key")], &url);

@@ -227,7 +227,8 @@ fn a_port_in_use_is_named() {
         let roles = vec![(Role::All, taken)];
         let error = start(ServeOptions { roles, workers, ..ServeOptions::default() }).err();
         let text = error.expect("the port is in use").to_string();
-        assert_eq!(text, format!("cannot listen on {taken}: Address already in use"));
+        let says = "Address already in use: end what listens there, or take another address";
+        assert_eq!(text, format!("cannot listen on {taken}: {says}"));
     }
     let shared = start(ServeOptions { workers: 2, ..ServeOptions::default() }).expect("servers");
     let taken = shared.addresses()[0].1;
