@@ -27,6 +27,7 @@ pub mod series;
 pub mod stats;
 pub mod study;
 pub mod template;
+pub mod throughput;
 pub mod units;
 pub mod usage;
 pub mod verdict;

@@ -47,6 +47,12 @@ pub struct Part {
     pub service: Histogram,
     /// Completed requests by status.
     pub status: BTreeMap<u16, u64>,
+    /// How many of its responses the rate counts; null in documents that lack it.
+    #[serde(default)]
+    pub responses: Option<u64>,
+    /// Responses that came after the window, of which some may count: for the end of the run.
+    #[serde(skip)]
+    pub late: u64,
 }
 
 impl Part {
@@ -67,8 +73,23 @@ impl Part {
         }
     }
 
+    /// One of its responses came, in the window or after it.
+    #[inline]
+    pub fn answered(&mut self, in_window: bool) {
+        self.late += u64::from(!in_window);
+        *self.responses.get_or_insert_default() += u64::from(in_window);
+    }
+
     /// Adds the same part of another record.
     pub fn merge(&mut self, other: &Self) {
+        // Without a single response nothing is lost that an old document would lack.
+        self.responses = match (self.responses, other.responses) {
+            (Some(mine), Some(theirs)) => Some(mine + theirs),
+            (mine, theirs) if self.ledger.completed == 0 => theirs.or(mine),
+            (mine, _) if other.ledger.completed == 0 => mine,
+            _ => None,
+        };
+        self.late += other.late;
         self.ledger.merge(&other.ledger);
         self.response.merge(&other.response);
         self.service.merge(&other.service);

@@ -250,9 +250,9 @@ impl Recorder {
         });
     }
 
-    /// The parts a request belongs to; in most runs there are none.
+    /// Acts on the parts a request belongs to; in most runs there are none.
     #[inline]
-    fn each_part(&mut self, place: Place, mut act: impl FnMut(&mut Part)) {
+    pub fn each_part(&mut self, place: Place, mut act: impl FnMut(&mut Part)) {
         if place == Place::NOWHERE {
             return;
         }

@@ -18,6 +18,7 @@ use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::series::Series;
+use crate::throughput::per_second;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict};
 
@@ -40,8 +41,20 @@ pub struct Rate {
     pub target_rps: Option<f64>,
     /// Slots that came due, over the time in which they did.
     pub offered_rps: f64,
-    /// Responses that completed, over the longer of the window and the time until the last of them.
+    /// Responses that count, over the window: see [`throughput`](crate::throughput).
     pub achieved_rps: f64,
+    /// Those of them that were as expected, over the window; null in documents that lack it.
+    #[serde(default)]
+    pub good_rps: Option<f64>,
+    /// All responses, over the time until the last of them; null without any.
+    #[serde(default)]
+    pub to_last_rps: Option<f64>,
+    /// How many responses `achieved_rps` is made of; null in documents that lack it.
+    #[serde(default)]
+    pub responses: Option<u64>,
+    /// Of those, as expected.
+    #[serde(default)]
+    pub good: Option<u64>,
     /// Changes of the target while the run went on.
     #[serde(default)]
     pub changes: Vec<RateChange>,
@@ -399,14 +412,17 @@ impl RunResult {
 
     /// Recomputes the rates from the counts and times.
     pub fn refresh_rates(&mut self) {
-        let per_second = |count: u64, time_ns: u64| {
-            if time_ns == 0 { 0.0 } else { count as f64 * 1e9 / time_ns as f64 }
-        };
-        let window_ns = self.rate.window_ns;
+        let Rate { window_ns, answered_ns, responses, good, .. } = self.rate;
+        let completed = self.ledger.completed;
         let slots = self.ledger.scheduled.saturating_sub(self.ledger.redirects);
         self.rate.offered_rps = per_second(slots, window_ns);
-        let answered_ns = self.rate.answered_ns.max(window_ns);
-        self.rate.achieved_rps = per_second(self.ledger.completed, answered_ns);
+        // Documents of before the count have only this.
+        let over_all = || per_second(completed, answered_ns.max(window_ns));
+        self.rate.achieved_rps =
+            responses.map_or_else(over_all, |responses| per_second(responses, window_ns));
+        self.rate.good_rps = good.map(|good| per_second(good, window_ns));
+        let is_answered = completed > 0 && answered_ns > 0;
+        self.rate.to_last_rps = is_answered.then(|| per_second(completed, answered_ns));
     }
 
     /// Adds a result of the same load measured side by side: another process, another host. Counts
@@ -420,6 +436,9 @@ impl RunResult {
         self.ledger.merge(&other.ledger);
         self.rate.window_ns = self.rate.window_ns.max(other.rate.window_ns);
         self.rate.answered_ns = self.rate.answered_ns.max(other.rate.answered_ns);
+        let sum = |mine: Option<u64>, theirs: Option<u64>| Some(mine? + theirs?);
+        self.rate.responses = sum(self.rate.responses, other.rate.responses);
+        self.rate.good = sum(self.rate.good, other.rate.good);
         self.rate.target_rps = match (self.rate.target_rps, other.rate.target_rps) {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,

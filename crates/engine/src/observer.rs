@@ -1,8 +1,10 @@
 //! What a worker writes down besides single requests: the measured part apart from the warm-up,
 //! the seconds, the pauses, and its own use of the CPU.
 
+use plimsoll_core::part::Place;
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::series::INTERVAL_NS;
+use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::host::{Usage, run_delay_ns};
 
@@ -60,6 +62,9 @@ pub(crate) struct Observer {
     pub measured: Recorder,
     pub warmup: Option<Box<Recorder>>,
     pub pauses: Vec<Pause>,
+    pub answers: Answers,
+    /// When the window ends, as far as is known, ns on the driver's clock.
+    window_end_ns: u64,
     cpu: fn() -> CpuUse,
     timetable: Timetable,
     interval: u64,
@@ -87,6 +92,8 @@ impl Observer {
             measured: Recorder::new(),
             warmup: has_warmup.then(Box::default),
             pauses: Vec::new(),
+            answers: Answers::closed(),
+            window_end_ns: u64::MAX,
             cpu,
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
             interval: 0,
@@ -100,8 +107,24 @@ impl Observer {
         }
     }
 
-    pub(crate) fn start(&mut self, timetable: Timetable) {
+    /// The run begins. A schedule's window is meant to be so long.
+    pub(crate) fn start(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
         self.timetable = timetable;
+        self.window_end_ns = timetable.stop_ns;
+        if let Some(planned_ns) = planned_ns {
+            self.window_end_ns = timetable.measured_ns.saturating_add(planned_ns);
+            self.answers = Answers::scheduled(planned_ns);
+        }
+    }
+
+    /// A measured response was complete.
+    #[inline]
+    pub(crate) fn answered(&mut self, at_ns: u64, ok: bool, place: Place) {
+        let measured_ns = self.timetable.measured_ns;
+        let window_ns = self.window_end_ns.saturating_sub(measured_ns);
+        let at_ns = at_ns.saturating_sub(measured_ns);
+        let in_window = self.answers.answered(at_ns, window_ns, ok);
+        self.measured.each_part(place, |part| part.answered(in_window));
     }
 
     /// Starts to count the worker's own CPU time once the measured part has begun.
@@ -175,9 +198,11 @@ impl Observer {
         self.spare = spare;
     }
 
-    /// Requests are no longer started: what was used up to here counts as the load's.
-    pub(crate) fn end_window(&mut self, spun_ns: u64) {
+    /// Requests are no longer started: what was used up to here counts as the load's. The window
+    /// ends then or, where the plan says so, at `end_ns`.
+    pub(crate) fn end_window(&mut self, spun_ns: u64, end_ns: u64) {
         self.in_window = Some(self.used(spun_ns));
+        self.window_end_ns = end_ns;
     }
 
     /// CPU use and spinning while requests were started.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use plimsoll_core::part::Part;
+use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::{
     DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
@@ -65,6 +66,7 @@ pub(crate) fn assemble(
     result.elapsed_ns = sum.elapsed_ns;
     result.interrupted = sum.interrupted;
     result.rate = rate(plan, &sum, gathered.changes);
+    settle_parts(&mut sum, result.rate.responses.unwrap_or(0));
     result.stages = stages(plan);
     result.connections = std::mem::take(&mut sum.connections);
     result.record(&sum.measured);
@@ -97,6 +99,7 @@ fn add(sum: &mut Record, record: &Record) {
     sum.elapsed_ns = sum.elapsed_ns.max(record.elapsed_ns);
     sum.window_ns = sum.window_ns.max(record.window_ns);
     sum.answered_ns = sum.answered_ns.max(record.answered_ns);
+    sum.answers.merge(&record.answers);
     sum.interrupted |= record.interrupted;
     sum.connections.merge(&record.connections);
     sum.details.merge(&record.details);
@@ -123,22 +126,49 @@ impl CpuShares {
     }
 }
 
-/// The rates. The window of a schedule of `n` requests ends where slot `n` would be due, so that
-/// ten requests at 1/s are 1/s.
-fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
-    let window_ns = match (&plan.rate, plan.requests) {
-        (Some(profile), Some(requests)) if !sum.interrupted && changes.is_empty() => {
-            let planned_ns = profile.due_ns(requests);
-            plan.duration_ns.map_or(planned_ns, |duration_ns| duration_ns.min(planned_ns))
-        }
-        _ => sum.window_ns,
+/// How long a schedule's requests are due, ns, if the plan has one and says. That of `n` requests
+/// ends where slot `n` would be due, so that ten requests at 1/s are 1/s.
+pub(crate) fn planned_window_ns(plan: &Plan) -> Option<u64> {
+    let counted_ns = match (&plan.rate, &plan.trace) {
+        (Some(profile), _) => plan.requests.map(|requests| profile.due_ns(requests)),
+        (None, Some(trace)) => trace.offsets_ns.last().copied(),
+        (None, None) => return None,
     };
+    plan.duration_ns.into_iter().chain(counted_ns).min()
+}
+
+/// The rates.
+fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
+    let is_as_planned = !sum.interrupted && changes.is_empty();
+    let is_counted = plan.rate.is_some() && plan.requests.is_some();
+    let planned_ns = planned_window_ns(plan).filter(|_| is_as_planned && is_counted);
+    let mut window_ns = planned_ns.unwrap_or(sum.window_ns);
+    let mut counted = sum.answers.counted(window_ns);
+    // Few requests on many connections: hardly one was answered when the last was started, so that
+    // time says nothing of the rate.
+    let is_brief = !plan.is_open_loop() && plan.requests.is_some();
+    if is_brief && 2 * counted.all < sum.answers.total().all {
+        window_ns = sum.answered_ns;
+        counted = sum.answers.total();
+    }
     Rate {
         target_rps: plan.rate.as_ref().map(Profile::mean_rps),
         window_ns,
         answered_ns: sum.answered_ns,
+        responses: Some(counted.all),
+        good: Some(counted.ok),
         changes,
         ..Rate::default()
+    }
+}
+
+/// Gives each part its share of the responses that came after the window and count.
+fn settle_parts(sum: &mut Record, responses: u64) {
+    let Recorder { endpoints, stages, addresses, .. } = &mut sum.measured;
+    for part in endpoints.iter_mut().chain(stages).chain(addresses) {
+        let late = std::mem::take(&mut part.late);
+        let counted = sum.answers.late_share(late, responses);
+        *part.responses.get_or_insert_default() += counted;
     }
 }
 

@@ -168,6 +168,18 @@ pub(crate) fn caveats(result: &RunResult) -> Vec<String> {
     caveats
 }
 
+/// Where they differ from those of the rate by this share, responses to the last are said.
+const RATE_DIFFERS: f64 = 0.01;
+
+/// All responses over the time until the last, of a run of a number of requests, where that is
+/// another figure than the rate.
+pub(crate) fn rate_to_last(result: &RunResult) -> Option<f64> {
+    let rate = &result.rate;
+    let to_last_rps = rate.to_last_rps.filter(|_| result.plan.requests.is_some())?;
+    let differs = (to_last_rps - rate.achieved_rps).abs() >= RATE_DIFFERS * rate.achieved_rps;
+    differs.then_some(to_last_rps)
+}
+
 /// The gates, those that failed first.
 pub(crate) fn gates(result: &RunResult) -> Vec<&Gate> {
     let mut gates: Vec<&Gate> = result.gates.iter().collect();

@@ -254,8 +254,9 @@ fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measu
         return measured;
     }
     let rate = &result.rate;
-    let (count, time_ns) = match metric {
-        Metric::Achieved => (part.ledger.completed, rate.window_ns.max(rate.answered_ns)),
+    let (count, time_ns) = match (metric, part.responses) {
+        (Metric::Achieved, Some(responses)) => (responses, rate.window_ns),
+        (Metric::Achieved, None) => (part.ledger.completed, rate.window_ns.max(rate.answered_ns)),
         _ => (part.ledger.scheduled, rate.window_ns),
     };
     let is_known = part.ledger.scheduled > 0 && time_ns > 0;

@@ -136,7 +136,9 @@ impl<D: Driver> Worker<D> {
         }
         client.served += after.measured;
         self.open_requests -= after.completed;
-        self.answered_ns = at_ns;
+        if after.measured > 0 {
+            self.answered_ns = at_ns;
+        }
         if after.follow.is_some() {
             client.follow = after.follow;
             self.follows += 1;

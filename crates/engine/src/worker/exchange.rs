@@ -106,6 +106,9 @@ impl Exchange<'_> {
         }
         let Response { status, .. } = response;
         let outcome = Outcome::Completed { status, ok };
+        if flight.measured {
+            self.observer.answered(self.at_ns, ok, flight.place);
+        }
         self.observer.recorder(flight.measured).ended(&moments, self.at_ns, outcome, flight.place);
     }
 

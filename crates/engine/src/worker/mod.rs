@@ -26,6 +26,7 @@ use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
 use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
+use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::{Driver, DriverOptions, PayloadId, Route, SocketOptions};
 use plimsoll_script::lua::{ScriptError, Thread};
@@ -38,6 +39,7 @@ use crate::error::RunError;
 use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::{Observer, PAUSE_NS};
+use crate::outcome::planned_window_ns;
 use crate::routes::Routes;
 use crate::scripted::{Scripted, is_fixed};
 use crate::signals::Signals;
@@ -167,6 +169,8 @@ pub struct Record {
     pub window_ns: u64,
     /// When the last response was complete, ns after the start of the measured part.
     pub answered_ns: u64,
+    /// When responses came.
+    pub answers: Answers,
     /// What became of its connections.
     pub connections: Connections,
     /// Whether it was cut short from outside.
@@ -363,7 +367,7 @@ impl<D: Driver> Worker<D> {
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.timetable = Timetable::new(&self.plan, start_ns);
-        self.observer.start(self.timetable);
+        self.observer.start(self.timetable, planned_window_ns(&self.plan));
         if let Some(notes) = &mut self.notes {
             notes.start(self.timetable.measured_ns);
         }
@@ -497,13 +501,24 @@ impl<D: Driver> Worker<D> {
                 && self.admission.peek(&self.timetable).is_none_or(|due| due.at_ns <= now_ns);
             if now_ns >= self.timetable.stop_ns || all_taken || stuck {
                 self.stopped_ns = Some(now_ns);
-                self.observer.end_window(self.driver.spun_ns());
+                let end_ns = self.window_end_ns(now_ns);
+                self.observer.end_window(self.driver.spun_ns(), end_ns);
             }
         }
         self.stopped_ns.is_some_and(|stopped_ns| {
             let is_idle = self.open_requests == 0 && self.follows == 0;
             is_idle || now_ns >= stopped_ns + self.drain_ns
         })
+    }
+
+    /// When the window ends that stops now. That of a schedule of `n` requests ends where slot `n`
+    /// would be due.
+    fn window_end_ns(&self, now_ns: u64) -> u64 {
+        let is_as_planned = !self.interrupted && self.rate_changed == (0, 0);
+        let is_counted = self.plan.rate.is_some() && self.plan.requests.is_some();
+        let planned_ns = planned_window_ns(&self.plan).filter(|_| is_counted && is_as_planned);
+        let end_ns = planned_ns.map(|window_ns| self.timetable.measured_ns + window_ns);
+        end_ns.unwrap_or(now_ns.min(self.timetable.stop_ns))
     }
 
     /// Writes down what is still open, and the slots that found no connection.
@@ -550,6 +565,7 @@ impl<D: Driver> Worker<D> {
             in_window: self.observer.used_in_window(),
             measured: self.observer.measured,
             warmup: self.observer.warmup,
+            answers: self.observer.answers,
             pauses: self.observer.pauses,
             cpu,
             spun_ns,

@@ -3,6 +3,7 @@
 
 mod details;
 mod peer;
+mod rates;
 mod scripts;
 mod seeds;
 mod surface;

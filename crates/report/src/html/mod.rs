@@ -22,7 +22,7 @@ use plimsoll_core::verdict::Verdict;
 
 use crate::Clock;
 use crate::facts::{
-    Tail, caveats, incomplete_words, load_words, percent, request_words, tester_cores,
+    self, Tail, caveats, incomplete_words, load_words, percent, request_words, tester_cores,
 };
 use crate::page::escape::Escaped;
 use crate::page::push;
@@ -169,10 +169,13 @@ fn tiles(result: &RunResult, page: &mut String) {
         reasons.push(format!("of {}", format_count(ledger.scheduled)));
     }
     let (work, spin) = tester_cores(result);
-    let goal = rate.target_rps.map_or_else(
+    let mut goal = rate.target_rps.map_or_else(
         || format!("in {}", format_ns(result.elapsed_ns)),
         |target_rps| format!("of {} asked for", format_rate(target_rps)),
     );
+    if let Some(to_last_rps) = facts::rate_to_last(result) {
+        goal += &format!(", {} to the last", format_rate(to_last_rps));
+    }
     let tiles = [
         (
             format!("{} p50", lead.name()),

@@ -180,6 +180,9 @@ fn rates(result: &RunResult) -> String {
         format_rate(rate.achieved_rps),
         format_ns(result.elapsed_ns)
     );
+    if let Some(to_last_rps) = facts::rate_to_last(result) {
+        text += &format!("; {}/s to the last response", format_rate(to_last_rps));
+    }
     match averaged(result) {
         Some(over) => format!("{text}; averaged {over}"),
         None => text,

@@ -154,6 +154,9 @@ fn rates(result: &RunResult) -> Vec<String> {
     }
     row("offered", rate.offered_rps);
     row("achieved", rate.achieved_rps);
+    if let Some(to_last_rps) = facts::rate_to_last(result) {
+        row("to last", to_last_rps);
+    }
     lines.push(format!("{:<6}{:<8} {:>11}", "", "in", format_ns(result.elapsed_ns)));
     lines.extend(averaged(result).map(|over| format!("{:<6}averaged {over}", "")));
     lines

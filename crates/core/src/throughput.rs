@@ -1,0 +1,306 @@
+//! The rate of responses: which of them count, so that neither the tester's patience nor a single
+//! slow answer decides the figure.
+//!
+//! A run has a window, in which requests are started, and an end, by which the last answer is in.
+//! Responses over the time to the end measure the slowest answer; responses of the window over the
+//! window lose, at a rate, what was on its way when the window closed: a server that takes 200 ms
+//! seems to lose 200 ms of load. That load is missing at the start, where no answer could be there
+//! yet. So at a rate an answer that came a time after the window counts if one was missing at that
+//! time after the start: it stands where the answer to a request from before the run would stand. A
+//! server at its limit answers from the start on, so nothing is missing there, and what its queue
+//! still holds at the end adds nothing, however long the tester waits for it.
+//!
+//! In a closed loop answers of the window count and no others: what is missing at its start is a
+//! part of a round trip, and users of other testers know the figure so.
+
+/// How finely the time is divided in which answers are missing, and come late.
+const BINS: usize = 1024;
+
+/// Rounds in which the rate settles. The distance to it shrinks with each by the share of the
+/// window that the slowest answers took, so they suffice for 99 % and more.
+const ROUNDS: usize = 2000;
+
+/// Responses: all, and those as expected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// All of them.
+    pub all: u64,
+    /// Of these, as expected.
+    pub ok: u64,
+}
+
+impl Count {
+    fn add(&mut self, ok: bool) {
+        self.all += 1;
+        self.ok += u64::from(ok);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.all += other.all;
+        self.ok += other.ok;
+    }
+}
+
+/// When the measured part's responses came, as far as its rate depends on it. Fixed memory, made at
+/// the start.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    /// Those of the window.
+    in_window: Count,
+    /// Those that came after it.
+    late: Count,
+    /// How long a bin is, ns; 0 in a closed loop, which has none.
+    bin_ns: u64,
+    /// Responses by their time after the start.
+    early_bins: Vec<u32>,
+    /// Those after the window, by their time after its end.
+    late_bins: Vec<u32>,
+}
+
+impl Answers {
+    /// Of a closed loop.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::default()
+    }
+
+    /// Of a schedule whose window is meant to be so long, ns; a shorter one is judged more coarsely.
+    #[must_use]
+    pub fn scheduled(window_ns: u64) -> Self {
+        let bins = if window_ns == 0 { 0 } else { BINS };
+        Self {
+            bin_ns: window_ns.div_ceil(BINS as u64),
+            early_bins: vec![0; bins],
+            late_bins: vec![0; bins],
+            ..Self::default()
+        }
+    }
+
+    /// A response was complete `at_ns` after the start of the measured part, whose window ends at
+    /// `window_ns`; `u64::MAX` while nobody knows. Whether it came within the window.
+    #[inline]
+    pub fn answered(&mut self, at_ns: u64, window_ns: u64, ok: bool) -> bool {
+        let bin = |since_ns: u64| since_ns.checked_div(self.bin_ns).unwrap_or(u64::MAX) as usize;
+        let late_ns = at_ns.saturating_sub(window_ns);
+        let (early, late) = (bin(at_ns), bin(late_ns));
+        if let Some(count) = self.early_bins.get_mut(early) {
+            *count += 1;
+        }
+        if late_ns == 0 {
+            self.in_window.add(ok);
+            return true;
+        }
+        self.late.add(ok);
+        if let Some(count) = self.late_bins.get_mut(late) {
+            *count += 1;
+        }
+        false
+    }
+
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        self.in_window.merge(other.in_window);
+        self.late.merge(other.late);
+        let lists =
+            [(&mut self.early_bins, &other.early_bins), (&mut self.late_bins, &other.late_bins)];
+        for (mine, theirs) in lists {
+            for (count, more) in mine.iter_mut().zip(theirs) {
+                *count += more;
+            }
+        }
+    }
+
+    /// The responses that the rate of a window of `window_ns` is made of.
+    #[must_use]
+    pub fn counted(&self, window_ns: u64) -> Count {
+        let late = self.late_counted(window_ns);
+        let share = |ok: u64| (late * ok as f64 / self.late.all.max(1) as f64).round() as u64;
+        Count {
+            all: self.in_window.all + share(self.late.all),
+            ok: self.in_window.ok + share(self.late.ok),
+        }
+    }
+
+    /// Of `late` responses of a part of the requests, as many as count where `counted` do of all.
+    #[must_use]
+    pub fn late_share(&self, late: u64, counted: u64) -> u64 {
+        let counted = counted.saturating_sub(self.in_window.all);
+        (counted as f64 * late as f64 / self.late.all.max(1) as f64).round() as u64
+    }
+
+    /// All responses, whenever they came.
+    #[must_use]
+    pub fn total(&self) -> Count {
+        let mut total = self.in_window;
+        total.merge(self.late);
+        total
+    }
+
+    /// How many responses after the window stand for ones that are missing at the start. How many
+    /// are missing depends on the rate, and the rate on how many count: from below the two settle
+    /// at the least rate that explains what was seen.
+    fn late_counted(&self, window_ns: u64) -> f64 {
+        if window_ns == 0 || self.late.all == 0 || self.bin_ns == 0 {
+            return 0.0;
+        }
+        let mut counted = 0.0;
+        for _ in 0..ROUNDS {
+            let rate = (self.in_window.all as f64 + counted) / window_ns as f64;
+            let next = self.filled(rate, window_ns);
+            if next - counted < 1e-3 {
+                break;
+            }
+            counted = next;
+        }
+        counted
+    }
+
+    /// How many late responses find one missing at their time, if so many were due per ns.
+    fn filled(&self, rate: f64, window_ns: u64) -> f64 {
+        let (mut early, mut filled) = (0.0, 0.0_f64);
+        let bins = usize::try_from(window_ns / self.bin_ns).unwrap_or(BINS);
+        for (index, (count, late)) in
+            self.early_bins.iter().zip(&self.late_bins).enumerate().take(bins.max(1))
+        {
+            early += f64::from(*count);
+            let middle_ns = (index as f64 + 0.5) * self.bin_ns as f64;
+            let missing = rate * middle_ns - early;
+            filled = (filled + f64::from(*late)).min(filled.max(missing));
+        }
+        filled
+    }
+}
+
+/// So many in so much time, per second; 0 in no time.
+#[must_use]
+pub fn per_second(count: u64, time_ns: u64) -> f64 {
+    if time_ns == 0 { 0.0 } else { count as f64 * 1e9 / time_ns as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    /// The rate of responses complete at these times.
+    fn rate(times_ns: impl IntoIterator<Item = u64>, window_ns: u64, drain_ns: u64) -> f64 {
+        let mut answers = Answers::scheduled(window_ns);
+        let all = times_ns.into_iter().filter(|at_ns| *at_ns <= window_ns + drain_ns);
+        for at_ns in all {
+            answers.answered(at_ns, window_ns, true);
+        }
+        per_second(answers.counted(window_ns).all, window_ns)
+    }
+
+    /// When a server with so many places, that takes `service_ns` for each request, has answered
+    /// those of a schedule of `rps`: no more than `connections` are with it at once, and what has
+    /// not found one when the window ends never does.
+    fn server(
+        rps: u64,
+        service_ns: u64,
+        places: usize,
+        connections: usize,
+        window_ns: u64,
+    ) -> Vec<u64> {
+        let mut done_ns: Vec<u64> = Vec::new();
+        for slot in 0_usize.. {
+            let due_ns = slot as u64 * S / rps;
+            let free_ns = slot.checked_sub(connections).map_or(0, |before| done_ns[before]);
+            let sent_ns = due_ns.max(free_ns);
+            if due_ns >= window_ns || sent_ns >= window_ns {
+                return done_ns;
+            }
+            let place_ns = slot.checked_sub(places).map_or(0, |before| done_ns[before]);
+            done_ns.push(sent_ns.max(place_ns) + service_ns);
+        }
+        unreachable!("the window ends")
+    }
+
+    #[track_caller]
+    fn assert_within_a_percent(found: f64, want: f64, what: &str) {
+        assert!((found / want - 1.0).abs() <= 0.01, "{what}: {found}, should be {want}");
+    }
+
+    #[test]
+    fn a_server_of_constant_latency_keeps_the_rate() {
+        for (rps, window_ns) in [(100, 4 * S), (1000, S), (10_000, 10 * S), (3, 60 * S)] {
+            for latency_ms in [1, 10, 200, 500, 790, 1600, 3200, 8000, 48_000] {
+                let latency_ns = latency_ms * MS;
+                if latency_ns * 10 > window_ns * 8 {
+                    continue;
+                }
+                let done_ns = server(rps, latency_ns, usize::MAX, usize::MAX, window_ns);
+                let found = rate(done_ns, window_ns, 60 * S);
+                let what = format!("{rps}/s for {window_ns} ns, {latency_ms} ms");
+                assert_within_a_percent(found, rps as f64, &what);
+            }
+        }
+    }
+
+    #[test]
+    fn latency_that_varies_takes_nothing_from_the_rate() {
+        let latency_ns = |slot: u64| (slot * 7919 % 391 + 10) * MS;
+        let done_ns = (0..1000).map(|slot| slot * 10 * MS + latency_ns(slot));
+        assert_within_a_percent(rate(done_ns, 10 * S, 10 * S), 100.0, "10 to 400 ms");
+    }
+
+    #[test]
+    fn a_server_at_its_limit_has_its_own_rate_whatever_the_drain() {
+        for (service_ms, places) in [(10, 1), (1, 1), (200, 20), (50, 5), (100, 10)] {
+            for (rps, connections) in [(2000, 64), (2000, 200), (5000, 50)] {
+                let capacity = places as f64 * 1e3 / service_ms as f64;
+                let window_ns = 20 * S;
+                let done_ns = server(rps, service_ms * MS, places, connections, window_ns);
+                for drain_ns in [0, S, 30 * S] {
+                    let what = format!("{service_ms} ms x {places}, {connections}, {drain_ns}");
+                    let found = rate(done_ns.iter().copied(), window_ns, drain_ns);
+                    // Without a drain, what no answer was waited for is no answer.
+                    let lost = if drain_ns == 0 { service_ms as f64 / 20e3 } else { 0.0 };
+                    assert_within_a_percent(found, capacity * (1.0 - lost), &what);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stragglers_and_stalls_are_not_made_up_for() {
+        // Three answers of a thousand come half a minute late.
+        let straggler = |slot: u64| if slot % 300 == 200 { 30 * S } else { MS };
+        let done_ns = (0..1000).map(|slot| slot * 2 * MS + straggler(slot));
+        assert_within_a_percent(rate(done_ns, 2 * S, 60 * S), 500.0, "stragglers");
+        // Nothing for a second in the middle, and a queue at the end that is never caught up.
+        let stalled = (0..1000).map(|slot| slot * 10 * MS + if slot < 400 { 0 } else { S });
+        assert_within_a_percent(rate(stalled, 10 * S, 30 * S), 90.0, "stall");
+    }
+
+    #[test]
+    fn in_a_closed_loop_the_window_alone_counts() {
+        let mut answers = Answers::closed();
+        let times_ms = [1, 2, 3, 1000, 1001, 9000];
+        let within: Vec<bool> =
+            times_ms.iter().map(|at_ms| answers.answered(at_ms * MS, S, at_ms % 2 == 0)).collect();
+        assert_eq!(within, [true, true, true, true, false, false]);
+        assert_eq!(answers.counted(S), Count { all: 4, ok: 2 });
+        assert_eq!(answers.total(), Count { all: 6, ok: 3 });
+        assert_eq!((answers.late_share(2, 4), answers.late_share(1, 6)), (0, 1));
+    }
+
+    #[test]
+    fn workers_add_up() {
+        let done_ns = server(1000, 300 * MS, usize::MAX, usize::MAX, S);
+        let mut parts = [Answers::scheduled(S), Answers::scheduled(S)];
+        let mut whole = Answers::scheduled(S);
+        for (slot, at_ns) in done_ns.into_iter().enumerate() {
+            parts[slot % 2].answered(at_ns, S, slot % 4 > 0);
+            whole.answered(at_ns, S, slot % 4 > 0);
+        }
+        let [mut sum, other] = parts;
+        sum.merge(&other);
+        assert_eq!(sum.counted(S), whole.counted(S));
+        let counted = whole.counted(S).all;
+        let Answers { in_window, late, .. } = whole;
+        assert_eq!(in_window.all + whole.late_share(late.all, counted), counted);
+    }
+}
