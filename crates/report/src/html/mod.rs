@@ -98,7 +98,7 @@ fn head(result: &RunResult, page: &mut String) {
 fn banner(result: &RunResult, page: &mut String) {
     let loader = &result.loader;
     let (name, sign) = (loader.verdict.name(), sign(loader.verdict));
-    let sentence = crate::facts::sentence(result);
+    let sentence = facts::sentence(result);
     push(page, format_args!("<header class=\"verdict {name}\">\n<p class=\"mark\">"));
     push(
         page,
