@@ -518,7 +518,7 @@ impl<D: Driver> Worker<D> {
         let is_counted = self.plan.rate.is_some() && self.plan.requests.is_some();
         let planned_ns = planned_window_ns(&self.plan).filter(|_| is_counted && is_as_planned);
         let end_ns = planned_ns.map(|window_ns| self.timetable.measured_ns + window_ns);
-        end_ns.unwrap_or(now_ns.min(self.timetable.stop_ns))
+        end_ns.unwrap_or_else(|| now_ns.min(self.timetable.stop_ns))
     }
 
     /// Writes down what is still open, and the slots that found no connection.
