@@ -64,7 +64,8 @@ impl Answers {
         Self::default()
     }
 
-    /// Of a schedule whose window is meant to be so long, ns; a shorter one is judged more coarsely.
+    /// Of a schedule whose window is meant to be so long, ns; a shorter one is judged more
+    /// coarsely.
     #[must_use]
     pub fn scheduled(window_ns: u64) -> Self {
         let bins = if window_ns == 0 { 0 } else { BINS };
