@@ -21,7 +21,7 @@ use crate::args::{CompareFlags, CompareFormat};
 use crate::exit::{Exit, GATE};
 use crate::outputs::has_color;
 
-/// More documents than this on a side are refused: every pair of them is looked at.
+/// More documents than this on a side are refused: all of them are held in memory.
 const DOCUMENTS_MAX: usize = 1000;
 
 /// Compares two sides and writes the report.

@@ -1,14 +1,15 @@
 //! One measure on two sides: how they differ, and whether it is more than noise.
 //!
-//! A difference is called where the exact Mann–Whitney test finds it at the confidence asked for,
-//! the interval of the Hodges–Lehmann estimate leaves no difference out, and the estimate is no
-//! smaller than a least change, below which nobody should care. Test and interval hold their level
-//! whatever the shape of the noise, as long as the repeats of both sides saw the same noise:
-//! `docs/comparing.md` says what that asks of a measurement, and has the simulations.
+//! A difference is called where both tests of [`shift`] find it at the confidence asked for, and the
+//! Hodges–Lehmann estimate is no smaller than a least change, below which nobody should care. The
+//! interval shown follows the same tests. They hold their level whatever the shape of the noise and
+//! where one side has more of it: `docs/comparing.md` has the simulations.
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Interval, Shift, Summary, detectable_shift, least_p, rank_sum, shift};
+use crate::stats::{
+    CHANCE_ROUNDING, Interval, LEAST_VALUES, Shift, Summary, detectable_shift, holm, least_p, shift,
+};
 use crate::study::{Better, Measure};
 
 /// What a difference is counted in.
@@ -84,6 +85,9 @@ pub enum Reason {
     WithinNoise,
     /// The difference is no accident, and too small to matter.
     TooSmall,
+    /// One side fails more often than the other, or both fail always: the figures are not of the
+    /// same thing, or of no success.
+    UnlikeFailures,
 }
 
 /// Two sides of one measure.
@@ -102,7 +106,8 @@ pub struct Comparison {
     pub change: Option<f64>,
     /// Where the true change lies; null where the repeats are too few to say.
     pub interval: Option<Interval>,
-    /// The chance of such a difference, to either side, where there is none.
+    /// The chance of such a difference, to either side, where there is none: the larger of the
+    /// tests' own.
     pub p: Option<f64>,
     /// What was decided.
     pub decision: Decision,
@@ -127,6 +132,33 @@ impl Comparison {
 /// what is below zero where ratios are asked for.
 #[must_use]
 pub fn compare(base: &[f64], new: &[f64], options: &Options) -> Comparison {
+    measured(base, new, options).0
+}
+
+/// Compares many pairs at once. Only what the means tell apart at Holm's levels over all of them is
+/// called, so that the chance of calling any where nothing differs is that of one comparison.
+pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], Options)]) -> Vec<Comparison> {
+    let found: Vec<(Comparison, f64)> =
+        pairs.iter().map(|([base, new], options)| measured(base, new, options)).collect();
+    let chances: Vec<f64> = found.iter().map(|(_, p_of_means)| *p_of_means).collect();
+    let raised = holm(&chances);
+    let together =
+        found.into_iter().zip(raised).zip(pairs).map(|(((found, _), p), (_, options))| {
+            let is_by_chance = p > chance_allowed(options.confidence);
+            match is_by_chance && found.decision != Decision::CannotTell {
+                true => Comparison {
+                    decision: Decision::CannotTell,
+                    reason: Some(Reason::WithinNoise),
+                    ..found
+                },
+                false => found,
+            }
+        });
+    together.collect()
+}
+
+/// The comparison, and the chance that the means tell.
+fn measured(base: &[f64], new: &[f64], options: &Options) -> (Comparison, f64) {
     let (base, new) = (usable(base, options.scale), usable(new, options.scale));
     let blank = Comparison {
         scale: options.scale,
@@ -143,36 +175,29 @@ pub fn compare(base: &[f64], new: &[f64], options: &Options) -> Comparison {
     };
     let (n, m) = (base.len(), new.len());
     let (base, new) = (scaled(&base, options.scale), scaled(&new, options.scale));
-    let Some(shift) = shift(&base, &new, options.confidence) else { return blank };
+    let Some(shift) = shift(&base, &new, options.confidence) else { return (blank, 1.0) };
     let measured = Comparison {
         change: unscaled(shift.estimate, options.scale),
-        p: Some(rank_sum(&base, &new).p),
+        p: Some(shift.p),
         detectable: detectable(&shift, (n, m), options),
         ..blank
     };
     let Some(interval) = shift.interval else {
-        let needed = Some(repeats_needed(options.confidence));
+        let repeats_needed = Some(repeats_needed(options.confidence));
         let reason = Some(Reason::TooFewRepeats);
-        return Comparison { reason, repeats_needed: needed, ..measured };
+        return (Comparison { reason, repeats_needed, ..measured }, shift.p_of_means);
     };
     let ends = [interval.low, interval.high].map(|end| unscaled(end, options.scale));
     let shown = match ends {
         [Some(low), Some(high)] => Some(Interval { low, high, ..interval }),
         _ => None,
     };
-    let (decision, reason) = decide(&shift, &interval, measured.p, options);
-    Comparison { interval: shown, decision, reason, ..measured }
+    let (decision, reason) = decide(&shift, options);
+    (Comparison { interval: shown, decision, reason, ..measured }, shift.p_of_means)
 }
 
-fn decide(
-    shift: &Shift,
-    interval: &Interval,
-    p: Option<f64>,
-    options: &Options,
-) -> (Decision, Option<Reason>) {
-    let unlikely = p.is_some_and(|p| p <= chance_allowed(options.confidence));
-    let one_sided = interval.low > 0.0 || interval.high < 0.0;
-    if !unlikely || !one_sided {
+fn decide(shift: &Shift, options: &Options) -> (Decision, Option<Reason>) {
+    if shift.p > chance_allowed(options.confidence) {
         return (Decision::CannotTell, Some(Reason::WithinNoise));
     }
     if size(shift.estimate, options.scale) < options.least_change {
@@ -225,10 +250,11 @@ fn detectable(shift: &Shift, (n, m): (usize, usize), options: &Options) -> Optio
 
 /// The least repeats on each side with which a difference can be called at all.
 fn repeats_needed(confidence: f64) -> usize {
-    (2..).find(|n| least_p(*n, *n) <= chance_allowed(confidence)).unwrap_or(usize::MAX)
+    let is_enough = |n: &usize| least_p(*n, *n) <= chance_allowed(confidence);
+    (LEAST_VALUES..).find(is_enough).unwrap_or(usize::MAX)
 }
 
 /// What a chance may be for a difference to be called; the subtraction is not exact.
 fn chance_allowed(confidence: f64) -> f64 {
-    1.0 - confidence + 1e-12
+    1.0 - confidence + CHANCE_ROUNDING
 }

@@ -1,15 +1,19 @@
 //! The comparison document, `plimsoll/comparison/1`, and how it is made of two sides.
 //!
-//! The decision on a case rests on one measure, chosen by the load before any figure is looked at:
-//! the rate in a closed loop, the 99th percentile at a rate. So a case is called by chance as often
-//! as that one measure is, at most in one of twenty. The other measures have their own intervals
+//! Success comes first: where one side fails more often, that decides. Else the decision on a case
+//! rests on one measure, chosen by the load before any figure is looked at: the rate of good answers
+//! in a closed loop, the 99th percentile at a rate. The chance allowed is shared between the two, so
+//! a case is called by chance at most in one of twenty. The other measures have their own intervals
 //! and decisions; of nine of them one will now and then differ by chance, and views mark them so.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Comparison, Decision, Options, Scale, compare};
+use super::decide::{Comparison, Decision, Options, Reason, Scale};
 use super::limit::{Judged, Limit};
-use super::side::{Side, SideCase, is_same};
+use super::side::{Side, SideCase, key};
+use super::success::{Failures, compare_cases};
 use crate::result::Tool;
 use crate::study::{Column, Measure};
 use crate::verdict::Verdict;
@@ -139,9 +143,10 @@ impl Contrast {
             cases: Vec::new(),
             limits: Vec::new(),
         };
+        let others = by_name(new);
         for one in &base.cases {
             let is_left_out = |it: &SideCase| it.case.skipped.is_some() && it.case.runs.is_empty();
-            let Some(other) = counterpart(one, new) else {
+            let Some(other) = others.get(&name(one)).copied() else {
                 let judged = limits.iter().map(|limit| limit.judge_missing(one));
                 contrast.limits.extend(judged.filter(|_| !is_left_out(one)));
                 continue;
@@ -162,36 +167,89 @@ impl Contrast {
     }
 }
 
-impl MeasureContrast {
-    /// Compares a measure of two cases.
-    #[must_use]
-    pub fn of(measure: Measure, base: &SideCase, new: &SideCase, options: &Options) -> Self {
-        let comparison = compare(&base.values(measure), &new.values(measure), options);
-        Self { measure: Column { measure, over: None }, comparison }
-    }
+/// A case's server and load.
+fn name(case: &SideCase) -> (&str, &str) {
+    (&case.case.server, &case.case.load)
 }
 
-fn counterpart<'a>(case: &SideCase, side: &'a Side) -> Option<&'a SideCase> {
-    let name = |case: &SideCase| (case.case.server.clone(), case.case.load.clone());
-    side.cases.iter().find(|other| name(other) == name(case))
+fn by_name(side: &Side) -> BTreeMap<(&str, &str), &SideCase> {
+    // Of several cases of one name the first stands.
+    side.cases.iter().rev().map(|case| (name(case), case)).collect()
 }
 
 fn case(base: &SideCase, new: &SideCase, settings: &Settings) -> CaseContrast {
-    let headline = headline(base, new);
-    let of = |measure| MeasureContrast::of(measure, base, new, &settings.options(measure));
+    let failures = Failures::of(&base.case, &new.case, settings);
+    let of = |measure| {
+        let cases = [&base.case, &new.case];
+        let comparison = compare_cases(measure, cases, failures.as_ref(), settings);
+        MeasureContrast { measure: Column { measure, over: None }, comparison }
+    };
+    let by_failures = failures.as_ref().filter(|it| it.decision() != Decision::CannotTell);
+    let headline = match by_failures.and_then(|it| it.compared.clone()) {
+        Some(comparison) => {
+            let measure = Column { measure: Measure::Errors, over: None };
+            MeasureContrast { measure, comparison }
+        }
+        None => of(headline(base, new)),
+    };
     let is_measured = |measure: &Measure| {
-        *measure != headline
+        *measure != headline.measure.measure
             && !(base.values(*measure).is_empty() && new.values(*measure).is_empty())
     };
-    let main = of(headline);
+    let others: Vec<MeasureContrast> = MEASURES.into_iter().filter(is_measured).map(of).collect();
+    let mut notes: Vec<String> =
+        [("base", base), ("new", new)].into_iter().flat_map(doubts).collect();
+    notes.extend(failures.as_ref().and_then(|it| caveat(it, &headline, &others)));
+    notes.extend(crossed(&headline, &others));
     CaseContrast {
         server: base.case.server.clone(),
         load: base.case.load.clone(),
-        decision: main.comparison.decision,
-        headline: main,
-        others: MEASURES.into_iter().filter(is_measured).map(of).collect(),
-        notes: [("base", base), ("new", new)].into_iter().flat_map(doubts).collect(),
+        decision: headline.comparison.decision,
+        headline,
+        others,
+        notes,
     }
+}
+
+/// What failures take from the other figures.
+fn caveat(
+    failures: &Failures,
+    headline: &MeasureContrast,
+    others: &[MeasureContrast],
+) -> Option<String> {
+    let is_withheld = |it: &MeasureContrast| it.comparison.reason == Some(Reason::UnlikeFailures);
+    if !failures.are_unlike() && !others.iter().chain([headline]).any(is_withheld) {
+        return None;
+    }
+    let [base, new] = failures.shares.map(|share| share * 100.0);
+    Some(format!(
+        "of the base's requests {base:.2} % failed, of the new side's {new:.2} %: times are of good \
+         and failed answers alike, so that nothing is called faster or slower for them; the rate is \
+         of good ones"
+    ))
+}
+
+/// Measures whose change goes the other way than their medians do.
+fn crossed(headline: &MeasureContrast, others: &[MeasureContrast]) -> Option<String> {
+    let goes_the_other_way = |it: &&MeasureContrast| {
+        let found = &it.comparison;
+        let (Some(base), Some(new)) = (found.base.median, found.new.median) else { return false };
+        let (none, of_medians) = match found.scale {
+            Scale::Ratio => (1.0, new / base),
+            Scale::Difference => (0.0, new - base),
+        };
+        let by = |change: f64| ((change - none) * 1000.0).round();
+        found.change.is_some_and(|change| by(change) * by(of_medians) < 0.0)
+    };
+    let crossed = [headline].into_iter().chain(others).filter(goes_the_other_way);
+    let names: Vec<String> = crossed.map(|it| it.measure.to_string()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}: the medians of the two sides differ the one way, most pairs of runs the other; the \
+             change is the median over all pairs (Hodges-Lehmann)",
+            names.join(", ")
+        )
+    })
 }
 
 /// The measure that a case is decided by. Testers of another make do not all say the same, so it
@@ -222,7 +280,8 @@ fn facts(side: &Side) -> SideFacts {
 
 fn notes(base: &Side, new: &Side) -> Vec<String> {
     let mut notes: Vec<String> = base.notes.iter().chain(&new.notes).cloned().collect();
-    let shared = new.runs().filter(|run| base.runs().any(|known| is_same(known, run))).count();
+    let known: BTreeSet<_> = base.runs().filter_map(key).collect();
+    let shared = new.runs().filter_map(key).filter(|key| known.contains(key)).count();
     if shared > 0 && shared == new.runs().count() && shared == base.runs().count() {
         notes.push("both sides are the same runs: there is nothing to compare".to_owned());
     } else if shared > 0 {
@@ -235,7 +294,8 @@ fn notes(base: &Side, new: &Side) -> Vec<String> {
         );
     }
     for (one, other) in [(base, new), (new, base)] {
-        let lonely = one.cases.iter().filter(|case| counterpart(case, other).is_none());
+        let known = by_name(other);
+        let lonely = one.cases.iter().filter(|case| !known.contains_key(&name(case)));
         let names: Vec<String> =
             lonely.map(|case| format!("{} under {}", case.case.server, case.case.load)).collect();
         if !names.is_empty() {
@@ -255,33 +315,25 @@ fn took_no_turns(base: &SideFacts, new: &SideFacts) -> bool {
             || new.last_started_at < base.first_started_at)
 }
 
-/// Why the runs of a side are not to be believed as they stand.
+/// Which runs of a side do not count, and why those that do are not to be believed as they stand.
 fn doubts((word, side): (&str, &SideCase)) -> Vec<String> {
-    let runs: Vec<_> = side.runs().collect();
-    let mut doubts = Vec::new();
-    for verdict in [Verdict::Invalid, Verdict::Suspect] {
-        let doubted: Vec<_> = runs.iter().filter(|run| run.verdict == Some(verdict)).collect();
-        let mut codes: Vec<&str> = doubted
-            .iter()
-            .flat_map(|run| run.causes.iter().filter(|cause| cause.verdict == verdict))
+    let all = side.case.runs.len();
+    let mut doubts: Vec<String> = side
+        .case
+        .left_out()
+        .into_iter()
+        .map(|(why, count)| format!("{word}: {count} of {all} runs do not count: {why}"))
+        .collect();
+    let suspect: Vec<_> = side.runs().filter(|run| run.verdict == Some(Verdict::Suspect)).collect();
+    if !suspect.is_empty() {
+        let causes = suspect.iter().flat_map(|run| &run.causes);
+        let codes: BTreeSet<&str> = causes
+            .filter(|cause| cause.verdict == Verdict::Suspect)
             .map(|cause| cause.code.as_str())
             .collect();
-        codes.sort_unstable();
-        codes.dedup();
-        if !doubted.is_empty() {
-            doubts.push(format!(
-                "{word}: {} of {} runs {} by their own verdict: {}",
-                doubted.len(),
-                runs.len(),
-                verdict.name(),
-                codes.join(", "),
-            ));
-        }
-    }
-    let failures: Vec<_> = side.case.failures().collect();
-    if let Some(failure) = failures.first().and_then(|run| run.failure.as_ref()) {
-        let (failed, all) = (failures.len(), side.case.runs.len());
-        doubts.push(format!("{word}: {failed} of {all} runs do not count: {failure}"));
+        let codes: Vec<&str> = codes.into_iter().collect();
+        let (some, codes) = (suspect.len(), codes.join(", "));
+        doubts.push(format!("{word}: {some} of {all} runs suspect by their own verdict: {codes}"));
     }
     if let Some(skipped) = &side.case.skipped {
         doubts.push(format!("{word}: not measured: {skipped}"));

@@ -2,13 +2,15 @@
 //!
 //! `MEASURE OP SIGN NUMBER %`: the change that must not be. One is broken where the difference is
 //! more than noise and the estimate of it lies beyond the limit. Where no repeats could show a
-//! difference, it is broken too: a limit that is kept by no data is no limit.
+//! difference, it is broken too: a limit that is kept by no data is no limit. So is one on speed where
+//! the new side fails more often: success comes first.
 
 use serde::{Deserialize, Serialize};
 
 use super::decide::{Comparison, Decision, Options, Reason, Scale, compare};
 use super::document::Settings;
 use super::side::SideCase;
+use super::success::{Failures, is_of_speed};
 use crate::study::Measure;
 
 /// A limit that cannot be read: one line, what and what is possible.
@@ -85,8 +87,14 @@ impl Limit {
         // Who names a limit below the least change cares about less.
         let options = Options { least_change: options.least_change.min(self.by), ..options };
         let comparison = compare(&base.values(self.measure), &new.values(self.measure), &options);
-        let (pass, said) = self.verdict(&comparison);
-        let notes = [said, self.gaps("base", base), self.gaps("new", new)];
+        let failures = Failures::of(&base.case, &new.case, settings);
+        let failures = failures.filter(|it| it.are_unlike() && is_of_speed(self.measure));
+        let (pass, said) = match &failures {
+            Some(failures) if failures.are_more() => (false, None),
+            _ => self.verdict(&comparison, [base, new]),
+        };
+        let caveat = failures.map(|it| unlike_words(&it));
+        let notes = [said, caveat, self.gaps("base", base), self.gaps("new", new)];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         let none = if comparison.scale == Scale::Ratio { 1.0 } else { 0.0 };
         Judged {
@@ -118,7 +126,7 @@ impl Limit {
         is_gap.then(|| format!("{word}: {} of {all} runs have no {}", all - told, self.measure))
     }
 
-    fn verdict(&self, found: &Comparison) -> (bool, Option<String>) {
+    fn verdict(&self, found: &Comparison, sides: [&SideCase; 2]) -> (bool, Option<String>) {
         match (found.decision, found.reason) {
             (_, Some(Reason::NothingMeasured)) => {
                 let note = format!("{} was not measured on both sides", self.measure);
@@ -126,7 +134,13 @@ impl Limit {
             }
             (_, Some(Reason::TooFewRepeats)) => {
                 let needed = found.repeats_needed.unwrap_or(usize::MAX);
-                (false, Some(format!("cannot be judged: it takes {needed} repeats on each side")))
+                let [base, new] = sides
+                    .map(|side| format!("{} of {}", side.runs().count(), side.case.runs.len()));
+                let note = format!(
+                    "cannot be judged: it takes {needed} repeats on each side, and {base} runs of \
+                     the base count, {new} of the new side"
+                );
+                (false, Some(note))
             }
             (Decision::CannotTell, _) => (true, self.blindness(found)),
             _ => (!self.is_broken_by(found), None),
@@ -152,4 +166,13 @@ impl Limit {
             format!("noise hides changes below {:.1} %: more repeats tell more", least * 100.0)
         })
     }
+}
+
+fn unlike_words(failures: &Failures) -> String {
+    let [base, new] = failures.shares.map(|share| share * 100.0);
+    let side = if failures.are_more() { "new side" } else { "base" };
+    format!(
+        "the {side} fails more often ({base:.2} % of the base's requests, {new:.2} % of the new \
+         side's), and success comes first"
+    )
 }

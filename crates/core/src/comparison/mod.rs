@@ -9,11 +9,13 @@ mod document;
 mod likeness;
 mod limit;
 mod side;
+mod success;
 
 pub use decide::{Comparison, Decision, Options, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
 pub use limit::{Judged, Limit, LimitError};
 pub use side::{Side, SideCase, SideError};
+pub use success::{against, decide_together};
 
 #[cfg(test)]
 pub(crate) mod noise;

@@ -14,6 +14,8 @@ pub(crate) enum Shape {
     Skewed,
     /// Normal, and one run in seven loses up to fifteen times the deviation.
     Outliers,
+    /// Normal, in steps of half the deviation.
+    Tied,
     /// Normal, and the machine drifts: a random walk with half the deviation a step.
     Drift,
 }
@@ -46,6 +48,7 @@ impl Noise {
                     Shape::Skewed => z.exp() / 2.16,
                     Shape::Outliers if uniform(random) < 1.0 / 7.0 => z - 15.0 * uniform(random),
                     Shape::Outliers => z,
+                    Shape::Tied => (2.0 * z).round() / 2.0,
                     Shape::Drift => {
                         drifted += 0.5 * normal(random);
                         z + drifted

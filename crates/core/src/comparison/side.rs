@@ -3,11 +3,12 @@
 //! Both become cases of a study, so that there is one way to take figures from them. What has to be
 //! alike on both sides is kept beside them as facts in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::likeness;
 use crate::result::RunResult;
 use crate::study::{Case, CaseRun, Figures, Measure, Study};
+use crate::units::format_duration;
 
 /// What is compared with what.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +69,7 @@ impl Side {
         let facts = likeness::of_result(model);
         let mut notes = Vec::new();
         let mut runs = vec![run_of(model, 1)];
+        let mut known: BTreeSet<Key> = runs.iter().filter_map(key).collect();
         for (other, result) in others {
             let differences = likeness::differences(&facts, &likeness::of_result(result));
             if !differences.is_empty() && !allow_different {
@@ -76,9 +78,9 @@ impl Side {
                 return Err(SideError::Unlike { first, other, differences });
             }
             let run = run_of(result, runs.len() as u32 + 1);
-            match runs.iter().any(|known| is_same(known, &run)) {
-                true => notes.push(format!("'{other}' holds a run that was there: counted once")),
-                false => runs.push(run),
+            match key(&run).is_none_or(|key| known.insert(key)) {
+                true => runs.push(run),
+                false => notes.push(format!("'{other}' holds a run that was there: counted once")),
             }
         }
         let case = Case { runs, ..Case::default() };
@@ -124,7 +126,7 @@ impl Side {
 impl SideCase {
     /// The runs that count.
     pub fn runs(&self) -> impl Iterator<Item = &CaseRun> {
-        self.case.runs.iter().filter(|run| run.failure.is_none())
+        self.case.runs.iter().filter(|run| run.is_whole())
     }
 
     /// What a measure was in each of them.
@@ -134,22 +136,37 @@ impl SideCase {
     }
 }
 
-/// Whether two runs are one: nothing else begins at the same time and has the same figures.
-pub(super) fn is_same(one: &CaseRun, other: &CaseRun) -> bool {
-    let key = |run: &CaseRun| (run.started_at.clone(), run.figures.clone());
-    !one.started_at.is_empty() && key(one) == key(other)
+/// What no two runs have in common: when it began, and its figures.
+pub(super) type Key = (String, String);
+
+/// What a run is known by; none where nobody said when it began.
+pub(super) fn key(run: &CaseRun) -> Option<Key> {
+    // Figures are plain data: they cannot fail to serialize.
+    let figures = || serde_json::to_string(&run.figures).unwrap_or_default();
+    (!run.started_at.is_empty()).then(|| (run.started_at.clone(), figures()))
 }
 
 fn run_of(result: &RunResult, repeat: u32) -> CaseRun {
-    let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
     CaseRun {
         repeat,
         started_at: result.started_at.clone(),
-        failure: nothing.then(|| "not one request was sent".to_owned()),
+        failure: why_not_whole(result),
         figures: Figures::of(result),
         verdict: Some(result.loader.verdict),
         causes: result.loader.causes.clone(),
         server: result.target.clone(),
         ..CaseRun::default()
     }
+}
+
+/// Why a result is no repeat of its plan, where it is none.
+fn why_not_whole(result: &RunResult) -> Option<String> {
+    if let Some(condition) = &result.aborted {
+        return Some(format!("ended early by the condition '{condition}' of its plan"));
+    }
+    if result.interrupted {
+        return Some(format!("interrupted after {}", format_duration(result.elapsed_ns)));
+    }
+    let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
+    nothing.then(|| "not one request was sent".to_owned())
 }

@@ -2,22 +2,27 @@
 //! differ by more than chance makes them.
 //!
 //! Everything is a pure function of slices; what is random takes its generator as an argument.
-//! Values are finite numbers: callers leave out what could not be measured. What is absent on
-//! purpose: tests that assume a shape of the noise. Between runs it has heavy tails (a neighbour on
-//! the machine, a slow start), so the tests here use ranks, which hold their level whatever it is.
+//! Values are finite numbers: callers leave out what could not be measured. Noise between runs has
+//! heavy tails (a neighbour on the machine, a slow start) and one set may have more of it than the
+//! other, so no difference is found by one test alone: `shift` says which two have to agree.
 
 mod bootstrap;
 mod detectable;
+mod holm;
 mod normal;
+mod null;
+mod pairs;
 mod rank_sum;
 mod sample;
 mod shift;
+mod unlike;
 
 pub use bootstrap::{Method, bootstrap};
 pub use detectable::detectable_shift;
+pub use holm::holm;
 pub use rank_sum::{RankSum, least_p, rank_sum, rank_sum_by_normal};
 pub use sample::{Summary, mad, mean, median, median_interval, quantile};
-pub use shift::{Shift, shift};
+pub use shift::{CHANCE_ROUNDING, LEAST_VALUES, Shift, shift};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,16 +1,10 @@
 //! The Mann–Whitney U test (the Wilcoxon rank-sum test): could the values of two sets have been
 //! dealt to them by chance?
 //!
-//! Exact where that is affordable: the chance is counted over every way to deal the ranks that were
-//! seen, shared ranks of ties among them, so ties need no correction. Beyond it the normal
-//! approximation with corrections for ties and continuity (Hollander, Wolfe and Chicken,
-//! "Nonparametric Statistical Methods", 3rd edition, section 4.1). SciPy's `mannwhitneyu` agrees:
-//! `exact` without ties, `PermutationMethod` with them, `asymptotic` for the approximation.
+//! [`Null`] has the chances, exact ones up to 60 values. SciPy's `mannwhitneyu` agrees: `exact`
+//! without ties, `PermutationMethod` with them, `asymptotic` for the approximation.
 
-use super::normal;
-
-/// Sets of more values than this together are judged by the normal approximation.
-pub(super) const EXACT_UP_TO: usize = 60;
+use super::null::Null;
 
 /// What the test says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,13 +18,34 @@ pub struct RankSum {
 /// Tests two sets of values; `p` is 1 where one of them is empty.
 #[must_use]
 pub fn rank_sum(first: &[f64], second: &[f64]) -> RankSum {
-    if first.len() + second.len() > EXACT_UP_TO {
-        return rank_sum_by_normal(first, second);
-    }
+    rank_sum_stretched(first, second, 1.0)
+}
+
+/// The same where U is spread `stretch` times as far as chance alone would: 1 or more. Sets that do
+/// not overlap lie apart however far it is spread.
+pub(super) fn rank_sum_stretched(first: &[f64], second: &[f64], stretch: f64) -> RankSum {
     let ranks = Ranks::of(first, second);
-    let ways = Ways::count(&ranks.doubled, first.len());
-    let tail = ways.up_to(ranks.doubled_first).min(ways.from(ranks.doubled_first));
-    RankSum { u: ranks.u(first.len()), p: (2.0 * tail).min(1.0) }
+    let u = ranks.u(first.len());
+    if first.is_empty() || second.is_empty() {
+        return RankSum { u, p: 1.0 };
+    }
+    let null = Null::of_ranks(&ranks.doubled, first.len(), ranks.tied_cubes);
+    let pairs = (first.len() * second.len()) as f64;
+    let is_apart = u == 0.0 || u == pairs;
+    let tail = if stretch <= 1.0 || is_apart {
+        null.up_to(u).min(null.from(u))
+    } else {
+        let drawn_in = |u: f64| pairs / 2.0 + (u - pairs / 2.0) / stretch;
+        match u < pairs / 2.0 {
+            true => null.up_to(drawn_in(u)),
+            // From above it is the other set's U from below.
+            false => {
+                let null = Null::of_ranks(&ranks.doubled, second.len(), ranks.tied_cubes);
+                null.up_to(drawn_in(pairs - u))
+            }
+        }
+    };
+    RankSum { u, p: (2.0 * tail).min(1.0) }
 }
 
 /// The same by the normal approximation, whatever the number of values.
@@ -38,16 +53,11 @@ pub fn rank_sum(first: &[f64], second: &[f64]) -> RankSum {
 pub fn rank_sum_by_normal(first: &[f64], second: &[f64]) -> RankSum {
     let ranks = Ranks::of(first, second);
     let u = ranks.u(first.len());
-    let (n, m) = (first.len() as f64, second.len() as f64);
-    let all = n + m;
-    if n == 0.0 || m == 0.0 {
+    if first.is_empty() || second.is_empty() {
         return RankSum { u, p: 1.0 };
     }
-    let tied = ranks.tied_cubes / (all * (all - 1.0));
-    let deviation = (n * m / 12.0 * (all + 1.0 - tied)).sqrt();
-    let distance = (u - n * m / 2.0).abs() - 0.5;
-    let p = if deviation > 0.0 { 2.0 * normal::above(distance / deviation) } else { 1.0 };
-    RankSum { u, p: p.min(1.0) }
+    let null = Null::normal(first.len(), second.len(), ranks.tied_cubes);
+    RankSum { u, p: (2.0 * null.up_to(u).min(null.from(u))).min(1.0) }
 }
 
 /// The smallest `p` that sets of these sizes can have: all values of one beyond all of the other.
@@ -89,39 +99,5 @@ impl Ranks {
 
     fn u(&self, n: usize) -> f64 {
         self.doubled_first as f64 / 2.0 - (n * (n + 1)) as f64 / 2.0
-    }
-}
-
-/// In how many ways the ranks of one set can add up to each sum, as shares of all ways.
-pub(super) struct Ways(Vec<f64>);
-
-impl Ways {
-    /// Of choosing `n` of the ranks.
-    pub(super) fn count(ranks: &[usize], n: usize) -> Self {
-        let sums = ranks.iter().sum::<usize>() + 1;
-        // ways[k][s]: of choosing k of the ranks looked at so far so that they add up to s.
-        let mut ways = vec![vec![0.0; sums]; n + 1];
-        ways[0][0] = 1.0;
-        let mut reached = 0;
-        for (seen, rank) in ranks.iter().enumerate() {
-            reached += rank;
-            for k in (1..=n.min(seen + 1)).rev() {
-                for sum in (*rank..=reached).rev() {
-                    ways[k][sum] += ways[k - 1][sum - rank];
-                }
-            }
-        }
-        let chosen = ways.pop().unwrap_or_default();
-        let all: f64 = chosen.iter().sum();
-        Self(chosen.into_iter().map(|count| count / all).collect())
-    }
-
-    /// The share of ways with at most this sum.
-    pub(super) fn up_to(&self, sum: usize) -> f64 {
-        self.0.iter().take(sum + 1).sum()
-    }
-
-    fn from(&self, sum: usize) -> f64 {
-        self.0.iter().skip(sum).sum()
     }
 }

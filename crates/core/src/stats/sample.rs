@@ -76,6 +76,13 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The variance, as an estimate from a sample: over one less than there are values.
+pub(super) fn variance(values: &[f64]) -> Option<f64> {
+    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let mean = mean(values)?;
+    Some(values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom)
+}
+
 /// Where the true median lies: from one of the smallest values to one of the largest, whatever the
 /// shape of the noise (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
 /// edition, section 3.6). Where the values are too few for the confidence, from the smallest to the

@@ -1,24 +1,41 @@
-//! By how much one set of values lies beyond another: the Hodges–Lehmann estimate, which is the
-//! median of all differences between a value of the one and a value of the other, and the interval
-//! that belongs to the Mann–Whitney test (Hollander, Wolfe and Chicken, "Nonparametric Statistical
-//! Methods", 3rd edition, sections 4.2 and 4.3).
+//! By how much one set of values lies beyond another, and whether that is more than noise.
 //!
-//! The interval needs no assumption but that the noise of both sets is alike, and it holds its
-//! confidence at any number of values. On logarithms a shift is a ratio.
+//! The estimate is that of Hodges and Lehmann: the median of all differences between a value of the
+//! one and a value of the other. Two tests have to refuse that there is no difference: the exact
+//! Mann–Whitney test (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
+//! edition, sections 4.1 to 4.3), and one that lets each set have noise of its own (`unlike`). The
+//! interval holds every shift that one of them does not refuse, so that test and interval say the
+//! same. On logarithms a shift is a ratio.
 
-use super::rank_sum::{EXACT_UP_TO, Ways};
-use super::sample::{quantile, sorted};
-use super::{Interval, normal};
+use super::null::Null;
+use super::pairs::Pairs;
+use super::rank_sum::rank_sum_stretched;
+use super::sample::sorted;
+use super::unlike::{Welch, stretch, welch};
+use super::{Interval, rank_sum};
 
-/// What sums of rounded shares may be off by.
-const ROUNDING: f64 = 1e-12;
+/// With fewer values in a set nothing is told: neither test holds what it promises then.
+pub const LEAST_VALUES: usize = 4;
+
+/// Up to this many values in the smaller set noise is seen by Welch's test.
+const FEW_VALUES: usize = 5;
+
+/// What chances may be off by for having been summed and subtracted.
+pub const CHANCE_ROUNDING: f64 = 1e-12;
 
 /// How far `second` lies beyond `first`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     /// The median of all differences.
     pub estimate: f64,
-    /// Where the true shift lies; none where there are too few values for the confidence.
+    /// The chance of a difference as large, to either side, where there is none: the largest of
+    /// the tests' own.
+    pub p: f64,
+    /// The same by Welch's test alone, which few values do not keep from being small: what many
+    /// tests at once are held against. [`Shift::p`] where there is no such test.
+    pub p_of_means: f64,
+    /// Where the true shift lies; none where there are too few values for the confidence. It leaves
+    /// out no shift, or touches it, exactly where `p` is at most one less the confidence.
     pub interval: Option<Interval>,
 }
 
@@ -26,43 +43,51 @@ pub struct Shift {
 /// 0 to 1. None where a set is empty.
 #[must_use]
 pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
-    let differences: Vec<f64> = second
-        .iter()
-        .flat_map(|new| first.iter().map(move |base| difference(*new, *base)))
-        .collect();
-    let differences = sorted(&differences);
-    let estimate = quantile(&differences, 0.5)?;
-    let interval = outside(first.len(), second.len(), confidence).map(|(cut, confidence)| {
-        let last = differences.len() - 1;
-        Interval { low: differences[cut], high: differences[last - cut], confidence }
-    });
-    Some(Shift { estimate, interval })
+    let (first, second) = (&sorted(first)[..], &sorted(second)[..]);
+    let pairs = Pairs { first, second };
+    let estimate = pairs.median()?;
+    let (few, many) = (first.len().min(second.len()), first.len().max(second.len()));
+    let by_means = welch(first, second, confidence);
+    let by_ranks = rank_sum(first, second).p;
+    let p_of_means = by_means.map_or(by_ranks, |welch| welch.p);
+    let null = Null::untied(first.len(), second.len());
+    let cut = null.quantile((1.0 - confidence) / 2.0).filter(|_| few >= LEAST_VALUES);
+    let Some(cut) = cut else {
+        return Some(Shift { estimate, p: by_ranks, p_of_means, interval: None });
+    };
+    let sees_spread = estimate.is_finite() && (few > FEW_VALUES || many > 2 * few);
+    let stretch = if sees_spread { stretch(first, second, estimate, confidence) } else { 1.0 };
+    let welch = by_means.filter(|_| few <= FEW_VALUES);
+    let p = rank_sum_stretched(first, second, stretch).p.max(by_ranks);
+    let p = welch.map_or(p, |welch| welch.p.max(p));
+    let ranks = around(pairs, cut, stretch, confidence);
+    let interval = agreeing(united(ranks, welch), p <= 1.0 - confidence + CHANCE_ROUNDING);
+    Some(Shift { estimate, p, p_of_means, interval: Some(interval) })
 }
 
-/// Two infinities of one sign do not differ.
-fn difference(new: f64, base: f64) -> f64 {
-    if new == base { 0.0 } else { new - base }
+/// The shifts that the ranks do not refuse. `cut` is how many pairs may be out of order where the
+/// noise is alike.
+fn around(pairs: Pairs<'_>, cut: f64, stretch: f64, confidence: f64) -> Interval {
+    let middle = pairs.count() as f64 / 2.0;
+    // The product is not exact, and a whole number of pairs has to stay one.
+    let cut = (middle - stretch * (middle - cut) + 1e-9).floor().max(0.0) as usize;
+    Interval { low: pairs.nth(cut), high: pairs.nth(pairs.count() - 1 - cut), confidence }
 }
 
-/// How many of the smallest differences, and as many of the largest, lie outside an interval of
-/// this confidence, and the confidence it then has. None where all of them would not do.
-fn outside(n: usize, m: usize, confidence: f64) -> Option<(usize, f64)> {
-    let tail = (1.0 - confidence) / 2.0;
-    if n + m > EXACT_UP_TO {
-        return outside_by_normal(n as f64, m as f64, tail);
+fn united(ranks: Interval, welch: Option<Welch>) -> Interval {
+    let Some(Welch { interval, .. }) = welch else { return ranks };
+    Interval { low: ranks.low.min(interval.low), high: ranks.high.max(interval.high), ..ranks }
+}
+
+/// Values that are tied make the tests and the interval part by a hair: of shifts next to none the
+/// ties are gone, and with them what the tests knew. The tests decide.
+fn agreeing(interval: Interval, is_refused: bool) -> Interval {
+    let Interval { low, high, .. } = interval;
+    if !is_refused {
+        return Interval { low: low.min(0.0), high: high.max(0.0), ..interval };
     }
-    let doubled: Vec<usize> = (1..=n + m).map(|rank| 2 * rank).collect();
-    let ways = Ways::count(&doubled, n);
-    // The chance that at most so many differences have the wrong sign: that U is at most it.
-    let chance = |wrong: usize| ways.up_to(n * (n + 1) + 2 * wrong);
-    let refused = (0..n * m).take_while(|wrong| chance(*wrong) <= tail + ROUNDING).count();
-    let wrong = refused.checked_sub(1)?;
-    Some((wrong, 1.0 - 2.0 * chance(wrong)))
-}
-
-fn outside_by_normal(n: f64, m: f64, tail: f64) -> Option<(usize, f64)> {
-    let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    // With the half that the test takes off for continuity.
-    let wrong = (n * m / 2.0 - 0.5 + normal::quantile(tail) * deviation).floor();
-    (wrong >= 0.0).then_some((wrong as usize, 1.0 - 2.0 * tail))
+    match low + high > 0.0 {
+        true => Interval { low: low.max(0.0), ..interval },
+        false => Interval { high: high.min(0.0), ..interval },
+    }
 }

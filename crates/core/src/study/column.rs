@@ -20,8 +20,10 @@ pub enum Better {
 /// A figure of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
-    /// Responses per second.
+    /// Good responses per second.
     Rate,
+    /// Responses per second, failed ones too.
+    Responses,
     /// A quantile (0 to 1) of latency, by the clock that the tester puts first, seconds.
     Latency(f64),
     /// A quantile of service time, where that is the second clock, seconds.
@@ -53,8 +55,9 @@ pub enum Measure {
 }
 
 /// The names of measures without a quantile.
-const NAMES: [(&str, Measure); 13] = [
+const NAMES: [(&str, Measure); 14] = [
     ("rate", Measure::Rate),
+    ("responses", Measure::Responses),
     ("mean", Measure::Mean),
     ("max", Measure::Max),
     ("errors", Measure::Errors),
@@ -75,7 +78,8 @@ impl Measure {
     pub fn of(self, run: &CaseRun) -> Option<f64> {
         let (figures, server, tester) = (&run.figures, run.server.as_ref(), run.tester.as_ref());
         match self {
-            Self::Rate => figures.rate_rps,
+            Self::Rate => figures.good_rate_rps(),
+            Self::Responses => figures.rate_rps,
             Self::Latency(q) => figures.latency_s(q),
             Self::Service(q) => figures.service_s(q),
             Self::Mean => figures.mean_s,
@@ -99,7 +103,10 @@ impl Measure {
     /// Which way is better.
     #[must_use]
     pub fn better(self) -> Better {
-        if self == Self::Rate { Better::Higher } else { Better::Lower }
+        match self {
+            Self::Rate | Self::Responses => Better::Higher,
+            _ => Better::Lower,
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::result::{Environment, RunResult, Tool};
@@ -144,6 +146,9 @@ pub struct Quantile {
 pub struct Figures {
     /// Responses per second.
     pub rate_rps: Option<f64>,
+    /// Of those, the ones that were as expected, where the tester says it itself.
+    #[serde(default)]
+    pub good_rps: Option<f64>,
     /// How long it took, seconds.
     pub duration_s: Option<f64>,
     /// Requests that had a whole response.
@@ -189,6 +194,7 @@ impl Figures {
         let ledger = &result.ledger;
         Self {
             rate_rps: Some(result.rate.achieved_rps),
+            good_rps: None,
             duration_s: Some(result.rate.window_ns as f64 / 1e9),
             completed: Some(ledger.completed),
             failed: Some(ledger.failed),
@@ -211,6 +217,19 @@ impl Figures {
     #[must_use]
     pub fn service_s(&self, q: f64) -> Option<f64> {
         quantile_s(&self.service, q)
+    }
+
+    /// Responses per second that were as expected. Where the tester does not say it, the rate of
+    /// all of them by the share that did not fail.
+    #[must_use]
+    pub fn good_rate_rps(&self) -> Option<f64> {
+        let share = match (self.completed, self.failed) {
+            (Some(completed), Some(failed)) if completed > 0 => {
+                1.0 - failed.min(completed) as f64 / completed as f64
+            }
+            _ => 1.0,
+        };
+        self.good_rps.or_else(|| Some(self.rate_rps? * share))
     }
 
     /// The share of requests that failed, 0 to 1.
@@ -241,15 +260,48 @@ impl Study {
     }
 }
 
+impl CaseRun {
+    /// Whether it is a repeat like the others: it did not fail, and its own verdict does not say
+    /// that the figures are not the server's.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.failure.is_none() && self.verdict != Some(Verdict::Invalid)
+    }
+
+    /// Why it is none, where it is none.
+    fn why_left_out(&self) -> Option<String> {
+        let invalid = || {
+            let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
+            let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
+            format!("invalid by its own verdict: {}", codes.join(", "))
+        };
+        self.failure.clone().or_else(|| (!self.is_whole()).then(invalid))
+    }
+}
+
 impl Case {
+    /// The runs that count, in the order of the repeats.
+    pub fn whole(&self) -> impl Iterator<Item = &CaseRun> {
+        self.runs.iter().filter(|run| run.is_whole())
+    }
+
     /// What a measure was in each run that counts, in the order of the repeats.
     #[must_use]
     pub fn values(&self, measure: Measure) -> Vec<f64> {
-        let counted = self.runs.iter().filter(|run| run.failure.is_none());
-        counted.filter_map(|run| measure.of(run)).collect()
+        self.whole().filter_map(|run| measure.of(run)).collect()
     }
 
-    /// The runs that do not count.
+    /// Why runs do not count, each reason with how many it holds for.
+    #[must_use]
+    pub fn left_out(&self) -> BTreeMap<String, usize> {
+        let mut reasons = BTreeMap::new();
+        for why in self.runs.iter().filter_map(CaseRun::why_left_out) {
+            *reasons.entry(why).or_default() += 1;
+        }
+        reasons
+    }
+
+    /// The runs that failed.
     pub fn failures(&self) -> impl Iterator<Item = &CaseRun> {
         self.runs.iter().filter(|run| run.failure.is_some())
     }

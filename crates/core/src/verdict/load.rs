@@ -1,4 +1,5 @@
-//! What kept the load from being what the plan asks for: connections, ports, files, time.
+//! What kept the load from being what the plan asks for: connections, ports, files, time; and
+//! whether it came to anything.
 
 use super::{Cause, Evidence, Verdict, cause, share};
 use crate::units::format_count;
@@ -10,6 +11,18 @@ pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
         return None;
     }
     cause(Verdict::Invalid, "no_responses", "not one response arrived".to_owned())
+}
+
+/// Nothing but failures: what was measured is how fast the server says no.
+pub(super) fn none_ok(e: &Evidence) -> Option<Cause> {
+    if e.outcomes.ok > 0 || e.outcomes.failed == 0 {
+        return None;
+    }
+    let text = format!(
+        "not one of {} responses was good: rates and times are those of failures, see the statuses",
+        format_count(e.outcomes.failed)
+    );
+    cause(Verdict::Suspect, "none_ok", text)
 }
 
 pub(super) fn short(e: &Evidence) -> Option<Cause> {

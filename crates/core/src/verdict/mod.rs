@@ -136,8 +136,9 @@ pub struct Evidence {
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 22] = [
+pub const CODES: [&str; 23] = [
     "no_responses",
+    "none_ok",
     "late",
     "late_tail",
     "cpu",
@@ -164,8 +165,9 @@ pub const CODES: [&str; 22] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 21] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 22] = [
         load::nothing,
+        load::none_ok,
         tester::lateness,
         tester::late_tail,
         tester::busy,

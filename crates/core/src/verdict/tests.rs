@@ -69,6 +69,11 @@ fn each_cause_is_provoked_alone() {
     };
     let cases = [
         (Evidence { completed: 0, ..good() }, Verdict::Invalid, "no_responses"),
+        (
+            Evidence { outcomes: Outcomes { failed: 10_000, ..Outcomes::default() }, ..good() },
+            Verdict::Suspect,
+            "none_ok",
+        ),
         (Evidence { lateness_p99_ns: 150_000, ..good() }, Verdict::Suspect, "late"),
         (Evidence { lateness_p99_ns: 2_000_000, ..good() }, Verdict::Invalid, "late"),
         (
@@ -326,7 +331,6 @@ fn outcomes(ok: u64, ok_p50_ns: u64, failed: u64, failed_p50_ns: u64) -> Evidenc
 fn failures_that_are_few_or_like_the_rest_are_not_mentioned() {
     for evidence in [
         outcomes(1000, 100_000, 0, 0),
-        outcomes(0, 0, 1000, 100_000),
         outcomes(9910, 100_000, 90, 900_000),
         outcomes(100, 100_000, 9, 900_000),
         outcomes(500, 100_000, 500, 190_000),

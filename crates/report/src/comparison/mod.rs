@@ -33,6 +33,7 @@ fn decision_word(measure: Measure, decision: Decision) -> &'static str {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
         Measure::Rate
+        | Measure::Responses
         | Measure::Latency(_)
         | Measure::Service(_)
         | Measure::Mean
@@ -46,9 +47,13 @@ fn decision_word(measure: Measure, decision: Decision) -> &'static str {
     }
 }
 
-/// The decision on a case, in a word.
+/// The decision on a case, in a word. Who fails more often is no slower one but the worse one.
 fn case_word(case: &CaseContrast) -> &'static str {
-    decision_word(case.headline.measure.measure, case.decision)
+    match (case.headline.measure.measure, case.decision) {
+        (Measure::Errors, Decision::Better) => "better",
+        (Measure::Errors, Decision::Worse) => "worse",
+        (measure, decision) => decision_word(measure, decision),
+    }
 }
 
 /// What is said of a measure that the decision on its case does not rest on.
@@ -64,8 +69,8 @@ fn value_words(measure: Measure, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     match measure {
         // Nothing real, and it would not fit.
-        Measure::Rate if value >= 1e9 => format!("{value:.1e}/s"),
-        Measure::Rate => Unit::Rps.format(value),
+        Measure::Rate | Measure::Responses if value >= 1e9 => format!("{value:.1e}/s"),
+        Measure::Rate | Measure::Responses => Unit::Rps.format(value),
         Measure::Errors | Measure::Cpu | Measure::TesterCpu => Unit::Share.format(value),
         Measure::Rss | Measure::Pss | Measure::TesterRss => Unit::Bytes.format(value),
         Measure::Processes | Measure::Threads | Measure::Connections => Unit::Count.format(value),
@@ -150,11 +155,12 @@ fn reason_words(found: &Comparison) -> Option<String> {
             "one run each does not say how far runs of one server lie apart: repeat {needed} times"
         ),
         Reason::TooFewRepeats => format!(
-            "no {} and {} runs differ by more than chance can: it takes {needed} of each",
+            "{} and {} runs that count are too few to tell: it takes {needed} of each",
             found.base.n, found.new.n
         ),
         Reason::WithinNoise => "within the noise".to_owned(),
         Reason::TooSmall => "no accident, but too small to matter".to_owned(),
+        Reason::UnlikeFailures => "failed answers are no speed".to_owned(),
     };
     Some(words)
 }
@@ -204,13 +210,16 @@ fn legend(contrast: &Contrast) -> Vec<String> {
         .map(|share| (share * 1e6).round() / 1e4);
     vec![
         format!(
-            "base, new: medians over the runs. from, to: where the true ratio lies, {percent} % \
-             sure or more. shows: the difference that as many runs of this noise show in three of \
-             four cases. Ratios closer to 1 than {least_change} % are never called."
+            "base, new: medians over the runs. ratio: the median of the ratios of every new run to \
+             every base run (Hodges-Lehmann), not that of the medians. from, to: where the true \
+             ratio lies, {percent} % sure. shows: the difference that as many runs of this noise \
+             show in about two of three cases. Ratios closer to 1 than {least_change} % are never \
+             called."
         ),
         format!(
-            "A case is decided by one measure alone, so that chance decides at most {} % of \
-             cases without a difference; perhaps: true of that measure, were it the only one.",
+            "A case is decided by failures and then by one measure alone, so that chance decides at \
+             most {} % of cases without a difference, each case by itself; perhaps: true of that \
+             measure, were it the only one.",
             (1e4 - percent * 100.0).round() / 100.0
         ),
     ]

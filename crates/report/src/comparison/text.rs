@@ -69,10 +69,10 @@ fn sides(contrast: &Contrast) -> Vec<String> {
         if side.last_started_at != side.first_started_at {
             words.push(format!("to {}", printable(&side.last_started_at)));
         }
-        shorten(&words.join(" · "), WIDTH - 10)
+        words.join(" · ")
     };
-    let mut lines = labelled("Base", &[row(&contrast.base)]);
-    lines.extend(labelled("New", &[row(&contrast.new)]));
+    let mut lines = wrap("Base      ", "          ", &row(&contrast.base));
+    lines.extend(wrap("New       ", "          ", &row(&contrast.new)));
     for difference in &contrast.differences {
         lines.extend(wrap("- ", "  ", &printable(&format!("unlike: {difference}"))));
     }
@@ -86,23 +86,25 @@ fn sides(contrast: &Contrast) -> Vec<String> {
 }
 
 fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
-    let row = |judged: &Judged| {
+    let rows = |judged: &Judged| {
         let word = if judged.pass { "pass" } else { "FAIL" };
         let words =
             [case_name(&judged.server, &judged.load), judged.note.clone().unwrap_or_default()];
         let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
-        let line = format!(
-            "{word}  {:<18} {:>10}   {}",
-            judged.expr,
-            judged_change(judged),
-            printable(&words.join(": "))
-        );
-        let line = shorten(line.trim_end(), WIDTH - 10);
-        if judged.pass { line } else { style.bad(&line) }
+        let first = format!("{word}  {:<18} {:>10}   ", judged.expr, judged_change(judged));
+        let lines = wrap(&format!("{LABEL}{first}"), LIMIT_NOTE, &printable(&words.join(": ")));
+        let lines = lines.into_iter().map(|line| line[LABEL.len()..].to_owned());
+        let paint = |line: String| if judged.pass { line } else { style.bad(&line) };
+        lines.map(paint).collect::<Vec<String>>()
     };
-    let rows: Vec<String> = contrast.limits.iter().map(row).collect();
+    let rows: Vec<String> = contrast.limits.iter().flat_map(rows).collect();
     labelled("Limits", &rows)
 }
+
+/// The room that a label takes.
+const LABEL: &str = "          ";
+/// What stands before the further lines of a limit.
+const LIMIT_NOTE: &str = "                ";
 
 /// Every measure of one case.
 fn one(case: &CaseContrast) -> Vec<String> {

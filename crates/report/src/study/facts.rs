@@ -18,6 +18,7 @@ fn percentile(q: f64) -> String {
 pub(super) fn name(measure: Measure) -> String {
     match measure {
         Measure::Rate => "QPS".to_owned(),
+        Measure::Responses => "responses/s".to_owned(),
         Measure::Latency(q) => format!("P{}", percentile(q)),
         Measure::Service(q) => format!("service P{}", percentile(q)),
         Measure::Mean => "mean".to_owned(),
@@ -46,7 +47,8 @@ pub(super) fn heading(column: &Column) -> String {
 /// What a measure is, in words.
 pub(super) fn meaning(measure: Measure) -> &'static str {
     match measure {
-        Measure::Rate => "responses per second",
+        Measure::Rate => "good responses per second",
+        Measure::Responses => "responses per second, failed ones too",
         Measure::Latency(_) => "a percentile of latency, by the clock that the tester puts first",
         Measure::Service(_) => "a percentile of service time",
         Measure::Mean => "mean latency",
@@ -98,7 +100,7 @@ pub(super) fn share_words(share: f64) -> String {
 /// A value of a measure for people.
 pub(super) fn value_words(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Rate => format_rate(value),
+        Measure::Rate | Measure::Responses => format_rate(value),
         Measure::Latency(_)
         | Measure::Service(_)
         | Measure::Mean
@@ -350,6 +352,7 @@ pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> Strin
         (Decision::Worse, _) => worse.to_owned(),
         (_, Some(Reason::TooSmall)) => "alike".to_owned(),
         (_, Some(Reason::NothingMeasured)) => String::new(),
+        (_, Some(Reason::UnlikeFailures)) => "can't tell: failures".to_owned(),
         (_, Some(Reason::TooFewRepeats)) => match comparison.repeats_needed {
             Some(needed) => format!("can't tell: needs {needed} repeats"),
             None => "can't tell: too few repeats".to_owned(),
@@ -387,7 +390,8 @@ fn ratio_words(ratio: f64) -> String {
 pub(super) const COMPARED_HOW: &str = "Each figure is the ratio to the baseline's and where the \
     true ratio lies (95 %, Hodges-Lehmann); errors are compared by difference, in percentage \
     points. Each is a test of its own: of twenty where nothing differs, one may be called \
-    different. Can't tell is not the same as alike.";
+    different. Failed answers are no speed: rates are of good ones, and where one side fails more \
+    often its times are not called. Can't tell is not the same as alike.";
 
 /// The ranks a server may have: `1`, `≈ 2–3` where it cannot be told apart from others.
 pub(super) fn rank_words(best: usize, worst: usize) -> String {

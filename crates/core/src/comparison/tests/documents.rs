@@ -187,11 +187,173 @@ fn doubts_of_the_tester_are_named() {
     assert_eq!(
         found.cases[0].notes,
         [
-            "new: 1 of 1 runs invalid by their own verdict: lateness",
+            "new: 1 of 2 runs do not count: invalid by its own verdict: lateness",
             "new: 1 of 2 runs do not count: not one request was sent",
         ]
     );
-    assert_eq!(found.cases[0].headline.comparison.new.n, 1);
+    assert_eq!(found.cases[0].headline.comparison.new.n, 0);
+}
+
+/// Five runs, of each of which `failed` of 1000 responses were failures, `service_us` long.
+pub(super) fn failing(name: &str, first: u32, service_us: u64, failed: [u64; 5]) -> Side {
+    let results: Vec<(String, RunResult)> = (0..)
+        .zip(failed)
+        .map(|(i, failed)| {
+            let mut result = result(first + 2 * i, service_us + u64::from(i));
+            result.ledger.failed = failed;
+            result.ledger.ok = 1000 - failed;
+            (format!("{name}{i}"), result)
+        })
+        .collect();
+    Side::of_results(name, &results, false).unwrap()
+}
+
+/// A server that answers nothing but 503 does so at once.
+#[test]
+fn failures_are_no_speed() {
+    let (good, worse) = ([0; 5], Decision::Worse);
+    for (name, base, new, decision, headline) in [
+        ("all fail", failing("b", 0, 1000, good), failing("n", 1, 15, [1000; 5]), worse, "errors"),
+        (
+            "some",
+            failing("b", 0, 1000, good),
+            failing("n", 1, 500, [9, 8, 7, 8, 9]),
+            worse,
+            "errors",
+        ),
+        (
+            "they go away",
+            failing("b", 0, 15, [1000; 5]),
+            failing("n", 1, 1000, good),
+            Decision::Better,
+            "errors",
+        ),
+        (
+            "perhaps more",
+            failing("b", 0, 1000, good),
+            failing("n", 1, 500, [0, 0, 900, 0, 0]),
+            Decision::CannotTell,
+            "rate",
+        ),
+        (
+            "hardly any",
+            failing("b", 0, 1000, good),
+            failing("n", 1, 500, [0, 1, 0, 0, 0]),
+            Decision::Better,
+            "rate",
+        ),
+        (
+            "nothing but failures",
+            failing("b", 0, 1000, [1000; 5]),
+            failing("n", 1, 15, [1000; 5]),
+            Decision::CannotTell,
+            "rate",
+        ),
+    ] {
+        let found = contrast(&base, &new);
+        let case = &found.cases[0];
+        let decided = (case.decision, case.headline.measure.to_string());
+        assert_eq!(decided, (decision, headline.to_owned()), "{name}: {case:?}");
+        let is_time = |it: &&MeasureContrast| it.measure.to_string().starts_with('p');
+        let is_called = case
+            .others
+            .iter()
+            .filter(is_time)
+            .any(|it| it.comparison.decision != Decision::CannotTell);
+        assert_eq!(is_called, name == "hardly any", "{name}: {case:?}");
+        let says = case.notes.iter().any(|note| note.contains("failed"));
+        assert_eq!(says, name != "hardly any", "{name}: {:?}", case.notes);
+    }
+}
+
+#[test]
+fn at_a_rate_fast_failures_win_nothing() {
+    let mut sides = [failing("b", 0, 1000, [0; 5]), failing("n", 1, 15, [0, 0, 990, 0, 990])];
+    sides.iter_mut().for_each(|side| side.cases[0].is_paced = true);
+    let found = contrast(&sides[0], &sides[1]);
+    let main = &found.cases[0].headline;
+    assert_eq!(main.measure.to_string(), "p99");
+    let decided = (main.comparison.decision, main.comparison.reason);
+    assert_eq!(decided, (Decision::CannotTell, Some(Reason::UnlikeFailures)));
+}
+
+#[test]
+fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
+    for (name, spoil, why) in [
+        (
+            "interrupted",
+            (|result| result.interrupted = true) as fn(&mut RunResult),
+            "interrupted after 1s",
+        ),
+        (
+            "aborted",
+            |result| {
+                result.interrupted = true;
+                result.aborted = Some("p99>1s".to_owned());
+            },
+            "ended early by the condition 'p99>1s' of its plan",
+        ),
+        (
+            "invalid",
+            |result| {
+                result.loader.verdict = Verdict::Invalid;
+                result.loader.causes = vec![Cause {
+                    verdict: Verdict::Invalid,
+                    code: "late".to_owned(),
+                    text: String::new(),
+                }];
+            },
+            "invalid by its own verdict: late",
+        ),
+    ] {
+        let spoilt = |first: u32, us: u64| {
+            let results: Vec<(String, RunResult)> = (0..5)
+                .map(|i| {
+                    let mut result = result(first + 2 * i, us + u64::from(i));
+                    result.elapsed_ns = 1_000_000_000;
+                    if i > 0 {
+                        spoil(&mut result);
+                    }
+                    (i.to_string(), result)
+                })
+                .collect();
+            Side::of_results("x", &results, false).unwrap()
+        };
+        let limit = Limit::parse("p99>+10%").unwrap();
+        let (base, new) = (spoilt(0, 1000), spoilt(1, 10));
+        let found = Contrast::of(&base, &new, Settings::default(), &[limit], tool());
+        let main = &found.cases[0].headline.comparison;
+        assert_eq!((main.base.n, main.reason), (1, Some(Reason::TooFewRepeats)), "{name}");
+        assert_eq!((found.base.runs, found.passes()), (1, false), "{name}");
+        let notes = ["base", "new"].map(|side| format!("{side}: 4 of 5 runs do not count: {why}"));
+        assert_eq!(found.cases[0].notes, notes, "{name}");
+        let note = found.limits[0].note.as_deref().unwrap();
+        let want = "it takes 4 repeats on each side, and 1 of 5 runs of the base count, 1 of 5 of";
+        assert!(note.contains(want), "{name}: {note}");
+    }
+}
+
+#[test]
+fn a_change_that_goes_against_the_medians_is_explained() {
+    let base = side("base", 0, &[1000, 1001, 1002, 1300, 1301]);
+    let new = side("new", 1, &[900, 901, 1003, 1004, 1005]);
+    let found = contrast(&base, &new);
+    let note = found.cases[0].notes.iter().find(|note| note.contains("Hodges-Lehmann"));
+    assert!(note.is_some_and(|note| note.starts_with("rate")), "{:?}", found.cases[0]);
+}
+
+/// Looking up each run and each case takes no look at every other.
+#[test]
+fn sides_of_many_runs_are_read_in_one_pass() {
+    let mut many = study("wrk", "wrk {url}", &["few"], 1.0);
+    let run = many.cases[0].runs[0].clone();
+    many.cases[0].runs = (0..20_000)
+        .map(|i| CaseRun { repeat: i, started_at: format!("{i:06}"), ..run.clone() })
+        .collect();
+    let base = Side::of_study("base", &many);
+    let found = contrast(&base, &base);
+    assert_eq!(found.base.runs, 20_000);
+    assert_eq!(found.notes, ["both sides are the same runs: there is nothing to compare"]);
 }
 
 /// A study with one case for each name of a load, its rates around 1000 times `by`.

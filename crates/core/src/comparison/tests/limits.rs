@@ -1,6 +1,6 @@
 //! Limits on the change: how they are read, and what they make of two sides.
 
-use super::documents::{side, study};
+use super::documents::{failing, side, study};
 use crate::comparison::*;
 use crate::result::Tool;
 
@@ -109,4 +109,24 @@ fn a_limit_says_how_many_runs_had_no_say() {
     );
     let want = format!("new: 1 of {runs} runs have no p99");
     assert!(judged.note.as_ref().is_some_and(|note| note.contains(&want)), "{judged:?}");
+}
+
+/// Success comes first: what fails is no speed, however fast.
+#[test]
+fn limits_on_speed_are_broken_by_failures() {
+    let good = || failing("base", 0, 1000, [0; 5]);
+    for (limit, base, new, pass, said) in [
+        ("rate<-5%", good(), failing("new", 1, 15, [1000; 5]), false, true),
+        ("p99>+10%", good(), failing("new", 1, 15, [1000; 5]), false, true),
+        ("p99>+10%", good(), failing("new", 1, 500, [0, 0, 30, 0, 20]), false, true),
+        ("p99>+10%", good(), failing("new", 1, 1000, [0, 0, 1, 0, 0]), true, false),
+        ("p99>+10%", failing("base", 0, 1000, [1000; 5]), good(), true, true),
+        ("errors>+1%", good(), failing("new", 1, 15, [1000; 5]), false, false),
+    ] {
+        let judged =
+            Limit::parse(limit).unwrap().judge(&base.cases[0], &new.cases[0], &Settings::default());
+        assert_eq!(judged.pass, pass, "{limit}: {judged:?}");
+        let is_said = judged.note.is_some_and(|note| note.contains("success comes first"));
+        assert_eq!(is_said, said, "{limit}");
+    }
 }

@@ -14,8 +14,9 @@ use crate::page::push;
 use crate::study::facts::{name, rank_words, value_words};
 
 const HOW: &str = "Bars are medians, whiskers where the true median lies, dots the runs. A rank \
-    such as ≈ 1–3 says that these servers cannot be told apart from others: each pair is compared by \
-    itself, with 95 % confidence.";
+    such as ≈ 1–3 says that these servers cannot be told apart from others. Who fails more often \
+    ranks behind. All pairs of a table are judged together (Holm): where all servers are the same, \
+    one table of twenty at most tells any two of them apart.";
 
 /// Runs that are drawn as dots.
 const DOTS: usize = 40;

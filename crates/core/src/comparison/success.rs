@@ -1,0 +1,177 @@
+//! Success comes before speed: an answer that failed is none, however fast it came.
+//!
+//! A side on which a larger share of requests fails is the worse one, whatever its rate and its
+//! times. Where that cannot be told, but the shares lie apart as measured, times of the two sides
+//! are times of different things, and nothing is called faster for them. Only where no request
+//! failed, or as many on both sides, does speed decide alone.
+
+use super::decide::{Comparison, Decision, Options, Reason, compare, compare_together};
+use super::document::Settings;
+use crate::stats::mean;
+use crate::study::{Case, Measure};
+
+/// Two tests may call a case where requests fail: this much of the chance allowed goes to the one
+/// of failures, the rest to the one of speed. It is enough for 4 repeats that lie wholly apart.
+const SHARE_OF_CHANCE: f64 = 0.6;
+
+/// What fails on the two sides of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Failures {
+    /// The mean share of requests that failed: of the base, of the new side.
+    pub(super) shares: [f64; 2],
+    /// How they compare; none where their difference is below the least that is called.
+    pub(super) compared: Option<Comparison>,
+}
+
+impl Failures {
+    /// Those of two cases. None where a side does not say.
+    pub(super) fn of(base: &Case, new: &Case, settings: &Settings) -> Option<Self> {
+        let values = [base, new].map(|case| case.values(Measure::Errors));
+        let shares = [mean(&values[0])?, mean(&values[1])?];
+        let options = Options { confidence: for_success(settings), ..options(settings) };
+        let compared = are_apart(&values, options.least_change)
+            .then(|| compare(&values[0], &values[1], &options));
+        Some(Self { shares, compared })
+    }
+
+    /// Which side is the worse one for its failures, seen from the new one.
+    pub(super) fn decision(&self) -> Decision {
+        self.compared.as_ref().map_or(Decision::CannotTell, |it| it.decision)
+    }
+
+    /// Whether the shares lie apart as measured, more than noise or not.
+    pub(super) fn are_unlike(&self) -> bool {
+        let [base, new] = self.shares;
+        (new - base).abs() >= Options::of(Measure::Errors).least_change
+    }
+
+    /// Whether the new side fails more often, as measured.
+    pub(super) fn are_more(&self) -> bool {
+        self.are_unlike() && self.shares[1] > self.shares[0]
+    }
+
+    /// Whether nothing else was seen on both sides.
+    fn are_all(&self) -> bool {
+        self.shares.iter().all(|share| *share >= 1.0)
+    }
+
+    /// Takes back what was decided of a measure that failures spoil.
+    fn withhold(&self, measure: Measure, found: &mut Comparison) {
+        let is_spoilt = match (measure, found.decision) {
+            (_, Decision::CannotTell) => false,
+            (measure, _) if is_of_all_answers(measure) => self.are_unlike() || self.are_all(),
+            (Measure::Rate, Decision::Better) => self.are_more(),
+            (Measure::Rate, Decision::Worse) => self.are_unlike() && !self.are_more(),
+            _ => false,
+        };
+        if is_spoilt {
+            found.decision = Decision::CannotTell;
+            found.reason = Some(Reason::UnlikeFailures);
+        }
+    }
+}
+
+/// Compares a measure of two cases, success first.
+pub(super) fn compare_cases(
+    measure: Measure,
+    [base, new]: [&Case; 2],
+    failures: Option<&Failures>,
+    settings: &Settings,
+) -> Comparison {
+    let options = settings.options(measure);
+    let shared = failures.is_some_and(|failures| failures.compared.is_some());
+    let confidence = match shared && measure != Measure::Errors {
+        true => for_speed(settings),
+        false => settings.confidence,
+    };
+    let options = Options { confidence, ..options };
+    let mut found = compare(&base.values(measure), &new.values(measure), &options);
+    if let Some(failures) = failures {
+        failures.withhold(measure, &mut found);
+    }
+    found
+}
+
+/// Which of two cases is better by a measure, success first, seen from the second.
+#[must_use]
+pub fn against(measure: Measure, base: &Case, new: &Case) -> Comparison {
+    let settings = Settings::default();
+    let failures = Failures::of(base, new, &settings);
+    compare_cases(measure, [base, new], failures.as_ref(), &settings)
+}
+
+/// Compares every case with every other that follows it, by a measure and success first, so that
+/// the chance of calling any two of them different where none differ is that of one comparison.
+///
+/// The decisions are those on the second of each pair, in the order of the pairs.
+#[must_use]
+pub fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision> {
+    let settings = Settings::default();
+    let pairs: Vec<[&Case; 2]> = cases
+        .iter()
+        .enumerate()
+        .flat_map(|(i, second)| cases[..i].iter().map(move |first| [*first, *second]))
+        .collect();
+    let values = |measure| pairs.iter().map(move |pair| pair.map(|case| case.values(measure)));
+    let of_failures = options(&settings);
+    let mut tests: Vec<([Vec<f64>; 2], Options)> =
+        values(measure).map(|values| (values, settings.options(measure))).collect();
+    if !is_of_speed(measure) {
+        return compare_together(&tests).into_iter().map(|found| found.decision).collect();
+    }
+
+    let shares: Vec<[Vec<f64>; 2]> = values(Measure::Errors).collect();
+    let is_tested = |shares: &&[Vec<f64>; 2]| are_apart(shares, of_failures.least_change);
+    tests.extend(shares.iter().filter(is_tested).map(|shares| (shares.clone(), of_failures)));
+    let mut found = compare_together(&tests);
+    let mut by_failures = found.split_off(pairs.len()).into_iter();
+    let decided = found.into_iter().zip(&shares).map(|(mut found, shares)| {
+        let compared = is_tested(&shares).then(|| by_failures.next()).flatten();
+        let [Some(base), Some(new)] = [mean(&shares[0]), mean(&shares[1])] else {
+            return found.decision;
+        };
+        let failures = Failures { shares: [base, new], compared };
+        failures.withhold(measure, &mut found);
+        match failures.decision() {
+            Decision::CannotTell => found.decision,
+            worse_or_better => worse_or_better,
+        }
+    });
+    decided.collect()
+}
+
+fn options(settings: &Settings) -> Options {
+    settings.options(Measure::Errors)
+}
+
+fn for_success(settings: &Settings) -> f64 {
+    1.0 - (1.0 - settings.confidence) * SHARE_OF_CHANCE
+}
+
+fn for_speed(settings: &Settings) -> f64 {
+    1.0 - (1.0 - settings.confidence) * (1.0 - SHARE_OF_CHANCE)
+}
+
+/// Whether any difference of these shares could be called at all.
+fn are_apart(values: &[Vec<f64>; 2], least: f64) -> bool {
+    let all = || values.iter().flatten().copied();
+    all().fold(f64::MIN, f64::max) - all().fold(f64::MAX, f64::min) >= least
+}
+
+/// Whether a measure is of every answer, failed ones among them.
+fn is_of_all_answers(measure: Measure) -> bool {
+    matches!(
+        measure,
+        Measure::Responses
+            | Measure::Latency(_)
+            | Measure::Service(_)
+            | Measure::Mean
+            | Measure::Max
+            | Measure::CpuPerRequest
+    )
+}
+
+/// Whether a measure is of what was answered rather than of what the server needs for it.
+pub(super) fn is_of_speed(measure: Measure) -> bool {
+    measure == Measure::Rate || is_of_all_answers(measure)
+}
