@@ -87,6 +87,7 @@ impl From<&Reading> for Figures {
         let errors = reading.errors.unwrap_or(0).saturating_add(reading.timed_out.unwrap_or(0));
         Self {
             rate_rps: reading.rate_rps.map(|rate| rate * share),
+            good_rps: None,
             duration_s: reading.duration_s,
             completed: reading.completed,
             failed: reading.failed,

@@ -116,7 +116,7 @@ fn markdown(contrast: &Contrast) -> String {
 #[test]
 fn one_case() {
     insta::assert_snapshot!(text(&one(), false), @r"
-    SLOWER  rate 0.900 times that of the base, between 0.892 and 0.908 (97 % sure)
+    SLOWER  rate 0.900 times that of the base, between 0.891 and 0.909 (95 % sure)
 
     Base      base.json · 5 runs · begun 2026-11-21T12:00:02Z · to 2026-11-21T12:00:10Z
     New       new.json · 5 runs · begun 2026-11-21T12:00:03Z · to 2026-11-21T12:00:11Z
@@ -127,20 +127,22 @@ fn one_case() {
               FAIL  pss>+1%                     -   pss was not measured on both sides
 
     Measure                  base          new      ratio       from         to    shows
-    rate                 50 000/s     45 000/s      0.900      0.892      0.908    1.2 %  slower
-    p50                  950.0 µs     1.056 ms      1.111      1.101      1.121    1.2 %  perhaps slower
-    p99                  2.400 ms     2.667 ms      1.111      1.101      1.121    1.2 %  perhaps slower
-    p99.9                9.000 ms     10.00 ms      1.111      1.101      1.121    1.2 %  perhaps slower
+    rate                 49 990/s     44 991/s      0.900      0.891      0.909    1.3 %  slower
+    p50                  950.0 µs     1.056 ms      1.111      1.101      1.121    1.3 %  perhaps slower
+    p99                  2.400 ms     2.667 ms      1.111      1.101      1.121    1.3 %  perhaps slower
+    p99.9                9.000 ms     10.00 ms      1.111      1.101      1.121    1.3 %  perhaps slower
     errors                 0.06 %       0.06 %   +0.00 pt   -0.06 pt   +0.06 pt   0.1 pt
     cpu_per_request      18.00 µs     20.00 µs      1.111      1.111      1.111    1.0 %  perhaps more
     rss                  5.00 MiB     5.00 MiB      1.000      1.000      1.000    1.0 %
-    with this noise 5 repeats can show differences from 1.2 % up (rate)
+    with this noise 5 repeats can show differences from 1.3 % up (rate)
 
-    base, new: medians over the runs. from, to: where the true ratio lies, 95 % sure or more. shows: the
-    difference that as many runs of this noise show in three of four cases. Ratios closer to 1 than 1 %
-    are never called.
-    A case is decided by one measure alone, so that chance decides at most 5 % of cases without a
-    difference; perhaps: true of that measure, were it the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
+    (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
+    than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
+    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
+    one.
     ");
 }
 
@@ -154,7 +156,7 @@ fn one_run_each() {
     New       new.json · 1 run · begun 2026-11-21T12:00:03Z
 
     Measure                  base          new      ratio       from         to    shows
-    rate                 50 000/s     45 000/s      0.900          -          -        -  can't tell
+    rate                 49 990/s     44 991/s      0.900          -          -        -  can't tell
     p50                  950.0 µs     1.056 ms      1.111          -          -        -
     p99                  2.400 ms     2.667 ms      1.111          -          -        -
     p99.9                9.000 ms     10.00 ms      1.111          -          -        -
@@ -162,11 +164,13 @@ fn one_run_each() {
     cpu_per_request      18.00 µs     20.00 µs      1.111          -          -        -
     rss                  5.00 MiB     5.00 MiB      1.000          -          -        -
 
-    base, new: medians over the runs. from, to: where the true ratio lies, 95 % sure or more. shows: the
-    difference that as many runs of this noise show in three of four cases. Ratios closer to 1 than 1 %
-    are never called.
-    A case is decided by one measure alone, so that chance decides at most 5 % of cases without a
-    difference; perhaps: true of that measure, were it the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
+    (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
+    than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
+    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
+    one.
     ");
 }
 
@@ -185,19 +189,21 @@ fn several_cases() {
               pass  rate<-5%              +20.0 %   proxy under many connections
 
     Case                                  base        new   ratio    from      to   shows
-    nginx under closed        rate    50 000/s   50 000/s   1.000   0.991   1.009   1.2 %  can't tell
-    haproxy under closed      rate    50 000/s   45 000/s   0.900   0.892   0.908   1.2 %  slower
+    nginx under closed        rate    49 990/s   49 990/s   1.000   0.990   1.010   1.3 %  can't tell
+    haproxy under closed      rate    49 990/s   44 991/s   0.900   0.891   0.909   1.3 %  slower
       perhaps p50 slower 1.111 (1.101 to 1.121), p99 slower 1.111 (1.101 to 1.121), p99.9 slower 1.111
         (1.101 to 1.121), cpu_per_request more 1.111 (1.111 to 1.111)
-    proxy under many connect… rate    50 000/s   60 000/s   1.200   1.189   1.211   1.2 %  faster
+    proxy under many connect… rate    49 990/s   59 988/s   1.200   1.189   1.212   1.3 %  faster
       perhaps p50 faster 0.833 (0.826 to 0.841), p99 faster 0.833 (0.826 to 0.841), p99.9 faster 0.833
         (0.826 to 0.841), cpu_per_request less 0.833 (0.833 to 0.833)
 
-    base, new: medians over the runs. from, to: where the true ratio lies, 95 % sure or more. shows: the
-    difference that as many runs of this noise show in three of four cases. Ratios closer to 1 than 1 %
-    are never called.
-    A case is decided by one measure alone, so that chance decides at most 5 % of cases without a
-    difference; perhaps: true of that measure, were it the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
+    (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
+    than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
+    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
+    one.
     Of 3 cases without any difference chance calls 0.2 at most, on average.
     ");
 }
@@ -205,7 +211,7 @@ fn several_cases() {
 #[test]
 fn one_case_in_markdown() {
     insta::assert_snapshot!(markdown(&one()), @r"
-    **slower**: rate 0.900 times that of the base, between 0.892 and 0.908 (97 % sure)
+    **slower**: rate 0.900 times that of the base, between 0.891 and 0.909 (95 % sure)
 
     - base: `base.json`, 5 runs, begun 2026-11-21T12:00:02Z
     - new: `new.json`, 5 runs, begun 2026-11-21T12:00:03Z
@@ -220,18 +226,18 @@ fn one_case_in_markdown() {
 
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
-    | **rate** | 50 000/s | 45 000/s | 0.900 | 0.892 | 0.908 | 1.2 % | **slower** |
-    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
-    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
-    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
+    | **rate** | 49 990/s | 44 991/s | 0.900 | 0.891 | 0.909 | 1.3 % | **slower** |
+    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
+    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
+    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
     | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
     | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | perhaps more |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
-    with this noise 5 repeats can show differences from 1.2 % up (rate)
+    with this noise 5 repeats can show differences from 1.3 % up (rate)
 
-    base, new: medians over the runs. from, to: where the true ratio lies, 95 % sure or more. shows: the difference that as many runs of this noise show in three of four cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by one measure alone, so that chance decides at most 5 % of cases without a difference; perhaps: true of that measure, were it the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself; perhaps: true of that measure, were it the only one.
     ");
 }
 
@@ -252,54 +258,54 @@ fn several_cases_in_markdown() {
 
     | case | measure | base | new | ratio | from | to | shows | |
     |---|---|--:|--:|--:|--:|--:|--:|---|
-    | nginx under closed | rate | 50 000/s | 50 000/s | 1.000 | 0.991 | 1.009 | 1.2 % | **can't tell** |
-    | haproxy under closed | rate | 50 000/s | 45 000/s | 0.900 | 0.892 | 0.908 | 1.2 % | **slower** |
-    | proxy under many connections | rate | 50 000/s | 60 000/s | 1.200 | 1.189 | 1.211 | 1.2 % | **faster** |
+    | nginx under closed | rate | 49 990/s | 49 990/s | 1.000 | 0.990 | 1.010 | 1.3 % | **can't tell** |
+    | haproxy under closed | rate | 49 990/s | 44 991/s | 0.900 | 0.891 | 0.909 | 1.3 % | **slower** |
+    | proxy under many connections | rate | 49 990/s | 59 988/s | 1.200 | 1.189 | 1.212 | 1.3 % | **faster** |
 
     ### nginx under closed
 
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
-    | **rate** | 50 000/s | 50 000/s | 1.000 | 0.991 | 1.009 | 1.2 % | **can't tell** |
-    | p50 | 950.0 µs | 950.0 µs | 1.000 | 0.991 | 1.009 | 1.2 % |  |
-    | p99 | 2.400 ms | 2.400 ms | 1.000 | 0.991 | 1.009 | 1.2 % |  |
-    | p99.9 | 9.000 ms | 9.000 ms | 1.000 | 0.991 | 1.009 | 1.2 % |  |
+    | **rate** | 49 990/s | 49 990/s | 1.000 | 0.990 | 1.010 | 1.3 % | **can't tell** |
+    | p50 | 950.0 µs | 950.0 µs | 1.000 | 0.991 | 1.009 | 1.3 % |  |
+    | p99 | 2.400 ms | 2.400 ms | 1.000 | 0.991 | 1.009 | 1.3 % |  |
+    | p99.9 | 9.000 ms | 9.000 ms | 1.000 | 0.991 | 1.009 | 1.3 % |  |
     | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
     | cpu_per_request | 18.00 µs | 18.00 µs | 1.000 | 1.000 | 1.000 | 1.0 % |  |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
-    with this noise 5 repeats can show differences from 1.2 % up (rate)
+    with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     ### haproxy under closed
 
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
-    | **rate** | 50 000/s | 45 000/s | 0.900 | 0.892 | 0.908 | 1.2 % | **slower** |
-    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
-    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
-    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.2 % | perhaps slower |
+    | **rate** | 49 990/s | 44 991/s | 0.900 | 0.891 | 0.909 | 1.3 % | **slower** |
+    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
+    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
+    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
     | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
     | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | perhaps more |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
-    with this noise 5 repeats can show differences from 1.2 % up (rate)
+    with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     ### proxy under many connections
 
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
-    | **rate** | 50 000/s | 60 000/s | 1.200 | 1.189 | 1.211 | 1.2 % | **faster** |
-    | p50 | 950.0 µs | 791.7 µs | 0.833 | 0.826 | 0.841 | 1.2 % | perhaps faster |
-    | p99 | 2.400 ms | 2.000 ms | 0.833 | 0.826 | 0.841 | 1.2 % | perhaps faster |
-    | p99.9 | 9.000 ms | 7.500 ms | 0.833 | 0.826 | 0.841 | 1.2 % | perhaps faster |
+    | **rate** | 49 990/s | 59 988/s | 1.200 | 1.189 | 1.212 | 1.3 % | **faster** |
+    | p50 | 950.0 µs | 791.7 µs | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
+    | p99 | 2.400 ms | 2.000 ms | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
+    | p99.9 | 9.000 ms | 7.500 ms | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
     | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
     | cpu_per_request | 18.00 µs | 15.00 µs | 0.833 | 0.833 | 0.833 | 1.0 % | perhaps less |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
-    with this noise 5 repeats can show differences from 1.2 % up (rate)
+    with this noise 5 repeats can show differences from 1.3 % up (rate)
 
-    base, new: medians over the runs. from, to: where the true ratio lies, 95 % sure or more. shows: the difference that as many runs of this noise show in three of four cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by one measure alone, so that chance decides at most 5 % of cases without a difference; perhaps: true of that measure, were it the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself; perhaps: true of that measure, were it the only one.
     ");
 }
 

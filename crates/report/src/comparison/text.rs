@@ -13,7 +13,7 @@ use super::{
 };
 use crate::facts::{counted, printable};
 use crate::text::Style;
-use crate::text::table::{WIDTH, labelled, shorten, wrap};
+use crate::text::table::{labelled, shorten, wrap};
 
 /// Writes the report.
 ///

@@ -328,6 +328,7 @@ fn run(model: &Model, kind: &Kind, repeat: u32, seconds: u64, spread: &mut Sprea
         figures: Figures {
             connections: None,
             rate_rps: Some(rounded(rate_rps)),
+            good_rps: None,
             duration_s: Some(seconds as f64),
             completed: Some(completed),
             failed: Some(0),
