@@ -77,6 +77,7 @@ fn options(flags: &ProxyFlags, log: Option<Arc<Log>>) -> Result<ProxyOptions, Ex
     rules.limits = limits(flags);
     rules.health = Health {
         failures: flags.fail_after,
+        fail_on_5xx: flags.fail_on_5xx,
         aside_ns: flags.aside,
         check: flags.health_path.clone().map(|path| HealthCheck {
             path,
@@ -109,7 +110,9 @@ fn timeouts(flags: &ProxyFlags) -> Timeouts {
         upstream_keep_alive_ns: given.upstream_keep_alive,
         head_ns: given.head_timeout,
         body_ns: given.idle_timeout,
+        body_total_ns: if given.body_timeout == 0 { u64::MAX } else { given.body_timeout },
         send_ns: given.idle_timeout,
+        client_slack_ns: given.client_slack,
         keep_alive_ns: given.keep_alive,
         queue_ns: given.queue_timeout,
         drain_ns: given.drain,
@@ -118,6 +121,10 @@ fn timeouts(flags: &ProxyFlags) -> Timeouts {
 
 fn limits(flags: &ProxyFlags) -> ProxyLimits {
     let mut limits = ProxyLimits {
+        body_buffer_bytes: flags.body_buffer,
+        body_buffers_bytes: flags.body_buffers,
+        response_buffer_bytes: flags.response_buffer,
+        client_rate: flags.client_rate,
         queue: flags.queue as usize,
         upstream_connections: flags.upstream_connections,
         ..ProxyLimits::default()

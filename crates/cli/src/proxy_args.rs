@@ -49,11 +49,25 @@ pub(crate) struct ProxyFlags {
     /// Clients that a worker takes at once
     #[arg(long, value_name = "N", default_value = "16384", value_parser = count32)]
     pub clients: u32,
+    /// Bytes of a request's body that are read before it gets an upstream connection; 0: none, and
+    /// upstreams answer Expect
+    #[arg(long, value_name = "BYTES", default_value = "256k", value_parser = bytes)]
+    pub body_buffer: usize,
+    /// Bytes of memory of a worker for all bodies that are read so
+    #[arg(long, value_name = "BYTES", default_value = "128M", value_parser = bytes)]
+    pub body_buffers: usize,
+    /// Bytes of a response that are kept for a client that is slow to read
+    #[arg(long, value_name = "BYTES", default_value = "256k", value_parser = bytes)]
+    pub response_buffer: usize,
+    /// Bytes a second that a client has to send of a body, or to take of a response; 0: a byte now
+    /// and then
+    #[arg(long, value_name = "BYTES", default_value = "500", value_parser = parse_count)]
+    pub client_rate: u64,
     /// Bytes that a request's body may have [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_count)]
     pub body_max: Option<u64>,
 
-    /// X-Forwarded-For, -Proto, -Host: add what is seen, say nothing else, or leave them alone
+    /// X-Forwarded-* and Forwarded: add what is seen, say nothing else, or leave them alone
     #[arg(long, value_enum, default_value_t, help_heading = "Fields")]
     pub forwarded: ForwardedFlag,
     /// Which Host upstreams see: the client's, or their own name
@@ -89,6 +103,10 @@ pub(crate) struct ProxyFlags {
     #[arg(long, value_name = "N", default_value = "5", value_parser = count32)]
     #[arg(help_heading = "Health")]
     pub fail_after: u32,
+    /// Count responses of 500 to 599, and unusable ones, as failures: then a client that provokes
+    /// them can put an upstream aside for all
+    #[arg(long, help_heading = "Health")]
+    pub fail_on_5xx: bool,
     /// For how long it is put aside
     #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Health")]
@@ -137,6 +155,13 @@ pub(crate) struct TimeoutFlags {
     /// Between two pieces of a body, of a response or a request, and for a client to take one
     #[arg(long, value_name = "T", default_value = "60s", value_parser = time)]
     pub idle_timeout: u64,
+    /// All of a request's body, without the time in which the proxy itself does not read it; 0: no
+    /// limit
+    #[arg(long, value_name = "T", default_value = "5m", value_parser = parse_duration_ns)]
+    pub body_timeout: u64,
+    /// The stretch of time in which a client has to keep to --client-rate
+    #[arg(long, value_name = "T", default_value = "20s", value_parser = time)]
+    pub client_slack: u64,
     /// From the first byte of a request to the end of its head
     #[arg(long, value_name = "T", default_value = "30s", value_parser = time)]
     pub head_timeout: u64,
@@ -152,6 +177,12 @@ pub(crate) struct TimeoutFlags {
     /// Requests under way when the proxy is told to stop
     #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration_ns)]
     pub drain: u64,
+}
+
+/// A length of something in memory.
+fn bytes(text: &str) -> Result<usize, String> {
+    let count = parse_count(text).map_err(|error| error.to_string())?;
+    usize::try_from(count).map_err(|error| error.to_string())
 }
 
 /// A time that is not 0.

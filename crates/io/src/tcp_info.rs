@@ -13,6 +13,8 @@ pub struct TcpInfo {
     pub retransmits: u32,
     /// Bytes of data sent again; `None` before Linux 4.19.
     pub retransmitted_bytes: Option<u64>,
+    /// Bytes that the peer's kernel has acknowledged, the SYN as one; `None` before Linux 4.1.
+    pub acked_bytes: Option<u64>,
     /// Segments the kernel takes for lost at the moment.
     pub lost: u32,
     /// Smoothed round-trip time (RFC 6298), ns. 0 before the first measurement.
@@ -84,6 +86,7 @@ fn parse(raw: &[u8]) -> TcpInfo {
     TcpInfo {
         retransmits: u32_at(100).unwrap_or(0),
         retransmitted_bytes: u64_at(208),
+        acked_bytes: u64_at(120),
         lost: u32_at(32).unwrap_or(0),
         rtt_ns: us_at(68).unwrap_or(0),
         rtt_deviation_ns: us_at(72).unwrap_or(0),
@@ -124,9 +127,11 @@ mod tests {
             raw[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
         }
         raw[208..].copy_from_slice(&6_u64.to_ne_bytes());
+        raw[120..128].copy_from_slice(&7_u64.to_ne_bytes());
         let whole = TcpInfo {
             retransmits: 4,
             retransmitted_bytes: Some(6),
+            acked_bytes: Some(7),
             lost: 1,
             rtt_ns: 2_000,
             rtt_deviation_ns: 3_000,
@@ -136,7 +141,7 @@ mod tests {
         assert_eq!(parse(&raw), whole);
         let short = TcpInfo { retransmitted_bytes: None, ..whole };
         assert_eq!(parse(&raw[..192]), short);
-        assert_eq!(parse(&raw[..104]), TcpInfo { rtt_min_ns: None, ..short });
+        assert_eq!(parse(&raw[..104]), TcpInfo { rtt_min_ns: None, acked_bytes: None, ..short });
         assert_eq!(parse(&[]), TcpInfo::default());
     }
 }

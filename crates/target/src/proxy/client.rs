@@ -1,13 +1,16 @@
 //! A client's connection, and what is known of its request.
 //!
 //! ```text
-//!             head read            connection had         response complete
-//!   Reading ─────────────▶ Waiting ──────────────▶ Forwarding ─────────────▶ Reading
-//!      │                      │                        │
-//!      │ refused, or an answer of our own              │ the last response
-//!      ├──────────────────────┴───────▶ Lingering      ├──────────▶ Closing ── Sent ──▶ closed
-//!      │                        input is dropped until FIN or a time
+//!         head read          body read, or enough of it      connection had     response complete
+//!   Reading ────▶ Collecting ───────────────────────▶ Waiting ──────▶ Forwarding ────────▶ Reading
+//!      │              │                                  │                │
+//!      │ refused, or an answer of our own                │                │ the last response
+//!      ├──────────────┴──────────────────────────────────┴──▶ Lingering   ├──▶ Closing ─▶ closed
+//!      │                              input is dropped until FIN or a time      Sent
 //! ```
+//!
+//! A body is collected before an upstream connection is taken, so that a client that is slow to send
+//! holds memory and nothing that others need; only a body longer than the buffer holds a connection.
 //!
 //! One request at a time: what is sent ahead of its turn is held, up to a limit, then not received.
 //! Between requests a connection holds no buffer.
@@ -18,6 +21,7 @@ use plimsoll_io::Token;
 use plimsoll_proto::http1::{BodyLength, Limits, RequestDecoder};
 
 use super::log::RequestLine;
+use super::pace::{BodyTime, Window};
 
 /// What a client is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(super) enum State {
     Free,
     /// Between requests, or within a head.
     Reading,
+    /// Its request's body is read; no upstream has to do with it yet.
+    Collecting,
     /// Its request is to have an upstream connection: one is being opened, or it is in a queue.
     Waiting,
     /// Its request is with an upstream.
@@ -48,6 +54,8 @@ pub(super) struct Exchange {
     pub(super) hash: u64,
     /// Where a Host field belongs in the head; 0 if one is there.
     pub(super) host_at: u32,
+    /// The length of the head that an upstream gets, without such a Host field.
+    pub(super) head_bytes: u32,
     pub(super) minor_version: u8,
     pub(super) keep_alive: bool,
     pub(super) is_head: bool,
@@ -76,6 +84,7 @@ impl Exchange {
         tried: 0,
         hash: 0,
         host_at: 0,
+        head_bytes: 0,
         minor_version: 1,
         keep_alive: true,
         is_head: false,
@@ -100,6 +109,8 @@ pub(super) struct Client {
     pub(super) exchange: Exchange,
     /// The request's bytes as an upstream gets them, while they may have to be sent (again).
     pub(super) request: Vec<u8>,
+    /// The request's memory, as far as it counts against the limit for all.
+    pub(super) charged_bytes: usize,
     /// Input for later, from `held_at` on.
     pub(super) held: Vec<u8>,
     pub(super) held_at: usize,
@@ -113,8 +124,16 @@ pub(super) struct Client {
     pub(super) is_timed: bool,
     /// It sends no more.
     pub(super) has_ended: bool,
-    /// Bytes queued towards it when the time for progress began; 0 when it does not run.
-    pub(super) stuck_bytes: usize,
+    /// It has to take what is queued for it, and the window is for that.
+    pub(super) is_taking: bool,
+    /// How much it has to send of a body, or to take, and by when.
+    pub(super) window: Window,
+    /// The times of a body that is read.
+    pub(super) body_time: BodyTime,
+    /// Bytes received from it; wraps.
+    pub(super) received_bytes: u64,
+    /// Bytes handed over to be sent to it, but for TLS's own; wraps.
+    pub(super) sent_bytes: u64,
     /// When it has to be looked at; `u64::MAX` for never.
     pub(super) deadline_ns: u64,
     /// When it will be looked at, at the latest.
@@ -131,6 +150,7 @@ impl Client {
             address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             exchange: Exchange::NONE,
             request: Vec::new(),
+            charged_bytes: 0,
             held: Vec::new(),
             held_at: 0,
             ticket: 0,
@@ -138,7 +158,11 @@ impl Client {
             is_paused: false,
             is_timed: false,
             has_ended: false,
-            stuck_bytes: 0,
+            is_taking: false,
+            window: Window::NONE,
+            body_time: BodyTime::NONE,
+            received_bytes: 0,
+            sent_bytes: 0,
             deadline_ns: u64::MAX,
             timer_ns: u64::MAX,
             line: None,
@@ -158,14 +182,14 @@ impl Client {
         self.is_paused = false;
         self.is_timed = false;
         self.has_ended = false;
-        self.stuck_bytes = 0;
+        self.is_taking = false;
         self.deadline_ns = u64::MAX;
         self.line = None;
     }
 
     /// Whether a request is under way.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Waiting | State::Forwarding)
+        matches!(self.state, State::Collecting | State::Waiting | State::Forwarding)
     }
 
     /// Whether it stands between two requests, with nothing of the next one here.
@@ -177,9 +201,9 @@ impl Client {
     #[inline]
     pub(super) fn begin(&mut self, exchange: Exchange, body: BodyLength) {
         self.exchange = Exchange { is_chunked: body == BodyLength::Chunked, ..exchange };
-        self.state = State::Waiting;
+        self.state = State::Collecting;
         self.is_timed = false;
-        self.stuck_bytes = 0;
+        self.is_taking = false;
         self.deadline_ns = u64::MAX;
     }
 
@@ -202,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_idle_client_is_small() {
-        assert!(size_of::<Client>() <= 384, "{} bytes", size_of::<Client>());
+        assert!(size_of::<Client>() <= 448, "{} bytes", size_of::<Client>());
     }
 
     #[test]

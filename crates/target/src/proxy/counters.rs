@@ -1,4 +1,8 @@
 //! What a proxy counts.
+//!
+//! Each request that is admitted comes to one end. So with nothing under way any more, `requests` is
+//! the sum of `completed`, `cut_off`, `abandoned`, `drained`, `bodies_refused`, `queue_failures`,
+//! `bad_gateway` and `gateway_timeouts`; the others count beside it.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -36,8 +40,10 @@ counters! {
     accept_failures,
     /// Requests whose head was read and admitted.
     requests,
-    /// Requests that were malformed, too long or not to be forwarded, and answered so.
+    /// Requests whose head was malformed, too long or not to be forwarded, and answered so.
     refused,
+    /// Requests that were admitted, and whose body then was malformed, too long or too slow (408).
+    bodies_refused,
     /// Responses forwarded in whole.
     completed,
     /// Exchanges cut off after the response had begun.

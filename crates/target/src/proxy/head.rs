@@ -27,6 +27,8 @@ pub(super) struct Rewriting {
     pub(super) forwarded: Forwarded,
     pub(super) host: HostField,
     pub(super) via: bool,
+    /// Whether the proxy itself answers `Expect: 100-continue`.
+    pub(super) answers_expect: bool,
     /// Whether clients speak TLS.
     pub(super) is_secure: bool,
 }
@@ -82,11 +84,11 @@ pub(super) fn write_request(
     target.write(out, head.method);
     out.extend_from_slice(b" HTTP/1.1\r\n");
     let fields_at = out.len();
-    let Rewriting { forwarded, host, .. } = rewriting;
+    let Rewriting { forwarded, host, answers_expect, .. } = rewriting;
     let is_options = method == b"OPTIONS";
     let drops = move |field| match field {
         Field::Host => host == HostField::Upstream,
-        Field::Forwarded => forwarded == Forwarded::Replace,
+        Field::Expect => answers_expect,
         Field::MaxForwards => is_options,
         _ => forwarded != Forwarded::Off,
     };

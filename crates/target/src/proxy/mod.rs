@@ -18,6 +18,7 @@ mod head;
 mod link;
 mod log;
 mod options;
+mod pace;
 mod run;
 mod upstreams;
 mod wire;

@@ -59,14 +59,16 @@ pub enum Balance {
     HashField(String),
 }
 
-/// What becomes of `X-Forwarded-For`, `-Proto` and `-Host`.
+/// What becomes of `X-Forwarded-For`, `-Proto` and `-Host`. Unless it is `Off`, whatever else a
+/// client says in this way, in other fields that begin with `X-Forwarded-` or in `Forwarded` (RFC
+/// 7239), is dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Forwarded {
     /// The client's address is added to the end of what `X-Forwarded-For` says; `-Proto` and
     /// `-Host` are written anew.
     #[default]
     Append,
-    /// All three, and `Forwarded` (RFC 7239), say what this proxy saw and nothing else.
+    /// All three say what this proxy saw and nothing else.
     Replace,
     /// They are passed on as they came.
     Off,
@@ -99,8 +101,14 @@ pub struct Timeouts {
     pub head_ns: u64,
     /// Between two receipts of a request's body: then 408.
     pub body_ns: u64,
+    /// From the end of a request's head to the end of its body, without the time in which the proxy
+    /// does not read from the client: then 408. `u64::MAX` for no limit.
+    pub body_total_ns: u64,
     /// Without progress in sending to a client: then it is reset.
     pub send_ns: u64,
+    /// In each such stretch of time a client has to send of a body, or to take of what is queued
+    /// for it, what [`ProxyLimits::client_rate`] asks for: then 408, or it is reset.
+    pub client_slack_ns: u64,
     /// How long a client's connection is kept without a request.
     pub keep_alive_ns: u64,
     /// Waiting for an upstream connection to be free: then 503.
@@ -118,7 +126,9 @@ impl Default for Timeouts {
             upstream_keep_alive_ns: 60 * SECOND_NS,
             head_ns: 30 * SECOND_NS,
             body_ns: 60 * SECOND_NS,
+            body_total_ns: 300 * SECOND_NS,
             send_ns: 60 * SECOND_NS,
+            client_slack_ns: 20 * SECOND_NS,
             keep_alive_ns: 75 * SECOND_NS,
             queue_ns: 10 * SECOND_NS,
             drain_ns: 10 * SECOND_NS,
@@ -134,13 +144,26 @@ pub struct ProxyLimits {
     pub request: http1::Limits,
     /// Of responses: 502 beyond them.
     pub response: http1::Limits,
-    /// Bytes held from a client before it is not read from any more: the beginning of a body that
-    /// waits for its connection, and requests sent ahead of time. What the driver had received by
-    /// then comes on top.
+    /// Bytes of a request's body that are collected before it is given an upstream connection; a
+    /// longer one goes on with what is there. What came in one receipt with the last of them is on
+    /// top. 0: each request gets its connection from its head on, and `Expect` goes from end to end.
+    pub body_buffer_bytes: usize,
+    /// Bytes of memory for all requests of a worker that are collected or were and may have to be
+    /// sent again. Beyond it none is collected any further; what came in one receipt is on top.
+    pub body_buffers_bytes: usize,
+    /// Bytes held from a client before it is not read from any more: more of a body that waits for
+    /// its connection, and requests sent ahead of time. What the driver had received by then comes
+    /// on top.
     pub held_bytes: usize,
-    /// Bytes queued towards a peer that is slow to read before the other side is not read from any
+    /// Bytes queued towards an upstream that is slow to read before the client is not read from any
     /// more.
     pub queued_bytes: usize,
+    /// Bytes queued towards a client that is slow to read before the upstream is not read from any
+    /// more. The upstream is free once all of its response is queued.
+    pub response_buffer_bytes: usize,
+    /// Bytes per second, over [`Timeouts::client_slack_ns`], below which a client is too slow; at 0
+    /// a byte in that time is enough.
+    pub client_rate: u64,
     /// Requests of one worker that wait for an upstream connection; beyond, 503.
     pub queue: usize,
     /// Connections of one worker to each upstream; at least 1.
@@ -152,8 +175,12 @@ impl Default for ProxyLimits {
         Self {
             request: http1::Limits::default(),
             response: http1::Limits::default(),
+            body_buffer_bytes: 256_000,
+            body_buffers_bytes: 128_000_000,
             held_bytes: 64 << 10,
             queued_bytes: 256 << 10,
+            response_buffer_bytes: 256_000,
+            client_rate: 500,
             queue: 16_384,
             upstream_connections: 256,
         }
@@ -164,10 +191,13 @@ impl Default for ProxyLimits {
 /// are aside, they are used as if none were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Failures in a row that put an upstream aside: connects that failed, connections that broke
-    /// or kept silent before a response, and responses of 500 to 599. 0 for never.
+    /// Failures in a row that put an upstream aside: connects that failed, and connections that
+    /// broke or kept silent though a whole request was sent on them. 0 for never.
     pub failures: u32,
-    /// For how long it is put aside. One request is then the trial.
+    /// Whether responses of 500 to 599, and those that cannot be forwarded, are failures too. Then a
+    /// client that can provoke them can put an upstream aside for all.
+    pub fail_on_5xx: bool,
+    /// For how long it is put aside. One request is then the trial, and after as long again another.
     pub aside_ns: u64,
     /// Requests of our own that find out.
     pub check: Option<HealthCheck>,
@@ -175,7 +205,7 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Self { failures: 5, aside_ns: 5 * SECOND_NS, check: None }
+        Self { failures: 5, fail_on_5xx: false, aside_ns: 5 * SECOND_NS, check: None }
     }
 }
 

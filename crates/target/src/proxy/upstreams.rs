@@ -8,6 +8,9 @@
 //!    └──────────── a check succeeded, or ───────────────────────── it did not ────────────┘
 //! ```
 //!
+//! A trial that has come to nothing after as long again is not waited for: a client that is slow, or
+//! that stops half way, keeps no upstream aside.
+//!
 //! When all are aside, all are used: an upstream that fails is better than none.
 //!
 //! Pure: no driver and no clock here.
@@ -38,7 +41,8 @@ enum Standing {
     Well,
     /// Not before this time; `u64::MAX` for when a check succeeds.
     Aside(u64),
-    Trial,
+    /// A request is the trial; another one may be from this time on.
+    Trial(u64),
 }
 
 impl Pool {
@@ -49,8 +53,7 @@ impl Pool {
     fn is_usable(&self, now_ns: u64) -> bool {
         match self.standing {
             Standing::Well => true,
-            Standing::Aside(until_ns) => until_ns <= now_ns,
-            Standing::Trial => false,
+            Standing::Aside(until_ns) | Standing::Trial(until_ns) => until_ns <= now_ns,
         }
     }
 }
@@ -120,8 +123,8 @@ impl Pools {
             .or_else(|| self.pick(hash, |index, _| tried & 1 << index == 0))?;
         self.next = if chosen + 1 == self.pools.len() { 0 } else { chosen + 1 };
         let pool = &mut self.pools[chosen];
-        if matches!(pool.standing, Standing::Aside(until_ns) if until_ns <= now_ns) {
-            pool.standing = Standing::Trial;
+        if pool.standing != Standing::Well && pool.is_usable(now_ns) {
+            pool.standing = Standing::Trial(now_ns.saturating_add(self.health.aside_ns));
         }
         Some(chosen)
     }
@@ -181,7 +184,7 @@ impl Pools {
                 pool.standing = Standing::Well;
                 false
             }
-            (Outcome::Neither, Standing::Trial) => {
+            (Outcome::Neither, Standing::Trial(_)) => {
                 pool.standing = Standing::Aside(now_ns);
                 false
             }
@@ -233,7 +236,7 @@ mod tests {
     use super::*;
 
     fn pools(count: usize, balance: Balance) -> Pools {
-        let health = Health { failures: 2, aside_ns: 100, check: None };
+        let health = Health { failures: 2, aside_ns: 100, ..Health::default() };
         Pools::new(count, 2, 10, balance, health)
     }
 

@@ -5,6 +5,7 @@ mod faulty;
 mod hostile;
 mod loopback;
 mod proxy;
+mod proxy_attacks;
 mod proxy_edges;
 mod proxy_loopback;
 mod proxy_world;

@@ -73,7 +73,9 @@ fn bodies_are_framed_anew_both_ways() {
 fn interim_responses_are_passed_on() {
     let expects = POST.replace("\r\n\r\nbody", "\r\nExpect: 100-continue\r\n\r\n");
     let early = expects.replace("POST /", "POST /early");
-    let outcome = Scene::of(&[(1, 0, &early), (10, 0, "body")]).run(|_, _| {
+    let scene = Scene::of(&[(1, 0, &early), (10, 0, "body")])
+        .with(|rules| rules.limits.body_buffer_bytes = 0);
+    let outcome = scene.run(|_, _| {
         vec![
             say("HTTP/1.1 100 Continue\r\n\r\n"),
             Do::Say(
@@ -235,7 +237,9 @@ fn what_comes_after_a_response_is_nobodys_response() {
 fn an_early_response_ends_the_connection() {
     let early = "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nsome";
     let refusal = "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n";
-    let outcome = Scene::of(&[(1, 0, early), (5, 0, "more")]).run(move |_, _| vec![say(refusal)]);
+    let outcome = Scene::of(&[(1, 0, early), (5, 0, "more")])
+        .with(|rules| rules.limits.body_buffer_bytes = 0)
+        .run(move |_, _| vec![say(refusal)]);
     let want = "HTTP/1.1 413 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     assert_eq!(outcome.clients[0].text(), want);
     assert!(outcome.clients[0].ended_ns.is_some());
@@ -300,7 +304,7 @@ fn a_client_that_does_not_read_holds_its_upstream_back() {
     let size = 8 << 20;
     let scene = Scene::of(&[(1, 0, GET)])
         .acts([(0, 0, Act::Pause), (S, 0, Act::Resume)])
-        .with(|rules| rules.limits.queued_bytes = 64 << 10);
+        .with(|rules| rules.limits.response_buffer_bytes = 64 << 10);
     let large = move |_: usize, _: &str| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
         vec![say([head.into_bytes(), vec![b'x'; size]].concat())]
@@ -309,7 +313,7 @@ fn a_client_that_does_not_read_holds_its_upstream_back() {
     assert!(paused.counters.upstream_bytes_received < 1 << 20, "{:?}", paused.counters);
     let scene = Scene::of(&[(1, 0, GET), (2000, 0, GET)])
         .acts([(0, 0, Act::Pause), (S, 0, Act::Resume)])
-        .with(|rules| rules.limits.queued_bytes = 64 << 10);
+        .with(|rules| rules.limits.response_buffer_bytes = 64 << 10);
     let outcome = scene.run(large);
     assert_eq!((outcome.counters.completed, outcome.counters.reused), (2, 1));
     assert!(outcome.clients[0].bytes.len() > 2 * size);
@@ -371,6 +375,7 @@ fn an_upstream_that_fails_is_put_aside_and_tried_again() {
         *rules = bare(2);
         rules.host = HostField::Upstream;
         rules.health.failures = 2;
+        rules.health.fail_on_5xx = true;
         rules.health.aside_ns = 150 * MS;
     });
     // u1 is ill up to the third request that it gets.

@@ -70,7 +70,10 @@ fn an_interim_response_does_not_start_the_time_for_the_final_one() {
     let head = "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n";
     for (answers_after_ns, want, at_ms) in [(300 * MS, "200", 301), (S, "504", 350)] {
         let script = [(1, 0, head), (50, 0, "body"), (250, 0, "body")];
-        let scene = Scene::of(&script).with(|rules| rules.timeouts.response_ns = 100 * MS);
+        let scene = Scene::of(&script).with(|rules| {
+            rules.limits.body_buffer_bytes = 0;
+            rules.timeouts.response_ns = 100 * MS;
+        });
         let outcome = scene.run(move |_, _| {
             vec![say("HTTP/1.1 100 Continue\r\n\r\n"), Do::Say(answers_after_ns, OK.into())]
         });
@@ -86,7 +89,10 @@ fn a_client_that_sends_but_does_not_read_is_still_timed() {
     let head = "POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
     let stuck = Scene::of(&[(1, 0, head), (300, 0, "0\r\n\r\n")])
         .acts([(0, 0, Act::Pause)])
-        .with(|rules| rules.timeouts.send_ns = 500 * MS)
+        .with(|rules| {
+            rules.limits.body_buffer_bytes = 0;
+            rules.timeouts.send_ns = 500 * MS;
+        })
         .run(|_, _| {
             let head = "HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n";
             vec![say([head.as_bytes(), &vec![b'x'; 8 << 20]].concat())]
@@ -98,8 +104,11 @@ fn a_client_that_sends_but_does_not_read_is_still_timed() {
 fn a_connection_with_a_body_still_queued_is_not_used_again() {
     let size = 1 << 20;
     let post = format!("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n");
-    let mut scene = Scene::of(&[(1, 0, &[post, "y".repeat(size)].concat()), (200, 0, GET)])
-        .with(|rules| rules.limits.queued_bytes = 4 << 20);
+    let mut scene =
+        Scene::of(&[(1, 0, &[post, "y".repeat(size)].concat()), (200, 0, GET)]).with(|rules| {
+            rules.limits.body_buffer_bytes = 0;
+            rules.limits.queued_bytes = 4 << 20;
+        });
     // It answers before it has taken the body.
     let peer_stalled = Some(Window { at_ns: 0, for_ns: 100 * MS });
     scene.sim = SimOptions { peer_stalled, ..SimOptions::default() };

@@ -56,8 +56,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Starts one in front of these upstreams. `change` sets what is not usual; programs are not
-    /// told.
+    /// Starts one in front of these upstreams. `change` sets what is not usual; of that, programs are
+    /// told nothing, but for ours the length of the buffer for bodies.
     pub(crate) fn start(
         kind: &Kind,
         upstreams: &[SocketAddr],
@@ -81,7 +81,10 @@ impl Subject {
                 Self::launch(Some(directory), |path, listen| haproxy(path, listen, upstreams))
             }
             Kind::Program(path) => {
-                Self::launch(None, |_, listen| plimsoll(path, listen, upstreams))
+                let mut rules = Rules::to(upstreams.iter().map(|&it| it.into()).collect());
+                change(&mut rules);
+                let buffer = rules.limits.body_buffer_bytes;
+                Self::launch(None, |_, listen| plimsoll(path, listen, upstreams, buffer))
             }
         }
     }
@@ -141,13 +144,13 @@ impl Subject {
     }
 }
 
-fn plimsoll(path: &str, listen: SocketAddr, upstreams: &[SocketAddr]) -> Command {
+fn plimsoll(path: &str, listen: SocketAddr, upstreams: &[SocketAddr], buffer: usize) -> Command {
     let upstreams: Vec<String> = upstreams.iter().map(ToString::to_string).collect();
     let mut command = Command::new(path);
     command.args(["proxy", "--listen", &listen.to_string(), "--to", &upstreams.join(",")]);
     // As crosstalk has it within this process.
     command.args(["--response-timeout", "300ms", "--upstream-connections", "128"]);
-    command.args(["--fail-after", "0"]);
+    command.args(["--fail-after", "0", "--body-buffer", &buffer.to_string()]);
     command
 }
 

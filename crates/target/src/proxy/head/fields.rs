@@ -15,11 +15,11 @@ pub(super) enum Field {
     TransferEncoding,
     Host,
     ForwardedFor,
-    /// `X-Forwarded-Proto`, `-Host`.
+    /// Other words of a client on where it is and what it asked for: fields that begin with
+    /// `X-Forwarded-`, and `Forwarded` (RFC 7239).
     ForwardedAs,
-    /// RFC 7239.
-    Forwarded,
     MaxForwards,
+    Expect,
 }
 
 #[inline]
@@ -28,22 +28,23 @@ pub(super) fn field(name: &[u8]) -> Field {
     match name.len() {
         2 if is("te") => Field::Hop,
         4 if is("host") => Field::Host,
+        // CGI programs take it for the environment variable that names a proxy: CVE-2016-5385.
+        5 if is("proxy") => Field::Hop,
+        6 if is("expect") => Field::Expect,
         7 if is("trailer") || is("upgrade") => Field::Hop,
-        9 if is("forwarded") => Field::Forwarded,
+        9 if is("forwarded") => Field::ForwardedAs,
         10 if is("connection") => Field::Connection,
         10 if is("keep-alive") => Field::Hop,
         12 if is("max-forwards") => Field::MaxForwards,
         14 if is("content-length") => Field::ContentLength,
         14 if is("http2-settings") || is_alias(name, "content-length") => Field::Hop,
         15 if is("x-forwarded-for") => Field::ForwardedFor,
-        15 if is_alias(name, "x-forwarded-for") => Field::ForwardedAs,
-        16 if is_alias(name, "x-forwarded-host") => Field::ForwardedAs,
         16 if is("proxy-connection") => Field::Hop,
         17 if is("transfer-encoding") => Field::TransferEncoding,
-        17 if is_alias(name, "x-forwarded-proto") => Field::ForwardedAs,
         17 if is_alias(name, "transfer-encoding") => Field::Hop,
         18 if is("proxy-authenticate") => Field::Hop,
         19 if is("proxy-authorization") => Field::Hop,
+        13.. if is_alias(&name[..12], "x-forwarded-") => Field::ForwardedAs,
         _ => Field::Other,
     }
 }
@@ -227,7 +228,7 @@ fn copy_fields<'a>(
                 found.max_forwards = Some(value());
                 drops(field)
             }
-            Field::ForwardedAs | Field::Forwarded => drops(field),
+            Field::ForwardedAs | Field::Expect => drops(field),
         };
         if is_dropped || (field != Field::Host && named_before.is_some_and(|named| named.has(name)))
         {

@@ -1,4 +1,6 @@
 //! Answers of the proxy's own, ends of connections, and what happens when a time is up.
+//!
+//! Each request that was admitted comes to one end here or in `response`, and is counted once.
 
 use plimsoll_io::{Close, Driver};
 
@@ -35,7 +37,20 @@ impl<D: Driver> Proxy<D> {
     /// The request is not to be forwarded.
     #[cold]
     pub(super) fn refuse(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
-        self.counters.refused += 1;
+        match self.clients[index].is_busy() {
+            true => self.refuse_body(now_ns, index, refusal),
+            false => {
+                self.counters.refused += 1;
+                self.answer(now_ns, index, refusal);
+            }
+        }
+    }
+
+    /// The rest of an admitted request is not to be had.
+    fn refuse_body(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
+        // One that has its response by now is cut off.
+        let is_answered = self.clients[index].exchange.is_answered;
+        self.counters.bodies_refused += u64::from(!is_answered);
         self.give_up(now_ns, index);
         self.answer(now_ns, index, refusal);
     }
@@ -56,17 +71,31 @@ impl<D: Driver> Proxy<D> {
         self.answer(now_ns, index, BUSY);
     }
 
-    /// What an upstream said, or did not say, is no response.
+    /// What an upstream said is no response: what that says of its health is a matter of taste, as
+    /// with an error that it reports.
     #[cold]
     pub(super) fn response_unusable(&mut self, now_ns: u64, link: usize) {
-        self.fail_response(now_ns, link, UNUSABLE);
+        let is_failure = self.rules.health.fail_on_5xx;
+        self.fail_response(now_ns, link, UNUSABLE, is_failure);
     }
 
+    /// The connection broke before the response was whole. That one which had been used before
+    /// breaks without a byte says nothing of the upstream, which may close it at any time.
     #[cold]
-    fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal) {
+    pub(super) fn response_broken(&mut self, now_ns: u64, link: usize) {
+        let state = &self.links[link];
+        let is_failure = state.has_begun || !state.is_reused;
+        self.fail_response(now_ns, link, UNUSABLE, is_failure);
+    }
+
+    /// No response is to come of a request; `is_failure` if that is the upstream's, as far as can be
+    /// known. It is not while its client has not sent all.
+    fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal, is_failure: bool) {
         let (index, upstream) = self.links[link].owner();
-        let is_answered = self.clients[index].exchange.is_answered;
-        let outcome = if is_answered { Outcome::Neither } else { Outcome::Failure };
+        let exchange = &self.clients[index].exchange;
+        let is_answered = exchange.is_answered;
+        let is_learned = is_failure && exchange.is_read && !is_answered;
+        let outcome = if is_learned { Outcome::Failure } else { Outcome::Neither };
         self.learn(now_ns, upstream, outcome);
         if is_answered {
             let status = self.links[link].status;
@@ -94,8 +123,7 @@ impl<D: Driver> Proxy<D> {
         self.counters.responses[class - 1] += 1;
         self.scratch.clear();
         answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, exchange.is_head);
-        let token = self.client_token(index);
-        self.counters.client_bytes_sent += self.wire.send(token, &self.scratch) as u64;
+        self.send_scratch(index);
         self.linger(now_ns, index);
     }
 
@@ -121,24 +149,21 @@ impl<D: Driver> Proxy<D> {
 
     /// Waits for a client to take the last response, and then for it to close.
     pub(super) fn await_end(&mut self, now_ns: u64, index: usize) {
-        let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
-        let send_ns = self.rules.timeouts.send_ns;
-        let wait_ns = if queued_bytes > 0 { send_ns } else { LINGER_NS };
-        self.clients[index].stuck_bytes = queued_bytes;
-        self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+        if self.wire.driver.queued_bytes(self.client_token(index)) > 0 {
+            return self.time_taking(now_ns, index);
+        }
+        self.clients[index].is_taking = false;
+        self.set_client_deadline(index, now_ns.saturating_add(LINGER_NS));
     }
 
     pub(super) fn close_when_sent(&mut self, now_ns: u64, index: usize) {
         let token = self.client_token(index);
         self.wire.say_closed(token);
-        let queued_bytes = self.wire.driver.queued_bytes(token);
-        if queued_bytes == 0 {
+        if self.wire.driver.queued_bytes(token) == 0 {
             return self.close_client(index, Close::Graceful);
         }
-        let client = &mut self.clients[index];
-        client.state = State::Closing;
-        client.stuck_bytes = queued_bytes;
-        self.set_client_deadline(index, now_ns.saturating_add(self.rules.timeouts.send_ns));
+        self.clients[index].state = State::Closing;
+        self.time_taking(now_ns, index);
     }
 
     /// Its client is gone: takes its request away from wherever it is.
@@ -205,8 +230,8 @@ impl<D: Driver> Proxy<D> {
 
     pub(super) fn client_expired(&mut self, now_ns: u64, index: usize) {
         let client = &self.clients[index];
-        if client.stuck_bytes > 0 {
-            return self.client_stuck(now_ns, index);
+        if client.is_taking {
+            return self.taking_expired(now_ns, index);
         }
         match client.state {
             State::Free => {}
@@ -216,24 +241,17 @@ impl<D: Driver> Proxy<D> {
                 self.leave_queue(now_ns, index);
                 self.answer_busy(now_ns, index);
             }
-            State::Reading | State::Waiting | State::Forwarding => {
+            State::Reading => {
                 self.counters.client_timeouts += 1;
-                self.give_up(now_ns, index);
                 self.answer(now_ns, index, NO_REQUEST);
             }
+            State::Collecting | State::Waiting | State::Forwarding => {
+                if !self.body_goes_on(now_ns, index) {
+                    self.counters.client_timeouts += 1;
+                    self.refuse_body(now_ns, index, NO_REQUEST);
+                }
+            }
         }
-    }
-
-    /// A client had time to read what was sent: it has more if it read any of it.
-    fn client_stuck(&mut self, now_ns: u64, index: usize) {
-        let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
-        if queued_bytes < self.clients[index].stuck_bytes {
-            self.clients[index].stuck_bytes = queued_bytes.max(1);
-            let deadline_ns = now_ns.saturating_add(self.rules.timeouts.send_ns);
-            return self.set_client_deadline(index, deadline_ns);
-        }
-        self.counters.client_timeouts += 1;
-        self.drop_client(now_ns, index);
     }
 
     pub(super) fn link_expired(&mut self, now_ns: u64, link: usize) {
@@ -252,7 +270,7 @@ impl<D: Driver> Proxy<D> {
                     let index = state.client as usize;
                     return self.watch_request(now_ns, index, link);
                 }
-                self.fail_response(now_ns, link, NO_RESPONSE);
+                self.fail_response(now_ns, link, NO_RESPONSE, true);
             }
         }
     }

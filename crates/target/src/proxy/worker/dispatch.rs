@@ -121,10 +121,8 @@ impl<D: Driver> Proxy<D> {
             waiting.pop_front();
             client.is_queued = false;
             client.ticket = client.ticket.wrapping_add(1);
+            client.deadline_ns = u64::MAX;
             self.waiting -= 1;
-            let is_read = client.exchange.is_read;
-            let body_ns = if is_read { u64::MAX } else { self.rules.timeouts.body_ns };
-            self.set_client_deadline(index, now_ns.saturating_add(body_ns));
             return self.dispatch_to(now_ns, index, upstream);
         }
     }
@@ -159,6 +157,9 @@ impl<D: Driver> Proxy<D> {
         self.counters.reused += u64::from(is_reused);
         if !(is_reused && is_read) {
             self.recycle_request(index);
+        }
+        if !is_read {
+            self.time_body(now_ns, index);
         }
         self.watch_request(now_ns, index, link);
         if !is_read {

@@ -9,6 +9,7 @@
 mod answer;
 mod check;
 mod dispatch;
+mod pace;
 mod request;
 mod response;
 
@@ -51,6 +52,8 @@ pub struct Proxy<D> {
     timers: Timers,
     /// Requests in queues.
     waiting: usize,
+    /// Memory of the requests that are, or were, collected.
+    buffered_bytes: usize,
     /// For requests, the one used last at the end.
     buffers: Vec<Vec<u8>>,
     /// Where what goes out is written.
@@ -87,6 +90,7 @@ impl<D: Driver> Proxy<D> {
                 forwarded: rules.forwarded,
                 host: rules.host,
                 via: rules.via,
+                answers_expect: rules.limits.body_buffer_bytes > 0,
                 is_secure: rules.tls.is_some(),
             },
             routes: rules.upstreams.iter().map(|it| it.address.clone().into()).collect(),
@@ -100,6 +104,7 @@ impl<D: Driver> Proxy<D> {
             first_client: first_check + count as u32,
             timers: Timers::new(clients_max.saturating_add(rules.upstream_tokens())),
             waiting: 0,
+            buffered_bytes: 0,
             buffers: Vec::new(),
             scratch: Vec::new(),
             plain: Vec::new(),
@@ -347,7 +352,9 @@ impl<D: Driver> Proxy<D> {
     /// Takes the memory of a client's request back.
     #[inline]
     fn recycle_request(&mut self, index: usize) {
-        let mut buffer = std::mem::take(&mut self.clients[index].request);
+        let client = &mut self.clients[index];
+        self.buffered_bytes -= std::mem::take(&mut client.charged_bytes);
+        let mut buffer = std::mem::take(&mut client.request);
         let is_worth_it = (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity());
         if is_worth_it && self.buffers.len() < BUFFERS_MAX {
             buffer.clear();

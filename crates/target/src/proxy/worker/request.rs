@@ -12,10 +12,16 @@ use super::Proxy;
 use crate::connection::refusal;
 use crate::server::Input;
 
+/// What a client waits for that does not send its body before it was asked to.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
 impl<D: Driver> Proxy<D> {
     #[inline]
     pub(super) fn on_client_received(&mut self, now_ns: u64, index: usize, received: Received) {
-        self.counters.client_bytes_received += received.len() as u64;
+        let len = received.len() as u64;
+        self.counters.client_bytes_received += len;
+        let client = &mut self.clients[index];
+        client.received_bytes = client.received_bytes.wrapping_add(len);
         if self.wire.is_secure(received.token) {
             return self.on_client_sealed(now_ns, index, received);
         }
@@ -86,15 +92,15 @@ impl<D: Driver> Proxy<D> {
         match client.state {
             State::Reading => {
                 let token = self.client_token(index);
-                self.wire.driver.queued_bytes(token) <= limits.queued_bytes
+                self.wire.driver.queued_bytes(token) <= limits.response_buffer_bytes
             }
-            State::Waiting => !client.exchange.is_read && client.request.len() < limits.held_bytes,
+            State::Collecting => true,
             State::Forwarding => {
                 let link = client.exchange.link;
                 let queued_bytes = link.map_or(0, |link| self.wire.driver.queued_bytes(link));
                 !client.exchange.is_read && queued_bytes <= limits.queued_bytes
             }
-            State::Free | State::Lingering | State::Closing => false,
+            State::Free | State::Waiting | State::Lingering | State::Closing => false,
         }
     }
 
@@ -129,6 +135,7 @@ impl<D: Driver> Proxy<D> {
     fn read(&mut self, now_ns: u64, index: usize, input: &Input<'_>) -> usize {
         let is_streaming = self.clients[index].state == State::Forwarding;
         let mut is_begun = false;
+        let mut expects_continue = false;
         let mut at = 0;
         self.scratch.clear();
         while at < input.len() {
@@ -157,7 +164,9 @@ impl<D: Driver> Proxy<D> {
                         }
                     };
                     let hashed_field = self.pools.hashed_field();
-                    let exchange = exchange(now_ns, &head, written, address, hashed_field);
+                    let mut exchange = exchange(now_ns, &head, written, address, hashed_field);
+                    exchange.head_bytes = out.len() as u32;
+                    expects_continue = head.expect_continue && self.rewriting.answers_expect;
                     if self.rules.log.is_some() {
                         client.line = Some(Box::new(RequestLine::of(head.head_bytes())));
                     }
@@ -166,6 +175,7 @@ impl<D: Driver> Proxy<D> {
                     is_begun = true;
                 }
                 Some(RequestEvent::Body(piece)) => {
+                    expects_continue = false;
                     let out = if is_streaming { &mut self.scratch } else { &mut client.request };
                     match client.exchange.is_chunked {
                         true => http1::write_chunk(out, piece),
@@ -173,6 +183,7 @@ impl<D: Driver> Proxy<D> {
                     }
                 }
                 Some(RequestEvent::End(_)) => {
+                    expects_continue = false;
                     let out = if is_streaming { &mut self.scratch } else { &mut client.request };
                     if client.exchange.is_chunked {
                         http1::write_last_chunk(out);
@@ -182,6 +193,9 @@ impl<D: Driver> Proxy<D> {
                 }
             }
         }
+        if expects_continue {
+            self.send_to_client(index, CONTINUE);
+        }
         self.after_reading(now_ns, index, is_begun);
         at
     }
@@ -189,32 +203,68 @@ impl<D: Driver> Proxy<D> {
     /// Passes on what was read, and sets the time for what was not.
     #[inline]
     fn after_reading(&mut self, now_ns: u64, index: usize, is_begun: bool) {
-        let client = &self.clients[index];
-        let timeouts = &self.rules.timeouts;
-        if client.state == State::Reading {
-            if !client.is_timed && !client.decoder.is_idle() {
-                let deadline_ns = now_ns.saturating_add(timeouts.head_ns);
-                self.clients[index].is_timed = true;
-                // The time of the head is the only one, until a response is to be sent again.
-                self.clients[index].stuck_bytes = 0;
-                self.set_client_deadline(index, deadline_ns);
+        match self.clients[index].state {
+            State::Reading => self.time_head(now_ns, index),
+            State::Collecting => self.collect(now_ns, index, is_begun),
+            State::Forwarding => {
+                let client = &mut self.clients[index];
+                // The time of a client that does not take its response is not put off.
+                match (client.is_taking, client.exchange.is_read) {
+                    (true, _) => {}
+                    (false, true) => client.deadline_ns = u64::MAX,
+                    (false, false) => self.time_body(now_ns, index),
+                }
+                self.stream(now_ns, index);
             }
-            return;
+            State::Free | State::Waiting | State::Lingering | State::Closing => {}
         }
-        let is_read = client.exchange.is_read;
-        // Neither the time in a queue nor that of a client that does not read is put off.
-        if !client.is_queued && client.stuck_bytes == 0 {
-            let body_ns = if is_read { u64::MAX } else { timeouts.body_ns };
-            self.set_client_deadline(index, now_ns.saturating_add(body_ns));
-        }
-        if is_begun {
-            self.dispatch(now_ns, index);
-        } else if self.clients[index].state == State::Forwarding {
-            self.stream(now_ns, index);
-        }
-        if !is_read && self.clients[index].is_busy() && !self.may_read(index) {
+        let client = &self.clients[index];
+        if client.is_busy() && !client.exchange.is_read && !self.may_read(index) {
             self.pause_client(index);
         }
+    }
+
+    /// Sets the time for the rest of a head.
+    fn time_head(&mut self, now_ns: u64, index: usize) {
+        let client = &mut self.clients[index];
+        if client.is_timed || client.decoder.is_idle() {
+            return;
+        }
+        client.is_timed = true;
+        // The time of the head is the only one, until a response is to be sent again.
+        client.is_taking = false;
+        let deadline_ns = now_ns.saturating_add(self.rules.timeouts.head_ns);
+        self.set_client_deadline(index, deadline_ns);
+    }
+
+    /// Gives a request an upstream once it is complete, or all of it that is collected.
+    #[inline]
+    fn collect(&mut self, now_ns: u64, index: usize, is_begun: bool) {
+        let client = &self.clients[index];
+        let body_bytes = client.request.len() - client.exchange.head_bytes as usize;
+        let is_read = client.exchange.is_read;
+        if body_bytes > 0 || !is_read {
+            self.charge(index);
+        }
+        if is_begun && !is_read {
+            self.start_body(now_ns, index);
+        }
+        let limits = &self.rules.limits;
+        let has_room = body_bytes < limits.body_buffer_bytes
+            && self.buffered_bytes < limits.body_buffers_bytes;
+        if !is_read && has_room {
+            return self.time_body(now_ns, index);
+        }
+        self.clients[index].state = State::Waiting;
+        self.hold_body(now_ns, index);
+        self.dispatch(now_ns, index);
+    }
+
+    /// Counts a request's memory.
+    fn charge(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        self.buffered_bytes += client.request.capacity() - client.charged_bytes;
+        client.charged_bytes = client.request.capacity();
     }
 
     /// Sends what was read of a body.
@@ -245,11 +295,11 @@ impl<D: Driver> Proxy<D> {
             u64::MAX
         };
         self.links[link].stuck_bytes = queued_bytes;
-        let client = &mut self.clients[index];
-        let is_waiting = wait_ns == timeouts.upstream_idle_ns && !client.exchange.is_read;
-        if is_waiting && client.stuck_bytes == 0 {
+        let client = &self.clients[index];
+        let is_waiting = queued_bytes > self.rules.limits.queued_bytes && !client.exchange.is_read;
+        if is_waiting && !client.is_taking {
             // The wait is the upstream's doing.
-            client.deadline_ns = u64::MAX;
+            self.hold_body(now_ns, index);
         }
         self.set_link_deadline(link, now_ns.saturating_add(wait_ns));
     }
@@ -264,7 +314,7 @@ impl<D: Driver> Proxy<D> {
             State::Reading if client.held.is_empty() => self.close_when_sent(now_ns, index),
             State::Reading => {}
             // What is held may end the request; nothing else will.
-            State::Waiting | State::Forwarding => {
+            State::Collecting | State::Waiting | State::Forwarding => {
                 if !client.exchange.is_read && client.held.is_empty() {
                     self.abandon(now_ns, index);
                     self.close_client(index, Close::Reset);

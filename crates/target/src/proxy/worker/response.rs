@@ -78,10 +78,9 @@ impl<D: Driver> Proxy<D> {
             return self.response_unusable(now_ns, link);
         }
         if !was_answered && self.clients[index].exchange.is_answered {
-            let class = usize::from(self.links[link].status / 100).clamp(1, 5);
-            self.counters.responses[class - 1] += 1;
+            self.learn_status(now_ns, link);
         }
-        self.send_response(index);
+        self.send_scratch(index);
         match read {
             Read::End { is_reusable } => self.finish(now_ns, link, is_reusable && is_open),
             _ => self.after_response(now_ns, index, link),
@@ -171,39 +170,55 @@ impl<D: Driver> Proxy<D> {
         Read::More
     }
 
-    /// Sends what was read.
+    /// The head of a response is here. What comes of the rest is up to the client as well.
     #[inline]
-    fn send_response(&mut self, index: usize) {
+    fn learn_status(&mut self, now_ns: u64, link: usize) {
+        let (_, upstream) = self.links[link].owner();
+        let status = self.links[link].status;
+        let class = usize::from(status / 100).clamp(1, 5);
+        self.counters.responses[class - 1] += 1;
+        let is_failure = class == 5 && self.rules.health.fail_on_5xx;
+        let outcome = if is_failure { Outcome::Failure } else { Outcome::Success };
+        self.learn(now_ns, upstream, outcome);
+    }
+
+    /// Sends a client what was written for it.
+    #[inline]
+    pub(super) fn send_scratch(&mut self, index: usize) {
         if !self.scratch.is_empty() {
-            let token = self.client_token(index);
-            self.counters.client_bytes_sent += self.wire.send(token, &self.scratch) as u64;
+            let scratch = std::mem::take(&mut self.scratch);
+            self.send_to_client(index, &scratch);
+            self.scratch = scratch;
         }
+    }
+
+    #[inline]
+    pub(super) fn send_to_client(&mut self, index: usize, bytes: &[u8]) {
+        let sent_bytes = self.wire.send(self.client_token(index), bytes) as u64;
+        self.counters.client_bytes_sent += sent_bytes;
+        let client = &mut self.clients[index];
+        client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
     }
 
     /// More of the response is to come: sets its time, and waits for a client that is slow.
     fn after_response(&mut self, now_ns: u64, index: usize, link: usize) {
         let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
-        if queued_bytes <= self.rules.limits.queued_bytes {
+        if queued_bytes <= self.rules.limits.response_buffer_bytes {
             return self.watch_response(now_ns, index, link);
         }
-        let send_ns = self.rules.timeouts.send_ns;
         self.links[link].is_paused = true;
         self.links[link].deadline_ns = u64::MAX;
         self.wire.driver.pause_receiving(self.link_token(link));
-        if self.clients[index].stuck_bytes == 0 {
-            self.clients[index].stuck_bytes = queued_bytes;
-            self.set_client_deadline(index, now_ns.saturating_add(send_ns));
+        if !self.clients[index].is_taking {
+            self.time_taking(now_ns, index);
         }
     }
 
     /// A response is complete.
     #[inline]
     fn finish(&mut self, now_ns: u64, link: usize, is_reusable: bool) {
-        let (index, upstream) = self.links[link].owner();
+        let (index, _) = self.links[link].owner();
         let status = self.links[link].status;
-        let is_failure = (500..600).contains(&status);
-        let outcome = if is_failure { Outcome::Failure } else { Outcome::Success };
-        self.learn(now_ns, upstream, outcome);
         self.counters.completed += 1;
         self.log_exchange(now_ns, index, Some(link), status, true);
         let client = &mut self.clients[index];
@@ -227,12 +242,13 @@ impl<D: Driver> Proxy<D> {
     #[inline]
     fn await_request(&mut self, now_ns: u64, index: usize) {
         let token = self.client_token(index);
-        let queued_bytes = self.wire.driver.queued_bytes(token);
-        let is_slow = queued_bytes > self.rules.limits.queued_bytes;
-        let timeouts = &self.rules.timeouts;
-        let wait_ns = if is_slow { timeouts.send_ns } else { timeouts.keep_alive_ns };
-        self.clients[index].stuck_bytes = if is_slow { queued_bytes } else { 0 };
-        self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+        if self.wire.driver.queued_bytes(token) > self.rules.limits.response_buffer_bytes {
+            self.time_taking(now_ns, index);
+        } else {
+            self.clients[index].is_taking = false;
+            let wait_ns = self.rules.timeouts.keep_alive_ns;
+            self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+        }
         let client = &self.clients[index];
         if !client.held.is_empty() || client.is_paused || client.has_ended {
             self.resume_client(now_ns, index);
@@ -245,26 +261,30 @@ impl<D: Driver> Proxy<D> {
         let token = self.client_token(index);
         let client = &self.clients[index];
         // It may be the news of an earlier send, with another one queued since.
-        let is_watched = client.stuck_bytes > 0 || client.state == client::State::Closing;
+        let is_watched = client.is_taking || client.state == client::State::Closing;
         if !is_watched || self.wire.driver.queued_bytes(token) > 0 {
             return;
         }
-        self.clients[index].stuck_bytes = 0;
+        self.clients[index].is_taking = false;
         match self.clients[index].state {
             client::State::Closing => self.close_client(index, Close::Graceful),
             client::State::Forwarding => self.resume_link(now_ns, index),
             client::State::Reading => self.await_request(now_ns, index),
             client::State::Lingering => self.await_end(now_ns, index),
-            client::State::Free | client::State::Waiting => {}
+            client::State::Free | client::State::Collecting | client::State::Waiting => {}
         }
     }
 
     /// A client has taken what its upstream had said so far.
     fn resume_link(&mut self, now_ns: u64, index: usize) {
-        let exchange = &self.clients[index].exchange;
-        let body_ns = if exchange.is_read { u64::MAX } else { self.rules.timeouts.body_ns };
-        let Some(token) = exchange.link else { return };
-        self.set_client_deadline(index, now_ns.saturating_add(body_ns));
+        let client = &mut self.clients[index];
+        let Some(token) = client.exchange.link else { return };
+        client.deadline_ns = u64::MAX;
+        if !client.exchange.is_read {
+            // The window was of what it took.
+            client.body_time.hold(now_ns);
+            self.time_body(now_ns, index);
+        }
         let link = (token.0 - self.first_link) as usize;
         if std::mem::take(&mut self.links[link].is_paused) {
             self.watch_response(now_ns, index, link);
@@ -290,13 +310,13 @@ impl<D: Driver> Proxy<D> {
         }
         let index = state.client as usize;
         let client = &self.clients[index];
-        if client.exchange.is_read || (client.held.is_empty() && !client.is_paused) {
+        let is_held = client.body_time.held_since_ns.is_some();
+        if client.exchange.is_read || (client.held.is_empty() && !client.is_paused && !is_held) {
             return;
         }
         if self.wire.driver.queued_bytes(self.link_token(link)) == 0 {
-            if client.stuck_bytes == 0 {
-                let body_ns = self.rules.timeouts.body_ns;
-                self.set_client_deadline(index, now_ns.saturating_add(body_ns));
+            if !client.is_taking {
+                self.time_body(now_ns, index);
             }
             self.watch_request(now_ns, index, link);
             self.resume_client(now_ns, index);
@@ -332,7 +352,7 @@ impl<D: Driver> Proxy<D> {
                         if self.links[link].body == Body::Chunked {
                             http1::write_last_chunk(&mut self.scratch);
                         }
-                        self.send_response(index);
+                        self.send_scratch(index);
                         self.finish(now_ns, link, false);
                     }
                     _ => self.on_link_failed(now_ns, link),
@@ -350,7 +370,7 @@ impl<D: Driver> Proxy<D> {
             State::Busy => {
                 let has_begun = self.links[link].has_begun;
                 if has_begun || !self.retry(now_ns, link, false) {
-                    self.response_unusable(now_ns, link);
+                    self.response_broken(now_ns, link);
                 }
             }
         }

@@ -51,6 +51,12 @@ fn removed() -> Vec<Case> {
         ),
         passed("Connection: keep-alive", "RFC 9110 7.6.1", "Connection: keep-alive\r\n", want()),
         passed("Connection: close", "RFC 9112 9.6", "Connection: close\r\n", want()),
+        passed(
+            "Proxy",
+            "CVE-2016-5385, httpoxy",
+            "Proxy: http://192.0.2.1:8080/\r\n",
+            want().without("Proxy"),
+        ),
         passed("empty Connection", "RFC 9110 5.6.1.2", "Connection: ,, ,\r\n", want()),
     ]
 }
@@ -146,6 +152,24 @@ fn said() -> Vec<Case> {
             "RFC 3875 4.1.18: the same variable in CGI",
             "X_Forwarded_For: 192.0.2.1\r\nX-Forwarded_Proto: https\r\n",
             sent("GET", "/a").without("X_Forwarded_For").without("X-Forwarded_Proto"),
+        ),
+        passed(
+            "Forwarded of the client's",
+            "RFC 7239 8.1",
+            "Forwarded: for=192.0.2.1;host=b;proto=https\r\nfOrwarded: for=\"[::1\r\n",
+            sent("GET", "/a").without("Forwarded").with("X-Forwarded-For", "127.0.0.1"),
+        ),
+        passed(
+            "other X-Forwarded fields of the client's",
+            "RFC 7239 8.1; Rack, Spring",
+            "X-Forwarded-Port: 1\r\nX-Forwarded-Ssl: on\r\nX_Forwarded_Prefix: /b\r\n\
+             X-Forwarded-Server: b\r\nX-Forwarded-Scheme: https\r\nX-Forwarded: for=b\r\n",
+            sent("GET", "/a")
+                .without("X-Forwarded-Port")
+                .without("X-Forwarded-Ssl")
+                .without("X_Forwarded_Prefix")
+                .without("X-Forwarded-Server")
+                .without("X-Forwarded-Scheme"),
         ),
         passed(
             "Via of another proxy",

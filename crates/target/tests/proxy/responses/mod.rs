@@ -226,6 +226,10 @@ impl Case {
         let upstream = Upstream::start();
         let subject = Subject::start(kind, &[upstream.address], |rules| {
             rules.health.failures = 0;
+            if matches!(self.ask, Ask::PostLate | Ask::PostExpecting) {
+                // The upstream is to see the head before the body is there.
+                rules.limits.body_buffer_bytes = 0;
+            }
         });
         upstream.pace().through(subject.address);
         let patience = if kind.is_ours() { PATIENCE } else { Duration::from_secs(2) };
