@@ -39,6 +39,11 @@ impl Window {
         Self { ends_ns: now_ns.saturating_add(floor.window_ns), from_bytes: moved_bytes }
     }
 
+    /// Puts its end off.
+    pub(super) fn put_off(&mut self, by_ns: u64) {
+        self.ends_ns = self.ends_ns.saturating_add(by_ns);
+    }
+
     /// Whether enough has moved since it began. Counts may wrap.
     pub(super) fn is_met(&self, floor: Floor, moved_bytes: u64) -> bool {
         let moved_bytes = moved_bytes.wrapping_sub(self.from_bytes).cast_signed();
@@ -66,11 +71,12 @@ impl BodyTime {
         self.held_since_ns.get_or_insert(now_ns);
     }
 
-    /// The client is read from again. Whether it was not.
-    pub(super) fn go_on(&mut self, now_ns: u64) -> bool {
-        let Some(since_ns) = self.held_since_ns.take() else { return false };
-        self.ends_ns = self.ends_ns.saturating_add(now_ns.saturating_sub(since_ns));
-        true
+    /// The client is read from again. For how long it was not.
+    pub(super) fn go_on(&mut self, now_ns: u64) -> u64 {
+        let held_ns =
+            self.held_since_ns.take().map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
+        self.ends_ns = self.ends_ns.saturating_add(held_ns);
+        held_ns
     }
 
     /// Whether it took too long, whatever its rate.
@@ -117,10 +123,10 @@ mod tests {
     #[test]
     fn time_in_which_nobody_reads_is_not_the_clients() {
         let mut time = BodyTime { idle_ends_ns: u64::MAX, ends_ns: 100, held_since_ns: None };
-        assert!(!time.go_on(5) && time.ends_ns == 100);
+        assert_eq!((time.go_on(5), time.ends_ns), (0, 100));
         time.hold(10);
         time.hold(30);
-        assert!(time.go_on(40) && time.ends_ns == 130);
+        assert_eq!((time.go_on(40), time.ends_ns), (30, 130));
         assert!(!time.is_over(129) && time.is_over(130));
         assert!(BodyTime { idle_ends_ns: 7, ..time }.is_over(7));
     }

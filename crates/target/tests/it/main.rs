@@ -6,6 +6,7 @@ mod hostile;
 mod loopback;
 mod proxy;
 mod proxy_attacks;
+mod proxy_bodies;
 mod proxy_edges;
 mod proxy_loopback;
 mod proxy_world;

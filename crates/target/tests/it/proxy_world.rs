@@ -184,6 +184,12 @@ pub(crate) fn bare(upstreams: usize) -> Rules {
     rules
 }
 
+/// Whether each request that was admitted came to one end.
+fn is_balanced(it: &ProxyCounters) -> bool {
+    let answered = it.bodies_refused + it.queue_failures + it.bad_gateway + it.gateway_timeouts;
+    it.requests == it.completed + it.cut_off + it.abandoned + it.drained + answered
+}
+
 impl Scene {
     /// Clients that send, each at its time in ms.
     pub(crate) fn of(script: &[(u64, usize, &str)]) -> Self {
@@ -259,6 +265,11 @@ impl Scene {
             while driver.next().is_some() {}
         }
         let (counters, open, finished) = (proxy.counters(), proxy.clients(), proxy.is_finished());
+        // Nothing is under way once there is no client.
+        assert!(
+            open > 0 || is_balanced(&counters),
+            "a request is counted twice or never: {counters:?}"
+        );
         let clients = proxy.driver_mut().take_seen();
         drop(proxy);
         let log = Rc::try_unwrap(log).expect("the world is gone").into_inner();

@@ -79,13 +79,10 @@ impl<D: Driver> Proxy<D> {
         self.fail_response(now_ns, link, UNUSABLE, is_failure);
     }
 
-    /// The connection broke before the response was whole. That one which had been used before
-    /// breaks without a byte says nothing of the upstream, which may close it at any time.
+    /// The connection broke before the response was whole.
     #[cold]
     pub(super) fn response_broken(&mut self, now_ns: u64, link: usize) {
-        let state = &self.links[link];
-        let is_failure = state.has_begun || !state.is_reused;
-        self.fail_response(now_ns, link, UNUSABLE, is_failure);
+        self.fail_response(now_ns, link, UNUSABLE, true);
     }
 
     /// No response is to come of a request; `is_failure` if that is the upstream's, as far as can be

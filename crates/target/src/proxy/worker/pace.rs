@@ -20,22 +20,25 @@ impl<D: Driver> Proxy<D> {
 
     /// A body is to be read: its time begins.
     pub(super) fn start_body(&mut self, now_ns: u64, index: usize) {
+        self.start_window(now_ns, index);
+        let client = &mut self.clients[index];
+        let ends_ns = now_ns.saturating_add(self.rules.timeouts.body_total_ns);
+        client.body_time = BodyTime { ends_ns, ..BodyTime::NONE };
+    }
+
+    /// From now on so much of a body has to come.
+    pub(super) fn start_window(&mut self, now_ns: u64, index: usize) {
         let floor = self.body_floor();
         let client = &mut self.clients[index];
         client.window = Window::start(now_ns, floor, client.received_bytes);
-        let ends_ns = now_ns.saturating_add(self.rules.timeouts.body_total_ns);
-        client.body_time = BodyTime { ends_ns, ..BodyTime::NONE };
     }
 
     /// A body is read on: sets the time for the rest of it.
     pub(super) fn time_body(&mut self, now_ns: u64, index: usize) {
         let idle_ends_ns = now_ns.saturating_add(self.rules.timeouts.body_ns);
-        if self.clients[index].body_time.go_on(now_ns) {
-            let floor = self.body_floor();
-            let client = &mut self.clients[index];
-            client.window = Window::start(now_ns, floor, client.received_bytes);
-        }
         let client = &mut self.clients[index];
+        let held_ns = client.body_time.go_on(now_ns);
+        client.window.put_off(held_ns);
         client.body_time.idle_ends_ns = idle_ends_ns;
         let deadline_ns = idle_ends_ns.min(client.window.ends_ns).min(client.body_time.ends_ns);
         self.set_client_deadline(index, deadline_ns);
@@ -51,13 +54,14 @@ impl<D: Driver> Proxy<D> {
     /// A client's time for its body has to be looked at. False when it took too long.
     pub(super) fn body_goes_on(&mut self, now_ns: u64, index: usize) -> bool {
         let floor = self.body_floor();
-        let client = &mut self.clients[index];
+        let client = &self.clients[index];
         let is_body = matches!(client.state, State::Collecting | State::Forwarding);
         let is_met = client.window.is_met(floor, client.received_bytes);
         if !is_body || !is_met || client.body_time.is_over(now_ns) {
             return false;
         }
-        client.window = Window::start(now_ns, floor, client.received_bytes);
+        self.start_window(now_ns, index);
+        let client = &self.clients[index];
         let ends_ns = client.body_time.idle_ends_ns.min(client.body_time.ends_ns);
         let deadline_ns = ends_ns.min(client.window.ends_ns);
         self.set_client_deadline(index, deadline_ns);

@@ -282,7 +282,7 @@ impl<D: Driver> Proxy<D> {
         client.deadline_ns = u64::MAX;
         if !client.exchange.is_read {
             // The window was of what it took.
-            client.body_time.hold(now_ns);
+            self.start_window(now_ns, index);
             self.time_body(now_ns, index);
         }
         let link = (token.0 - self.first_link) as usize;
