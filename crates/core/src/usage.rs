@@ -134,6 +134,12 @@ pub struct Usage {
     /// When the first of those watched had ended, all of its processes.
     #[serde(rename = "ended_at_s", with = "crate::seconds::optional_from_ns")]
     pub ended_ns: Option<u64>,
+    /// Why CPU time is not known, where it is not: its figures are too low then, and no view shows
+    /// them.
+    pub cpu_unknown: Option<String>,
+    /// CPU time of the busiest thread over the time it was seen, at least half of the window, per
+    /// cent of a core; null where no thread was seen for so long.
+    pub thread_percent_max: Option<f64>,
     /// What could not be told, and why.
     pub notes: Vec<String>,
     /// CPU time that sampling itself took.
@@ -162,6 +168,23 @@ impl Usage {
         self.cpu_ns = self.cpu_user_ns.saturating_add(self.cpu_system_ns);
         let window_ns = self.window_ns.max(1) as f64;
         self.cpu_percent_mean = self.cpu_ns as f64 * 100.0 / window_ns;
+    }
+
+    /// Says that the CPU time is not known; the first reason stays.
+    pub fn forget_cpu(&mut self, reason: &str) {
+        self.cpu_unknown.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// CPU time, where it is known, ns.
+    #[must_use]
+    pub fn known_cpu_ns(&self) -> Option<u64> {
+        self.cpu_unknown.is_none().then_some(self.cpu_ns)
+    }
+
+    /// CPU time over the window, share of one core, where it is known.
+    #[must_use]
+    pub fn known_cores(&self) -> Option<f64> {
+        self.cpu_unknown.is_none().then_some(self.cpu_percent_mean / 100.0)
     }
 
     /// CPU time of the busiest stretch, per cent of one core.
@@ -193,6 +216,9 @@ impl Usage {
         });
         self.cgroups.extend_from_slice(&other.cgroups);
         self.ended_ns = self.ended_ns.into_iter().chain(other.ended_ns).min();
+        self.cpu_unknown = self.cpu_unknown.take().or_else(|| other.cpu_unknown.clone());
+        let threads = self.thread_percent_max.into_iter().chain(other.thread_percent_max);
+        self.thread_percent_max = threads.max_by(f64::total_cmp);
         self.notes.extend_from_slice(&other.notes);
         self.notes.sort_unstable();
         self.notes.dedup();
@@ -253,6 +279,8 @@ mod tests {
                 .then_some(NetworkUsage { sent_bytes: seed, received_bytes: 1 }),
             cgroups: vec![CgroupUsage { path: format!("/{seed}"), ..CgroupUsage::default() }],
             ended_ns: seed.is_multiple_of(2).then_some(seed),
+            cpu_unknown: seed.is_multiple_of(5).then(|| format!("lost {seed}")),
+            thread_percent_max: (!seed.is_multiple_of(2)).then_some(seed as f64),
             notes: vec![format!("note {}", seed % 2)],
             samples: vec![
                 sample(0, 0),
@@ -291,6 +319,18 @@ mod tests {
         assert_eq!((usage.cpu_ns, usage.window_ns), (2 * SECOND, 3 * SECOND));
         assert!((usage.cpu_percent_mean - 200.0 / 3.0).abs() < 1e-9, "{}", usage.cpu_percent_mean);
         assert_eq!(usage.cpu_percent_peak(), 15.0);
+    }
+
+    #[test]
+    fn cpu_time_that_is_lost_is_not_known() {
+        let (mut usage, lost) = (of(1), of(5));
+        assert_eq!(usage.known_cpu_ns(), Some(usage.cpu_ns));
+        assert_eq!(usage.known_cores(), Some(usage.cpu_percent_mean / 100.0));
+        usage.merge(&lost);
+        assert_eq!((usage.known_cpu_ns(), usage.known_cores()), (None, None));
+        usage.forget_cpu("later");
+        assert_eq!(usage.cpu_unknown.as_deref(), Some("lost 5"), "the first reason stays");
+        assert_eq!(usage.thread_percent_max, Some(5.0));
     }
 
     #[test]

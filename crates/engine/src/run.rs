@@ -268,7 +268,8 @@ pub fn run_scripted(
             ready.error.unwrap_or_else(|| "none was open when all had been tried".to_owned());
         return Err(RunError::Unreachable { address: lookup.place(), reason });
     }
-    let started_at = clock::wall_time();
+    let ahead_ns = START_AHEAD_NS.saturating_add(plan.warmup_ns);
+    let started_at = clock::wall_time() + Duration::from_nanos(ahead_ns);
     let start_ns = clock::now_ns() + START_AHEAD_NS;
     control.begin(&plan, start_ns);
     for start in &crew.starts {

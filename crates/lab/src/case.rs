@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
+use plimsoll_core::result::RunResult;
 use plimsoll_core::study::{CaseRun, Figures};
+use plimsoll_core::units::format_duration;
 use plimsoll_core::usage::Usage;
 use plimsoll_core::verdict::{Cause, Verdict};
 use plimsoll_io::clock;
@@ -139,30 +141,46 @@ fn load(
     let (scratch, plimsoll) = (setting.scratch, setting.places.plimsoll.as_path());
     let place = Place { names: &names, scratch, plimsoll, url: &url };
     let cpus = slot.load.cpus.as_ref();
-    if setting.suite.warmup_ns > 0 {
-        let line = loading::warmup(slot.load, setting.suite.warmup_ns, &place)?;
-        let called = loading::call(&line, scratch, cpus, slot.load.limit_ns, setting.stopped);
+    let (warmup_ns, limit_ns) = (setting.suite.warmup_ns, slot.load.limit_ns);
+    if let Some(line) = loading::warmup(slot.load, warmup_ns, &place)? {
+        let called = loading::call(&line, scratch, cpus, limit_ns, setting.stopped);
         called.and_then(|called| called.reading).map_err(|error| Failure {
             reason: format!("the warm-up: {error}"),
             log: Some(serving.last_lines()),
         })?;
     }
-    let line = loading::line(slot.load, &place)?;
+    let line = loading::line(slot.load, warmup_ns, &place)?;
     run.command = loading::shown(slot.load, &url);
-    let root = sample::Root::of(serving.id()).map_err(|error| error.to_string())?;
-    let options = sample::Options::default();
-    let sampler = sample::Sampler::start(vec![root], options).map_err(|error| error.to_string())?;
+    let (roots, options) = serving.watched()?;
+    let sampler = sample::Sampler::start(roots, options).map_err(|error| error.to_string())?;
     let ticks = CpuTicks::read();
+    let origin = Moment::now();
     run.started_at = now();
     sampler.begin();
-    let called = loading::call(&line, scratch, cpus, slot.load.limit_ns, setting.stopped);
-    run.server = sampler.finish();
+    let limit_ns = limit_ns.saturating_add(warmup_ns);
+    let called = loading::call(&line, scratch, cpus, limit_ns, setting.stopped);
+    let used = sampler.finish_record();
     let steal = CpuTicks::read().zip(ticks).map(|(now, then)| now.steal_share_since(&then));
     let still = serving.check();
     let log = serving.last_lines();
+    run.causes.extend(serving.left().map(|what| note("left_its_launcher", what)));
+    let (hidden, homeless) =
+        (serving.hidden().map(str::to_owned), serving.homeless().map(str::to_owned));
     let stopped = serving.stop();
     let failed = |reason: String| Failure { reason, log: Some(log.clone()) };
     let called = called.map_err(&failed)?;
+    let result = called.reading.as_ref().ok().and_then(|reading| reading.result.as_deref());
+    let measured = result.map(|result| origin.measured(result));
+    run.server = used.map(|record| of_measured(record, measured));
+    run.tester = called.usage.clone().map(|record| of_measured(record, measured));
+    if let Some(server) = &mut run.server {
+        if let Some(why) = &hidden {
+            server.forget_cpu(why);
+        }
+        if let (Some(lost), Some(why)) = (&mut server.cpu_unknown, homeless) {
+            *lost += &format!("; no control group of its own could be made: {why}");
+        }
+    }
     keep(slot, setting, called, run);
     still.map_err(|wrong| failed(format!("after the load: {wrong}")))?;
     if let Err(what) = stopped {
@@ -175,10 +193,40 @@ fn load(
     }
 }
 
+/// One moment by both clocks.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    wall: std::time::SystemTime,
+    now_ns: u64,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self { wall: clock::wall_time(), now_ns: clock::now_ns() }
+    }
+
+    /// From when to when a result was measured, by the monotonic clock: without its warm-up, with
+    /// its drain. An empty stretch where the document does not say, or the wall clock was set.
+    fn measured(&self, result: &RunResult) -> (u64, u64) {
+        let started = humantime::parse_rfc3339(&result.started_at).ok();
+        let since = started.and_then(|started| started.duration_since(self.wall).ok());
+        let Some(since) = since else { return (0, 0) };
+        let from_ns = self.now_ns.saturating_add(since.as_nanos() as u64);
+        (from_ns, from_ns.saturating_add(result.elapsed_ns))
+    }
+}
+
+/// What was used in the measured part; in all where the tester does not say when that was.
+fn of_measured(record: sample::Record, measured: Option<(u64, u64)>) -> Usage {
+    match measured {
+        Some((from_ns, to_ns)) => record.within(from_ns, to_ns),
+        None => record.whole(),
+    }
+}
+
 /// Takes over what the tester said.
 fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRun) {
     run.output = shortened(&called.output);
-    run.tester = called.usage;
     let reading = match called.reading {
         Ok(reading) => reading,
         Err(error) => {
@@ -187,7 +235,17 @@ fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRu
         }
     };
     run.figures = Figures::from(&reading);
+    let left_out = reading.left_out.iter();
+    run.causes.extend(left_out.map(|what| note("figure_left_out", what.clone())));
     if let Some(result) = reading.result {
+        if let Some((code, why)) = cut_short(&result) {
+            run.causes.push(Cause {
+                verdict: Verdict::Invalid,
+                code: code.to_owned(),
+                text: why.clone(),
+            });
+            run.failure = Some(why);
+        }
         run.verdict = Some(result.loader.verdict);
         run.causes.extend(result.loader.causes);
         let path = setting.scratch.join("result.json");
@@ -199,6 +257,24 @@ fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRu
     if run.figures.completed == Some(0) {
         run.failure = Some("no request had an answer".to_owned());
     }
+}
+
+/// Why a run is no repeat of its load, where it is none.
+fn cut_short(result: &RunResult) -> Option<(&'static str, String)> {
+    let after = format_duration(result.elapsed_ns);
+    if let Some(condition) = &result.aborted {
+        let why = format!("{condition} ended it after {after}: no full repeat");
+        return Some(("aborted", why));
+    }
+    if result.interrupted {
+        return Some(("interrupted", format!("it was stopped after {after}: no full repeat")));
+    }
+    let changes = result.rate.changes.len();
+    (changes > 0).then(|| {
+        let why =
+            format!("its rate was changed {changes} times from outside: no repeat of the load");
+        ("changed", why)
+    })
 }
 
 /// Most of a tester's output that is kept, in two halves.
@@ -222,6 +298,8 @@ fn note(code: &str, text: String) -> Cause {
 
 /// The share of its CPUs from which on a process is taken to want more.
 const FULL: f64 = 0.95;
+/// The share of a core from which on a thread is: it wakes up and goes to sleep in the rest.
+const THREAD_FULL: f64 = 0.9;
 /// The share that leaves the server something to spare.
 const SPARE: f64 = 0.9;
 /// Share of the machine's CPU time that may be stolen before it is said.
@@ -233,29 +311,18 @@ fn judge(slot: &Slot<'_>, steal_share: f64, run: &mut CaseRun) {
         return;
     }
     let mut causes = Vec::new();
-    let share = |usage: &Option<Usage>| usage.as_ref().map(|it| it.cpu_percent_mean / 100.0);
     let cpus = |cpus: Option<&crate::suite::Cpus>| {
         let all = || clock::allowed_cpus().len();
         cpus.map_or_else(all, |cpus| cpus.numbers().len()).max(1) as f64
     };
-    if let Some((tester, server)) = share(&run.tester).zip(share(&run.server)) {
-        // ab has one thread, however many CPUs it may use.
-        let is_single = slot.load.tester == Tester::Ab;
-        let of_tester = if is_single { tester } else { tester / cpus(slot.load.cpus.as_ref()) };
-        let of_server = server / cpus(slot.server.cpus.as_ref());
-        if of_tester >= FULL && of_server < SPARE {
-            causes.push(Cause {
-                verdict: Verdict::Suspect,
-                code: "tester_limit".to_owned(),
-                text: format!(
-                    "{} used {:.0} % of its CPUs and the server {:.0} % of its own: the tester was \
-                     the limit; give it more CPUs or use a cheaper one",
-                    slot.load.tester,
-                    of_tester * 100.0,
-                    of_server * 100.0
-                ),
-            });
-        }
+    if let Some((tester, server)) = run.tester.as_ref().zip(run.server.as_ref()) {
+        let tester_cpus = cpus(slot.load.cpus.as_ref());
+        let text = limited(tester, tester_cpus, server, cpus(slot.server.cpus.as_ref()));
+        causes.extend(text.map(|text| Cause {
+            verdict: Verdict::Suspect,
+            code: "tester_limit".to_owned(),
+            text: format!("{} {text}", slot.load.tester),
+        }));
     }
     if steal_share > STEAL_MAX {
         causes.push(Cause {
@@ -266,6 +333,27 @@ fn judge(slot: &Slot<'_>, steal_share: f64, run: &mut CaseRun) {
     }
     run.verdict = causes.iter().map(|cause| cause.verdict).max();
     run.causes.extend(causes);
+}
+
+/// Whether the tester was at its limit while the server was not, each with so many CPUs: with all
+/// of its CPUs, or with one thread, which cannot use two.
+fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -> Option<String> {
+    let (used, of_server) = (tester.known_cores()?, server.known_cores()? / server_cpus);
+    let of_tester = used / tester_cpus;
+    let thread = |usage: &Usage| usage.thread_percent_max.unwrap_or(0.0) / 100.0;
+    if of_server >= SPARE || thread(server) >= THREAD_FULL {
+        return None;
+    }
+    let what = match (of_tester >= FULL, thread(tester) >= THREAD_FULL) {
+        (true, _) => format!("used {:.0} % of its CPUs", of_tester * 100.0),
+        (_, true) => format!("had a thread that used {:.0} % of a core", thread(tester) * 100.0),
+        _ => return None,
+    };
+    Some(format!(
+        "{what} and the server {:.0} % of its own: the tester was the limit; give it more threads \
+         and CPUs or use a cheaper one",
+        of_server * 100.0
+    ))
 }
 
 /// Removes and makes anew the folder of a run.
@@ -280,6 +368,37 @@ pub(crate) fn fresh(scratch: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn usage(cores: f64, thread: Option<f64>) -> Usage {
+        let cpu_user_ns = (cores * 1e9) as u64;
+        let thread_percent_max = thread.map(|share| share * 100.0);
+        let mut usage =
+            Usage { window_ns: 1_000_000_000, cpu_user_ns, thread_percent_max, ..Usage::default() };
+        usage.refresh();
+        usage
+    }
+
+    #[test]
+    fn testers_at_their_limit_are_told_by_their_threads() {
+        // Cores used, busiest thread, CPUs; first of the tester.
+        for (name, tester, server, want) in [
+            ("wrk -t1 with two CPUs", (0.98, Some(0.98), 2.0), (0.5, Some(0.5), 1.0), true),
+            ("ab with two", (1.0, Some(0.99), 2.0), (0.3, Some(0.3), 2.0), true),
+            ("threads that share the load", (1.96, Some(0.5), 2.0), (0.5, None, 1.0), true),
+            ("one of many", (1.2, Some(0.91), 4.0), (0.5, Some(0.4), 4.0), true),
+            ("nobody", (0.7, Some(0.7), 1.0), (0.5, Some(0.5), 1.0), false),
+            ("many threads, none of them busy", (1.5, Some(0.2), 2.0), (0.5, None, 1.0), false),
+            ("both", (0.98, Some(0.98), 1.0), (0.95, Some(0.6), 1.0), false),
+            ("a server of one thread", (0.98, Some(0.98), 1.0), (1.0, Some(0.99), 2.0), false),
+        ] {
+            let said =
+                limited(&usage(tester.0, tester.1), tester.2, &usage(server.0, server.1), server.2);
+            assert_eq!(said.is_some(), want, "{name}: {said:?}");
+        }
+        let mut lost = usage(0.1, None);
+        lost.forget_cpu("lost");
+        assert_eq!(limited(&usage(1.0, Some(1.0)), 1.0, &lost, 1.0), None, "who knows");
+    }
 
     #[test]
     fn long_outputs_keep_their_ends() {

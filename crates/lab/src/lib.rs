@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod home;
 mod lab;
 mod loading;
 pub mod order;

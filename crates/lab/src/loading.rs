@@ -8,12 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_core::secret::Masks;
-use plimsoll_core::usage::Usage;
 use plimsoll_io::clock;
 
 use crate::process::Process;
 use crate::programs::find;
-use crate::sample;
+use crate::sample::{self, Record};
 use crate::suite::{Call, Cpus, Load, Names, plan_shown};
 use crate::testers::{Finished, Reading, Tester};
 
@@ -49,14 +48,27 @@ pub(crate) struct Place<'a> {
     pub(crate) url: &'a str,
 }
 
-/// How a load is called for the measured part.
+/// How a load is called, with its warm-up where it warms up itself.
 ///
 /// # Errors
 /// A tester that is not there, a placeholder that is not known, or a file that cannot be written.
-pub(crate) fn line(load: &Load, place: &Place<'_>) -> Result<Line, String> {
+pub(crate) fn line(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<Line, String> {
+    let warmup = Some(format!("{warmup_ns}ns")).filter(|_| warmup_ns > 0 && warms_up(load));
     let (given, plan) = match &load.call {
-        Call::Arguments(arguments) => (arguments.clone(), None),
-        Call::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
+        Call::Arguments(arguments) => {
+            let mut arguments = arguments.clone();
+            if let Some(warmup) = warmup {
+                arguments.splice(1..1, ["--warmup".to_owned(), warmup]);
+            }
+            (arguments, None)
+        }
+        Call::Plan(plan) => {
+            let mut plan = plan.clone();
+            if let Some(warmup) = warmup {
+                plan.insert("warmup".to_owned(), warmup.into());
+            }
+            (plan_arguments(), Some(plan_file(&plan, place, "plan.toml")?))
+        }
     };
     fill(load.tester, &load.tester.arguments(&given), plan, place)
 }
@@ -66,35 +78,68 @@ pub(crate) fn shown(load: &Load, url: &str) -> String {
     load.command().replace("{url}", &Masks::default().url(url))
 }
 
-/// How its warm-up is called: the same load, shorter, where it is our own; a closed loop of ours
-/// where it is another tester's, whose command line we cannot change.
+/// Whether the suite's warm-up is a part of the run itself: then numbers, rows and whatever else a
+/// request is made of go on where the warm-up ends. Only our own can, and not one whose times are
+/// those of a file; one that says its own warm-up has that alone.
+fn warms_up(load: &Load) -> bool {
+    match &load.call {
+        Call::Plan(plan) => {
+            !["rate-file", "rate_file", "warmup"].iter().any(|it| plan.contains_key(*it))
+        }
+        Call::Arguments(arguments) => {
+            let is_run =
+                load.tester == Tester::Plimsoll && arguments.first().is_some_and(|it| it == "run");
+            let of = ["--rate-file", "--warmup", "--plan"];
+            let has = |word: &String| of.iter().any(|it| word.split('=').next() == Some(it));
+            is_run && !arguments.iter().any(has)
+        }
+    }
+}
+
+/// Whether a load warms the server up by its own settings.
+fn says_warmup(load: &Load) -> bool {
+    match &load.call {
+        Call::Plan(plan) => plan.contains_key("warmup"),
+        Call::Arguments(arguments) => {
+            let is_it = |word: &String| word.split('=').next() == Some("--warmup");
+            load.tester == Tester::Plimsoll && arguments.iter().any(is_it)
+        }
+    }
+}
+
+/// How the warm-up is called where the load does not do it itself: the same plan, shorter and from
+/// another seed, for one whose times are those of a file; a closed loop of ours for another
+/// tester's, whose command line we cannot change. `None` where there is none to call.
 ///
 /// # Errors
 /// As for [`line`].
-pub(crate) fn warmup(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<Line, String> {
-    let duration = format!("{warmup_ns}ns");
+pub(crate) fn warmup(
+    load: &Load,
+    warmup_ns: u64,
+    place: &Place<'_>,
+) -> Result<Option<Line>, String> {
+    if warmup_ns == 0 || warms_up(load) || says_warmup(load) {
+        return Ok(None);
+    }
     let mut plan = match &load.call {
         Call::Plan(plan) => plan.clone(),
         Call::Arguments(_) => toml::Table::new(),
     };
-    // What would make it longer, end it otherwise than by its time, or needs the rate of stages.
-    let is_staged = plan.remove("stages").is_some();
+    // What would make it longer, or end it otherwise than by its time.
     for key in ["requests", "gate", "abort-when", "require-valid", "json"] {
         plan.remove(key);
         plan.remove(&key.replace('-', "_"));
     }
-    if is_staged {
-        plan.remove("shed-after");
-        plan.remove("shed_after");
-        let growing = plan.get("connections").and_then(|value| value.as_str()?.split_once(".."));
-        if let Some(least) = growing.map(|(least, _)| least.to_owned()) {
-            plan.insert("connections".to_owned(), least.into());
-        }
-    }
-    plan.insert("duration".to_owned(), duration.into());
+    let seed = plan.get("seed").and_then(toml::Value::as_integer).unwrap_or(0);
+    plan.insert("seed".to_owned(), (seed ^ WARMUP_SEED).into());
+    plan.insert("duration".to_owned(), format!("{warmup_ns}ns").into());
     let file = plan_file(&plan, place, "warmup.toml")?;
-    fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&plan_arguments()), Some(file), place)
+    let arguments = Tester::Plimsoll.arguments(&plan_arguments());
+    fill(Tester::Plimsoll, &arguments, Some(file), place).map(Some)
 }
+
+/// What the seed of a warm-up differs by.
+const WARMUP_SEED: i64 = 0x7761_726d;
 
 /// The arguments that run the plan of the standard input.
 fn plan_arguments() -> Vec<String> {
@@ -168,7 +213,7 @@ pub(crate) struct Called {
     /// All that it printed.
     pub(crate) output: String,
     /// What its processes used.
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<Record>,
 }
 
 /// Calls a tester and waits for its end, until `stopped` or its limit.
@@ -201,8 +246,9 @@ pub(crate) fn call(
         sampler.begin();
     }
     let ended = wait(&process, began_ns.saturating_add(limit_ns), stopped);
+    let lived_s = (clock::now_ns() - began_ns) as f64 / 1e9;
     // Before it is waited for: then its figures are gone.
-    let usage = sampler.and_then(sample::Sampler::finish);
+    let usage = sampler.and_then(sample::Sampler::finish_record);
     ended?;
     let status = process.finish(Duration::ZERO).map_err(cannot)?;
     let finished = Finished {
@@ -211,7 +257,7 @@ pub(crate) fn call(
         stderr: read(&scratch.join("stderr"), line).map_err(cannot)?,
         scratch: scratch.to_path_buf(),
     };
-    let reading = line.tester.read(&finished);
+    let reading = line.tester.read(&finished, lived_s);
     let output = match finished.stderr.trim() {
         "" => finished.stdout,
         stderr => format!("{}\n{stderr}\n", finished.stdout.trim_end()),

@@ -2,24 +2,58 @@
 //!
 //! All are killed by their own id when what holds them goes away, on every path, and by
 //! [`kill_all`] when there is no time for that. One that leads a group of its own takes the group
-//! with it, so that what it started does not outlive it; what put itself into another session does.
+//! with it, so that what it started does not outlive it. What put itself into another session is
+//! held beside it: in a control group, or by its number.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_io::clock;
+use plimsoll_io::host::OwnCgroup;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
-/// Those that are not waited for yet, and whether each leads a group. Locked while one is started
-/// and while one is waited for, so that no id in it can be another process's.
-static RUNNING: Mutex<Vec<(Pid, bool)>> = Mutex::new(Vec::new());
+use crate::sample::Root;
 
-fn running() -> MutexGuard<'static, Vec<(Pid, bool)>> {
+/// What must not outlive this program.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// A child that is not waited for yet, and whether it leads a group.
+    Child(Pid, bool),
+    /// A process that is no child.
+    Other(Root),
+    /// A control group with all that is in it.
+    Group(Arc<OwnCgroup>),
+}
+
+/// All of it. Locked while a child is started and while one is waited for, so that no id of one in
+/// it can be another process's.
+static RUNNING: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+
+/// Adds to what must not outlive this program.
+pub(crate) fn hold(held: Held) {
+    running().push(held);
+}
+
+/// Takes out what is gone.
+pub(crate) fn release(is_gone: impl Fn(&Held) -> bool) {
+    running().retain(|held| !is_gone(held));
+}
+
+/// Sends a signal to a process that is no child, if it is still there.
+pub(crate) fn signal_other(root: &Root, signal: Signal) {
+    let pid = i32::try_from(root.pid).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid.filter(|_| Root::of(root.pid).as_ref() == Ok(root)) {
+        // Gone meanwhile is no error.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn running() -> MutexGuard<'static, Vec<Held>> {
     // Whoever panicked under the lock left a list of ids that is still right.
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -30,8 +64,12 @@ fn running() -> MutexGuard<'static, Vec<(Pid, bool)>> {
 pub fn kill_all() {
     for _ in 0..1000 {
         if let Ok(running) = RUNNING.try_lock() {
-            for &(pid, leads_group) in &*running {
-                kill(pid, leads_group);
+            for held in &*running {
+                match held {
+                    Held::Child(pid, leads_group) => kill(*pid, *leads_group),
+                    Held::Other(root) => signal_other(root, Signal::KILL),
+                    Held::Group(group) => group.remove(),
+                }
             }
             std::mem::forget(running);
             return;
@@ -91,7 +129,7 @@ impl Process {
         })
         .join()
         .map_err(|_| io::Error::other("the thread that starts processes panicked"))??;
-        running.push((Pid::from_child(&child), leads_group));
+        running.push(Held::Child(Pid::from_child(&child), leads_group));
         Ok(Self { child, status: None, leads_group })
     }
 
@@ -119,9 +157,21 @@ impl Process {
     /// # Errors
     /// Those of `waitid`.
     pub fn has_ended(&self) -> io::Result<bool> {
+        Ok(self.peek()?.is_some())
+    }
+
+    /// How it ended, without waiting for it: its group lives on. `None`: it has not; otherwise its
+    /// exit code, none where a signal ended it.
+    ///
+    /// # Errors
+    /// Those of `waitid`.
+    pub fn peek(&self) -> io::Result<Option<Option<i32>>> {
+        if let Some(status) = self.status {
+            return Ok(Some(status.code()));
+        }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let pid = Pid::from_child(&self.child);
-        Ok(self.status.is_some() || waitid(WaitId::Pid(pid), options)?.is_some())
+        let ended = waitid(WaitId::Pid(Pid::from_child(&self.child)), options)?;
+        Ok(ended.map(|status| status.exit_status()))
     }
 
     /// Waits for its end, at most so long; then kills it. `None`: it had to be killed.
@@ -158,7 +208,7 @@ impl Process {
         let pid = Pid::from_child(&self.child);
         kill(pid, self.leads_group);
         let status = self.child.wait()?;
-        running.retain(|(other, _)| *other != pid);
+        running.retain(|held| !matches!(held, Held::Child(other, _) if *other == pid));
         self.status = Some(status);
         Ok(status)
     }
@@ -190,6 +240,7 @@ mod tests {
         let mut ends = sh("exit 3");
         assert_eq!(ends.finish(Duration::from_secs(60)).unwrap().unwrap().code(), Some(3));
         assert!(ends.has_ended().unwrap());
+        assert_eq!(ends.peek().unwrap(), Some(Some(3)));
         let mut hangs = sh("while :; do sleep 1; done");
         assert!(hangs.finish(Duration::from_millis(20)).unwrap().is_none());
     }

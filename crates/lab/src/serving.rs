@@ -12,8 +12,10 @@ use plimsoll_core::secret::Masks;
 use plimsoll_io::clock;
 use rustix::process::Signal;
 
+use crate::home::{Holders, Home, Stranger};
 use crate::process::Process;
 use crate::programs::{last_line, tail};
+use crate::sample::{Options, Root};
 use crate::suite::{Names, Ready, Server, Stop};
 
 /// How long one question may take.
@@ -27,7 +29,12 @@ const LOG_BYTES_MAX: u64 = 4096;
 /// A server that was started.
 pub(crate) struct Serving<'a> {
     server: &'a Server,
+    /// What was started: the server, or what launches it.
     process: Process,
+    /// Where it was started, or why there is no such place.
+    home: Result<Home, String>,
+    /// Who holds its port, once it is ready.
+    holders: Option<Holders>,
     port: u16,
     log: PathBuf,
     /// This program, which asks whether an answer is as it should be.
@@ -59,13 +66,56 @@ impl<'a> Serving<'a> {
         let told = |reason: String| (reason, tail(&log, LOG_BYTES_MAX));
         let mut serving = spawn(start).map_err(&told)?;
         serving.wait_ready(stopped).map_err(&told)?;
+        serving.find_holders();
         serving.check().map_err(&told)?;
         Ok(serving)
     }
 
-    /// The id of its first process.
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
+    /// Who is to be watched, and how.
+    ///
+    /// # Errors
+    /// Nobody is there.
+    pub(crate) fn watched(&self) -> Result<(Vec<Root>, Options), String> {
+        let strangers = || self.holders.iter().flat_map(|holders| &holders.strangers);
+        let launcher = Root::of(self.process.id());
+        let mut roots: Vec<Root> = launcher.iter().cloned().collect();
+        roots.extend(strangers().map(Stranger::root).cloned());
+        if let (true, Err(error)) = (roots.is_empty(), launcher) {
+            return Err(error.to_string());
+        }
+        // What somebody else started for it is in another group.
+        let counter = self.home.as_ref().ok().map(Home::counter);
+        let inside = counter.map(|counter| counter.processes()).unwrap_or_default();
+        let is_whole = strangers().all(|stranger| inside.contains(&stranger.root().pid));
+        let group = counter.filter(|_| is_whole).cloned();
+        Ok((roots, Options { group, ..Options::default() }))
+    }
+
+    /// Why its CPU time and memory are not those of what was watched, where they are not.
+    pub(crate) fn hidden(&self) -> Option<&str> {
+        self.holders.as_ref()?.hidden.as_deref()
+    }
+
+    /// Why its CPU time is put together from single processes, where it is.
+    pub(crate) fn homeless(&self) -> Option<&str> {
+        self.home.as_ref().err().map(String::as_str)
+    }
+
+    /// Who of it has left the process that was started, in words.
+    pub(crate) fn left(&self) -> Option<String> {
+        let strangers = &self.holders.as_ref()?.strangers;
+        let name = |stranger: &Stranger| {
+            let root = stranger.root();
+            format!("{} (process {})", root.name, root.pid)
+        };
+        let names: Vec<String> = strangers.iter().map(name).collect();
+        (!names.is_empty()).then(|| {
+            let (name, names) = (&self.server.name, names.join(", "));
+            format!(
+                "{name} left the process that was started: {names} holds its port, and was watched \
+                 and ended"
+            )
+        })
     }
 
     /// The last lines of what it printed.
@@ -99,7 +149,10 @@ impl<'a> Serving<'a> {
     }
 
     fn alive(&mut self) -> Result<(), String> {
-        if !self.process.has_ended().map_err(|error| error.to_string())? {
+        let Some(code) = self.process.peek().map_err(|error| error.to_string())? else {
+            return Ok(());
+        };
+        if code == Some(0) && self.has_left_a_server() {
             return Ok(());
         }
         let status = self.process.finish(Duration::ZERO).ok().flatten();
@@ -107,6 +160,21 @@ impl<'a> Serving<'a> {
         let word = tail(&self.log, LOG_BYTES_MAX);
         let word = last_line(&word).map(|line| format!(": {line}")).unwrap_or_default();
         Err(format!("the server ended ({how}){word}"))
+    }
+
+    /// Whether a launcher that ended well may have left its server behind. Before it is ready only
+    /// its control group tells; without one it has until its time to be ready is over.
+    fn has_left_a_server(&self) -> bool {
+        match (&self.holders, &self.home) {
+            (Some(holders), _) => holders.is_alive(),
+            (None, Ok(home)) => !home.counter().processes().is_empty(),
+            (None, Err(_)) => true,
+        }
+    }
+
+    fn find_holders(&mut self) {
+        let is_there = matches!(self.process.peek(), Ok(None));
+        self.holders = Some(Holders::find(self.port, is_there.then(|| self.process.id())));
     }
 
     fn wait_ready(&mut self, stopped: &dyn Fn() -> bool) -> Result<(), String> {
@@ -169,16 +237,26 @@ impl<'a> Serving<'a> {
     /// # Errors
     /// When it had to be killed.
     pub(crate) fn stop(mut self) -> Result<(), String> {
-        self.process.signal(match self.server.stop {
+        let signal = match self.server.stop {
             Stop::Term => Signal::TERM,
             Stop::Int => Signal::INT,
             Stop::Quit => Signal::QUIT,
             Stop::Kill => Signal::KILL,
-        });
+        };
+        let strangers = self.holders.take().map(|holders| holders.strangers).unwrap_or_default();
+        self.process.signal(signal);
+        strangers.iter().for_each(|stranger| stranger.signal(signal));
         let limit = Duration::from_nanos(self.server.stop_timeout_ns);
-        match self.process.finish(limit) {
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(format!("{} did not stop within {limit:?}: killed", self.server.name)),
+        let until_ns = clock::now_ns().saturating_add(self.server.stop_timeout_ns);
+        // Before the launcher is waited for: that kills all that is left of its group.
+        while strangers.iter().any(Stranger::is_alive) && clock::now_ns() < until_ns {
+            thread::sleep(LOOK);
+        }
+        let killed = strangers.iter().any(Stranger::is_alive);
+        let rest_ns = until_ns.saturating_sub(clock::now_ns());
+        match self.process.finish(Duration::from_nanos(rest_ns)) {
+            Ok(Some(_)) if !killed => Ok(()),
+            Ok(_) => Err(format!("{} did not stop within {limit:?}: killed", self.server.name)),
             Err(error) => Err(format!("{}: {error}", self.server.name)),
         }
     }
@@ -198,17 +276,39 @@ fn spawn(start: Start<'_>) -> Result<Serving<'_>, String> {
     let (program, arguments) = words.split_first().ok_or("command: it is empty")?;
     let file = File::options().create(true).append(true).open(&log);
     let file = file.map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(&server.directory).stdin(Stdio::null());
-    for (key, value) in &server.env {
-        command.env(key, names.fill(value).map_err(|error| format!("env: {error}"))?);
-    }
-    let twin = file.try_clone().map_err(|error| error.to_string())?;
-    command.stdout(file).stderr(twin);
+    let command = || -> Result<Command, String> {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&server.directory).stdin(Stdio::null());
+        for (key, value) in &server.env {
+            command.env(key, names.fill(value).map_err(|error| format!("env: {error}"))?);
+        }
+        let twins =
+            [file.try_clone(), file.try_clone()].map(|file| file.map_err(|e| e.to_string()));
+        let [stdout, stderr] = twins;
+        command.stdout(stdout?).stderr(stderr?);
+        Ok(command)
+    };
     let cpus = server.cpus.as_ref().map_or(&[][..], |cpus| cpus.numbers());
-    let process = Process::start_group(command, cpus)
-        .map_err(|error| format!("cannot start `{program}`: {error}"))?;
-    Ok(Serving { server, process, port, log, plimsoll })
+    let (process, home) = match start_at_home(command()?, cpus) {
+        Ok((process, home)) => (process, Ok(home)),
+        Err(why) => {
+            let process = Process::start_group(command()?, cpus)
+                .map_err(|error| format!("cannot start `{program}`: {error}"))?;
+            (process, Err(why))
+        }
+    };
+    Ok(Serving { server, process, home, holders: None, port, log, plimsoll })
+}
+
+/// Starts a command in a control group of its own.
+///
+/// # Errors
+/// Why that cannot be; the same without a group may be.
+fn start_at_home(mut command: Command, cpus: &[usize]) -> Result<(Process, Home), String> {
+    let home = Home::make()?;
+    home.group().holds(&mut command).map_err(|error| error.to_string())?;
+    let process = Process::start_group(command, cpus).map_err(|error| error.to_string())?;
+    Ok((process, home))
 }
 
 /// What a document of one request says was wrong with it.

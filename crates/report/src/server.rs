@@ -9,14 +9,17 @@ use crate::facts::counted;
 /// CPU time for each response, ns; `None` without responses or without a watch.
 fn cpu_per_response_ns(result: &RunResult) -> Option<u64> {
     let usage = result.target.as_ref()?;
-    usage.cpu_ns.checked_div(result.ledger.completed)
+    usage.known_cpu_ns()?.checked_div(result.ledger.completed)
 }
 
 /// The figures in a line or two: CPU, and what else was used at most.
 pub(crate) fn words(result: &RunResult) -> Option<String> {
     let usage = result.target.as_ref()?;
     let peak = usage.cpu_percent_peak();
-    let mut text = format!("{:.0} % of a core (peak {peak:.0} %)", usage.cpu_percent_mean);
+    let mut text = match &usage.cpu_unknown {
+        None => format!("{:.0} % of a core (peak {peak:.0} %)", usage.cpu_percent_mean),
+        Some(reason) => format!("CPU not known: {reason}"),
+    };
     if let Some(ns) = cpu_per_response_ns(result) {
         text += &format!(", {} of CPU for each response", format_ns(ns));
     }
@@ -39,26 +42,8 @@ fn processes(count: u32) -> String {
 /// All figures, by name.
 pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let Some(usage) = &result.target else { return Vec::new() };
-    let mut rows = vec![
-        ("watched", watched(usage)),
-        (
-            "CPU",
-            format!(
-                "{:.1} % of a core, {:.1} % in its busiest second",
-                usage.cpu_percent_mean,
-                usage.cpu_percent_peak()
-            ),
-        ),
-        (
-            "CPU time",
-            format!(
-                "{}: {} user, {} system",
-                format_ns(usage.cpu_ns),
-                format_ns(usage.cpu_user_ns),
-                format_ns(usage.cpu_system_ns)
-            ),
-        ),
-    ];
+    let mut rows = vec![("watched", watched(usage))];
+    rows.extend(cpu_rows(usage));
     rows.extend(cpu_per_response_ns(result).map(|ns| ("CPU for each response", format_ns(ns))));
     rows.push(("resident memory (RSS)", format!("{} at most", format_bytes(usage.rss_peak_bytes))));
     rows.extend(
@@ -93,6 +78,19 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     rows.extend(usage.notes.iter().map(|note| ("note", note.clone())));
     rows.push(("watching took", format!("{} of CPU", format_ns(usage.sampling_cpu_ns))));
     rows
+}
+
+fn cpu_rows(usage: &Usage) -> Vec<(&'static str, String)> {
+    if let Some(reason) = &usage.cpu_unknown {
+        return vec![("CPU", format!("not known: {reason}"))];
+    }
+    let (mean, peak) = (usage.cpu_percent_mean, usage.cpu_percent_peak());
+    let times = [usage.cpu_ns, usage.cpu_user_ns, usage.cpu_system_ns].map(format_ns);
+    let [all, user, system] = times;
+    vec![
+        ("CPU", format!("{mean:.1} % of a core, {peak:.1} % in its busiest second")),
+        ("CPU time", format!("{all}: {user} user, {system} system")),
+    ]
 }
 
 /// Roots that are named; of more, the number is.

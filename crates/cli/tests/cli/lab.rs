@@ -183,6 +183,108 @@ fn a_server_that_dies_under_load_is_found_out() {
     assert!(run["figures"]["errors"].as_u64().is_some_and(|errors| errors > 0), "{run}");
 }
 
+/// What ended early is no repeat of the load: its figures are those of another.
+#[test]
+fn a_load_that_was_cut_short_is_no_repeat() {
+    let text = format!(
+        "name = 'test'\nrepeats = 1\n[[servers]]\nname = 'a'\n{}\n\
+         [[loads]]\nname = 'ends'\nrate = 50\nconnections = 2\nduration = '60s'\n\
+         abort-when = 'p50>1ns'\n",
+        serve("")
+    );
+    let suite = Suite::new(&text);
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let run = &suite.runs("a", "ends")[0];
+    let failure = run["failure"].as_str().expect("it does not count");
+    assert!(failure.contains("p50>1ns ended it after"), "{failure}");
+    let causes = run["causes"].as_array().expect("causes");
+    assert!(causes.iter().any(|cause| cause["code"] == "aborted"), "{run}");
+    assert!(run["figures"]["completed"].as_u64().is_some_and(|count| count > 0), "kept: {run}");
+    assert!(finished.stdout.contains("1 of 1 FAILED"), "{}", finished.stdout);
+}
+
+/// Its numbers go on in the measured part, and its CPU time is not that part's.
+#[test]
+fn a_warm_up_is_part_of_the_run() {
+    let text = format!(
+        "name = 'test'\nrepeats = 1\nwarmup = '400ms'\n[[servers]]\nname = 'a'\n{}\n\
+         [[loads]]\nname = 'plan'\nrequests = 200\nrate = 1000\nconnections = 2\n\
+         [[loads]]\nname = 'own'\nrequests = 20\nconnections = 2\nwarmup = '200ms'\n\
+         [[loads]]\nname = 'args'\nargs = 'run -n 20 -c 2 {{url}}'\n\
+         [[loads]]\nname = 'given'\nargs = 'run -n 20 -c 2 --warmup 300ms {{url}}'\n\
+         [[loads]]\nname = 'file'\nrate-file = 'times'\nconnections = 2\n",
+        serve("")
+    );
+    let suite = Suite::new(&text.replace("'times'", "'{suite}/times'"));
+    fs::write(suite.path().join("times"), "0.001\n0.002\n0.9\n").expect("a file");
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for (load, warmup_s) in [
+        ("plan", Some(0.4)),
+        ("own", Some(0.2)),
+        ("args", Some(0.4)),
+        ("given", Some(0.3)),
+        ("file", None),
+    ] {
+        let run = &suite.runs("a", load)[0];
+        let folder = suite.path().join(format!("results/test/runs/a/{load}-1"));
+        let result = fs::read_to_string(folder.join("result.json")).expect("a result");
+        let result: Value = serde_json::from_str(&result).expect("JSON");
+        assert_eq!(result["warmup"]["duration_s"].as_f64(), warmup_s, "{load}");
+        // Only what cannot warm up itself is warmed up by another run.
+        assert_eq!(folder.join("warmup.toml").exists(), load == "file", "{load}");
+        let (window, elapsed) = (&run["server"]["window_s"], &result["elapsed_s"]);
+        let (window_s, elapsed_s) = (window.as_f64().expect("s"), elapsed.as_f64().expect("s"));
+        assert!(
+            0.0 < window_s && window_s <= elapsed_s + 1e-6,
+            "{load}: {window_s} of {elapsed_s}"
+        );
+        assert_eq!(run["server"]["cpu_unknown"], Value::Null, "{load}");
+    }
+}
+
+/// Whoever holds the port is the server, wherever it went.
+#[test]
+fn a_server_that_leaves_its_launcher_is_watched_and_ended() {
+    let daemon = format!("(setsid {SERVE} >/dev/null 2>&1 &)");
+    let stays = format!("command = \"sh -c '{daemon}; while :; do sleep 1; done'\"");
+    let ends = format!("command = \"sh -c '{daemon}; exit 0'\"");
+    let near = format!("command = \"sh -c '{SERVE} & exit 0'\"");
+    let suite = Suite::of("repeats = 1", &[("stays", &stays), ("ends", &ends), ("near", &near)]);
+    let mut command = plimsoll(&["lab", "suite.toml", "--only", "/more"]);
+    let running = Running::start(command.current_dir(suite.path()));
+    let lab = running.id();
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for name in ["stays", "ends", "near"] {
+        let run = &suite.runs(name, "more")[0];
+        let server = &run["server"];
+        assert!(server["cpu_s"].as_f64().is_some_and(|s| s > 0.0), "{name}: {server}");
+        // More than a shell has.
+        assert!(server["rss_peak_bytes"].as_u64().is_some_and(|b| b > 3 << 20), "{name}: {server}");
+        let causes = run["causes"].as_array().expect("causes");
+        let left = causes.iter().find(|cause| cause["code"] == "left_its_launcher");
+        let left = left.expect("it is said")["text"].as_str().expect("words");
+        assert!(left.contains("plimsoll (process "), "{name}: {left}");
+    }
+    suite.wait_until_gone();
+    assert_eq!(groups_of(lab, Path::new("/sys/fs/cgroup"), 0), 0);
+}
+
+/// Control groups that a lab made and that are still there.
+fn groups_of(lab: u32, folder: &Path, depth: usize) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir()));
+    let count = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        let is_its = name.to_string_lossy().starts_with(&format!("plimsoll-lab-{lab}-"));
+        let within = if depth < 8 { groups_of(lab, &entry.path(), depth + 1) } else { 0 };
+        usize::from(is_its) + within
+    };
+    folders.map(count).sum()
+}
+
 #[test]
 fn a_study_goes_on_where_it_was() {
     let suite = Suite::of("repeats = 2", &[("a", &serve(""))]);
@@ -245,8 +347,14 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
 /// A server that does not stop when it is told to is not left behind by who will not wait for it.
 #[test]
 fn a_second_signal_leaves_no_server_either() {
+    for serve in [SERVE.to_owned(), format!("(setsid {SERVE} >/dev/null 2>&1 &)")] {
+        second_signal(&serve);
+    }
+}
+
+fn second_signal(serve: &str) {
     let stubborn = format!(
-        "command = \"sh -c 'trap : TERM; {SERVE} & while :; do wait; done'\"\n\
+        "command = \"sh -c 'trap : TERM; {serve} & while :; do wait; sleep 1; done'\"\n\
          stop_timeout = '80s'"
     );
     let mut text = format!("name = 'test'\n[[servers]]\nname = 'a'\n{stubborn}\n");
@@ -260,11 +368,13 @@ fn a_second_signal_leaves_no_server_either() {
         std::thread::yield_now();
     }
     assert!(suite.processes() > 1, "the server and the lab");
+    let lab = running.id();
     running.signal(Signal::INT);
     let finished = running.finish_by(Signal::TERM);
     assert!(matches!(finished.code, Some(130 | 143)), "{finished:?}");
     // Killed, but perhaps not waited for yet by who takes care of orphans.
     suite.wait_until_gone();
+    assert_eq!(groups_of(lab, Path::new("/sys/fs/cgroup"), 0), 0);
 }
 
 #[test]

@@ -427,7 +427,7 @@ fn a_study_has_no_secrets_in_its_folder() {
     assert!(check_folder("study", &study) > 20, "{finished:?}");
     let read = |name: &str| fs::read_to_string(study.join(name)).expect(name);
     assert!(read("suite.toml").contains("# kept as it is"), "{}", read("suite.toml"));
-    assert!(read("study.json").contains("warmup.toml:"), "the wrong line is told");
+    assert!(read("study.json").contains("plan.toml:"), "the wrong line is told");
     assert!(!read("study.json").contains("/dev/stdin"));
     for case in ["l-1", "args-1"] {
         let result = read(&format!("runs/a/{case}/result.json"));

@@ -112,7 +112,10 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
         }
         Metric::Memory => size(loader.rss_peak_bytes),
         Metric::TargetCpu => match target {
-            Some(usage) => cores(usage.cpu_ns, result.elapsed_ns),
+            Some(usage) => match (&usage.cpu_unknown, usage.known_cpu_ns()) {
+                (_, Some(cpu_ns)) => cores(cpu_ns, result.elapsed_ns),
+                (why, None) => Measured::none(why.as_deref().unwrap_or("it is not known")),
+            },
             None => Measured::none("the server's process was not watched"),
         },
         Metric::TargetMemory => match target {

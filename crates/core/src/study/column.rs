@@ -85,17 +85,17 @@ impl Measure {
             Self::Mean => figures.mean_s,
             Self::Max => figures.max_s,
             Self::Errors => figures.error_share(),
-            Self::Cpu => Some(server?.cpu_percent_mean / 100.0),
+            Self::Cpu => server?.known_cores(),
             Self::CpuPerRequest => {
                 let completed = figures.completed.filter(|count| *count > 0)?;
-                Some(server?.cpu_ns as f64 / 1e9 / completed as f64)
+                Some(server?.known_cpu_ns()? as f64 / 1e9 / completed as f64)
             }
             Self::Rss => server.map(|usage| usage.rss_peak_bytes as f64),
             Self::Pss => server?.pss_peak_bytes.map(|bytes| bytes as f64),
             Self::Processes => server.map(|usage| f64::from(usage.processes_max)),
             Self::Connections => figures.connections.map(|count| count as f64),
             Self::Threads => server.map(|usage| f64::from(usage.threads_max)),
-            Self::TesterCpu => Some(tester?.cpu_percent_mean / 100.0),
+            Self::TesterCpu => tester?.known_cores(),
             Self::TesterRss => tester.map(|usage| usage.rss_peak_bytes as f64),
         }
     }

@@ -94,6 +94,24 @@ impl Root {
         let stat = stat.ok_or(FindError::NoProcess(pid))?;
         Ok(Self { pid, start_ticks: stat.start_ticks, name: stat.name })
     }
+
+    /// Whether it is this process or one of its descendants, or in its session or process group.
+    pub(crate) fn descends_from(&self, pid: u32) -> bool {
+        // Parents that were read one after the other might form a ring.
+        const GENERATIONS_MAX: usize = 1000;
+        let mut above = self.pid;
+        for _ in 0..GENERATIONS_MAX {
+            if above == pid {
+                return true;
+            }
+            let Some(stat) = Stat::read(above) else { return false };
+            if [stat.group, stat.session].contains(&pid) {
+                return true;
+            }
+            above = stat.parent;
+        }
+        false
+    }
 }
 
 impl Subject {

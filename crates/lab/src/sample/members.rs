@@ -74,6 +74,18 @@ impl Members {
         }
     }
 
+    /// Takes in a process that is known from elsewhere to belong. Whether it was not in before.
+    pub(super) fn adopt(&mut self, pid: u32) -> bool {
+        let is_new = self.known.insert(pid, true) != Some(true);
+        self.leaders.insert(pid);
+        is_new
+    }
+
+    /// Whether a process belongs.
+    pub(super) fn has(&self, pid: u32) -> bool {
+        self.known.get(&pid) == Some(&true)
+    }
+
     /// Forgets a number: what has it next is looked at anew.
     pub(super) fn forget(&mut self, pid: u32) {
         self.known.remove(&pid);
@@ -128,6 +140,16 @@ mod tests {
         let rows =
             [SHELL, TESTER, (10, 1, 10, 10), (20, 1, 11, 10), (21, 1, 10, 7), (22, 1, 22, 22)];
         assert_eq!(update(&mut members, &rows), (vec![20, 21], vec![]));
+    }
+
+    #[test]
+    fn who_is_adopted_belongs_with_descendants() {
+        let mut members = Members::new(&[10], &[9]);
+        let daemon = (20, 1, 20, 20);
+        assert_eq!(update(&mut members, &[MASTER, daemon]), (vec![], vec![]));
+        assert!(members.adopt(20) && !members.adopt(20) && members.has(20));
+        assert_eq!(update(&mut members, &[MASTER, daemon, (21, 20, 20, 20)]), (vec![21], vec![]));
+        assert_eq!(update(&mut members, &[MASTER]), (vec![], vec![20, 21]));
     }
 
     #[test]

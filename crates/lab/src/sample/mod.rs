@@ -9,17 +9,21 @@
 //! This is the one part of the crate that looks at a clock. It reads `/proc` and control groups
 //! only: nothing is attached to the processes, and nothing in them is changed.
 
+mod busy;
 mod find;
 mod group;
+mod lost;
 mod members;
 mod process;
 mod readings;
+mod record;
 mod sampler;
 mod switches;
 mod tree;
 mod watch;
 
 pub use find::{FindError, Root, Subject};
+pub use record::Record;
 pub use sampler::{Options, Sampler};
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
 use plimsoll_io::host::process_cpu_ns;
 
+use super::busy::{Busy, Thread};
+use super::lost::ignores_children;
 use super::readings::{Stat, kib_as_bytes, numbers_in, read, read_or, switches};
 use super::switches::Switches;
 use super::tree::{Cpu, Reading};
@@ -29,6 +31,10 @@ pub(super) struct Process {
     pub threads: u32,
     pub open_files: Option<u64>,
     pub switches: Switches,
+    pub busy: Busy,
+    pub parent: u32,
+    /// Its children are not waited for.
+    pub ignores_children: bool,
     /// The kernel's record of the most that was resident, since the program began.
     rss_record_bytes: u64,
     rss_record_before_bytes: u64,
@@ -48,6 +54,9 @@ impl Process {
             threads: 0,
             open_files: None,
             switches: Switches::default(),
+            busy: Busy::default(),
+            parent: 0,
+            ignores_children: false,
             rss_record_bytes: 0,
             rss_record_before_bytes: 0,
         };
@@ -59,6 +68,7 @@ impl Process {
     /// Starts over.
     pub(super) fn begin(&mut self) {
         self.switches.begin();
+        self.busy = Busy::default();
         self.rss_record_before_bytes = self.rss_record_bytes;
     }
 
@@ -70,6 +80,7 @@ impl Process {
         }
         self.is_alive = !stat.is_zombie;
         self.start_ticks = stat.start_ticks;
+        self.parent = stat.parent;
         self.threads = if self.is_alive { stat.threads } else { 0 };
         self.see_memory();
         let reaped = ns(stat.reaped_user_ticks + stat.reaped_system_ticks);
@@ -96,6 +107,7 @@ impl Process {
         let length = self.status.as_ref().and_then(|status| status.read_at(&mut bytes, 0).ok());
         let text = String::from_utf8_lossy(&bytes[..length.unwrap_or(0)]);
         self.rss_bytes = kib_as_bytes(&text, "VmRSS").unwrap_or(0);
+        self.ignores_children |= ignores_children(&text);
         let record_bytes = kib_as_bytes(&text, "VmHWM").unwrap_or(0);
         self.rss_record_bytes = self.rss_record_bytes.max(record_bytes);
     }
@@ -106,6 +118,22 @@ impl Process {
 
     fn split(&self, total_ns: u64) -> Cpu {
         Cpu { total_ns, user_ns: (total_ns as f64 * self.user_share) as u64 }
+    }
+
+    /// Sees how much each thread has used, which costs a file for each.
+    pub(super) fn see_threads(&mut self, now_ns: u64) {
+        let directory = format!("/proc/{}/task", self.pid);
+        let numbers = numbers_in(&directory).unwrap_or_default();
+        let threads = numbers.into_iter().filter_map(|number| {
+            let stat = Stat::parse(&read(&format!("{directory}/{number}/stat"))?)?;
+            let ticks = stat.user_ticks + stat.system_ticks;
+            Some(Thread { number, start_ticks: stat.start_ticks, cpu_ns: ns(ticks) })
+        });
+        let threads: Vec<Thread> = threads.collect();
+        // One that has ended has none; what its threads had is kept.
+        if self.is_alive && !threads.is_empty() {
+            self.busy.put(now_ns, &threads);
+        }
     }
 
     /// Counts what may cost a file for each thread or each open file.

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use plimsoll_core::usage::Usage;
 use plimsoll_io::clock;
+use plimsoll_io::host::CgroupCounter;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::find::Root;
+use super::record::Record;
 use super::watch::Watch;
 
 /// How to sample.
@@ -23,11 +25,19 @@ pub struct Options {
     pub look_interval_ns: u64,
     /// CPUs the sampler keeps off, where it may run on others.
     pub avoid_cpus: Vec<u32>,
+    /// A control group with nothing in it but what is watched: its CPU time is that of all of them,
+    /// and its processes belong.
+    pub group: Option<CgroupCounter>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { interval_ns: 1_000_000_000, look_interval_ns: 100_000_000, avoid_cpus: Vec::new() }
+        Self {
+            interval_ns: 1_000_000_000,
+            look_interval_ns: 100_000_000,
+            avoid_cpus: Vec::new(),
+            group: None,
+        }
     }
 }
 
@@ -36,7 +46,7 @@ impl Default for Options {
 pub struct Sampler {
     /// Taken when it ends; without a sender the thread ends too.
     orders: Option<Sender<Order>>,
-    thread: Option<JoinHandle<Usage>>,
+    thread: Option<JoinHandle<Record>>,
 }
 
 #[derive(Debug)]
@@ -75,11 +85,17 @@ impl Sampler {
     /// The measured part is over: takes a last sample and returns what was used. `None` if the
     /// thread panicked.
     #[must_use]
-    pub fn finish(mut self) -> Option<Usage> {
+    pub fn finish(self) -> Option<Usage> {
+        self.finish_record().map(Record::whole)
+    }
+
+    /// The same for who will say later which stretch is the measured part.
+    #[must_use]
+    pub fn finish_record(mut self) -> Option<Record> {
         self.end()
     }
 
-    fn end(&mut self) -> Option<Usage> {
+    fn end(&mut self) -> Option<Record> {
         drop(self.orders.take());
         self.thread.take()?.join().ok()
     }
@@ -91,9 +107,9 @@ impl Drop for Sampler {
     }
 }
 
-fn sample(roots: &[Root], options: &Options, orders: &Receiver<Order>) -> Usage {
+fn sample(roots: &[Root], options: &Options, orders: &Receiver<Order>) -> Record {
     keep_off(&options.avoid_cpus);
-    let mut watch = Watch::new(roots, options.interval_ns, options.look_interval_ns);
+    let mut watch = Watch::new(roots, options);
     let mut cpu_began_ns = clock::thread_cpu_ns();
     loop {
         let wait_ns = watch.due_ns().saturating_sub(clock::now_ns());
@@ -106,9 +122,9 @@ fn sample(roots: &[Root], options: &Options, orders: &Receiver<Order>) -> Usage 
             }
             Err(RecvTimeoutError::Timeout) => watch.turn(),
             Err(RecvTimeoutError::Disconnected) => {
-                let mut usage = watch.finish();
-                usage.sampling_cpu_ns = clock::thread_cpu_ns() - cpu_began_ns;
-                return usage;
+                let mut record = watch.finish();
+                record.usage.sampling_cpu_ns = clock::thread_cpu_ns() - cpu_began_ns;
+                return record;
             }
         }
     }

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_core::usage::Usage;
+use plimsoll_io::host::OwnCgroup;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::*;
@@ -45,7 +46,7 @@ impl Drop for Shell {
 const BURN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
 fn options() -> Options {
-    Options { interval_ns: 20 * MS, look_interval_ns: 5 * MS, avoid_cpus: Vec::new() }
+    Options { interval_ns: 20 * MS, look_interval_ns: 5 * MS, ..Options::default() }
 }
 
 /// What the kernel says that the children waited for by this process's children have used.
@@ -148,4 +149,94 @@ fn processes_are_found_by_what_they_are() {
     let port = socket.local_addr().expect("an address").port();
     // The tester is not its own server, though it is the one that listens.
     assert_eq!(Subject::Port(port).find(), Err(FindError::NoListener(port)));
+}
+
+/// A server that starts a process for each request and never asks how it ended: each child says
+/// itself what it used, and the sum is the truth. Shells take care of their children, so it is Perl.
+const FORKS: &str = r#"$SIG{CHLD} = "IGNORE"; $| = 1; <STDIN>;
+    for (1..60) {
+        if (fork() == 0) {
+            for ($i = 0; $i < 100000; $i++) {}
+            open(IN, "<", "/proc/self/schedstat"); open(OUT, ">>", $ENV{TRUTH});
+            print OUT <IN>; close(OUT); exit;
+        }
+        1 while wait() != -1;
+    }
+    print "."; <STDIN>;"#;
+
+fn forks(group: Option<&OwnCgroup>) -> (Usage, u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let truth = folder.path().join("truth");
+    let mut command = Command::new("perl");
+    command.args(["-e", FORKS]).env("TRUTH", &truth);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    if let Some(group) = group {
+        group.holds(&mut command).expect("it can be opened");
+    }
+    let mut server = Shell(command.spawn().expect("perl"));
+    let options = Options { group: group.map(|it| it.counter().clone()), ..options() };
+    let sampler = Sampler::start(vec![server.root()], options).expect("a thread");
+    server.0.stdin.as_mut().expect("piped").write_all(b"\n").expect("it reads");
+    server.0.stdout.as_mut().expect("piped").read_exact(&mut [0]).expect("its answer");
+    let usage = sampler.finish().expect("no panic");
+    let text = std::fs::read_to_string(truth).expect("what the children used");
+    let used = text.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
+    let used: Vec<u64> = used.collect();
+    assert_eq!(used.len(), 60, "{text}");
+    (usage, used.iter().sum())
+}
+
+/// A parent that ignores SIGCHLD is never credited with what its children used: of short-lived ones
+/// hardly anything is seen, and no figure is better than that.
+#[test]
+fn cpu_time_of_children_nobody_waits_for_is_not_known() {
+    let (usage, _) = forks(None);
+    let reason = usage.cpu_unknown.as_deref().expect("it is not known");
+    assert!(reason.contains("ignores SIGCHLD"), "{reason}");
+    assert_eq!((usage.known_cpu_ns(), usage.known_cores()), (None, None));
+}
+
+/// Where a control group can be made, the kernel counts them all.
+#[test]
+fn a_control_group_counts_children_nobody_waits_for() {
+    let Ok(group) = OwnCgroup::make(&format!("plimsoll-sample-{}", std::process::id())) else {
+        return;
+    };
+    let (usage, truth_ns) = forks(Some(&group));
+    assert_eq!(usage.cpu_unknown, None);
+    // The parent's own time comes on top: it starts sixty processes.
+    assert!(usage.cpu_ns >= truth_ns, "{} of {truth_ns}", usage.cpu_ns);
+}
+
+/// A process that left the tree is in the group all the same.
+#[test]
+fn a_control_group_has_daemons_in_it() {
+    let Ok(group) = OwnCgroup::make(&format!("plimsoll-daemon-{}", std::process::id())) else {
+        return;
+    };
+    let mut command = Command::new("sh");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    group.holds(&mut command).expect("it can be opened");
+    let mut shell = Shell(command.spawn().expect("a shell"));
+    shell.run("( setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & )");
+    let options = Options { group: Some(group.counter().clone()), ..options() };
+    let sampler = Sampler::start(vec![shell.root()], options).expect("a thread");
+    shell.run(BURN);
+    let usage = sampler.finish().expect("no panic");
+    assert_eq!(usage.processes_max, 2, "{usage:?}");
+    assert!(usage.rss_peak_bytes > 0 && usage.cpu_unknown.is_none());
+}
+
+#[test]
+fn the_busiest_thread_is_told() {
+    let mut shell = Shell::start();
+    let sampler = Sampler::start(vec![shell.root()], options()).expect("a thread");
+    while ticks(shell.0.id()) < 30 {
+        shell.run(BURN);
+    }
+    let usage = sampler.finish().expect("no panic");
+    let busiest = usage.thread_percent_max.expect("it was seen");
+    // Its only thread: what the process used, but for ticks of 10 ms and where it was seen first.
+    let off = (busiest - usage.cpu_percent_mean).abs() * usage.window_ns as f64 / 1e2;
+    assert!(off <= 60e6, "{busiest} instead of {}: {off} ns", usage.cpu_percent_mean);
 }

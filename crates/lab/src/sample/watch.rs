@@ -8,18 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::usage::{NetworkUsage, Usage, UsageSample, Watched};
 use plimsoll_io::clock;
+use plimsoll_io::host::{CgroupCounter, CgroupCpu};
 
+use super::busy::Busy;
 use super::find::Root;
 use super::group::Group;
+use super::lost::{Lost, started};
 use super::members::Members;
 use super::process::{Process, own_network, ticks_now};
 use super::readings::{Stat, interface_bytes, numbers_in, read};
+use super::record::{Mark, Record};
+use super::sampler::Options;
 use super::switches::{Count, sum};
 use super::tree::{Cpu, Tree};
 
 /// With more samples than this every second one is left out, and they are taken half as often:
 /// memory has a bound, however long a run is.
 const SAMPLES_MAX: usize = 7200;
+
+/// The same for readings of CPU time alone, of which there are ten times as many.
+const MARKS_MAX: usize = 10 * SAMPLES_MAX;
 
 /// After a reading that took so long, nothing of its kind is read for so many times as long.
 const RESTS: u64 = 1000;
@@ -34,6 +42,11 @@ pub(super) struct Watch {
     /// Of processes that have ended.
     ended_switches: Count,
     groups: Vec<Group>,
+    /// The group that they have to themselves, and what it had counted before.
+    own: Option<(CgroupCounter, CgroupCpu)>,
+    lost: Lost,
+    /// The busiest thread of processes that have ended.
+    ended_busiest: Vec<Busy>,
     network: Option<Network>,
     notes: BTreeSet<String>,
     began_ns: u64,
@@ -45,12 +58,14 @@ pub(super) struct Watch {
     look_due_ns: u64,
     counts_due_ns: u64,
     pss_due_ns: u64,
+    threads_due_ns: u64,
     /// What was told last of CPU time, which never goes back.
     cpu: Cpu,
     rss_peak_bytes: u64,
     cpu_upercent_peak: u64,
     ended_ns: Option<u64>,
     samples: Vec<UsageSample>,
+    marks: Vec<Mark>,
 }
 
 /// Counters of a network namespace.
@@ -69,7 +84,7 @@ enum Depth {
 
 impl Watch {
     /// Looks at the roots; [`Watch::begin`] is to follow.
-    pub(super) fn new(roots: &[Root], interval_ns: u64, look_interval_ns: u64) -> Self {
+    pub(super) fn new(roots: &[Root], options: &Options) -> Self {
         let pids: Vec<u32> = roots.iter().map(|root| root.pid).collect();
         let mut notes = BTreeSet::new();
         let network = network(&pids, &mut notes);
@@ -91,21 +106,26 @@ impl Watch {
             tree: Tree::default(),
             ended_switches: (0, 0),
             groups,
+            own: options.group.clone().map(|group| (group, CgroupCpu::default())),
+            lost: Lost::default(),
+            ended_busiest: Vec::new(),
             network,
             notes,
             began_ns: 0,
             began_ticks: u64::MAX,
-            interval_ns: interval_ns.max(1_000_000),
-            look_interval_ns: look_interval_ns.max(1_000_000),
+            interval_ns: options.interval_ns.max(1_000_000),
+            look_interval_ns: options.look_interval_ns.max(1_000_000),
             sample_due_ns: 0,
             look_due_ns: 0,
             counts_due_ns: 0,
             pss_due_ns: 0,
+            threads_due_ns: 0,
             cpu: Cpu::default(),
             rss_peak_bytes: 0,
             cpu_upercent_peak: 0,
             ended_ns: None,
             samples: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -115,6 +135,11 @@ impl Watch {
         self.began_ns = clock::now_ns();
         self.began_ticks = ticks_now();
         self.tree.begin();
+        self.lost.begin(started());
+        if let Some((group, before)) = &mut self.own {
+            *before = group.cpu().unwrap_or_default();
+        }
+        self.ended_busiest.clear();
         self.ended_switches = (0, 0);
         for process in self.processes.values_mut() {
             process.count();
@@ -127,6 +152,8 @@ impl Watch {
         self.cpu = Cpu::default();
         (self.rss_peak_bytes, self.cpu_upercent_peak, self.ended_ns) = (0, 0, None);
         self.samples.clear();
+        self.marks.clear();
+        self.see_threads(self.began_ns);
         // Walking through all memory holds a server up, which a run should not begin with.
         self.pss_due_ns = self.began_ns + 1;
         self.push(self.began_ns, None, true);
@@ -157,12 +184,32 @@ impl Watch {
             }
         }
         self.see_memory();
+        self.advance_cpu();
+        self.mark(clock::now_ns());
         let rest_ns = (clock::thread_cpu_ns() - cpu_before_ns) * RESTS;
+        self.see_threads(clock::now_ns());
         self.look_due_ns = clock::now_ns() + rest_ns.max(self.look_interval_ns);
         let is_alive = self.processes.values().any(|process| process.is_alive);
         if !is_alive && self.ended_ns.is_none() {
             self.sample(Depth::AsPaced);
         }
+    }
+
+    fn mark(&mut self, now_ns: u64) {
+        if self.marks.len() >= MARKS_MAX {
+            thin(&mut self.marks);
+        }
+        self.marks.push(Mark { t_ns: now_ns - self.began_ns, cpu: self.cpu });
+    }
+
+    /// Where that is cheap enough by now.
+    fn see_threads(&mut self, now_ns: u64) {
+        if now_ns < self.threads_due_ns {
+            return;
+        }
+        let cpu_before_ns = clock::thread_cpu_ns();
+        self.processes.values_mut().for_each(|process| process.see_threads(now_ns));
+        self.threads_due_ns = now_ns + (clock::thread_cpu_ns() - cpu_before_ns) * RESTS;
     }
 
     fn see_memory(&mut self) {
@@ -201,7 +248,10 @@ impl Watch {
         let listed: BTreeSet<u32> = numbers_in("/proc").unwrap_or_default().into_iter().collect();
         let change = self.members.update(&listed, Stat::read);
         let began_ticks = self.began_ticks;
-        for pid in change.joined {
+        let grouped = self.own.as_ref().map(|(group, _)| group.processes()).unwrap_or_default();
+        let adopted: Vec<u32> =
+            grouped.into_iter().filter(|pid| self.members.adopt(*pid)).collect();
+        for pid in change.joined.into_iter().chain(adopted) {
             let is_born = Stat::read(pid).is_some_and(|stat| stat.start_ticks >= began_ticks);
             self.processes.insert(pid, Process::new(pid, is_born));
         }
@@ -218,6 +268,9 @@ impl Watch {
             match (stat, self.processes.get_mut(&pid)) {
                 (Some(stat), Some(process)) => {
                     let reading = process.take(&stat);
+                    if process.ignores_children {
+                        self.lost.ignores(pid);
+                    }
                     self.tree.put(pid, reading, stat.start_ticks >= began_ticks);
                 }
                 _ => gone.push(pid),
@@ -230,11 +283,30 @@ impl Watch {
     fn forget(&mut self, gone: &[u32]) {
         self.tree.end(gone);
         for pid in gone {
+            self.see_lost(*pid);
+        }
+        for pid in gone {
             self.members.forget(*pid);
             let Some(process) = self.processes.remove(pid) else { continue };
             self.ended_switches = sum(self.ended_switches, process.switches.counted());
             let record_bytes = process.rss_record_of_run_bytes();
             self.rss_peak_bytes = self.rss_peak_bytes.max(record_bytes.unwrap_or(0));
+            self.ended_busiest.push(process.busy);
+        }
+        // Of thousands of short-lived ones none was busy for long.
+        let half_ns = clock::now_ns().saturating_sub(self.began_ns) / 2;
+        self.ended_busiest.retain(|busy| busy.busiest(half_ns).is_some());
+    }
+
+    /// Whether somebody who is watched has the time of a process that is gone. Of the roots it is
+    /// told that they ended.
+    fn see_lost(&mut self, pid: u32) {
+        let Some(process) = self.processes.get(&pid) else { return };
+        match self.processes.get(&process.parent) {
+            Some(parent) if parent.ignores_children => self.lost.unasked(process.parent),
+            Some(_) => {}
+            None if self.watched.pids.contains(&pid) || process.start_ticks == 0 => {}
+            None => self.lost.orphaned(pid),
         }
     }
 
@@ -252,6 +324,7 @@ impl Watch {
     fn push(&mut self, now_ns: u64, pss_bytes: Option<u64>, counts: bool) {
         let t_ns = now_ns - self.began_ns;
         self.advance_cpu();
+        self.mark(now_ns);
         let alive = || self.processes.values().filter(|process| process.is_alive);
         let switches = self.switches().filter(|_| counts);
         let network = self.network_bytes();
@@ -277,9 +350,19 @@ impl Watch {
         self.samples.push(sample);
     }
 
+    /// By the group's count, where they have one; what it said last where it is gone.
+    fn own_used(&self) -> Option<Cpu> {
+        let (group, before) = self.own.as_ref()?;
+        let less = |now: u64, then: u64| now.saturating_sub(then);
+        Some(group.cpu().map_or(self.cpu, |now| Cpu {
+            total_ns: less(now.total_ns, before.total_ns),
+            user_ns: less(now.user_ns, before.user_ns),
+        }))
+    }
+
     /// User and system time are split by ticks, which waver: neither may go back.
     fn advance_cpu(&mut self) {
-        let used = self.tree.used();
+        let used = self.own_used().unwrap_or_else(|| self.tree.used());
         let total_ns = used.total_ns.max(self.cpu.total_ns);
         let added_ns = total_ns - self.cpu.total_ns;
         let most_ns = self.cpu.user_ns + added_ns;
@@ -317,20 +400,19 @@ impl Watch {
         if self.samples.len() < SAMPLES_MAX {
             return;
         }
-        let mut number = 0;
-        self.samples.retain(|_| {
-            number += 1;
-            number % 2 == 1
-        });
+        thin(&mut self.samples);
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
     /// The measured part is over.
-    pub(super) fn finish(mut self) -> Usage {
+    pub(super) fn finish(mut self) -> Record {
         self.sample(Depth::Whole);
         let records = self.processes.values().filter_map(Process::rss_record_of_run_bytes);
         self.rss_peak_bytes = records.fold(self.rss_peak_bytes, u64::max);
         let last = self.samples.last().copied().unwrap_or_default();
+        let busy = self.processes.values().map(|process| &process.busy);
+        let busy = busy.chain(&self.ended_busiest);
+        let busiest = busy.filter_map(|busy| busy.busiest(last.t_ns / 2)).max_by(f64::total_cmp);
         let mut usage = Usage {
             watched: vec![self.watched],
             window_ns: last.t_ns,
@@ -350,6 +432,8 @@ impl Watch {
                 .map(|(sent_bytes, received_bytes)| NetworkUsage { sent_bytes, received_bytes }),
             cgroups: self.groups.iter().map(Group::usage).collect(),
             ended_ns: self.ended_ns,
+            cpu_unknown: self.lost.reason(started()).filter(|_| self.own.is_none()),
+            thread_percent_max: busiest.map(|share| share * 100.0),
             notes: self.notes.into_iter().collect(),
             samples: self.samples,
             ..Usage::default()
@@ -360,8 +444,18 @@ impl Watch {
             usage.cpu_upercent_peak = u64::try_from(upercent).unwrap_or(u64::MAX);
         }
         usage.refresh();
-        usage
+        let stretch_ns_min = self.interval_ns / 2;
+        Record { usage, marks: self.marks, began_ns: self.began_ns, stretch_ns_min }
     }
+}
+
+/// Leaves every second one out.
+fn thin<T>(all: &mut Vec<T>) {
+    let mut number = 0;
+    all.retain(|_| {
+        number += 1;
+        number % 2 == 1
+    });
 }
 
 impl Network {

@@ -38,20 +38,30 @@ pub fn read(run: &Finished) -> Result<Reading, String> {
     reading.duration_s = Some(number_after(text, "Time taken for tests:")?);
     reading.mean_s = number_after(text, "Time per request:").ok().map(|ms| ms / 1e3);
     let table = fs::read_to_string(run.scratch.join(TABLE)).unwrap_or_default();
-    quantiles(&table, &mut reading);
+    quantiles(&table, ended, &mut reading);
     Ok(reading)
 }
 
 /// Rows 0 to 100 of the table; the last is the greatest.
-fn quantiles(table: &str, reading: &mut Reading) {
+///
+/// ab rounds the place of a row among its latencies up: of few requests the last rows stand for a
+/// place behind the greatest, and hold whatever lies there.
+fn quantiles(table: &str, ended: u64, reading: &mut Reading) {
     let row = |line: &str| {
         let (percent, ms) = line.split_once(',')?;
-        Some((quantile_of(percent.parse().ok()?), ms.parse::<f64>().ok()? / 1e3))
+        Some((percent.parse::<f64>().ok()?, ms.parse::<f64>().ok()? / 1e3))
     };
-    let rows: Quantiles = table.lines().filter_map(row).collect();
+    let is_there = |(percent, _): &(f64, f64)| {
+        *percent >= 100.0 || (0.5 + ended as f64 * percent / 100.0).floor() < ended as f64
+    };
+    let (rows, beyond): (Vec<_>, Vec<_>) = table.lines().filter_map(row).partition(is_there);
+    if let (Some(first), Some(_)) = (beyond.first(), reading.completed) {
+        let from = first.0;
+        reading.left_out.push(format!("quantiles from p{from}: of {ended} requests ab has none"));
+    }
+    let rows: Quantiles = rows.into_iter().map(|(percent, s)| (quantile_of(percent), s)).collect();
     reading.min_s = rows.first().filter(|row| row.0 == 0.0).map(|row| row.1);
     reading.max_s = rows.last().filter(|row| row.0 == 1.0).map(|row| row.1);
-    // Of very few requests ab writes rows that it has no figure of.
     let is_known = |row: &(f64, f64)| row.0 > 0.0 && row.0 < 1.0 && row.1 > 0.0;
     reading.quantiles = rows.into_iter().filter(is_known).collect();
 }

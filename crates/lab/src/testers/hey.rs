@@ -25,7 +25,7 @@ pub fn read(run: &Finished) -> Result<Reading, String> {
     if reading.completed == Some(0) {
         return Ok(reading);
     }
-    let seconds = |name: &str| number_after(text, name).map(|s| Some(s).filter(|s| *s > 0.0));
+    let seconds = |name: &str| number_after(text, name).map(|s| Some(s).filter(|s| *s != 0.0));
     reading.mean_s = seconds("Average:")?;
     reading.min_s = seconds("Fastest:")?;
     reading.max_s = seconds("Slowest:")?;
@@ -83,5 +83,5 @@ fn quantiles(text: &str) -> Quantiles {
         Some((quantile_of(number(percent)?), number(rest.split_once("in ")?.1)?))
     };
     let rows = section(text, "Latency distribution:", "  ").map_while(row);
-    rows.filter(|(_, s)| *s > 0.0).collect()
+    rows.filter(|(_, s)| *s != 0.0).collect()
 }

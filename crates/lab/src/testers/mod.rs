@@ -12,6 +12,9 @@ mod k6;
 pub mod oha;
 mod plimsoll;
 mod reading;
+pub mod sense;
+#[cfg(test)]
+mod sense_tests;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -120,11 +123,15 @@ impl Tester {
         matches!(self, Self::Plimsoll | Self::Fortio | Self::K6)
     }
 
-    /// What it said.
+    /// What it said, without what cannot be. `lived_s` is how long its process was there, seconds.
     ///
     /// # Errors
     /// One line, when what it printed cannot be understood.
-    pub fn read(self, run: &Finished) -> Result<Reading, String> {
+    pub fn read(self, run: &Finished, lived_s: f64) -> Result<Reading, String> {
+        self.parse(run).map(|reading| sense::checked(reading, lived_s))
+    }
+
+    fn parse(self, run: &Finished) -> Result<Reading, String> {
         match self {
             Self::Plimsoll => plimsoll::read(run),
             Self::Wrk => wrk::read(run),

@@ -53,6 +53,8 @@ pub struct Reading {
     pub verdict: Option<String>,
     /// Why.
     pub causes: Vec<String>,
+    /// Figures that it printed and that are no figures, each with the reason. Ours, not its words.
+    pub left_out: Vec<String>,
     /// All it printed.
     pub text: String,
     /// Plimsoll's own result.

@@ -2,6 +2,11 @@
 //!
 //! Figures are rounded to three digits, which is all their reports have. wrk2's recorded latency is
 //! from when a request was due; with `-U` it prints the uncorrected one as well, from the sending.
+//!
+//! What they call timeouts are no requests without an answer. wrk counts answers that came later
+//! than its timeout: they are among its requests and in none of its latencies, which are those of
+//! the others alone. wrk2 counts, every two seconds anew, connections on which nothing was sent for
+//! so long, idle ones too; its latencies have everything.
 
 use super::text::{
     Quantiles, after, count_after, ended_well, number_after, quantile_of, reading, seconds,
@@ -9,13 +14,39 @@ use super::text::{
 use super::{Finished, Reading};
 
 pub(super) fn read(run: &Finished) -> Result<Reading, String> {
-    let mut reading = counts(run)?;
+    let (mut reading, late) = counts(run)?;
     reading.quantiles = list(&run.stdout, "Latency Distribution");
+    leave_out_late(&mut reading, late);
     Ok(reading)
 }
 
+/// A quantile of the fast answers is another of all. It stays where that is less than a tenth of
+/// what lies beyond it: then a p99 is at least a p98.9.
+fn leave_out_late(reading: &mut Reading, late: u64) {
+    if late == 0 {
+        return;
+    }
+    let share = late as f64 / reading.completed.unwrap_or(0).max(1) as f64;
+    let before = reading.quantiles.len();
+    reading.quantiles.retain(|(q, _)| share <= (1.0 - q) / 10.0);
+    let lost = match before - reading.quantiles.len() {
+        0 => "mean and greatest latency are",
+        _ => "mean, greatest latency and quantiles are",
+    };
+    reading.left_out.push(format!(
+        "{lost} of the fast answers alone: {late} answers came later than its timeout (--timeout, \
+         2s by default), and wrk leaves them out"
+    ));
+    (reading.mean_s, reading.max_s) = (None, None);
+}
+
 pub(super) fn read_wrk2(run: &Finished) -> Result<Reading, String> {
-    let mut reading = counts(run)?;
+    let (mut reading, idle) = counts(run)?;
+    if idle > 0 {
+        reading.left_out.push(format!(
+            "timeouts: wrk2 counts idle connections, every two seconds anew, as so many ({idle})"
+        ));
+    }
     let rows = |title: &str| {
         let mut rows = list(&run.stdout, title);
         rows.retain(|row| row.0 < 1.0);
@@ -26,8 +57,8 @@ pub(super) fn read_wrk2(run: &Finished) -> Result<Reading, String> {
     Ok(reading)
 }
 
-/// What both say in the same words.
-fn counts(run: &Finished) -> Result<Reading, String> {
+/// What both say in the same words, and what they call timeouts.
+fn counts(run: &Finished) -> Result<(Reading, u64), String> {
     ended_well(run)?;
     let text = &run.stdout;
     let mut reading = reading(run);
@@ -44,14 +75,13 @@ fn counts(run: &Finished) -> Result<Reading, String> {
     reading.failed = Some(failed);
     reading.ok = completed.checked_sub(failed);
     reading.errors = Some(kind("connect") + kind("read") + kind("write"));
-    reading.timed_out = Some(kind("timeout"));
     reading.duration_s = Some(duration_s);
     reading.rate_rps = Some(number_after(text, "Requests/sec:")?);
     let latency = after(text, "Latency  ").unwrap_or_default();
     let mut columns = latency.split_whitespace().map(seconds);
     reading.mean_s = columns.next().flatten();
     reading.max_s = columns.nth(1).flatten();
-    Ok(reading)
+    Ok((reading, kind("timeout")))
 }
 
 /// `  132575 requests in 2.00s, 9.80MB read`

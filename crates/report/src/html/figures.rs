@@ -3,6 +3,7 @@
 
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::{format_ns, format_rate};
+use plimsoll_core::usage::Usage;
 use plimsoll_core::{Histogram, RunResult};
 
 use super::intervals::Interval;
@@ -338,7 +339,7 @@ impl<'a> OverTime<'a> {
 
     /// CPU and memory of the server, where it was watched.
     fn server(&self, page: &mut String, readings: &mut Readings) {
-        let Some(usage) = self.result.target.as_ref().filter(|u| !u.samples.is_empty()) else {
+        let Some(usage) = self.result.target.as_ref().filter(|u| is_drawable_usage(u)) else {
             return;
         };
         let cores = |i: &Interval| server::cores(usage, i.from_ns, i.to_ns);
@@ -408,6 +409,11 @@ struct Words<'a> {
     description: String,
     how: &'a str,
     low: bool,
+}
+
+/// A line of CPU time that is too low would be none.
+fn is_drawable_usage(usage: &Usage) -> bool {
+    !usage.samples.is_empty() && usage.cpu_unknown.is_none()
 }
 
 fn is_drawable(profile: &Profile) -> bool {

@@ -127,14 +127,15 @@ fn figures(run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {
 
 fn usage(whose: &str, usage: Option<&Usage>) -> Vec<Cell> {
     let seconds = |ns: u64| ns as f64 / 1e9;
+    let known = usage.filter(|usage| usage.cpu_unknown.is_none());
     let of = |name: &str, value: Option<f64>| number(&format!("{whose}_{name}"), value);
     let network = usage.and_then(|usage| usage.network);
     let count = |name: &str, value: Option<u64>| number(&format!("{whose}_{name}"), value);
     vec![
-        of("cpu_cores", usage.map(|usage| usage.cpu_percent_mean / 100.0)),
-        of("cpu_cores_peak", usage.map(|usage| usage.cpu_percent_peak() / 100.0)),
-        of("cpu_user_s", usage.map(|usage| seconds(usage.cpu_user_ns))),
-        of("cpu_system_s", usage.map(|usage| seconds(usage.cpu_system_ns))),
+        of("cpu_cores", known.and_then(Usage::known_cores)),
+        of("cpu_cores_peak", known.map(|usage| usage.cpu_percent_peak() / 100.0)),
+        of("cpu_user_s", known.map(|usage| seconds(usage.cpu_user_ns))),
+        of("cpu_system_s", known.map(|usage| seconds(usage.cpu_system_ns))),
         count("rss_peak_bytes", usage.map(|usage| usage.rss_peak_bytes)),
         count("pss_peak_bytes", usage.and_then(|usage| usage.pss_peak_bytes)),
         count("processes", usage.map(|usage| usage.processes_max.into())),

@@ -291,9 +291,15 @@ fn said(run: &CaseRun) -> Vec<Said<'_>> {
         };
         Said { weight, what: &cause.code, words: &cause.text, log: None }
     });
-    let usage = [&run.server, &run.tester].into_iter().flatten().flat_map(|usage| &usage.notes);
+    let usages = || [("server", &run.server), ("tester", &run.tester)].into_iter();
+    let lost = usages().filter_map(|(whose, usage)| {
+        let words = usage.as_ref()?.cpu_unknown.as_deref()?;
+        let what = if whose == "server" { "the server's CPU" } else { "the tester's CPU" };
+        Some(Said { weight: Weight::Note, what, words, log: None })
+    });
+    let usage = usages().filter_map(|(_, usage)| usage.as_ref()).flat_map(|usage| &usage.notes);
     let usage = usage.map(|note| Said { weight: Weight::Note, what: note, words: note, log: None });
-    causes.chain(usage).collect()
+    causes.chain(lost).chain(usage).collect()
 }
 
 /// How many repeats the intervals of a study stand on, and how sure they are.

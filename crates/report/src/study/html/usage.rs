@@ -79,6 +79,10 @@ fn drawn(case: &Case) -> Drawn<'_> {
 
 /// All that was watched together, in the stretches of the first of it.
 fn sum(usage: &Usage) -> Vec<Step> {
+    if usage.cpu_unknown.is_some() {
+        // A line that is too low is none.
+        return Vec::new();
+    }
     let step = |it: Stretch| Step {
         from_ns: it.from_ns,
         to_ns: it.to_ns,
