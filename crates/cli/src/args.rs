@@ -400,6 +400,11 @@ pub(crate) struct ConformanceFlags {
     /// How often to make each experiment
     #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
     pub repeats: u32,
+    /// Make nothing; take the findings of an earlier call from its JSON; may be given again, for
+    /// more columns
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["tools", "tool_paths", "list", "repeats", "quick", "step_clock"])]
+    pub from: Vec<PathBuf>,
     /// Shorter runs where the truth allows it
     #[arg(long)]
     pub quick: bool,

@@ -16,6 +16,7 @@ pub(crate) fn conformance(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
     match &flags.part {
         Some(ConformancePart::Oracle { mode, listen, log }) => linux::oracle(mode, *listen, log),
         None if flags.list => linux::list(flags),
+        None if !flags.from.is_empty() => linux::again(flags),
         None => linux::suite(flags),
     }
 }
@@ -32,7 +33,7 @@ pub(crate) fn conformance(_: &ConformanceFlags) -> Result<ExitCode, Exit> {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::File;
-    use std::io::{self, BufWriter, Write};
+    use std::io::{self, BufReader, BufWriter, Write};
     use std::net::SocketAddr;
     use std::os::fd::AsFd as _;
     use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ mod linux {
     use plimsoll_conformance::harness::Subject;
     use plimsoll_conformance::oracle::{Mode, Oracle};
     use plimsoll_conformance::views::{self, View};
-    use plimsoll_conformance::{Order, Tool, suite, testers};
+    use plimsoll_conformance::{Findings, Order, Tool, suite, testers};
 
     use crate::args::{ConformanceFlags, FindingsFormat};
     use crate::exit::Exit;
@@ -114,22 +115,47 @@ mod linux {
             // Progress that nobody hears is no reason to stop.
             let _ = writeln!(io::stderr(), "{line}");
         });
+        write(flags, &findings)?;
+        Ok(caught.code().unwrap_or(ExitCode::SUCCESS))
+    }
+
+    /// Writes what earlier calls found, their columns joined.
+    pub(super) fn again(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
+        let chosen = chosen(&flags.only)?;
+        let documents = flags.from.iter().map(|path| document(path));
+        let mut findings = documents
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|all| Findings::join(all).map_err(|error| error.to_string()))
+            .map_err(Exit::Usage)?;
+        findings.experiments.retain(|row| {
+            flags.only.is_empty() || chosen.iter().any(|experiment| experiment.name == row.name)
+        });
+        write(flags, &findings)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn document(path: &Path) -> Result<Findings, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = File::open(path).map_err(|error| named(&error))?;
+        serde_json::from_reader(BufReader::new(file)).map_err(|error| named(&error))
+    }
+
+    fn write(flags: &ConformanceFlags, findings: &Findings) -> Result<(), Exit> {
         let view = view(flags.format);
         let written = match &flags.output {
             Some(path) => File::create(path).and_then(|file| {
                 let mut file = BufWriter::new(file);
-                views::write(&findings, view, &mut file)?;
+                views::write(findings, view, &mut file)?;
                 file.flush()
             }),
-            None => views::write(&findings, view, &mut io::stdout().lock()),
+            None => views::write(findings, view, &mut io::stdout().lock()),
         };
         match written {
             // A reader that has gone away has read enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(Exit::CouldNotRun(format!("the findings: {error}"))),
             Ok(()) => Ok(()),
-        }?;
-        Ok(caught.code().unwrap_or(ExitCode::SUCCESS))
+        }
     }
 
     fn chosen(only: &[String]) -> Result<Vec<Experiment>, Exit> {

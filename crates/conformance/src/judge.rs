@@ -1,11 +1,11 @@
 //! What came of an experiment, and how figures are held against the truth.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::tool::Reading;
 
 /// What came of an experiment on a tester.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// Its figures are true.

@@ -10,7 +10,9 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+pub mod doubts;
 pub mod experiments;
+pub mod findings;
 pub mod harness;
 pub mod judge;
 pub mod oracle;
@@ -21,9 +23,10 @@ pub mod tools;
 pub mod views;
 
 pub use experiments::Experiment;
+pub use findings::Findings;
 pub use judge::Outcome;
 pub use plimsoll::Plimsoll;
-pub use suite::{Findings, Order};
+pub use suite::Order;
 pub use tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
 
 /// Every tester there is an adapter for, Plimsoll first.

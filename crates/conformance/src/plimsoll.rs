@@ -2,6 +2,7 @@
 //! is judged.
 
 use plimsoll_core::histogram::QUANTILES;
+use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Phase, RunResult};
 use plimsoll_report::Clock;
 
@@ -142,6 +143,15 @@ impl Arguments {
                 let stage = seconds(ask.duration_s.unwrap_or(1.0));
                 self.add(&["--stages", &format!("{stage}@{from_rps}..{to_rps}")]);
             }
+            Need::Pipeline(depth) => self.add(&["--pipeline", &depth.to_string()]),
+            Need::Threads(threads) => self.add(&["-t", &threads.to_string()]),
+            Need::Form(form) => {
+                form.split('&').for_each(|field| self.add(&["--form-urlencoded", field]));
+            }
+            Need::Gate { p99_s } => self.add(&["--gate", &format!("p99<{}", seconds(*p99_s))]),
+            Need::ErrorGate { share } => {
+                self.add(&["--gate", &format!("errors<{}%", share * 100.0)]);
+            }
             Need::Intervals(name) => self.add(&["--timeseries", &format!("{{dir}}/{name}")]),
             Need::IntervalsOnStdout => {
                 self.add(&["--timeseries", "/dev/stdout", "--format", "none"]);
@@ -184,7 +194,11 @@ fn reading(result: RunResult) -> Reading {
         service_quantiles: shown(&result.latency.service),
         ok_quantiles: shown(&result.by_outcome.ok),
         verdict: Some(result.loader.verdict.name().to_owned()),
-        causes: result.loader.causes.iter().map(|cause| cause.text.clone()).collect(),
+        // A note takes nothing from the result.
+        causes: (result.loader.causes.iter())
+            .filter(|cause| cause.verdict != Verdict::Valid)
+            .map(|cause| cause.text.clone())
+            .collect(),
         text: String::new(),
         result: Some(Box::new(result)),
     }

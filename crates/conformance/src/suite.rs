@@ -1,4 +1,4 @@
-//! The whole: experiments x testers x repeats, interleaved, and what came of them as plain data.
+//! The whole: experiments x testers x repeats, interleaved, and what came of them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::experiments::{Experiment, LEFT_OUT};
+use crate::findings::{Cell, Findings, Omitted, Participant, Row, SCHEMA};
 use crate::harness::{Bench, Process, Subject};
 use crate::judge::Outcome;
 use crate::tool::Tool;
@@ -18,97 +17,6 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often an experiment is made on a machine that is busy with other things.
 const ATTEMPTS: u32 = 3;
-
-/// The schema of the JSON output.
-pub const SCHEMA: &str = "plimsoll/conformance/1";
-
-/// A tester that took part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Participant {
-    /// Its name.
-    pub name: String,
-    /// What it says its version is.
-    pub version: String,
-}
-
-/// What came of one experiment on one tester, repeats and all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cell {
-    /// The tester.
-    pub tool: String,
-    /// The outcome of each repeat.
-    pub repeats: Vec<Outcome>,
-    /// The share of the machine that other processes used in the worst run, where it mattered.
-    pub others_share: Option<f64>,
-}
-
-impl Cell {
-    /// The outcome that stands for all: that of most repeats, the worse of two that are as many.
-    #[must_use]
-    pub fn outcome(&self) -> Option<&Outcome> {
-        let weight = |outcome: &Outcome| {
-            let same = |other: &&Outcome| rank(other) == rank(outcome);
-            (self.repeats.iter().filter(same).count(), rank(outcome))
-        };
-        self.repeats.iter().max_by_key(|outcome| weight(outcome))
-    }
-
-    /// How many repeats came out as that one.
-    #[must_use]
-    pub fn agreeing(&self) -> usize {
-        let Some(outcome) = self.outcome() else { return 0 };
-        self.repeats.iter().filter(|other| rank(other) == rank(outcome)).count()
-    }
-}
-
-/// Kinds of outcomes, worse ones higher.
-fn rank(outcome: &Outcome) -> u8 {
-    match outcome {
-        Outcome::CannotExpress { .. } => 0,
-        Outcome::Skipped { .. } => 1,
-        Outcome::Unmeasured { .. } => 2,
-        Outcome::Pass { .. } => 3,
-        Outcome::Fail { .. } => 4,
-        Outcome::Broken { .. } => 5,
-    }
-}
-
-/// One experiment on all testers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// The number of the mistake.
-    pub mistake: u8,
-    /// The mistake.
-    pub title: String,
-    /// The testers, in the order they were asked for in.
-    pub cells: Vec<Cell>,
-}
-
-/// A mistake that no experiment is made for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Omitted {
-    /// Its number.
-    pub mistake: u8,
-    /// The mistake.
-    pub title: String,
-    /// Why.
-    pub why: String,
-}
-
-/// What came of it all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Findings {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The testers.
-    pub tools: Vec<Participant>,
-    /// The experiments.
-    pub experiments: Vec<Row>,
-    /// What is left out.
-    pub left_out: Vec<Omitted>,
-}
 
 /// What is to be done.
 #[derive(Debug)]
@@ -227,23 +135,4 @@ pub fn subject(tool: Box<dyn Tool>, program: &Path, scratch: &Path) -> Result<Su
     let version = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("unknown");
     let version = version.trim().chars().take(60).collect();
     Ok(Subject { tool, program: program.to_path_buf(), version })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn most_repeats_decide_and_the_worse_of_equals() {
-        let (pass, fail) = (Outcome::pass("a"), Outcome::fail("b", "c"));
-        let cell = |repeats: &[&Outcome]| Cell {
-            tool: "t".to_owned(),
-            repeats: repeats.iter().map(|outcome| (*outcome).clone()).collect(),
-            others_share: None,
-        };
-        assert_eq!(cell(&[&pass, &fail, &pass]).outcome(), Some(&pass));
-        assert_eq!(cell(&[&pass, &fail, &pass]).agreeing(), 2);
-        assert_eq!(cell(&[&pass, &fail]).outcome(), Some(&fail));
-        assert_eq!(cell(&[]).outcome(), None);
-    }
 }

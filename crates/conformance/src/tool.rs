@@ -57,6 +57,22 @@ pub enum Need {
     Intervals(String),
     /// A line of figures each second on the standard output, while it runs.
     IntervalsOnStdout,
+    /// So many requests under way on a connection at a time.
+    Pipeline(u32),
+    /// So many threads.
+    Threads(u32),
+    /// Send this urlencoded form, with POST.
+    Form(String),
+    /// End with a code other than 0 unless p99 is below this.
+    Gate {
+        /// The bound, seconds.
+        p99_s: f64,
+    },
+    /// End with a code other than 0 unless fewer of the requests fail.
+    ErrorGate {
+        /// The bound, a share.
+        share: f64,
+    },
 }
 
 /// What an experiment wants of a tester; all numbers are totals.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::experiments::Experiment;
+use crate::findings::{Cell, Findings};
 use crate::judge::Outcome;
-use crate::suite::{Cell, Findings};
 
 /// Columns of the text table that an outcome may take.
 const WIDTH: usize = 100;
@@ -105,45 +105,47 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A table of the words, then what is behind those that are not a pass.
+/// Columns of a document's text.
+const DOCUMENT_WIDTH: usize = 100;
+
+/// A table of the words, the versions, then what is behind those that are not a pass. What cannot
+/// be expressed is a dash: it is no failure and needs no words.
 fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     let names: Vec<&str> = findings.tools.iter().map(|tool| tool.name.as_str()).collect();
-    writeln!(out, "| | experiment | {} |", names.join(" | "))?;
+    writeln!(out, "| mistake | experiment | {} |", names.join(" | "))?;
     writeln!(out, "|---|---|{}", "---|".repeat(names.len()))?;
     for row in &findings.experiments {
         let cells: Vec<String> = row.cells.iter().map(markdown_cell).collect();
         writeln!(out, "| {} | `{}` | {} |", row.mistake, row.name, cells.join(" | "))?;
     }
-    writeln!(out)?;
+    let versions = findings.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.version));
+    let versions = format!("Versions: {}.", versions.collect::<Vec<_>>().join(", "));
+    writeln!(out, "\n{}\n", wrap(&versions, DOCUMENT_WIDTH).join("\n"))?;
     for row in &findings.experiments {
-        let is_told = |one: &&Cell| !matches!(one.outcome(), None | Some(Outcome::Pass { .. }));
-        let told: Vec<String> = row
-            .cells
-            .iter()
-            .filter(is_told)
-            .map(|one| {
-                let (head, rest) = cell(one);
-                format!("  - {}: {head}: {rest}", one.tool)
-            })
-            .collect();
+        let told: Vec<&Cell> = row.cells.iter().filter(|one| needs_words(one)).collect();
         if !told.is_empty() {
-            writeln!(out, "- `{}`: {}\n{}", row.name, row.title, told.join("\n"))?;
+            writeln!(out, "- `{}`", row.name)?;
+        }
+        for one in told {
+            let (head, rest) = cell(one);
+            let text = format!("{}: {head}: {rest}", one.tool);
+            for (index, line) in wrap(&text, DOCUMENT_WIDTH - 4).iter().enumerate() {
+                writeln!(out, "  {}{line}", if index == 0 { "- " } else { "  " })?;
+            }
         }
     }
-    writeln!(out)?;
-    for tool in &findings.tools {
-        writeln!(out, "- {}: {}", tool.name, tool.version)?;
-    }
-    for left in &findings.left_out {
-        writeln!(out, "- left out: {}, {}: {}", left.mistake, left.title, left.why)?;
-    }
     Ok(())
+}
+
+fn needs_words(one: &Cell) -> bool {
+    !matches!(one.outcome(), None | Some(Outcome::Pass { .. } | Outcome::CannotExpress { .. }))
 }
 
 fn markdown_cell(one: &Cell) -> String {
     let (head, _) = cell(one);
     match one.outcome() {
         Some(Outcome::Fail { .. } | Outcome::Broken { .. }) => format!("**{head}**"),
+        Some(Outcome::CannotExpress { .. }) => "–".to_owned(),
         _ => head,
     }
 }

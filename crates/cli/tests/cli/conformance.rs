@@ -26,14 +26,41 @@ fn experiments_by_number_of_requests_pass() {
     }
 }
 
-/// A tester that prints nothing cannot pass.
+/// One that ends well without a request cannot pass, and one that ends badly is not judged.
 #[test]
-fn a_tester_that_says_nothing_is_unmeasured() {
-    let flags =
-        ["--only", "few-samples", "--tool", "plimsoll", "--tool-path", "plimsoll=/bin/true"];
-    let findings = findings(&flags);
-    let outcome = &findings["experiments"][0]["cells"][0]["repeats"][0];
-    assert_eq!(outcome["outcome"], "unmeasured", "{outcome}");
+fn a_tester_that_sends_nothing_does_not_pass() {
+    for (program, want) in [("/bin/true", "fail"), ("/bin/false", "unmeasured")] {
+        let path = format!("plimsoll={program}");
+        let flags = ["--only", "few-samples,memory", "--tool", "plimsoll", "--tool-path", &path];
+        let findings = findings(&flags);
+        for row in findings["experiments"].as_array().expect("rows") {
+            let outcome = &row["cells"][0]["repeats"][0];
+            assert_eq!(outcome["outcome"], want, "{outcome}");
+        }
+    }
+}
+
+/// What was found once is written again in any format, as it was the first time.
+#[test]
+fn findings_are_written_again() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let path = scratch.path().join("findings.json");
+    let path = path.to_str().expect("a name");
+    let made = run(plimsoll(&["conformance", "--only", "few-samples,truncated"])
+        .args(["--format", "json", "--output", path]));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let again = |flags: &[&str]| {
+        run(plimsoll(&["conformance", "--from", path, "--from", path]).args(flags))
+    };
+    let table = again(&["--format", "md", "--only", "few-samples"]);
+    assert_eq!(table.code, Some(0), "{table:?}");
+    assert!(table.stdout.contains("| 33 | `few-samples` | pass 2/2 |"), "{}", table.stdout);
+    assert!(!table.stdout.contains("truncated"), "{}", table.stdout);
+    let missing = run(&mut plimsoll(&["conformance", "--from", "/no/such/file"]));
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+    assert!(missing.stderr.contains("/no/such/file: "), "{missing:?}");
+    let both = again(&["--tool", "wrk"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
 }
 
 #[test]
@@ -60,7 +87,7 @@ fn what_is_not_known_is_refused() {
 fn experiments_and_testers_are_listed() {
     let finished = run(&mut plimsoll(&["conformance", "--list"]));
     assert_eq!(finished.code, Some(0));
-    for part in ["stalled-server", "testers: plimsoll, "] {
+    for part in ["stalled-server", "pipelined-timeouts", "testers: plimsoll, "] {
         assert!(finished.stdout.contains(part), "{}", finished.stdout);
     }
 }

@@ -3,43 +3,59 @@
 
 use super::Experiment;
 use super::place::Quota;
-use crate::harness::{Action, Bench, Pin, Sample, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, said};
+use crate::doubts::{self, Topic};
+use crate::harness::{Action, Bench, Pin, Run, Sample, Setup, Subject};
+use crate::judge::{Checks, Outcome, Unit, said};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Need, Reading};
 
-pub(super) const ALL: [Experiment; 7] = [
+pub(super) const ALL: [Experiment; 8] = [
     Experiment {
         name: "throttled",
         row: 15,
         title: "A tester without CPU blames the server",
         method: "20 000 requests/s for 3 s over 50 connections, the tester in a control group that \
-                 has 20 ms of CPU in each 100 ms",
-        truth: "it is kept from running most of the time",
-        tolerance: "it has to call its figures invalid and name CPU, throttling or itself",
-        needs_quiet: false,
+                 has 20 ms of CPU in each 100 ms; in the control 1000 requests/s and no group",
+        truth: "it is kept from running most of the time; in the control it is not",
+        tolerance: "it has to doubt its figures, Plimsoll to call them invalid, and to name CPU, \
+                    throttling or itself, and not in the control",
+        needs_quiet: true,
         run: throttled,
     },
     Experiment {
         name: "shared-cpu",
         row: 15,
         title: "A tester that shares its CPU with the server blames the server",
-        method: "60 000 requests/s for 3 s over 50 connections, tester and oracle on one CPU",
-        truth: "one CPU is too little for both",
-        tolerance: "it has to doubt its figures and name CPU or itself",
-        needs_quiet: false,
+        method: "60 000 requests/s for 3 s over 50 connections, tester and oracle on one CPU; in \
+                 the control 1000 requests/s and a CPU each",
+        truth: "one CPU is too little for both; in the control there is plenty",
+        tolerance: "it has to doubt its figures and name CPU or itself, and not in the control",
+        needs_quiet: true,
         run: shared_cpu,
     },
     Experiment {
         name: "paused",
         row: 16,
         title: "A pause of the tester is blamed on the server",
-        method: "1000 requests/s for 4 s over 50 connections; the tester is stopped for 500 ms",
+        method: "1000 requests/s for 4 s over 50 connections; the tester is stopped for 500 ms, in \
+                 the control it is not",
         truth: "it did not run for 500 ms",
-        tolerance: "it has to doubt its figures and name the pause; Plimsoll its length, 450 ms to \
-                    600 ms",
-        needs_quiet: false,
+        tolerance: "it has to doubt its figures and name the pause, and not in the control; \
+                    Plimsoll its length, 450 ms to 600 ms",
+        needs_quiet: true,
         run: paused,
+    },
+    Experiment {
+        name: "short-pauses",
+        row: 16,
+        title: "Short pauses of the tester go unnoticed in a closed loop",
+        method: "10 connections, closed loop, 3 s; each is answered in 5 ms; the tester is stopped \
+                 eight times for 85 ms, in the control it is not",
+        truth: "it did not run for 680 ms of 3 s",
+        tolerance: "it has to doubt its figures and name the pauses, and not in the control; \
+                    Plimsoll has to call them invalid, and say their sum within 10 %",
+        needs_quiet: true,
+        run: short_pauses,
     },
     Experiment {
         name: "observer",
@@ -71,7 +87,8 @@ pub(super) const ALL: [Experiment; 7] = [
         title: "Memory grows with the number of requests",
         method: "50 connections, closed loop, 20 s",
         truth: "what is resident after a quarter of the time is enough for the rest",
-        tolerance: "10 MB",
+        tolerance: "10 MB; at least 1000 requests each second, or there is nothing that memory \
+                    could grow with",
         needs_quiet: false,
         run: memory,
     },
@@ -88,9 +105,19 @@ pub(super) const ALL: [Experiment; 7] = [
     },
 ];
 
-/// Words for being kept from running.
-const CPU_WORDS: [&str; 5] = ["throttl", "cpu", "quota", "the tester itself", "overload"];
-const PAUSE_WORDS: [&str; 5] = ["did not run", "pause", "stopped", "suspended", "blocked for"];
+const NO_CPU: Topic = Topic {
+    expected: "a doubt that names CPU, throttling or itself",
+    tells: &["throttl", "cpu quota", "starved", "overload", "falling behind", "behind schedule"],
+    names: &["cpu", "quota", "the tester itself", "load generator", "client"],
+    is_doubt: true,
+};
+
+const PAUSE: Topic = Topic {
+    expected: "a doubt that names the pause",
+    tells: &["did not run", "was paused", "pauses", "was stopped", "suspended", "blocked for"],
+    names: &["pause", "stopped", "the tester itself", "load generator", "client"],
+    is_doubt: true,
+};
 
 fn at_rate(rate_rps: f64, connections: u32, load_s: f64) -> Setup {
     let ask =
@@ -98,64 +125,91 @@ fn at_rate(rate_rps: f64, connections: u32, load_s: f64) -> Setup {
     Setup::new(ask, Mode::default())
 }
 
+/// The least load of one that is kept from running.
+const STARVED: u64 = 500;
+
+/// A load that leaves any tester CPU to spare.
+fn easy() -> Setup {
+    at_rate(1000.0, 50, 1.0)
+}
+
 fn throttled(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let quota = Quota::new(20_000, 100_000).map_err(Outcome::skipped)?;
-    let setup = Setup { wrapper: quota.wrapper(), ..at_rate(20_000.0, 50, bench.pick(3.0, 2.0)) };
-    let run = bench.measure(subject, &setup)?;
-    match quota.throttled_periods() {
-        Some(1..) => Ok(judge_doubt(&run.reading, &CPU_WORDS, true)),
-        _ => Ok(Outcome::unmeasured("it needed so little CPU that it was not throttled")),
+    let setup = Setup {
+        wrapper: quota.wrapper(),
+        least: STARVED,
+        ..at_rate(20_000.0, 50, bench.pick(3.0, 2.0))
+    };
+    let run = bench.hear(subject, &setup)?;
+    if !matches!(quota.throttled_periods(), Some(1..)) {
+        return Ok(Outcome::unmeasured("it needed so little CPU that it was not throttled"));
     }
+    let control = bench.hear(subject, &easy())?;
+    Ok(judge_invalid(&NO_CPU, &run.reading, &control.reading))
 }
 
 fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let setup = Setup { pin: Pin::Together, ..at_rate(60_000.0, 50, bench.pick(3.0, 2.0)) };
-    let run = bench.measure(subject, &setup)?;
-    Ok(judge_doubt(&run.reading, &CPU_WORDS, false))
+    let load_s = bench.pick(3.0, 2.0);
+    let together = Setup { pin: Pin::Together, least: STARVED, ..at_rate(60_000.0, 50, load_s) };
+    let (run, control) = (bench.hear(subject, &together)?, bench.hear(subject, &easy())?);
+    Ok(doubts::judge(&NO_CPU, &run.reading, &control.reading))
 }
 
-/// A verdict that doubts, and a cause with one of these words. `worst`: whether nothing less than
-/// invalid will do.
-fn judge_doubt(reading: &Reading, words: &[&str], worst: bool) -> Outcome {
-    let p99 = printed(&reading.quantiles, 0.99)
-        .map_or_else(String::new, |p99_s| format!("p99 {}, ", Unit::Time.show(p99_s)));
-    let Some(verdict) = &reading.verdict else {
-        return Outcome::fail(format!("{p99}and no word of the tester"), "a warning");
-    };
-    let word = reading.causes.iter().find_map(|cause| {
-        let cause = cause.to_lowercase();
-        words.iter().find(|word| cause.contains(**word))
-    });
-    let mut checks = Checks::default();
-    let doubted = verdict != "valid" && (!worst || verdict == "invalid");
-    let expected = if worst { "invalid" } else { "a doubt" };
-    checks.holds(doubted, format!("{p99}{verdict}"), expected);
-    match word {
-        Some(word) => checks.note(format!("it names the cause ('{word}')")),
-        None => checks.holds(false, "the cause is not named", "the cause"),
+/// A doubt; of a tester that judges its figures, nothing less than that they are invalid.
+fn judge_invalid(topic: &Topic, reading: &Reading, control: &Reading) -> Outcome {
+    let outcome = doubts::judge(topic, reading, control);
+    match (&outcome, &reading.verdict) {
+        (Outcome::Pass { figure }, Some(verdict)) if verdict != "invalid" => {
+            Outcome::fail(figure, "invalid")
+        }
+        _ => outcome,
     }
-    checks.outcome()
+}
+
+/// A load with these stops of the tester, and one without.
+fn with_pauses(
+    bench: &Bench,
+    subject: &Subject,
+    actions: Vec<(f64, Action)>,
+    setup: &Setup,
+) -> Result<(Run, Run), Outcome> {
+    let stops = actions.len();
+    let run = bench.hear(subject, &Setup { actions, ..setup.clone() })?;
+    if run.acted.len() < stops {
+        return Err(Outcome::unmeasured("the load ended before the pauses did"));
+    }
+    Ok((run, bench.hear(subject, setup)?))
 }
 
 fn paused(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let actions = vec![(1.5, Action::StopTester), (2.0, Action::ContinueTester)];
-    let run = bench.measure(subject, &Setup { actions, ..at_rate(1000.0, 50, 4.0) })?;
-    let stopped_s = run
-        .between_s(Action::StopTester, Action::ContinueTester)
-        .ok_or_else(|| Outcome::unmeasured("the load ended before the pause did"))?;
-    Ok(judge_pause(&run.reading, stopped_s))
+    let (run, control) = with_pauses(bench, subject, actions, &at_rate(1000.0, 50, 4.0))?;
+    let outcome = doubts::judge(&PAUSE, &run.reading, &control.reading);
+    Ok(with_length(outcome, &run.reading, run.stopped_s()))
 }
 
-fn judge_pause(reading: &Reading, stopped_s: f64) -> Outcome {
-    let outcome = judge_doubt(reading, &PAUSE_WORDS, false);
+fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let stop = |i: u32| {
+        let at_s = 0.4 + 0.3 * f64::from(i);
+        [(at_s, Action::StopTester), (at_s + 0.085, Action::ContinueTester)]
+    };
+    let ask = Ask { connections: 10, duration_s: Some(3.0), ..Ask::to("/") };
+    let setup = Setup { least: 500, ..Setup::new(ask, Mode::delay_ns(5_000_000)) };
+    let actions = (0..8).flat_map(stop).collect();
+    let (run, control) = with_pauses(bench, subject, actions, &setup)?;
+    let outcome = judge_invalid(&PAUSE, &run.reading, &control.reading);
+    Ok(with_length(outcome, &run.reading, run.stopped_s()))
+}
+
+/// The outcome, where the tester told of the pauses also by how long Plimsoll says they were.
+fn with_length(outcome: Outcome, reading: &Reading, stopped_s: f64) -> Outcome {
     let (Outcome::Pass { figure }, Some(result)) = (&outcome, &reading.result) else {
         return outcome;
     };
     let mut checks = Checks::default();
     checks.note(figure.as_str());
-    let longest_ns = result.loader.pauses.iter().map(|pause| pause.for_ns).max().unwrap_or(0);
-    let longest_s = longest_ns as f64 / 1e9;
-    checks.between("paused", Unit::Time, longest_s, stopped_s * 0.9, stopped_s * 1.1 + 0.05);
+    let sum_ns: u64 = result.loader.pauses.iter().map(|pause| pause.for_ns).sum();
+    checks.between("paused", Unit::Time, sum_ns as f64 / 1e9, stopped_s * 0.9, stopped_s * 1.1);
     checks.outcome()
 }
 
@@ -243,7 +297,8 @@ fn judge_seconds(arrivals_s: &[f64], seconds: u32) -> Outcome {
 fn memory(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let load_s = bench.pick(20.0, 8.0);
     let ask = Ask { connections: 50, duration_s: Some(load_s), ..Ask::to("/") };
-    let run = bench.load(subject, &Setup::new(ask, Mode::default()))?;
+    let least = (load_s * 1000.0) as u64;
+    let run = bench.load(subject, &Setup { least, ..Setup::new(ask, Mode::default()) })?;
     judge_memory(&run.samples, run.log.entries.len())
 }
 
@@ -268,10 +323,11 @@ fn clock_step(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     if run.acted.len() < 2 {
         return Err(Outcome::unmeasured("the load ended before the clock was set"));
     }
-    Ok(judge_clock(&run.reading, run.log.entries.len() as u64))
+    judge_clock(&run.reading, run.log.entries.len() as u64)
 }
 
-fn judge_clock(reading: &Reading, seen: u64) -> Outcome {
+fn judge_clock(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
+    said(reading.duration_s.or(reading.max_s), "a time")?;
     let mut checks = Checks::default();
     checks.between("requests", Unit::Count, seen as f64, 3999.0, 4001.0);
     if let Some(duration_s) = reading.duration_s {
@@ -280,7 +336,7 @@ fn judge_clock(reading: &Reading, seen: u64) -> Outcome {
     if let Some(max_s) = reading.max_s {
         checks.between("max", Unit::Time, max_s, 0.0, 0.5);
     }
-    checks.outcome()
+    Ok(checks.outcome())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Whether latencies are what users would have seen: stalls, queues, timeouts, the end of a run.
 
 use super::Experiment;
+use crate::doubts::{self, Topic};
 use crate::harness::{Action, Bench, Setup, Subject};
 use crate::judge::{Checks, Outcome, Unit, printed, quantile, quantile_name, quantile_of, said};
 use crate::oracle::{Act, Log, Mode};
@@ -33,10 +34,13 @@ pub(super) const ALL: [Experiment; 7] = [
         name: "few-connections",
         row: 3,
         title: "An open loop that its connections limit, without a word",
-        method: "100 requests/s for 2 s over 10 connections; each is answered in 500 ms",
-        truth: "10 connections carry 20 requests/s: most requests wait for a connection",
-        tolerance: "it has to say that its connections, or it itself, were the limit",
-        needs_quiet: false,
+        method: "100 requests/s for 2 s over 10 connections; each is answered in 500 ms, in the \
+                 control at once",
+        truth: "10 connections carry 20 requests/s: most requests wait for a connection; in the \
+                control none does",
+        tolerance: "it has to say that its connections, or it itself, were the limit, and not in \
+                    the control",
+        needs_quiet: true,
         run: few_connections,
     },
     Experiment {
@@ -151,27 +155,26 @@ fn slow_answers(connections: u32, load_s: f64, extra: Vec<Need>) -> Setup {
 }
 
 fn few_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let setup = slow_answers(10, bench.pick(2.0, 1.0), Vec::new());
-    let run = bench.measure(subject, &setup)?;
-    Ok(judge_limited(&run.reading, run.log.connections.len() as u64))
+    // One that its connections limit sends 20/s.
+    let slow = Setup { least: 10, ..slow_answers(10, bench.pick(2.0, 1.0), Vec::new()) };
+    let fast = Setup { mode: Mode::default(), ..slow_answers(10, 1.0, Vec::new()) };
+    let (run, control) = (bench.hear(subject, &slow)?, bench.hear(subject, &fast)?);
+    let opened = run.log.connections.len().max(control.log.connections.len()) as u64;
+    Ok(judge_limited(&run.reading, &control.reading, opened))
 }
 
-fn judge_limited(reading: &Reading, opened: u64) -> Outcome {
-    let p50 = printed(&reading.quantiles, 0.5)
-        .map_or_else(String::new, |p50_s| format!("p50 {}, ", Unit::Time.show(p50_s)));
+const FEW_CONNECTIONS: Topic = Topic {
+    expected: "a word of the connections as the limit",
+    tells: &["insufficient", "falling behind", "dropped", "not reached", "backlog"],
+    names: &["connection", "workers", "vus"],
+    is_doubt: true,
+};
+
+fn judge_limited(reading: &Reading, control: &Reading, opened: u64) -> Outcome {
     if opened > 20 {
         return Outcome::fail(format!("{opened} connections"), "10, as it was asked for");
     }
-    // One that does not judge itself may still warn.
-    let words: &[&str] = match reading.is_doubted() {
-        Some(_) => &["connections", "dropped", "backlog", "client", "not reached"],
-        None => &["insufficient", "falling behind", "dropped", "not reached", "backlog"],
-    };
-    match (reading.is_doubted(), reading.says(words)) {
-        (Some(true) | None, Some(word)) => Outcome::pass(format!("{p50}it says so ('{word}')")),
-        (Some(true), None) => Outcome::fail(format!("{p50}doubted, but not for this"), "the cause"),
-        _ => Outcome::fail(format!("{p50}and no word of a limit"), "a warning"),
-    }
+    doubts::judge(&FEW_CONNECTIONS, reading, control)
 }
 
 fn enough_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {

@@ -2,6 +2,7 @@
 
 use super::Experiment;
 use super::place::{Namespace, few_files};
+use crate::doubts::{self, Told, Topic};
 use crate::harness::{Bench, Run, Setup, Subject};
 use crate::judge::{Checks, Outcome, Unit};
 use crate::oracle::Mode;
@@ -13,10 +14,10 @@ pub(super) const ALL: [Experiment; 2] = [
         row: 19,
         title: "The tester's own lack of ports looks like the server's fault",
         method: "150 connections, closed loop, 1 s, in a network that has 100 local ports; then \
-                 from two addresses",
+                 from two addresses; in the control 50 connections",
         truth: "at most 100 connections can be opened from one address, all 150 from two",
-        tolerance: "it has to name ports or addresses as what is missing; from two addresses all \
-                    150 are opened, where the tester can",
+        tolerance: "it has to name ports or addresses as what is missing, and not in the control; \
+                    from two addresses all 150 are opened, where the tester can",
         needs_quiet: false,
         run: ports,
     },
@@ -24,18 +25,28 @@ pub(super) const ALL: [Experiment; 2] = [
         name: "open-files",
         row: 20,
         title: "Too few open files, and it runs all the same",
-        method: "100 connections, closed loop, 1 s, with at most 64 open files",
-        truth: "100 connections do not fit",
-        tolerance: "it refuses before it sends anything, and names files",
+        method: "100 connections, closed loop, 1 s, with at most 64 open files; in the control 10 \
+                 connections",
+        truth: "100 connections do not fit, 10 do",
+        tolerance: "it refuses before it sends anything, and names files; the control runs",
         needs_quiet: false,
         run: open_files,
     },
 ];
 
-const FILE_WORDS: [&str; 6] =
-    ["open files", "file descriptor", "too many", "ulimit", "nofile", "rlimit"];
-const PORT_WORDS: [&str; 5] =
-    ["local port", "free port", "port range", "addrnotavail", "assign requested address"];
+const FILES: Topic = Topic {
+    expected: "open files named",
+    tells: &["open files", "file descriptor", "too many", "ulimit", "nofile", "rlimit"],
+    names: &[],
+    // It is a refusal; there are no figures to doubt.
+    is_doubt: false,
+};
+const PORTS: Topic = Topic {
+    expected: "ports named as the tester's own limit",
+    tells: &["local port", "free port", "port range", "addrnotavail", "assign requested address"],
+    names: &[],
+    is_doubt: false,
+};
 
 fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let namespace = Namespace::new(None).map_err(Outcome::skipped)?;
@@ -51,30 +62,25 @@ fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let mut two = one.clone();
     two.ask.source_addresses =
         ["127.0.0.1", "127.0.0.2"].iter().filter_map(|text| text.parse().ok()).collect();
-    let first = bench.run(subject, &one)?;
+    let mut few = one.clone();
+    few.ask.connections = 50;
+    let control = bench.hear(subject, &Setup { least: 50, ..few })?;
+    // One that sees what is coming sends nothing.
+    let first = bench.hear(subject, &Setup { least: 0, ..one })?;
     let second = match bench.load(subject, &two) {
         Ok(run) => Some(run),
         Err(Outcome::CannotExpress { .. }) => None,
         Err(other) => return Err(other),
     };
     let opened = |run: &Run| run.log.connections.len() as u64;
-    Ok(judge_ports(&words_of(subject, &first), opened(&first), second.as_ref().map(opened)))
+    let readings = [&first.reading, &control.reading];
+    Ok(judge_ports(readings, opened(&first), second.as_ref().map(opened)))
 }
 
-/// All that a tester said, whether it can be read as a report or not.
-fn words_of(subject: &Subject, run: &Run) -> Reading {
-    subject.tool.read(&run.finished).unwrap_or_else(|_| Reading {
-        text: format!("{}{}", run.finished.stdout, run.finished.stderr),
-        ..Reading::default()
-    })
-}
-
-fn judge_ports(reading: &Reading, opened: u64, from_two: Option<u64>) -> Outcome {
+/// What it said without enough ports, and with.
+fn judge_ports(readings: [&Reading; 2], opened: u64, from_two: Option<u64>) -> Outcome {
     let mut checks = Checks::default();
-    match reading.says(&PORT_WORDS) {
-        Some(word) => checks.note(format!("it says so ('{word}')")),
-        None => checks.holds(false, "no word of ports", "ports named as the tester's own limit"),
-    }
+    check_told(&mut checks, &PORTS, readings);
     checks.note(format!("{opened} connections opened"));
     match from_two {
         Some(opened) => {
@@ -86,22 +92,35 @@ fn judge_ports(reading: &Reading, opened: u64, from_two: Option<u64>) -> Outcome
 }
 
 fn open_files(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let ask = Ask { connections: 100, duration_s: Some(1.0), ..Ask::to("/") };
-    let setup = Setup { wrapper: few_files(64), ..Setup::new(ask, Mode::default()) };
-    let run = bench.run(subject, &setup)?;
+    let with = |connections, least| {
+        let ask = Ask { connections, duration_s: Some(1.0), ..Ask::to("/") };
+        let wrapper = few_files(64);
+        bench.hear(subject, &Setup { wrapper, least, ..Setup::new(ask, Mode::default()) })
+    };
+    let (run, control) = (with(100, 0)?, with(10, 10)?);
     let refused = run.finished.code != Some(0);
-    Ok(judge_files(&words_of(subject, &run), refused, run.log.entries.len() as u64))
+    Ok(judge_files([&run.reading, &control.reading], refused, run.log.entries.len() as u64))
 }
 
-fn judge_files(reading: &Reading, refused: bool, sent: u64) -> Outcome {
+/// What it said with too few files, and with enough.
+fn judge_files(readings: [&Reading; 2], refused: bool, sent: u64) -> Outcome {
     let mut checks = Checks::default();
     checks.holds(refused, if refused { "refused" } else { "ran" }, "refused");
     checks.exactly("sent", sent, 0);
-    match reading.says(&FILE_WORDS) {
-        Some(word) => checks.note(format!("'{word}'")),
-        None => checks.holds(false, "no word of files", "open files named"),
-    }
+    check_told(&mut checks, &FILES, readings);
     checks.outcome()
+}
+
+fn check_told(checks: &mut Checks, topic: &Topic, [reading, control]: [&Reading; 2]) {
+    match doubts::told(topic, reading, control) {
+        Told::Rightly(word) => checks.note(format!("it says so ('{word}')")),
+        Told::CriedWolf(word) => checks.holds(
+            false,
+            format!("'{word}' also when it is not so"),
+            "no word of it otherwise",
+        ),
+        Told::Nothing => checks.holds(false, "no word of it", topic.expected),
+    }
 }
 
 #[cfg(test)]
@@ -119,18 +138,22 @@ mod tests {
     #[test]
     fn a_lack_of_ports_is_named() {
         let named = told("connect: Cannot assign requested address (os error 99)");
-        assert!(passes(&judge_ports(&named, 99, Some(150))));
-        assert!(passes(&judge_ports(&named, 99, None)));
-        assert!(!passes(&judge_ports(&named, 99, Some(99))), "both addresses are not used");
-        assert!(!passes(&judge_ports(&told("51 socket errors"), 99, None)));
+        let fine = Reading::default();
+        assert!(passes(&judge_ports([&named, &fine], 99, Some(150))));
+        assert!(passes(&judge_ports([&named, &fine], 99, None)));
+        assert!(!passes(&judge_ports([&named, &fine], 99, Some(99))), "one address is not used");
+        assert!(!passes(&judge_ports([&told("51 socket errors"), &fine], 99, None)));
+        assert!(!passes(&judge_ports([&named, &named], 99, None)), "it says so of any run");
     }
 
     #[test]
     fn too_few_files_are_refused() {
         let named = told("100 connections need 110 open files, 64 are allowed");
-        assert!(passes(&judge_files(&named, true, 0)));
-        assert!(!passes(&judge_files(&named, false, 5000)));
-        assert!(!passes(&judge_files(&named, true, 3)), "it had begun");
-        assert!(!passes(&judge_files(&told("bad"), true, 0)));
+        let fine = Reading::default();
+        assert!(passes(&judge_files([&named, &fine], true, 0)));
+        assert!(!passes(&judge_files([&named, &fine], false, 5000)));
+        assert!(!passes(&judge_files([&named, &fine], true, 3)), "it had begun");
+        assert!(!passes(&judge_files([&told("bad"), &fine], true, 0)));
+        assert!(!passes(&judge_files([&named, &named], true, 0)), "it says so of any run");
     }
 }

@@ -4,13 +4,18 @@
 //! a function of its own, from readings and logs alone, so that it is tested on made-up ones.
 
 mod client;
+mod clocks;
 mod counts;
 mod figures;
 mod latency;
 mod limits;
+#[cfg(test)]
+mod made_up;
 mod network;
+mod outage;
 mod pacing;
 mod place;
+mod secrets;
 mod shapes;
 
 use crate::harness::{Bench, Subject};
@@ -60,6 +65,9 @@ pub fn all() -> Vec<Experiment> {
         &client::ALL,
         &limits::ALL,
         &network::ALL,
+        &clocks::ALL,
+        &outage::ALL,
+        &secrets::ALL,
     ]
     .concat();
     all.sort_by_key(|experiment| experiment.row);
@@ -93,6 +101,6 @@ mod tests {
         assert_eq!(names.len(), all.len());
         let rows = all.iter().map(|experiment| experiment.row);
         let rows: BTreeSet<u8> = rows.chain(LEFT_OUT.iter().map(|left| left.row)).collect();
-        assert_eq!(rows, (1..=35).collect());
+        assert_eq!(rows, (1..=42).collect());
     }
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use super::Experiment;
 use super::place::Namespace;
-use crate::harness::{Acted, Action, Bench, Link, Run, Sample, Setup, Subject};
+use crate::doubts::{self, Topic};
+use crate::harness::{Acted, Action, Bench, Link, Pin, Run, Sample, Setup, Subject};
 use crate::judge::{Checks, Outcome, Unit, quantile};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
+use plimsoll_lab::testers::text::{number, seconds};
 
-pub(super) const ALL: [Experiment; 7] = [
+pub(super) const ALL: [Experiment; 8] = [
     Experiment {
         name: "connect-time",
         row: 17,
@@ -40,10 +42,10 @@ pub(super) const ALL: [Experiment; 7] = [
         row: 21,
         title: "The tester spins or hangs when the server dies",
         method: "500 requests/s for 5 s over 20 connections; the oracle is killed after 1.5 s and \
-                 another is there from 3.5 s on",
+                 another is there from 3.5 s on; in the control, of 1 s, it lives",
         truth: "nothing can be done for 2 s; after that the load goes on",
         tolerance: "less than 10 % of a CPU meanwhile; at least 80 % of the rate in the last \
-                    second; errors or dropped requests said",
+                    second; errors or dropped requests said, and none in the control",
         needs_quiet: false,
         run: server_death,
     },
@@ -64,7 +66,7 @@ pub(super) const ALL: [Experiment; 7] = [
         title: "Of several addresses of a name only one is used",
         method: "40 connections, closed loop, 1 s, to a name that has two addresses",
         truth: "half of the connections for each",
-        tolerance: "45 % to 55 %",
+        tolerance: "45 % to 55 % of at least 36 connections",
         needs_quiet: false,
         run: all_addresses,
     },
@@ -79,13 +81,25 @@ pub(super) const ALL: [Experiment; 7] = [
         run: connection_share,
     },
     Experiment {
+        name: "shared-connections",
+        row: 40,
+        title: "Work is split over threads, connections are not",
+        method: "240 requests/s for 3 s over 3 connections, with two threads where the tester has \
+                 a choice; each is answered in 10 ms",
+        truth: "three connections carry 300 requests/s: none waits, whatever the threads",
+        tolerance: "720 requests, 2 %; the mean 10 ms to 12.5 ms, p99 30 ms at most",
+        needs_quiet: true,
+        run: shared_connections,
+    },
+    Experiment {
         name: "connection-skew",
         row: 25,
         title: "Slow connections hide behind fast ones in a closed loop",
         method: "8 connections, closed loop, 2 s; every second one is answered in 20 ms, the \
-                 others in 1 ms",
-        truth: "half of the users get a twentieth of the answers",
-        tolerance: "the report has to say that connections differ",
+                 others, and in the control all, in 1 ms",
+        truth: "half of the users get a twentieth of the answers; in the control all get as many",
+        tolerance: "the report has to say that connections differ, in words or by figures of each \
+                    that do, and not in the control",
         needs_quiet: false,
         run: connection_skew,
     },
@@ -164,11 +178,19 @@ fn server_death(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
         ..Ask::to("/")
     };
     let actions = vec![(1.5, Action::KillOracle), (3.5, Action::StartOracle)];
-    let run = bench.measure(subject, &Setup { actions, ..Setup::new(ask, Mode::default()) })?;
-    judge_death(&run)
+    let quiet = Ask { duration_s: Some(1.0), ..ask.clone() };
+    let control = bench.measure(subject, &Setup::new(quiet, Mode::default()))?;
+    // The log is of the second oracle alone.
+    let setup = Setup { actions, least: 0, ..Setup::new(ask, Mode::default()) };
+    judge_death(&bench.measure(subject, &setup)?, &control.reading)
 }
 
-fn judge_death(run: &Run) -> Result<Outcome, Outcome> {
+/// All that went wrong.
+fn went_wrong(reading: &Reading) -> u64 {
+    [reading.errors, reading.failed, reading.timed_out].into_iter().flatten().sum()
+}
+
+fn judge_death(run: &Run, control: &Reading) -> Result<Outcome, Outcome> {
     let at_ns = |action| run.acted.iter().find(|acted: &&Acted| acted.action == action);
     let (Some(killed), Some(started)) = (at_ns(Action::KillOracle), at_ns(Action::StartOracle))
     else {
@@ -186,9 +208,9 @@ fn judge_death(run: &Run) -> Result<Outcome, Outcome> {
     let seen = run.log.entries.iter().filter(|entry| span.contains(&entry.received_ns)).count();
     let rate_rps = seen as f64 / 0.9;
     checks.between("rate after", Unit::Rate, rate_rps, 400.0, f64::INFINITY);
-    let bad = [run.reading.errors, run.reading.failed, run.reading.timed_out];
-    let bad = bad.into_iter().flatten().sum::<u64>();
-    checks.between("errors", Unit::Count, bad as f64, 1.0, f64::INFINITY);
+    let bad = went_wrong(&run.reading) as f64;
+    checks.between("errors", Unit::Count, bad, 1.0, f64::INFINITY);
+    checks.exactly("without a death", went_wrong(control), 0);
     Ok(checks.outcome())
 }
 
@@ -210,7 +232,7 @@ fn overload(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
         ..Ask::to("/")
     };
     let mode = Mode { service_ns: 2 * MS, ..Mode::default() };
-    let run = bench.measure(subject, &Setup::new(ask, mode))?;
+    let run = bench.measure(subject, &Setup { least: 1000, ..Setup::new(ask, mode) })?;
     let log = &run.log;
     Ok(judge_overload(&run.reading, log.entries.len() as u64, log.connections.len() as u64))
 }
@@ -265,7 +287,7 @@ fn judge_addresses(log: &Log) -> Outcome {
     let second = used().filter(|connection| connection.address == 2).count();
     let share = second as f64 / used().count() as f64;
     checks.between("at the second", Unit::Share, share, 0.45, 0.55);
-    checks.note(format!("{} connections", used().count()));
+    checks.between("connections", Unit::Count, used().count() as f64, 36.0, f64::INFINITY);
     checks.outcome()
 }
 
@@ -287,18 +309,68 @@ fn judge_share(log: &Log) -> Outcome {
     checks.outcome()
 }
 
-fn connection_skew(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let ask = Ask { connections: 8, duration_s: Some(2.0), ..Ask::to("/") };
-    let mode = Mode { slow_connections_ns: 19 * MS, ..Mode::delay_ns(MS) };
-    let run = bench.measure(subject, &Setup::new(ask, mode))?;
-    Ok(judge_skew(&run.reading))
+fn shared_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 3, rate_rps: Some(240.0), duration_s: Some(3.0), ..Ask::to("/") };
+    let with = |extra: &[Need]| {
+        let ask = Ask { extra: extra.to_vec(), ..ask.clone() };
+        bench
+            .measure(subject, &Setup { pin: Pin::Free, ..Setup::new(ask, Mode::delay_ns(10 * MS)) })
+    };
+    let run = match with(&[Need::Threads(2)]) {
+        Err(Outcome::CannotExpress { .. }) => with(&[])?,
+        other => other?,
+    };
+    judge_sharing(&run.reading, run.log.entries.len() as u64)
 }
 
-fn judge_skew(reading: &Reading) -> Outcome {
-    match reading.says(&["per connection", "each connection", "connections differ", "skew"]) {
-        Some(word) => Outcome::pass(format!("it says so ('{word}')")),
-        None => Outcome::fail("no word of it", "that connections differ"),
+fn judge_sharing(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
+    let mut checks = Checks::default();
+    checks.between("sent", Unit::Count, seen as f64, 706.0, 734.0);
+    checks.between("p99", Unit::Time, quantile(reading, 0.99)?, 0.01, 0.03);
+    if let Some(mean_s) = reading.mean_s {
+        checks.between("mean", Unit::Time, mean_s, 0.01, 0.0125);
     }
+    Ok(checks.outcome())
+}
+
+fn connection_skew(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    let ask = Ask { connections: 8, duration_s: Some(2.0), ..Ask::to("/") };
+    let even = Setup { least: 500, ..Setup::new(ask, Mode::delay_ns(MS)) };
+    let mode = Mode { slow_connections_ns: 19 * MS, ..Mode::delay_ns(MS) };
+    let skewed = Setup { mode, ..even.clone() };
+    let (run, control) = (bench.hear(subject, &skewed)?, bench.hear(subject, &even)?);
+    Ok(judge_skew(&run.reading, &control.reading))
+}
+
+const SKEW: Topic = Topic {
+    expected: "a word of connections that differ",
+    tells: &["connections differ", "skew", "uneven", "imbalance", "unfair"],
+    names: &["per connection", "each connection", "between connections"],
+    // It is the server's doing.
+    is_doubt: false,
+};
+
+fn judge_skew(reading: &Reading, control: &Reading) -> Outcome {
+    // Figures of each connection tell by themselves, in both runs what is so.
+    match (figures_differ(reading), figures_differ(control), doubts::word_of(&SKEW, control)) {
+        (Some(true), Some(false), None) => Outcome::pass("figures of each connection differ"),
+        _ => doubts::judge(&SKEW, reading, control),
+    }
+}
+
+/// Whether a line about each connection has figures that differ three times or more. `None`: there
+/// is no such line.
+fn figures_differ(reading: &Reading) -> Option<bool> {
+    let text = reading.text.to_lowercase();
+    let about = |line: &&str| SKEW.names.iter().any(|name| line.contains(name));
+    let ratios = text.lines().filter(about).filter_map(|line| {
+        let words = line.split_whitespace();
+        let figures: Vec<f64> = words.filter_map(|w| seconds(w).or_else(|| number(w))).collect();
+        let positive = || figures.iter().copied().filter(|figure| *figure > 0.0);
+        let (least, most) = (positive().reduce(f64::min)?, positive().reduce(f64::max)?);
+        (figures.len() > 1).then_some(most / least)
+    });
+    ratios.reduce(f64::max).map(|ratio| ratio > 3.0)
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ pub(super) const ALL: [Experiment; 3] = [
         row: 30,
         title: "A response that breaks off counts as good",
         method: "20 requests over 2 connections; each answer ends before its length, then before \
-                 its last chunk",
-        truth: "none is good",
-        tolerance: "none counted as good, errors said",
+                 its last chunk; in the control it is whole",
+        truth: "none is good; in the control all are",
+        tolerance: "none counted as good, errors said, and none in the control",
         needs_quiet: false,
         run: truncated,
     },
@@ -107,6 +107,8 @@ fn truncated(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
         let run = few(bench, subject, &format!("/shape/{shape}"), Method::Get)?;
         judge_bad(&mut checks, shape, &run.reading)?;
     }
+    let whole = few(bench, subject, "/", Method::Get)?;
+    judge_good(&mut checks, "whole", &whole.reading, &whole.log)?;
     Ok(checks.outcome())
 }
 

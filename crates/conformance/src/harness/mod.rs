@@ -4,6 +4,7 @@
 //! neither's work is in the other's figures. A run in which the machine lost CPU time to its
 //! hypervisor is void and is repeated.
 
+mod bench;
 mod link;
 mod oracle;
 mod process;
@@ -11,7 +12,8 @@ mod reference;
 mod run;
 mod tester;
 
+pub use bench::{Bench, Runs, Subject};
 pub use link::Link;
 pub use oracle::OracleProcess;
 pub use process::{Machine, Process, Sample};
-pub use run::{Acted, Action, Bench, Pin, Reference, Run, Setup, Subject};
+pub use run::{Acted, Action, Pin, Reference, Run, Setup};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::bench::{Runs, Subject};
 use super::oracle::OracleProcess;
 use super::process::{Machine, Sample, usage};
 use super::reference;
@@ -17,7 +18,7 @@ use super::tester::{Start, Tester};
 use crate::judge::Outcome;
 use crate::oracle::{Log, Mode, clock_ns};
 use crate::suite::Order;
-use crate::tool::{Ask, Call, Finished, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Reading};
 
 /// The share of CPU time stolen from the machine above which a run is void.
 const STEAL_MAX: f64 = 0.005;
@@ -35,6 +36,9 @@ const LOOK_FIRST_NS: u64 = 1_000_000;
 const LOOK_NS: u64 = 20_000_000;
 /// Between samples of the tester's usage.
 const SAMPLE_NS: u64 = 50_000_000;
+
+/// What in a run's directory is not the tester's own.
+const OURS: [&str; 4] = ["stdout", "stderr", "log", "report"];
 
 /// Which CPUs tester and oracle have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,13 +94,20 @@ pub struct Setup {
     pub unread: bool,
     /// How long the load is beyond what the ask says, for the limit of time, seconds.
     pub extra_s: f64,
+    /// The fewest requests that the oracle has to see, or there is nothing to judge.
+    pub least: u64,
 }
+
+/// The share of what was asked for that has to arrive: what carries less is no such load, whatever
+/// is said of it.
+const LEAST_SHARE: f64 = 0.5;
 
 impl Setup {
     /// An ask of an oracle, with nothing done meanwhile.
     #[must_use]
     pub fn new(ask: Ask, mode: Mode) -> Self {
         Self {
+            least: least(&ask),
             ask,
             mode,
             actions: Vec::new(),
@@ -110,9 +121,20 @@ impl Setup {
         }
     }
 
-    fn load_s(&self) -> f64 {
+    pub(super) fn load_s(&self) -> f64 {
         self.ask.duration_s.unwrap_or(0.0) + self.ask.warmup_s + self.extra_s
     }
+}
+
+/// The fewest requests of a load: a share of those that are due; in a closed loop, where the server
+/// sets the pace, one on each connection.
+fn least(ask: &Ask) -> u64 {
+    let due = match (ask.requests, ask.rate_rps) {
+        (Some(requests), _) => requests as f64,
+        (None, Some(rate_rps)) => rate_rps * (ask.duration_s.unwrap_or(0.0) + ask.warmup_s),
+        (None, None) => return u64::from(ask.connections),
+    };
+    (due * LEAST_SHARE).ceil() as u64
 }
 
 /// When something was done.
@@ -129,6 +151,8 @@ pub struct Acted {
 pub struct Run {
     /// What the tester said.
     pub reading: Reading,
+    /// The files it wrote, one after the other, as far as they are text.
+    pub documents: String,
     /// How it ended and what it printed.
     pub finished: Finished,
     /// What the oracle saw; where one was killed, the last one.
@@ -146,6 +170,29 @@ impl Run {
         let at_ns = |action| self.acted.iter().find(|a| a.action == action).map(|a| a.at_ns);
         Some(at_ns(to)?.saturating_sub(at_ns(from)?) as f64 / 1e9)
     }
+
+    /// Whether the oracle was killed and no other was started.
+    fn has_killed_the_oracle(&self) -> bool {
+        let is_either =
+            |acted: &&Acted| matches!(acted.action, Action::KillOracle | Action::StartOracle);
+        let last = self.acted.iter().rfind(is_either);
+        last.is_some_and(|acted| acted.action == Action::KillOracle)
+    }
+
+    /// How long the tester was stopped, all stops together, seconds.
+    #[must_use]
+    pub fn stopped_s(&self) -> f64 {
+        let mut since_ns = None;
+        let mut sum_ns = 0;
+        for Acted { action, at_ns } in &self.acted {
+            match action {
+                Action::StopTester => since_ns = Some(*at_ns),
+                Action::ContinueTester => sum_ns += at_ns - since_ns.take().unwrap_or(*at_ns),
+                _ => {}
+            }
+        }
+        sum_ns as f64 / 1e9
+    }
 }
 
 /// What the bare loop did, see [`Bench::reference`].
@@ -157,39 +204,23 @@ pub struct Reference {
     pub latency_s: Vec<f64>,
 }
 
-/// A tester as it is installed here.
-pub struct Subject {
-    /// Its adapter.
-    pub tool: Box<dyn Tool>,
-    /// Its program.
-    pub program: PathBuf,
-    /// What it says its version is.
-    pub version: String,
-}
-
-/// What runs are made with.
+/// Runs on this machine.
 #[derive(Debug)]
-pub struct Bench {
+pub(super) struct Runner {
     /// This program, to start oracles with.
     executable: PathBuf,
     /// A directory for everything that is written.
     scratch: PathBuf,
     /// CPUs for tester and oracle, where there are two.
     cpus: Option<(usize, usize)>,
-    /// Whether runs are to be short where the truth allows it.
-    pub quick: bool,
-    /// Whether the machine's clock may be set.
-    pub may_step_clock: bool,
     /// Set from outside to end it all early.
     stop: Arc<AtomicBool>,
     runs: Cell<u32>,
     others_share: Cell<f64>,
 }
 
-impl Bench {
-    /// A bench for an order.
-    #[must_use]
-    pub fn new(order: &Order) -> Self {
+impl Runner {
+    pub(super) fn new(order: &Order) -> Self {
         let cpus = plimsoll_io::clock::allowed_cpus();
         let cpus = match cpus[..] {
             [first, second, ..] => Some((first, second)),
@@ -199,117 +230,10 @@ impl Bench {
             executable: order.executable.clone(),
             scratch: order.scratch.clone(),
             cpus,
-            quick: order.quick,
-            may_step_clock: order.may_step_clock,
             stop: Arc::clone(&order.stop),
             runs: Cell::new(0),
             others_share: Cell::new(0.0),
         }
-    }
-
-    /// Whether it was told to end early.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// The first of the two when runs may take their time, the second when they are to be short.
-    #[must_use]
-    pub fn pick<T>(&self, full: T, quick: T) -> T {
-        if self.quick { quick } else { full }
-    }
-
-    /// The share of the machine that others used in the worst run since this was last asked, where
-    /// it was enough to matter.
-    pub fn take_others_share(&self) -> Option<f64> {
-        let share = self.others_share.replace(0.0);
-        (share > OTHERS_MAX).then_some(share)
-    }
-
-    /// Runs it, again if the machine was disturbed, and reads what the tester said.
-    ///
-    /// # Errors
-    /// The outcome, where there is nothing to judge.
-    pub fn measure(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
-        let mut run = self.run(subject, setup)?;
-        run.reading = subject.tool.read(&run.finished).map_err(|why| {
-            let code = run.finished.code.map_or_else(|| "a signal".to_owned(), |c| c.to_string());
-            Outcome::unmeasured(format!(
-                "it ended with {code} and its output cannot be read: {why}"
-            ))
-        })?;
-        Ok(run)
-    }
-
-    /// Runs it, again if the machine was disturbed, for what the oracle saw alone.
-    ///
-    /// # Errors
-    /// The outcome, where there is nothing to judge.
-    pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
-        let run = self.run(subject, setup)?;
-        if run.finished.code != Some(0) && run.log.entries.is_empty() {
-            let said = format!("{}\n{}", run.finished.stdout.trim(), run.finished.stderr.trim());
-            let said = said.trim().lines().last().unwrap_or("without a word").to_owned();
-            return Err(Outcome::unmeasured(format!("it sent nothing: {said}")));
-        }
-        Ok(run)
-    }
-
-    /// Runs it, again if the machine was disturbed, however it ends.
-    ///
-    /// # Errors
-    /// The outcome, where there is nothing to judge.
-    pub fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
-        let mut stolen = 0.0;
-        for attempt in 0..ATTEMPTS {
-            if attempt > 0 && !self.is_stopped() {
-                std::thread::sleep(PAUSE);
-            }
-            let before = Machine::read();
-            let ours_ns = Cell::new(0);
-            let run = self.attempt(subject, setup, &ours_ns)?;
-            let after = Machine::read();
-            let (Some(before), Some(after)) = (before, after) else { return Ok(run) };
-            let (steal, others) = after.shares_since(&before, ours_ns.get());
-            if steal <= STEAL_MAX {
-                self.others_share.set(self.others_share.get().max(others));
-                return Ok(run);
-            }
-            stolen = steal;
-        }
-        Err(Outcome::unmeasured(format!(
-            "the hypervisor took {:.1} % of the CPUs' time in each of {ATTEMPTS} runs",
-            stolen * 100.0
-        )))
-    }
-
-    /// A load as this machine lets anyone send it: from a bare loop on the tester's CPU, to an
-    /// oracle on its own. What it is short of the ideal is the machine's noise.
-    ///
-    /// # Errors
-    /// Broken, when the oracle does not work.
-    pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
-        let setup = Setup::new(ask.clone(), mode.clone());
-        let scratch = self.scratch.join("reference");
-        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
-        let at = SocketAddr::new(setup.listen.into(), 0);
-        let oracle = self.oracle(&setup, at, &scratch).map_err(Outcome::broken)?;
-        let (address, cpu) = (oracle.address(), self.cpu_of(Pin::Apart, false));
-        let load = reference::Load {
-            rate_rps: ask.rate_rps.unwrap_or(1.0),
-            connections: ask.connections as usize,
-            duration_s: ask.duration_s.unwrap_or(1.0),
-        };
-        let latency_s = std::thread::spawn(move || {
-            if let Some(cpu) = cpu {
-                plimsoll_io::clock::pin_to_cpu(cpu)?;
-            }
-            reference::run(address, load)
-        });
-        let latency_s = latency_s.join().map_err(|_| Outcome::broken("the bare loop panicked"))?;
-        let mut latency_s = latency_s.map_err(Outcome::broken)?;
-        latency_s.sort_by(f64::total_cmp);
-        Ok(Reference { log: oracle.stop().map_err(Outcome::broken)?, latency_s })
     }
 
     fn attempt(
@@ -340,8 +264,10 @@ impl Bench {
             Call::Command { arguments, files } => (arguments, files),
             Call::CannotExpress(why) => return Err(Outcome::CannotExpress { why }),
         };
+        let mut ours: Vec<String> = OURS.map(str::to_owned).into();
         for (name, content) in files {
-            std::fs::write(scratch.join(name), content).map_err(Outcome::broken)?;
+            std::fs::write(scratch.join(&name), content).map_err(Outcome::broken)?;
+            ours.push(name);
         }
         let directory = scratch.to_string_lossy().into_owned();
         let arguments: Vec<String> =
@@ -358,7 +284,7 @@ impl Bench {
             Outcome::skipped(format!("{} cannot be started: {error}", program.display()))
         })?;
         let mut going =
-            Going { bench: self, setup, scratch: &scratch, oracle, tester, first_ns: None };
+            Going { runner: self, setup, scratch: &scratch, oracle, tester, first_ns: None };
         let mut run = Run::default();
         let in_time = going.watch(&mut run).map_err(Outcome::broken)?;
         let oracle_cpu_ns = usage(going.oracle.process()).map_or(0, |sample| sample.cpu_ns);
@@ -370,12 +296,16 @@ impl Bench {
             return Err(Outcome::fail(after, "an end"));
         };
         run.finished = finished;
-        run.log = going.oracle.stop().map_err(Outcome::broken)?;
+        // One that was killed, and not started again, left none.
+        if !run.has_killed_the_oracle() {
+            run.log = going.oracle.stop().map_err(Outcome::broken)?;
+        }
         for arguments in tool.reports() {
             let said = super::tester::report(program, arguments, &scratch);
             run.finished.stdout.push('\n');
             run.finished.stdout.push_str(&said.map_err(Outcome::broken)?);
         }
+        run.documents = super::tester::documents(&scratch, &ours).map_err(Outcome::broken)?;
         Ok(run)
     }
 
@@ -404,9 +334,68 @@ impl Bench {
     }
 }
 
+impl Runs for Runner {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn take_others_share(&self) -> Option<f64> {
+        let share = self.others_share.replace(0.0);
+        (share > OTHERS_MAX).then_some(share)
+    }
+
+    fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let mut stolen = 0.0;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 && !self.is_stopped() {
+                std::thread::sleep(PAUSE);
+            }
+            let before = Machine::read();
+            let ours_ns = Cell::new(0);
+            let run = self.attempt(subject, setup, &ours_ns)?;
+            let after = Machine::read();
+            let (Some(before), Some(after)) = (before, after) else { return Ok(run) };
+            let (steal, others) = after.shares_since(&before, ours_ns.get());
+            if steal <= STEAL_MAX {
+                self.others_share.set(self.others_share.get().max(others));
+                return Ok(run);
+            }
+            stolen = steal;
+        }
+        Err(Outcome::unmeasured(format!(
+            "the hypervisor took {:.1} % of the CPUs' time in each of {ATTEMPTS} runs",
+            stolen * 100.0
+        )))
+    }
+
+    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
+        let setup = Setup::new(ask.clone(), mode.clone());
+        let scratch = self.scratch.join("reference");
+        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
+        let at = SocketAddr::new(setup.listen.into(), 0);
+        let oracle = self.oracle(&setup, at, &scratch).map_err(Outcome::broken)?;
+        let (address, cpu) = (oracle.address(), self.cpu_of(Pin::Apart, false));
+        let load = reference::Load {
+            rate_rps: ask.rate_rps.unwrap_or(1.0),
+            connections: ask.connections as usize,
+            duration_s: ask.duration_s.unwrap_or(1.0),
+        };
+        let latency_s = std::thread::spawn(move || {
+            if let Some(cpu) = cpu {
+                plimsoll_io::clock::pin_to_cpu(cpu)?;
+            }
+            reference::run(address, load)
+        });
+        let latency_s = latency_s.join().map_err(|_| Outcome::broken("the bare loop panicked"))?;
+        let mut latency_s = latency_s.map_err(Outcome::broken)?;
+        latency_s.sort_by(f64::total_cmp);
+        Ok(Reference { log: oracle.stop().map_err(Outcome::broken)?, latency_s })
+    }
+}
+
 /// A run that goes on.
 struct Going<'a> {
-    bench: &'a Bench,
+    runner: &'a Runner,
     setup: &'a Setup,
     scratch: &'a Path,
     oracle: OracleProcess,
@@ -455,7 +444,7 @@ impl Going<'_> {
             if has_ended {
                 return Ok(true);
             }
-            if self.bench.is_stopped() {
+            if self.runner.is_stopped() {
                 return Err(io::Error::other("stopped from outside"));
             }
             if now_ns > start_ns + load_ns + GRACE.as_nanos() as u64 {
@@ -481,7 +470,7 @@ impl Going<'_> {
             Action::KillOracle => self.oracle.signal(Signal::KILL),
             Action::StartOracle => {
                 let at = self.oracle.address();
-                self.oracle = self.bench.oracle(self.setup, at, self.scratch)?;
+                self.oracle = self.runner.oracle(self.setup, at, self.scratch)?;
             }
             Action::StepClock(seconds) => step_clock(seconds)?,
         }

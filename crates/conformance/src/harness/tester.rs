@@ -107,6 +107,30 @@ pub(super) fn report(program: &Path, arguments: &[&str], scratch: &Path) -> io::
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Most of what a tester wrote into files that is kept, bytes.
+const DOCUMENTS_MAX: u64 = 4 << 20;
+
+/// What a tester wrote into its directory beside `ours`, as text.
+///
+/// # Errors
+/// Those of reading it.
+pub(super) fn documents(scratch: &Path, ours: &[String]) -> io::Result<String> {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(scratch)? {
+        let entry = entry?;
+        let is_ours = ours.iter().any(|name| entry.file_name() == name.as_str());
+        if is_ours || !entry.file_type()?.is_file() {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        let left = DOCUMENTS_MAX.saturating_sub(text.len() as u64);
+        std::fs::File::open(entry.path())?.take(left).read_to_end(&mut bytes)?;
+        text.push_str(&String::from_utf8_lossy(&bytes));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
 /// A pipe that takes no more byte until it is read from: a page, filled with line ends.
 fn full_pipe() -> io::Result<(io::PipeReader, io::PipeWriter)> {
     let (reader, writer) = io::pipe()?;

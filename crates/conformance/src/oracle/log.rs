@@ -221,6 +221,15 @@ impl Log {
         self.entries.iter().filter(|entry| entry.sent_ns > 0).count() as u64
     }
 
+    /// Requests answered within so many seconds of the first one.
+    #[must_use]
+    pub fn answered_within_s(&self, within_s: f64) -> u64 {
+        let first_ns = self.entries.iter().map(|entry| entry.received_ns).min().unwrap_or(0);
+        let end_ns = first_ns + (within_s * 1e9) as u64;
+        let is_inside = |entry: &&Entry| entry.sent_ns > 0 && entry.sent_ns <= end_ns;
+        self.entries.iter().filter(is_inside).count() as u64
+    }
+
     /// How long answers took, seconds, ascending.
     #[must_use]
     pub fn service_s(&self) -> Vec<f64> {

@@ -5,8 +5,8 @@
 //! Plimsoll's engine or of its targets. Its log and a tester on the same kernel have the same
 //! clock.
 //!
-//! Absent on purpose: TLS, request bodies, and anything that would make it fast at the price of
-//! being hard to believe.
+//! Absent on purpose: TLS, request bodies in chunks, and anything that would make it fast at the
+//! price of being hard to believe.
 
 mod answer;
 mod connection;
@@ -17,7 +17,9 @@ mod server;
 
 pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError};
 pub use mode::{Act, Answer, Mode, Span};
-pub use server::Oracle;
+#[cfg(test)]
+pub(crate) use server::due;
+pub use server::{Oracle, hash};
 
 /// `CLOCK_MONOTONIC`, ns: the one clock of all processes of the kernel.
 #[must_use]

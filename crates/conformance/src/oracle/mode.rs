@@ -60,6 +60,10 @@ pub struct Mode {
     pub stall: Option<Span>,
     /// Requests in this time get this delay (ns) instead of the mix's.
     pub slow: Option<(Span, u64)>,
+    /// Only so many of the requests in that time get it; 0: all.
+    pub slow_most: u32,
+    /// Requests of a connection after so many answers are never answered; 0: all are.
+    pub hang_after: u32,
     /// Every second connection's requests get this much more delay, ns.
     pub slow_connections_ns: u64,
     /// Answers are given one at a time and each takes this long, ns: a server of known capacity.
@@ -86,6 +90,8 @@ impl Default for Mode {
             seed: 1,
             stall: None,
             slow: None,
+            slow_most: 0,
+            hang_after: 0,
             slow_connections_ns: 0,
             service_ns: 0,
             close_every: 0,

@@ -1,12 +1,12 @@
 //! Reading a request, to the little that an oracle has to know of it.
 //!
-//! Absent on purpose: bodies, and complaints. What is not understood is answered like anything
-//! else; the log has its bytes.
+//! Absent on purpose: bodies in chunks, and complaints. What is not understood is answered like
+//! anything else; the log has its bytes.
 
-/// A request head.
+/// A request; of its body nothing but the length is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    /// How many bytes it is long, with the empty line.
+    /// How many bytes it is long, with its body.
     pub bytes: usize,
     /// Whether only the head of an answer is wanted.
     pub head_only: bool,
@@ -19,29 +19,37 @@ pub(super) struct Request {
     pub path: Vec<u8>,
 }
 
-/// The first request in the bytes, once its head is whole.
+/// The first request in the bytes, once it is whole.
 pub(super) fn parse(input: &[u8]) -> Option<Request> {
-    let bytes = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let head = &input[..bytes];
+    let head_bytes = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = &input[..head_bytes];
     let line_end = head.iter().position(|byte| *byte == b'\r').unwrap_or(0);
     let mut words = head[..line_end].split(|byte| *byte == b' ');
     let method = words.next().unwrap_or_default();
     let path = words.next().unwrap_or_default().to_vec();
     let old = words.next() == Some(b"HTTP/1.0");
-    let close = match connection_header(&head[line_end..]) {
-        Some(value) if value.eq_ignore_ascii_case(b"close") => true,
-        Some(value) if value.eq_ignore_ascii_case(b"keep-alive") => false,
+    let headers = &head[line_end..];
+    let length = header(headers, b"content-length").and_then(|value| value.parse().ok());
+    // One that lies about its length is never whole, which the experiment will see.
+    let bytes = head_bytes.saturating_add(length.unwrap_or(0_usize));
+    if input.len() < bytes {
+        return None;
+    }
+    let close = match header(headers, b"connection") {
+        Some(value) if value.eq_ignore_ascii_case("close") => true,
+        Some(value) if value.eq_ignore_ascii_case("keep-alive") => false,
         _ => old,
     };
     Some(Request { bytes, head_only: method == b"HEAD", close, old, path })
 }
 
-/// The value of `Connection`, where it has one.
-fn connection_header(headers: &[u8]) -> Option<&[u8]> {
+/// The value of a header, where it has one; its name in lower case.
+fn header<'a>(headers: &'a [u8], wanted: &[u8]) -> Option<&'a str> {
     headers.split(|byte| *byte == b'\n').find_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let (name, value) = (&line[..colon], &line[colon + 1..]);
-        name.eq_ignore_ascii_case(b"connection").then(|| value.trim_ascii())
+        let is_wanted = name.eq_ignore_ascii_case(wanted);
+        is_wanted.then(|| std::str::from_utf8(value.trim_ascii()).ok()).flatten()
     })
 }
 
@@ -59,6 +67,8 @@ mod tests {
             ("GET /c HTTP/1.0\r\n\r\n", Some((19, false, true, "/c"))),
             ("GET /c HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Some((43, false, false, "/c"))),
             ("\r\n\r\n", Some((4, false, false, ""))),
+            ("POST /d HTTP/1.1\r\ncontent-length: 3\r\n\r\na=", None),
+            ("POST /d HTTP/1.1\r\ncontent-length: 3\r\n\r\na=bGET", Some((42, false, false, "/d"))),
         ] {
             let got = parse(text.as_bytes());
             let want = want.map(|(bytes, head_only, close, path): (usize, bool, bool, &str)| {

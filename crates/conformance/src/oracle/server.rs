@@ -75,6 +75,7 @@ impl Oracle {
             first_ns: None,
             first_connect_ns: None,
             busy_until_ns: 0,
+            slowed: 0,
         };
         server.run(announce)?;
         Ok(server.log)
@@ -101,6 +102,7 @@ struct Server {
     first_ns: Option<u64>,
     first_connect_ns: Option<u64>,
     busy_until_ns: u64,
+    slowed: u32,
 }
 
 impl Server {
@@ -257,7 +259,11 @@ impl Server {
         let Some(entry) = self.log.push(entry) else { return };
         let mut answer = self.oracle.mode.answer(sequence);
         answer.delay_ns += self.oracle.mode.slow_connections_ns * (peer.id as u64 % 2);
-        let due_ns = due(&self.oracle.mode, answer, now_ns, first_ns, &mut self.busy_until_ns);
+        let mode = &self.oracle.mode;
+        if mode.hang_after > 0 && peer.answers >= mode.hang_after {
+            answer.act = Act::Hang;
+        }
+        let due_ns = due(mode, answer, now_ns, first_ns, &mut self.busy_until_ns, &mut self.slowed);
         peer.pending = Some(Pending { entry, request, act: answer.act });
         if answer.act == Act::Hang {
             return;
@@ -326,11 +332,23 @@ impl Server {
     }
 }
 
-/// When an answer is due.
-fn due(mode: &Mode, answer: Answer, now_ns: u64, first_ns: u64, busy_until_ns: &mut u64) -> u64 {
+/// When an answer is due. `busy_until_ns`: when the answer before it is given; `slowed`: how many
+/// got the delay of a stretch of time.
+pub(crate) fn due(
+    mode: &Mode,
+    answer: Answer,
+    now_ns: u64,
+    first_ns: u64,
+    busy_until_ns: &mut u64,
+    slowed: &mut u32,
+) -> u64 {
     let since_ns = now_ns - first_ns;
+    let may_slow = mode.slow_most == 0 || *slowed < mode.slow_most;
     let delay_ns = match mode.slow {
-        Some((span, delay_ns)) if span.holds(since_ns) => delay_ns,
+        Some((span, delay_ns)) if span.holds(since_ns) && may_slow => {
+            *slowed += 1;
+            delay_ns
+        }
         _ => answer.delay_ns,
     };
     let mut due_ns = now_ns + delay_ns;
@@ -344,8 +362,9 @@ fn due(mode: &Mode, answer: Answer, now_ns: u64, first_ns: u64, busy_until_ns: &
     }
 }
 
-/// FNV-1a, 32 bits.
-fn hash(bytes: &[u8]) -> u32 {
+/// What a log has of a path: FNV-1a, 32 bits.
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -374,11 +393,17 @@ mod tests {
             (slow.clone(), 1100, 1130),
             (slow, 1150, 1160),
         ] {
-            assert_eq!(due(&mode, plain, now_ns, 1000, &mut 0), want_ns, "{mode:?} {now_ns}");
+            let due_ns = due(&mode, plain, now_ns, 1000, &mut 0, &mut 0);
+            assert_eq!(due_ns, want_ns, "{mode:?} {now_ns}");
         }
+        let two_slow = Mode { slow: Some((span, 30)), slow_most: 2, ..Mode::default() };
+        let mut slowed = 0;
+        let times = [1100, 1101, 1102];
+        let dues = times.map(|now_ns| due(&two_slow, plain, now_ns, 1000, &mut 0, &mut slowed));
+        assert_eq!(dues, [1130, 1131, 1112]);
         let one_at_a_time = Mode { service_ns: 7, ..Mode::default() };
         let mut busy_until_ns = 0;
-        let mut next = |now_ns| due(&one_at_a_time, plain, now_ns, 0, &mut busy_until_ns);
+        let mut next = |now_ns| due(&one_at_a_time, plain, now_ns, 0, &mut busy_until_ns, &mut 0);
         assert_eq!([next(0), next(0), next(100)], [17, 24, 117]);
     }
 }

@@ -114,6 +114,36 @@ fn a_mix_has_errors_hangs_and_resets() {
 }
 
 #[test]
+fn a_connection_hangs_after_its_answers() {
+    let oracle = start(Mode { hang_after: 1, ..Mode::default() });
+    for _ in 0..2 {
+        let mut stream = oracle.connect();
+        assert_eq!(get(&mut stream, "/", PLAIN.len()), PLAIN);
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+        assert_eq!(get(&mut stream, "/", PLAIN.len()), "WouldBlock");
+    }
+    let log = oracle.stop();
+    assert_eq!((log.entries.len(), log.answered()), (4, 2));
+}
+
+#[test]
+fn a_body_belongs_to_its_request() {
+    let oracle = start(Mode::default());
+    let mut stream = oracle.connect();
+    let head = "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
+    stream.write_all(format!("{head}a=b").as_bytes()).unwrap();
+    let mut answer = vec![0; PLAIN.len()];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(get(&mut stream, "/b", PLAIN.len()), PLAIN);
+    let log = oracle.stop();
+    assert_eq!(
+        log.entries.iter().map(|entry| entry.path).collect::<Vec<_>>(),
+        [hash(b"/a"), hash(b"/b")]
+    );
+    assert_eq!(log.entries[0].bytes_in as usize, head.len() + 3);
+}
+
+#[test]
 fn a_stall_answers_at_its_end_and_reads_meanwhile() {
     let stall = Span { from_ns: 0, for_ns: 30_000_000 };
     let oracle = start(Mode { stall: Some(stall), ..Mode::default() });

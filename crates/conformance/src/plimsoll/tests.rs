@@ -44,6 +44,17 @@ fn asks_become_flags() {
                  10000000us --warmup 2000000us --seed 9 --no-keepalive --insecure -X HEAD -H A: b --resolve \
                  h:80:127.0.0.1,127.0.0.2 --bind 127.0.0.3 --shed-after 100000us --timeseries {dir}/i";
     assert!(arguments(&full).ends_with(flags), "{}", arguments(&full));
+    let needs = vec![
+        Need::Pipeline(2),
+        Need::Threads(3),
+        Need::Form("a=b&c=d".to_owned()),
+        Need::Gate { p99_s: 0.15 },
+        Need::ErrorGate { share: 0.01 },
+    ];
+    let flags = "-c 1 --pipeline 2 -t 3 --form-urlencoded a=b --form-urlencoded c=d --gate \
+                 p99<150000us --gate errors<1%";
+    let asked = arguments(&Ask { extra: needs, ..Ask::to("/") });
+    assert!(asked.ends_with(flags), "{asked}");
     let ramp = Ask {
         duration_s: Some(4.0),
         extra: vec![Need::Ramp { from_rps: 1.0, to_rps: 5.0 }],

@@ -9,8 +9,8 @@
 //! interval of a millisecond whatever the rate. A count runs on to the end of its second. `errors`
 //! has the timeouts in it. Certificates are not verified.
 
-use super::can::{Amount, Can, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, pipeline, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, number_at, reading,
 };
@@ -33,6 +33,7 @@ const CAN: Can = Can {
     timeout: Amount::Whole,
     warmup: Amount::Whole,
     verify: false,
+    need: |need| matches!(need, Need::Pipeline(_) | Need::Form(_)),
     ..PLAIN
 };
 
@@ -110,6 +111,14 @@ fn command(ask: &Ask) -> Call {
     }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}={value}"));
+    }
+    if pipeline(ask) > 1 {
+        option("-p", pipeline(ask).to_string());
+    }
+    if let Some(form) = form(ask) {
+        option("-m", "POST".to_owned());
+        option("-b", form.to_owned());
+        option("-H", format!("Content-Type={FORM_TYPE}"));
     }
     if ask.warmup_s > 0.0 {
         let warmup = format!("-W [ -c {connections} -d {} ]", ask.warmup_s);

@@ -141,6 +141,10 @@ impl Can {
             Need::Ramp { .. } => "no ramp of the rate",
             Need::Intervals(_) => "no figures for each second in a file",
             Need::IntervalsOnStdout => "no figures for each second on standard output",
+            Need::Pipeline(_) => "no pipelining",
+            Need::Threads(_) => "no choice of threads",
+            Need::Form(_) => "no form",
+            Need::Gate { .. } | Need::ErrorGate { .. } => "no conditions",
         })
     }
 }
@@ -155,6 +159,26 @@ pub(super) fn ramp(ask: &Ask) -> Option<(f64, f64)> {
         Need::Ramp { from_rps, to_rps } => Some((*from_rps, *to_rps)),
         _ => None,
     })
+}
+
+/// The form asked for.
+pub(super) fn form(ask: &Ask) -> Option<&str> {
+    ask.extra.iter().find_map(|need| match need {
+        Need::Form(form) => Some(form.as_str()),
+        _ => None,
+    })
+}
+
+/// What a form's body is called.
+pub(super) const FORM_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// How many requests are to be under way on a connection at a time.
+pub(super) fn pipeline(ask: &Ask) -> u32 {
+    let depth = ask.extra.iter().find_map(|need| match need {
+        Need::Pipeline(depth) => Some(*depth),
+        _ => None,
+    });
+    depth.unwrap_or(1)
 }
 
 /// The weighted paths asked for; empty: the address's own.

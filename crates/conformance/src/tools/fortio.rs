@@ -11,14 +11,15 @@
 //! buckets. Its client sends a request again that got no answer on a used connection, so a timeout
 //! may be counted as an answer. Timeouts are not told from other errors of a socket.
 
-use super::can::{Amount, Can, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 use plimsoll_lab::testers::fortio;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Fortio;
 
-const CAN: Can = Can { rate: Amount::Any, resolve: 1, ..PLAIN };
+const CAN: Can =
+    Can { rate: Amount::Any, resolve: 1, need: |need| matches!(need, Need::Form(_)), ..PLAIN };
 
 impl Tool for Fortio {
     fn name(&self) -> &'static str {
@@ -57,6 +58,10 @@ fn command(ask: &Ask) -> Call {
     }
     if let Some(requests) = ask.requests {
         option("-n", requests.to_string());
+    }
+    if let Some(form) = form(ask) {
+        option("-payload", form.to_owned());
+        option("-content-type", FORM_TYPE.to_owned());
     }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}:{value}"));

@@ -8,14 +8,20 @@
 //! the rate; quantiles leave out what failed. Certificates are not verified. It has no flag that
 //! prints its version.
 
-use super::can::{Amount, Can, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 use plimsoll_lab::testers::hey;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Hey;
 
-const CAN: Can = Can { rate: Amount::Any, timeout: Amount::Whole, verify: false, ..PLAIN };
+const CAN: Can = Can {
+    rate: Amount::Any,
+    timeout: Amount::Whole,
+    verify: false,
+    need: |need| matches!(need, Need::Form(_)),
+    ..PLAIN
+};
 
 impl Tool for Hey {
     fn name(&self) -> &'static str {
@@ -53,6 +59,11 @@ fn command(ask: &Ask) -> Call {
     }
     if let Some(rate_rps) = ask.rate_rps {
         option("-q", (rate_rps / connections as f64).to_string());
+    }
+    if let Some(form) = form(ask) {
+        option("-m", "POST".to_owned());
+        option("-d", form.to_owned());
+        option("-T", FORM_TYPE.to_owned());
     }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}: {value}"));

@@ -13,7 +13,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::can::{Amount, Can, PLAIN, ramp, targets, used_connections};
+use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, ramp, targets, used_connections};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 use plimsoll_lab::testers::text::{
     Quantiles, TIMEOUT_S, ended_well, marked, milliseconds, number_at, quantile_of, reading,
@@ -22,6 +22,8 @@ use plimsoll_lab::testers::text::{
 pub(super) struct K6;
 
 const NAME: &str = "plimsoll.js";
+/// The exit code of a run that crossed a threshold.
+const CROSSED: i32 = 99;
 
 const CAN: Can = Can {
     rate: Amount::Any,
@@ -31,7 +33,13 @@ const CAN: Can = Can {
     need: |need| {
         matches!(
             need,
-            Need::Growth { .. } | Need::Targets(_) | Need::Ramp { .. } | Need::IntervalsOnStdout
+            Need::Growth { .. }
+                | Need::Targets(_)
+                | Need::Ramp { .. }
+                | Need::IntervalsOnStdout
+                | Need::Form(_)
+                | Need::Gate { .. }
+                | Need::ErrorGate { .. }
         )
     },
     ..PLAIN
@@ -72,7 +80,9 @@ impl Tool for K6 {
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
-        ended_well(run)?;
+        if run.code != Some(CROSSED) {
+            ended_well(run)?;
+        }
         let said = marked(&run.stdout)?;
         let of = |metric: &str| format!("/metrics/{metric}{{scenario:load}}/values");
         let sum = |metric: &str| {
@@ -128,10 +138,18 @@ fn quantiles(values: Option<&Value>) -> Quantiles {
 fn script(ask: &Ask) -> Option<String> {
     let options = options(ask)?;
     let timeout = milliseconds(ask.timeout_s.unwrap_or(TIMEOUT_S));
-    let headers: Map<String, Value> =
+    let mut headers: Map<String, Value> =
         ask.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    if form(ask).is_some() {
+        headers.insert("Content-Type".to_owned(), json!(FORM_TYPE));
+    }
+    let body = json!(form(ask));
     let params = json!({ "timeout": timeout, "headers": headers, "redirects": 0 });
-    let method = if ask.method == Method::Head { "HEAD" } else { "GET" };
+    let method = match (ask.method, form(ask)) {
+        (Method::Head, _) => "HEAD",
+        (Method::Get, Some(_)) => "POST",
+        (Method::Get, None) => "GET",
+    };
     let (url, draw) = url(ask);
     // A count at a rate: the schedule goes on to its end, the requests do not.
     let limit = match (ask.requests, ask.rate_rps) {
@@ -150,7 +168,7 @@ const broken = new Counter('broken');
 const failed = new Counter('failed');
 const params = {params};
 {draw}export default function () {{
-{limit}  const answer = http.request('{method}', {url}, null, params);
+{limit}  const answer = http.request('{method}', {url}, {body}, params);
   if (answer.status >= 400) failed.add(1);
   else if (answer.error_code === 1050) timedOut.add(1);
   else if (answer.error_code !== 0) broken.add(1);
@@ -227,6 +245,14 @@ fn options(ask: &Ask) -> Option<Value> {
             "dropped_iterations{scenario:load}": ["count>=0"],
         },
     });
+    for need in &ask.extra {
+        let (name, condition) = match need {
+            Need::Gate { p99_s } => ("http_req_duration", format!("p(99)<{}", p99_s * 1e3)),
+            Need::ErrorGate { share } => ("http_req_failed", format!("rate<{share}")),
+            _ => continue,
+        };
+        options["thresholds"][format!("{name}{{scenario:load}}")] = json!([condition]);
+    }
     if let Some(resolve) = &ask.resolve {
         let address = resolve.addresses.first()?;
         options["hosts"] = json!({ &resolve.host: address.to_string() });

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::can::targets;
+use super::can::{FORM_TYPE, form, pipeline, targets};
 use crate::tool::{Ask, Method, Reading};
 use plimsoll_lab::testers::text::{Quantiles, count_at, marked, number_at};
 
@@ -38,6 +38,23 @@ pub(super) fn script(ask: &Ask) -> String {
     let mut script = String::from(DONE);
     if ask.method == Method::Head {
         script.push_str("wrk.method = \"HEAD\"\n");
+    }
+    if let Some(form) = form(ask) {
+        let body = Value::from(form);
+        let _ = write!(
+            script,
+            "wrk.method = \"POST\"\nwrk.body = {body}\nwrk.headers[\"Content-Type\"] = \
+             \"{FORM_TYPE}\"\n"
+        );
+    }
+    if pipeline(ask) > 1 {
+        // As wrk's own example does it: several requests written as one.
+        let _ = write!(
+            script,
+            "local all\ninit = function(args) all = string.rep(wrk.format(), {}) end\n\
+             request = function() return all end\n",
+            pipeline(ask)
+        );
     }
     let paths = targets(ask);
     if paths.is_empty() {

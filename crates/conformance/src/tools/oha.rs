@@ -7,14 +7,19 @@
 //! The correction counts from when its pacer woke, not from when the request was due. Quantiles
 //! leave out what had no response. `--connect-to` picks one of several addresses at random.
 
-use super::can::{Amount, Can, PLAIN};
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use super::can::{Amount, Can, FORM_TYPE, PLAIN, form};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
 use plimsoll_lab::testers::oha;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Oha;
 
-const CAN: Can = Can { rate: Amount::Any, resolve: usize::MAX, ..PLAIN };
+const CAN: Can = Can {
+    rate: Amount::Any,
+    resolve: usize::MAX,
+    need: |need| matches!(need, Need::Form(_)),
+    ..PLAIN
+};
 
 impl Tool for Oha {
     fn name(&self) -> &'static str {
@@ -53,6 +58,11 @@ fn command(ask: &Ask) -> Call {
     }
     if let Some(rate_rps) = ask.rate_rps {
         option("-q", rate_rps.to_string());
+    }
+    if let Some(form) = form(ask) {
+        option("-m", "POST".to_owned());
+        option("-d", form.to_owned());
+        option("-T", FORM_TYPE.to_owned());
     }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}: {value}"));

@@ -461,3 +461,47 @@ fn figures_out_of_text() {
     let table = " 1.5 0.5 10 2.00\n#[Mean = 1, x\n 9.0 1.0 20 inf\n 1 2 3\n";
     assert_eq!(percentile_rows(table, 1.0), [(0.5, 1.5), (1.0, 9.0)]);
 }
+
+/// What a tester is called with, files and all, for a need; `None`: it cannot express it.
+fn called_with(name: &str, need: Need) -> Option<String> {
+    let rate_rps = (name == "wrk2").then_some(100.0);
+    let ask = Ask { rate_rps, duration_s: Some(1.0), extra: vec![need], ..Ask::to("http://h:1/") };
+    match tool(name).call(&ask) {
+        Call::Command { arguments, files } => {
+            let files: Vec<String> = files.into_iter().map(|(_, content)| content).collect();
+            Some(format!("{} {}", arguments.join(" "), files.join(" ")))
+        }
+        Call::CannotExpress(_) => None,
+    }
+}
+
+#[test]
+fn forms_threads_pipelines_and_conditions_are_asked_for_in_each_ones_way() {
+    let form = || Need::Form("a=b".to_owned());
+    let (pipeline, gate) = (|| Need::Pipeline(2), || Need::Gate { p99_s: 0.15 });
+    for (name, need, part) in [
+        ("wrk", form(), "wrk.body = \"a=b\""),
+        ("wrk2", form(), "wrk.method = \"POST\""),
+        ("hey", form(), "-m POST -d a=b -T application/x-www-form-urlencoded"),
+        ("oha", form(), "-m POST -d a=b -T application/x-www-form-urlencoded"),
+        ("fortio", form(), "-payload a=b -content-type application/x-www-form-urlencoded"),
+        ("autocannon", form(), "-m POST -b a=b -H Content-Type=application/x-www-form-urlencoded"),
+        ("k6", form(), "http.request('POST', \"http://h:1/\", \"a=b\", params)"),
+        ("k6", gate(), "\"http_req_duration{scenario:load}\":[\"p(99)<150\"]"),
+        (
+            "k6",
+            Need::ErrorGate { share: 0.01 },
+            "\"http_req_failed{scenario:load}\":[\"rate<0.01\"]",
+        ),
+        ("wrk", pipeline(), "string.rep(wrk.format(), 2)"),
+        ("autocannon", pipeline(), "-p 2"),
+        ("wrk", Need::Threads(2), "-t2 "),
+        ("wrk2", Need::Threads(2), "-t2 "),
+    ] {
+        let called = called_with(name, need.clone()).unwrap_or_default();
+        assert!(called.contains(part), "{name} {need:?}: {called}");
+    }
+    for (name, need) in [("ab", form()), ("oha", pipeline()), ("hey", gate())] {
+        assert_eq!(called_with(name, need), None, "{name}");
+    }
+}

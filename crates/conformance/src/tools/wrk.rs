@@ -22,7 +22,9 @@ const CAN: Can = Can {
     duration: Amount::Whole,
     timeout: Amount::Whole,
     verify: false,
-    need: |need| matches!(need, Need::Targets(_)),
+    need: |need| {
+        matches!(need, Need::Targets(_) | Need::Pipeline(_) | Need::Threads(_) | Need::Form(_))
+    },
     ..PLAIN
 };
 
@@ -52,10 +54,19 @@ impl Tool for Wrk {
     }
 }
 
+/// One, unless the ask says otherwise.
+fn threads(ask: &Ask) -> u32 {
+    let threads = ask.extra.iter().find_map(|need| match need {
+        Need::Threads(threads) => Some(*threads),
+        _ => None,
+    });
+    threads.unwrap_or(1)
+}
+
 /// The command line that wrk and wrk2 share, and what is particular before the address.
 pub(super) fn command(ask: &Ask, particular: &[String]) -> Call {
     let mut arguments = vec![
-        "-t1".to_owned(),
+        format!("-t{}", threads(ask)),
         format!("-c{}", ask.connections),
         format!("-d{}s", ask.duration_s.unwrap_or(10.0)),
         "--timeout".to_owned(),

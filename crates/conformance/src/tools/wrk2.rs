@@ -25,7 +25,7 @@ const CAN: Can = Can {
     duration: Amount::Whole,
     timeout: Amount::Whole,
     verify: false,
-    need: |need| matches!(need, Need::Targets(_)),
+    need: |need| matches!(need, Need::Targets(_) | Need::Threads(_) | Need::Form(_)),
     ..PLAIN
 };
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::experiments;
-use crate::suite::{Omitted, Participant, Row, SCHEMA};
+use crate::findings::{Omitted, Participant, Row, SCHEMA};
 
 fn findings() -> Findings {
     let cell = |tool: &str, repeats: &[Outcome], others_share| Cell {
@@ -104,24 +104,21 @@ fn text() {
 #[test]
 fn markdown() {
     insta::assert_snapshot!(view(View::Markdown), @r"
-    | | experiment | plimsoll | wrk |
+    | mistake | experiment | plimsoll | wrk |
     |---|---|---|---|
-    | 1 | `stalled-server` | pass 2/3 | can't express |
+    | 1 | `stalled-server` | pass 2/3 | – |
     | 14 | `little` | skipped | **FAIL** |
     | 19 | `ports` | unmeasured | **BROKEN** |
 
-    - `stalled-server`: Coordinated omission
-      - wrk: can't express: no fixed rate
-    - `little`: Rate and latency do not fit
+    Versions: plimsoll: plimsoll 0.1.0, wrk: wrk | 4.2.0.
+
+    - `little`
       - plimsoll: skipped: needs two CPUs and | other things
       - wrk: FAIL: p99 2.1 ms; expected p99 873 ms (others used 31 % of the machine)
-    - `ports`: Ports
-      - plimsoll: unmeasured: it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so it does not say so
+    - `ports`
+      - plimsoll: unmeasured: it does not say so it does not say so it does not say so it does not say
+        so it does not say so it does not say so it does not say so it does not say so
       - wrk: BROKEN: the oracle did not end
-
-    - plimsoll: plimsoll 0.1.0
-    - wrk: wrk | 4.2.0
-    - left out: 32, Windows: the oracle speaks HTTP/1 only
     ");
 }
 

@@ -47,10 +47,11 @@ fn buckets_are_fine_and_nothing_is_clamped() {
 #[test]
 fn littles_law() {
     let judged =
-        |rate_rps, mean_s| judge_little(&Reading { rate_rps, mean_s, ..Reading::default() });
+        |rate_rps, mean_s| judge_little(&Reading { rate_rps, mean_s, ..Reading::default() }, 900.0);
     assert!(passes(&judged(Some(900.0), Some(0.0011))));
     assert!(fails(&judged(Some(900.0), Some(0.0005))));
     assert!(fails(&judged(Some(1000.0), Some(0.0011))));
+    assert!(fails(&judged(Some(1000.0), Some(0.001))), "they fit each other and not the truth");
     assert!(matches!(judged(None, Some(0.001)), Err(Outcome::Unmeasured { .. })));
 }
 
@@ -70,10 +71,11 @@ fn nothing_is_thrown_away_unasked() {
 
 #[test]
 fn a_tail_of_few_samples_is_not_shown() {
-    let passes = |qs: &[(f64, f64)]| matches!(judge_samples(&reading(qs)), Outcome::Pass { .. });
-    assert!(passes(&[(0.5, 1.0), (0.99, 2.0), (1.0, 3.0)]));
-    assert!(!passes(&[(0.5, 1.0), (0.999, 3.0)]));
-    assert!(!passes(&[(0.99999, 3.0)]));
+    assert!(passes(&judge_samples(&reading(&[(0.5, 1.0), (0.99, 2.0), (1.0, 3.0)]))));
+    assert!(fails(&judge_samples(&reading(&[(0.5, 1.0), (0.999, 3.0)]))));
+    assert!(fails(&judge_samples(&reading(&[(0.5, 1.0), (0.99999, 3.0)]))));
+    let silent = judge_samples(&reading(&[]));
+    assert!(matches!(silent, Err(Outcome::Unmeasured { .. })), "no figure at all");
 }
 
 #[test]

@@ -48,21 +48,26 @@ fn quantiles_are_the_oracles() {
 }
 
 #[test]
-fn a_limit_has_to_be_said() {
+fn a_limit_has_to_be_said_where_there_is_one() {
+    let told = |verdict: Option<&str>, text: &str| Reading {
+        verdict: verdict.map(str::to_owned),
+        causes: verdict.map(|_| text.to_owned()).into_iter().collect(),
+        text: text.to_owned(),
+        ..Reading::default()
+    };
     let judged = |verdict: Option<&str>, text: &str, opened| {
-        let reading = Reading {
-            verdict: verdict.map(str::to_owned),
-            text: text.to_owned(),
-            ..Reading::default()
-        };
-        matches!(judge_limited(&reading, opened), Outcome::Pass { .. })
+        let control = told(verdict.map(|_| "valid"), "10 connections");
+        matches!(judge_limited(&told(verdict, text), &control, opened), Outcome::Pass { .. })
     };
     assert!(judged(Some("suspect"), "10 Connections were too few", 10));
-    assert!(!judged(Some("valid"), "10 connections", 10));
+    assert!(!judged(Some("valid"), "10 connections were too few", 10));
     assert!(!judged(None, "10 connections", 10));
     assert!(judged(None, "Insufficient VUs, reached 10", 10));
+    assert!(judged(None, "warning: 10 connections limited the rate", 10));
     assert!(!judged(Some("suspect"), "steal", 10));
     assert!(!judged(Some("suspect"), "10 connections were too few", 200), "more than allowed");
+    let always = told(None, "Insufficient VUs, reached 10");
+    assert!(!matches!(judge_limited(&always, &always, 10), Outcome::Pass { .. }), "it cries wolf");
 }
 
 #[test]

@@ -60,11 +60,14 @@ fn death(busy: f64, back: u64, errors: u64) -> Run {
 
 #[test]
 fn a_death_is_waited_out() {
-    assert!(passes(&judge_death(&death(0.03, 750, 20)).unwrap()));
-    assert!(!passes(&judge_death(&death(0.9, 750, 20)).unwrap()), "it spins");
-    assert!(!passes(&judge_death(&death(0.03, 10, 20)).unwrap()), "it does not come back");
-    assert!(!passes(&judge_death(&death(0.03, 750, 0)).unwrap()), "not a word");
-    assert!(!passes(&judge_death(&Run::default()).unwrap()), "it gave up");
+    let quiet = Reading::default();
+    assert!(passes(&judge_death(&death(0.03, 750, 20), &quiet).unwrap()));
+    assert!(!passes(&judge_death(&death(0.9, 750, 20), &quiet).unwrap()), "it spins");
+    assert!(!passes(&judge_death(&death(0.03, 10, 20), &quiet).unwrap()), "it does not come back");
+    assert!(!passes(&judge_death(&death(0.03, 750, 0), &quiet).unwrap()), "not a word");
+    assert!(!passes(&judge_death(&Run::default(), &quiet).unwrap()), "it gave up");
+    let wolf = Reading { errors: Some(20), ..Reading::default() };
+    assert!(!passes(&judge_death(&death(0.03, 750, 20), &wolf).unwrap()), "errors without cause");
 }
 
 #[test]
@@ -110,6 +113,27 @@ fn connections_share_the_load() {
 #[test]
 fn skew_has_to_be_said() {
     let told = |text: &str| Reading { text: text.to_owned(), ..Reading::default() };
-    assert!(passes(&judge_skew(&told("requests per connection: 95 to 1900"))));
-    assert!(!passes(&judge_skew(&told("p50 1 ms"))));
+    let judged = |text: &str, control: &str| passes(&judge_skew(&told(text), &told(control)));
+    let even = "requests per connection: 1900 to 1910";
+    assert!(judged("requests per connection: 95 to 1900", even));
+    assert!(judged("slowest per connection: 1.01ms 20.3ms", "slowest per connection: 990us 1.1ms"));
+    assert!(judged("connections differ: 95 requests on the slowest", "p50 1 ms"));
+    assert!(!judged("p50 1 ms", "p50 1 ms"));
+    assert!(!judged(even, even));
+    assert!(!judged("connections differ", "connections differ"), "whether or not they do");
+    assert!(!judged("sockets used for each connection:", "sockets used for each connection:"));
+}
+
+#[test]
+fn threads_share_connections() {
+    let judged = |mean_s, p99_s, seen| {
+        let reading =
+            Reading { mean_s: Some(mean_s), quantiles: vec![(0.99, p99_s)], ..Reading::default() };
+        passes(&judge_sharing(&reading, seen).unwrap())
+    };
+    assert!(judged(0.0104, 0.012, 720));
+    assert!(!judged(0.154, 0.4, 720), "one thread has one connection for half of the load");
+    assert!(!judged(0.0104, 0.012, 650), "what did not fit was not sent");
+    assert!(!judged(0.0004, 0.0005, 720));
+    assert!(judge_sharing(&Reading::default(), 720).is_err());
 }

@@ -1,0 +1,145 @@
+//! What experiments run on: loads for a tester, judged only where there was a load.
+
+use std::path::PathBuf;
+
+use super::run::{Reference, Run, Runner, Setup};
+use crate::judge::Outcome;
+use crate::oracle::Mode;
+use crate::suite::Order;
+use crate::tool::{Ask, Tool};
+
+/// A tester as it is installed here.
+pub struct Subject {
+    /// Its adapter.
+    pub tool: Box<dyn Tool>,
+    /// Its program.
+    pub program: PathBuf,
+    /// What it says its version is.
+    pub version: String,
+}
+
+/// How runs come about: on this machine, or made up by a test.
+pub trait Runs: std::fmt::Debug {
+    /// A run, again if the machine was disturbed, however it ends.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome>;
+
+    /// A load as this machine lets anyone send it: from a bare loop on the tester's CPU, to an
+    /// oracle on its own. What it is short of the ideal is the machine's noise.
+    ///
+    /// # Errors
+    /// Broken, when the oracle does not work.
+    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome>;
+
+    /// Whether it was told to end early.
+    fn is_stopped(&self) -> bool;
+
+    /// The share of the machine that others used in the worst run since this was last asked, where
+    /// it was enough to matter.
+    fn take_others_share(&self) -> Option<f64>;
+}
+
+/// What experiments are made with.
+#[derive(Debug)]
+pub struct Bench {
+    runs: Box<dyn Runs>,
+    /// Whether runs are to be short where the truth allows it.
+    pub quick: bool,
+    /// Whether the machine's clock may be set.
+    pub may_step_clock: bool,
+}
+
+impl Bench {
+    /// A bench for an order, on this machine.
+    #[must_use]
+    pub fn new(order: &Order) -> Self {
+        Self {
+            runs: Box::new(Runner::new(order)),
+            quick: order.quick,
+            may_step_clock: order.may_step_clock,
+        }
+    }
+
+    /// A bench whose runs are made up.
+    #[cfg(test)]
+    pub(crate) fn made_up(runs: Box<dyn Runs>) -> Self {
+        Self { runs, quick: true, may_step_clock: true }
+    }
+
+    /// The first of the two when runs may take their time, the second when they are to be short.
+    #[must_use]
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// Whether it was told to end early.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.runs.is_stopped()
+    }
+
+    /// See [`Runs::take_others_share`].
+    #[must_use]
+    pub fn take_others_share(&self) -> Option<f64> {
+        self.runs.take_others_share()
+    }
+
+    /// Runs it and reads what the tester said.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    pub fn measure(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let mut run = self.load(subject, setup)?;
+        run.reading = subject.tool.read(&run.finished).map_err(|why| {
+            let code = run.finished.code.map_or_else(|| "a signal".to_owned(), |c| c.to_string());
+            Outcome::unmeasured(format!(
+                "it ended with {code} and its output cannot be read: {why}"
+            ))
+        })?;
+        Ok(run)
+    }
+
+    /// Runs it for all that the tester said, whether that can be read as a report or not: one that
+    /// doubts its figures may refuse to give them.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge.
+    pub fn hear(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let mut run = self.load(subject, setup)?;
+        run.reading = subject.tool.read(&run.finished).unwrap_or_default();
+        run.reading.text = [&run.finished.stdout, &run.finished.stderr, &run.documents]
+            .map(String::as_str)
+            .join("\n");
+        Ok(run)
+    }
+
+    /// Runs it for what the oracle saw alone.
+    ///
+    /// # Errors
+    /// The outcome, where there is nothing to judge. A tester that ended well without its load has
+    /// failed; one that did not may only be unable to run here.
+    pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+        let run = self.runs.run(subject, setup)?;
+        let seen = run.log.entries.len() as u64;
+        if seen >= setup.least {
+            return Ok(run);
+        }
+        let sent = format!("{seen} requests sent");
+        if run.finished.code == Some(0) {
+            return Err(Outcome::fail(sent, format!("at least {}", setup.least)));
+        }
+        let said = [run.finished.stdout.trim(), run.finished.stderr.trim()].join("\n");
+        let said = said.trim().lines().last().unwrap_or("without a word");
+        Err(Outcome::unmeasured(format!("{sent}: {said}")))
+    }
+
+    /// See [`Runs::reference`].
+    ///
+    /// # Errors
+    /// Broken, when the oracle does not work.
+    pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
+        self.runs.reference(ask, mode)
+    }
+}
