@@ -91,6 +91,8 @@ pub struct Recorder {
     pub sent_bytes: u64,
     /// Bytes received.
     pub received_bytes: u64,
+    /// Durations that would have been negative, see [`gap_ns`](Self::gap_ns).
+    pub disordered: u64,
     errors_count: u64,
     interval: Box<Interval>,
     /// The sums at the start of the running interval.
@@ -165,10 +167,23 @@ impl Recorder {
             errors: Vec::new(),
             sent_bytes: 0,
             received_bytes: 0,
+            disordered: 0,
             errors_count: 0,
             interval: Box::default(),
             interval_start: Totals::default(),
         }
+    }
+
+    /// From one moment to one that is not before it. Moments are ordered by how they are made. If
+    /// two are not all the same, that is a bug: it is counted, and the duration is nothing.
+    #[inline]
+    pub fn gap_ns(&mut self, from_ns: u64, to_ns: u64) -> u64 {
+        debug_assert!(from_ns <= to_ns, "from {from_ns} to {to_ns} ns");
+        let disordered = &mut self.disordered;
+        to_ns.checked_sub(from_ns).unwrap_or_else(|| {
+            *disordered += 1;
+            0
+        })
     }
 
     /// A slot came due and was given a connection.
@@ -181,9 +196,10 @@ impl Recorder {
     /// A request was started on a connection.
     #[inline]
     pub fn started(&mut self, moments: &Moments, place: Place) {
-        let lateness_ns = moments.started_ns - moments.available_ns;
-        self.lag.record(moments.started_ns - moments.intended_ns);
-        self.blocked.record(moments.available_ns - moments.intended_ns);
+        let blocked_ns = self.gap_ns(moments.intended_ns, moments.available_ns);
+        let lateness_ns = self.gap_ns(moments.available_ns, moments.started_ns);
+        self.lag.record(blocked_ns + lateness_ns);
+        self.blocked.record(blocked_ns);
         self.lateness.record(lateness_ns);
         let point = &mut self.interval.point;
         point.lateness_max_ns = point.lateness_max_ns.max(lateness_ns);
@@ -208,17 +224,20 @@ impl Recorder {
     /// A started request ended. Moments that never came are those of the end.
     #[inline]
     pub fn ended(&mut self, moments: &Moments, end_ns: u64, outcome: Outcome, place: Place) {
-        let response_ns = end_ns - moments.intended_ns;
-        let service_ns = end_ns.saturating_sub(moments.sent_ns);
+        let response_ns = self.gap_ns(moments.intended_ns, end_ns);
+        let service_ns = self.gap_ns(moments.sent_ns, end_ns);
         self.ledger.ended(outcome);
         match outcome {
             Outcome::Completed { status, ok } => {
                 self.status[usize::from(status).min(999)] += 1;
                 let responses = if ok { &mut self.ok } else { &mut self.failed };
                 responses.record(response_ns);
-                self.sending.record(moments.written_ns - moments.sent_ns);
-                self.waiting.record(moments.first_byte_ns - moments.written_ns);
-                self.receiving.record(end_ns - moments.first_byte_ns);
+                let sending_ns = self.gap_ns(moments.sent_ns, moments.written_ns);
+                let waiting_ns = self.gap_ns(moments.written_ns, moments.first_byte_ns);
+                let receiving_ns = self.gap_ns(moments.first_byte_ns, end_ns);
+                self.sending.record(sending_ns);
+                self.waiting.record(waiting_ns);
+                self.receiving.record(receiving_ns);
             }
             _ => self.incomplete.record(response_ns),
         }
@@ -348,6 +367,7 @@ impl Recorder {
         crate::result::merge_errors(&mut self.errors, &other.errors);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
+        self.disordered += other.disordered;
     }
 
     fn histograms(&self) -> [&Histogram; 13] {
@@ -422,6 +442,17 @@ mod tests {
         assert_eq!(recorder.response().sum_ns(), 233);
         assert_eq!(recorder.service.sum_ns(), 133);
         assert_eq!(recorder.lag.sum_ns(), 35);
+    }
+
+    /// With debug assertions it ends the program instead.
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic(expected = "from 333 to 300 ns"))]
+    fn a_duration_that_would_be_negative_is_counted_and_nothing() {
+        let mut recorder = Recorder::new();
+        assert_eq!(recorder.gap_ns(300, 333), 33);
+        assert_eq!(recorder.disordered, 0);
+        assert_eq!(recorder.gap_ns(333, 300), 0);
+        assert_eq!(recorder.disordered, 1);
     }
 
     #[test]

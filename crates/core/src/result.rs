@@ -20,7 +20,7 @@ use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::throughput::per_second;
 use crate::usage::Usage;
-use crate::verdict::{Cause, Pause, Verdict};
+use crate::verdict::{Cause, Pause, Verdict, covered_ns};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/result/1";
@@ -172,6 +172,12 @@ pub struct Loader {
     pub lateness: Histogram,
     /// Stretches in which it did not run.
     pub pauses: Vec<Pause>,
+    /// How long that was in all; where several workers stood still at once, it counts once.
+    #[serde(default, rename = "paused_s", with = "crate::seconds::from_ns")]
+    pub paused_ns: u64,
+    /// Durations that would have been negative and were taken for nothing. Any is a bug.
+    #[serde(default)]
+    pub disordered: u64,
     /// From the kernel's receipt of bytes to the worker's, where the plan asks for it.
     #[serde(default)]
     pub receive_delay: Histogram,
@@ -397,6 +403,7 @@ impl RunResult {
         self.lag.clone_from(&recorder.lag);
         self.loader.lateness.clone_from(&recorder.lateness);
         self.loader.receive_delay.clone_from(&recorder.receive_delay);
+        self.loader.disordered = recorder.disordered;
         self.endpoints.clone_from(&recorder.endpoints);
         self.addresses.clone_from(&recorder.addresses);
         for (stage, part) in self.stages.iter_mut().zip(&recorder.stages) {
@@ -548,6 +555,9 @@ impl Loader {
         self.receive_delay.merge(&other.receive_delay);
         self.pauses.extend_from_slice(&other.pauses);
         self.pauses.sort_unstable();
+        let longer_ns = self.paused_ns.max(other.paused_ns);
+        self.paused_ns = longer_ns.max(covered_ns(&self.pauses));
+        self.disordered += other.disordered;
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Client {
     pub served: u64,
     /// Connects failed, or connections lost before a response, one after the other.
     pub failures: u32,
+    /// The latest moment of anything here.
+    moment_ns: u64,
     /// When the connect under way began.
     pub opening_ns: u64,
     /// When the way to the server stood.
@@ -95,6 +97,7 @@ impl Client {
             answered: 0,
             served: 0,
             failures: 0,
+            moment_ns: 0,
             opening_ns: 0,
             reached_ns: 0,
             due_ns: u64::MAX,
@@ -102,6 +105,15 @@ impl Client {
             pause_until_ns: u64::MAX,
             has_paused: false,
         }
+    }
+
+    /// The moment of something that happens here at `at_ns`, which is not before what happened
+    /// earlier. All events of a turn may have the time at which it began, though what one of them
+    /// led to took place later.
+    #[inline]
+    pub(crate) fn moment(&mut self, at_ns: u64) -> u64 {
+        self.moment_ns = self.moment_ns.max(at_ns);
+        self.moment_ns
     }
 
     /// When the oldest open request, or the connect under way, times out.

@@ -127,9 +127,10 @@ impl Notes {
         };
         RequestTimes {
             start_ns: moments.started_ns.saturating_sub(self.measured_ns),
-            connect_ns: moments.sent_ns - moments.started_ns,
-            waiting_ns: moments.first_byte_ns - written_ns,
-            total_ns: at_ns - moments.started_ns,
+            // The recorder counts what is out of order.
+            connect_ns: moments.sent_ns.saturating_sub(moments.started_ns),
+            waiting_ns: moments.first_byte_ns.saturating_sub(written_ns),
+            total_ns: at_ns.saturating_sub(moments.started_ns),
         }
     }
 

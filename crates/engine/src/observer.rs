@@ -6,14 +6,12 @@ use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
+use plimsoll_io::Standstill;
 use plimsoll_io::host::{Usage, run_delay_ns};
 
 use crate::admission::Timetable;
 
-/// A worker that asked to be woken and came back this much later did not run meanwhile.
-pub(crate) const PAUSE_NS: u64 = 50_000_000;
-
-/// A run with more pauses than this is lost anyway.
+/// So many pauses are kept one by one. Those after them are in the sum.
 const PAUSES_KEPT: usize = 1000;
 
 /// What the thread has used of the CPU. Under a simulated clock it is all zero.
@@ -65,6 +63,8 @@ pub(crate) struct Observer {
     pub answers: Answers,
     /// When the window ends, as far as is known, ns on the driver's clock.
     window_end_ns: u64,
+    /// All pauses together, ns.
+    pub paused_ns: u64,
     cpu: fn() -> CpuUse,
     timetable: Timetable,
     interval: u64,
@@ -94,6 +94,7 @@ impl Observer {
             pauses: Vec::new(),
             answers: Answers::closed(),
             window_end_ns: u64::MAX,
+            paused_ns: 0,
             cpu,
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
             interval: 0,
@@ -161,13 +162,16 @@ impl Observer {
         self.timetable.measured_ns.saturating_add((self.interval + 1) * INTERVAL_NS)
     }
 
-    /// Notes that the worker came back at `now_ns` though it should have by `expected_ns`.
-    #[inline]
-    pub(crate) fn note_return(&mut self, expected_ns: u64, now_ns: u64) {
-        let paused = now_ns.saturating_sub(expected_ns) > PAUSE_NS;
-        if paused && self.measuring && self.pauses.len() < PAUSES_KEPT {
-            let at_ns = expected_ns - self.timetable.measured_ns;
-            self.pauses.push(Pause { at_ns, for_ns: now_ns - expected_ns });
+    /// Notes that the worker did not run for a stretch: what of it is in the measured part.
+    #[cold]
+    pub(crate) fn note_pause(&mut self, standstill: Standstill) {
+        let measured_ns = self.timetable.measured_ns;
+        let end_ns = (standstill.at_ns + standstill.for_ns).saturating_sub(measured_ns);
+        let at_ns = standstill.at_ns.saturating_sub(measured_ns);
+        let for_ns = end_ns - at_ns;
+        self.paused_ns += for_ns;
+        if for_ns > 0 && self.pauses.len() < PAUSES_KEPT {
+            self.pauses.push(Pause { at_ns, for_ns });
         }
     }
 

@@ -12,7 +12,7 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::verdict::{
     AddressFacts, Around40Ms, Evidence, Outcomes, TcpFacts, connections_needed, connects_retried,
-    judge, settling,
+    covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::host::{Environment, Happened, Snapshot, rss_peak_bytes};
@@ -81,6 +81,8 @@ pub(crate) fn assemble(
     result.loader.spin_ns = sum.spun_ns;
     result.loader.pauses.clone_from(&sum.pauses);
     result.loader.pauses.sort_unstable();
+    result.loader.paused_ns = sum.paused_ns.max(covered_ns(&sum.pauses));
+    result.loader.disordered += sum.warmup.as_ref().map_or(0, |warmup| warmup.disordered);
     let (verdict, causes) = judge(&evidence(plan, &result, &shares, &watch.happened()));
     result.loader.verdict = verdict;
     result.loader.causes = causes;
@@ -93,6 +95,7 @@ fn add(sum: &mut Record, record: &Record) {
         mine.merge(theirs);
     }
     sum.pauses.extend_from_slice(&record.pauses);
+    sum.paused_ns = sum.paused_ns.max(record.paused_ns);
     sum.cpu.user_ns += record.cpu.user_ns;
     sum.cpu.system_ns += record.cpu.system_ns;
     sum.spun_ns += record.spun_ns;
@@ -207,6 +210,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         response_p999_ns: result.latency.response.quantile_ns(0.999).unwrap_or(0),
         service_p50_ns: service.quantile_ns(0.5).unwrap_or(0),
         pauses: result.loader.pauses.clone(),
+        paused_ns: result.loader.paused_ns,
+        disordered: result.loader.disordered,
         throttled_ns: host.throttling.throttled_ns,
         steal_share: host.steal_share,
         clock_step_ns: host.clock_step_ns,

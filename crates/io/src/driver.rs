@@ -175,6 +175,16 @@ pub enum Event {
     Woken,
 }
 
+/// A stretch in which a driver's thread did not run though it could have: the process was stopped,
+/// its CPU taken away, or a call other than a wait blocked it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standstill {
+    /// When it began, on the driver's clock, ns; give or take a look's 2 ms.
+    pub at_ns: u64,
+    /// How long it lasted, ns.
+    pub for_ns: u64,
+}
+
 /// Which driver it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DriverKind {
@@ -319,6 +329,18 @@ pub trait Driver {
 
     /// Time spent spinning so far: CPU time that was not work.
     fn spun_ns(&self) -> u64;
+
+    /// Until when everything that had arrived has been delivered, once [`next`](Self::next) has
+    /// returned `None`, ns. What was to come by then and was not reported did not come. Never
+    /// after the clock; it may stay behind a [`wait`](Self::wait), and catches up after a few.
+    fn caught_up_ns(&self) -> u64;
+
+    /// From now on notes the stretches in which this thread does not run. Sleeps are cut into
+    /// slices of 2 ms for that.
+    fn watch_standstills(&mut self);
+
+    /// The oldest stretch noted that has not been taken.
+    fn take_standstill(&mut self) -> Option<Standstill>;
 
     /// The next completion and the time to record for it. `None`: call [`wait`](Self::wait).
     fn next(&mut self) -> Option<(u64, Event)>;

@@ -29,15 +29,17 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll};
 use socket2::Type;
 
+use crate::caught_up::CaughtUp;
 use crate::clock;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Token, Wake, Waker,
+    Received, Spin, Standstill, Token, Wake, Waker,
 };
 use crate::route::Route;
 use crate::socket;
 use crate::spin::Spinning;
 use crate::stamps::Stamps;
+use crate::standstill::{SLICE_NS, Watch};
 use crate::tcp_info::{self, TcpInfo};
 use queue::Registered;
 use slot::{Handle, Slot};
@@ -109,6 +111,11 @@ pub struct EpollDriver {
     /// Only with [`DriverOptions::receive_timestamps`].
     stamps: Option<Stamps>,
     spinning: Spinning,
+    caught_up: CaughtUp,
+    /// What that said before the last poll.
+    caught_up_before_ns: u64,
+    /// Only once it is asked for.
+    watch: Option<Watch>,
 }
 
 impl EpollDriver {
@@ -140,6 +147,9 @@ impl EpollDriver {
             registered: Vec::new(),
             stamps: if options.receive_timestamps { Some(Stamps::new()?) } else { None },
             spinning: Spinning::new(options.spin),
+            caught_up: CaughtUp::new(clock::now_ns(), options.sockets, POLL_EVENTS as u32),
+            caught_up_before_ns: 0,
+            watch: None,
             options: options.clone(),
         })
     }
@@ -162,13 +172,16 @@ impl EpollDriver {
         }
     }
 
-    /// Polls once and marks what is ready.
-    fn collect(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    /// Polls once, from `now_ns` on, and marks what is ready.
+    fn collect(&mut self, now_ns: u64, timeout: Option<Duration>) -> io::Result<()> {
         match self.poll.poll(&mut self.events, timeout) {
+            // Whatever came meanwhile, as to a process that was stopped, has not been looked at.
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             result => result?,
         }
+        let mut events = 0;
         for event in &self.events {
+            events += 1;
             let token = event.token();
             if token == WAKER {
                 self.woken = true;
@@ -193,6 +206,8 @@ impl EpollDriver {
                 self.ready.push_back(index);
             }
         }
+        self.caught_up_before_ns = self.caught_up.at_ns();
+        self.caught_up.looked(now_ns, events < POLL_EVENTS);
         Ok(())
     }
 
@@ -200,6 +215,9 @@ impl EpollDriver {
     fn timeout(&mut self, now_ns: u64, sleep_until_ns: u64) -> io::Result<Option<Duration>> {
         if !self.ready.is_empty() || !self.pending.is_empty() || now_ns >= sleep_until_ns {
             return Ok(Some(Duration::ZERO));
+        }
+        if self.watch.is_some() && sleep_until_ns - now_ns >= 2 * SLICE_NS {
+            return Ok(Some(Duration::from_nanos(SLICE_NS)));
         }
         if sleep_until_ns == u64::MAX {
             return Ok(None);
@@ -295,8 +313,17 @@ impl EpollDriver {
         (clock::now_ns(), failed(Token(index), operation, error))
     }
 
+    /// Looks whether the thread stood still, if it is time to.
+    #[inline]
+    fn look(&mut self, now_ns: u64) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_due(now_ns)) {
+            watch.look(now_ns, clock::thread_cpu_ns());
+        }
+    }
+
     /// Ends a `wait` at `now_ns`.
     fn begin_turn(&mut self, now_ns: u64) -> u64 {
+        self.look(now_ns);
         self.turn_left = self.ready.len() * ROUNDS_PER_TURN;
         if let Some(stamps) = &mut self.stamps {
             stamps.measure();
@@ -432,8 +459,12 @@ impl Driver for EpollDriver {
             let polling = now_ns < poll_until_ns || (sleep_until_ns..wake_ns).contains(&now_ns);
             let timeout = self.timeout(now_ns, if polling { now_ns } else { sleep_until_ns })?;
             let slept = timeout != Some(Duration::ZERO);
-            self.collect(timeout)?;
+            self.collect(now_ns, timeout)?;
             let before_ns = std::mem::replace(&mut now_ns, clock::now_ns());
+            if slept && let Some(watch) = &mut self.watch {
+                let slice_ns = timeout.map(|slice| before_ns + slice.as_nanos() as u64);
+                watch.slept(before_ns, slice_ns.unwrap_or(sleep_until_ns), now_ns);
+            }
             self.wake_listeners(now_ns);
             if std::mem::take(&mut self.woken) {
                 let what = PendingKind::Woken;
@@ -448,6 +479,7 @@ impl Driver for EpollDriver {
             if has_events || now_ns >= until_ns {
                 return Ok(self.begin_turn(now_ns));
             }
+            self.look(now_ns);
         }
     }
 
@@ -457,6 +489,19 @@ impl Driver for EpollDriver {
 
     fn spun_ns(&self) -> u64 {
         self.spinning.spun_ns()
+    }
+
+    fn caught_up_ns(&self) -> u64 {
+        // What is left to serve has been served before, so nothing in it is older than one poll.
+        if self.ready.is_empty() { self.caught_up.at_ns() } else { self.caught_up_before_ns }
+    }
+
+    fn watch_standstills(&mut self) {
+        self.watch = Some(Watch::new(clock::now_ns(), clock::thread_cpu_ns()));
+    }
+
+    fn take_standstill(&mut self) -> Option<Standstill> {
+        self.watch.as_mut().and_then(Watch::take)
     }
 
     fn next(&mut self) -> Option<(u64, Event)> {

@@ -4,6 +4,7 @@
 //! `unsafe` is allowed here and nowhere else below the script engines; each block says why it
 //! holds.
 
+mod caught_up;
 pub mod clock;
 pub mod driver;
 pub mod epoll;
@@ -14,6 +15,7 @@ pub mod sim;
 mod socket;
 mod spin;
 mod stamps;
+mod standstill;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
 mod tun;
@@ -22,7 +24,7 @@ pub mod uring;
 
 pub use driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, SocketOptions, Spin, Token, Wake, Waker,
+    Received, SocketOptions, Spin, Standstill, Token, Wake, Waker,
 };
 pub use epoll::EpollDriver;
 pub use route::{Address, Route};

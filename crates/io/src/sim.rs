@@ -1,7 +1,8 @@
 //! A driver over a simulated kernel, network and clock: the same seed and the same calls give the
 //! same events at the same times, to the nanosecond, on any machine.
 //!
-//! The clock moves only in [`Driver::wait`]; everything done between two waits takes no time. At
+//! The clock moves only in [`Driver::wait`], and with each event where [`SimOptions::readiness`] is
+//! set; everything else done between two waits takes no time. At
 //! the other end of a connection is a listener of the same driver or a scripted [`Peer`], and
 //! [`SimOptions`] says what goes wrong on the way.
 //!
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Token, Wake, Waker,
+    Received, Spin, Standstill, Token, Wake, Waker,
 };
 use crate::route::Route;
 use crate::tcp_info::TcpInfo;
@@ -31,6 +32,10 @@ pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
 const RECEIVE_BUFFERS: u32 = 8;
 /// What a wait takes that does not sleep, so that a loop that only polls gets somewhere.
 const POLL_NS: u64 = 1_000;
+/// What taking in an event takes, where it takes time.
+const TAKING_NS: std::ops::Range<u64> = 500..5_000;
+/// A standstill that is shorter is none.
+const STANDSTILL_NS: u64 = 9_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
@@ -87,8 +92,12 @@ pub struct SimDriver {
     now_ns: u64,
     waits: u64,
     network: Network,
-    /// The standstill that is still to come.
+    /// The standstill that is still to come, and the one that has been.
     pause: Option<Window>,
+    stood_still: Option<Standstill>,
+    readiness: bool,
+    /// Until when what happened has been taken in.
+    caught_up_ns: u64,
     slots: Box<[Slot]>,
     reserved: u32,
     /// Token, generation, and what to report.
@@ -130,6 +139,9 @@ impl SimDriver {
             now_ns: START_NS,
             waits: 0,
             pause: sim.pause,
+            stood_still: None,
+            readiness: sim.readiness,
+            caught_up_ns: START_NS,
             network: Network::new(sim, peer, spare),
             slots: (0..options.sockets).map(|_| free()).collect(),
             reserved: options.reserved,
@@ -180,6 +192,7 @@ impl SimDriver {
     }
 
     fn take_notices(&mut self) {
+        self.caught_up_ns = self.network.ran_to_ns;
         if self.woken.0.swap(false, Ordering::Acquire) {
             self.events.push_back((0, 0, Queued::Woken));
         }
@@ -313,14 +326,17 @@ impl SimDriver {
     /// Moves the clock to `at_ns` and lets happen what is due by then.
     fn advance(&mut self, at_ns: u64) {
         self.now_ns = at_ns;
-        if let Some(pause) = self.pause
-            && at_ns >= pause.at_ns
-        {
+        let pause = self.pause.take_if(|pause| at_ns >= pause.at_ns);
+        if let Some(pause) = pause {
             self.now_ns = at_ns.max(pause.end_ns());
-            self.pause = None;
+            let for_ns = self.now_ns - at_ns;
+            let stood_still = Standstill { at_ns, for_ns };
+            self.stood_still = (for_ns >= STANDSTILL_NS).then_some(stood_still);
         }
         self.network.run(self.now_ns, false);
-        self.take_notices();
+        if pause.is_none() || !self.readiness {
+            self.take_notices();
+        }
     }
 }
 
@@ -478,6 +494,18 @@ impl Driver for SimDriver {
         0
     }
 
+    fn caught_up_ns(&self) -> u64 {
+        self.caught_up_ns
+    }
+
+    fn watch_standstills(&mut self) {
+        self.stood_still = None;
+    }
+
+    fn take_standstill(&mut self) -> Option<Standstill> {
+        self.stood_still.take()
+    }
+
     fn next(&mut self) -> Option<(u64, Event)> {
         if !self.has_events() {
             return None;
@@ -503,6 +531,9 @@ impl Driver for SimDriver {
             }
             Queued::Woken => Event::Woken,
         };
+        if self.readiness {
+            self.now_ns += self.network.take_time(&TAKING_NS);
+        }
         Some((self.now_ns, event))
     }
 

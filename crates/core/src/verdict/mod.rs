@@ -5,8 +5,13 @@
 //! errors and slow responses do not make a result suspect, a tester that sent late, ran out of CPU
 //! or was stopped does. Each cause is a function of the evidence, and each has its section in
 //! `docs/verdict.md`.
+//!
+//! It is monotone: more evidence against the tester never makes the verdict better. So no cause may
+//! be left out because of another, and none may look at another's evidence to excuse itself.
 
 mod load;
+#[cfg(test)]
+mod monotone;
 mod network;
 mod shape;
 mod tester;
@@ -22,6 +27,7 @@ use tester::LATENESS_FLOOR_NS;
 pub use load::connections_needed;
 pub use network::{Around40Ms, TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
+pub use tester::covered_ns;
 
 /// Can the result be believed?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,6 +99,10 @@ pub struct Evidence {
     pub service_p50_ns: u64,
     /// Stretches in which a worker did not run.
     pub pauses: Vec<Pause>,
+    /// How long that was in all, ns; those that are not listed too.
+    pub paused_ns: u64,
+    /// Durations that would have been negative.
+    pub disordered: u64,
     /// How long the control group was throttled, ns.
     pub throttled_ns: u64,
     /// Share of CPU time the hypervisor took (0 to 1).
@@ -136,9 +146,10 @@ pub struct Evidence {
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 23] = [
+pub const CODES: [&str; 24] = [
     "no_responses",
     "none_ok",
+    "time_order",
     "late",
     "late_tail",
     "cpu",
@@ -165,9 +176,10 @@ pub const CODES: [&str; 23] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 22] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 23] = [
         load::nothing,
         load::none_ok,
+        tester::time_order,
         tester::lateness,
         tester::late_tail,
         tester::busy,

@@ -203,7 +203,11 @@ impl AddressFacts {
 /// One address slower than another or, at a rate, with fewer requests: there they are spread by
 /// connections, so one that got few could not be reached for a time.
 pub(super) fn skew_addresses(e: &Evidence) -> Option<Cause> {
-    let code = "skew_addresses";
+    let worst = [slow_address(e), idle_address(e)].into_iter().flatten();
+    worst.max_by_key(|cause| cause.verdict)
+}
+
+fn slow_address(e: &Evidence) -> Option<Cause> {
     let answering: Vec<&AddressFacts> =
         e.addresses.iter().filter(|address| address.completed >= ADDRESS_MIN).collect();
     let fast = answering.iter().min_by_key(|address| address.service_p50_ns)?;
@@ -217,20 +221,22 @@ pub(super) fn skew_addresses(e: &Evidence) -> Option<Cause> {
         format_ns(slow.service_p50_ns),
         slow.name,
     );
-    skew(factor, code, text).or_else(|| {
-        let least = e.addresses.iter().min_by_key(|address| address.sent)?;
-        let total: u64 = e.addresses.iter().map(|address| address.sent).sum();
-        let even = total as f64 / e.addresses.len() as f64;
-        let factor = even / least.sent.max(1) as f64;
-        let text = format!(
-            "{} was sent {} of {} requests, where an even share is {even:.0}: see whether it could \
-             be reached all the time",
-            least.name,
-            format_count(least.sent),
-            format_count(total),
-        );
-        (e.open_loop && total >= ADDRESS_MIN).then(|| skew(factor, code, text))?
-    })
+    skew(factor, "skew_addresses", text)
+}
+
+fn idle_address(e: &Evidence) -> Option<Cause> {
+    let least = e.addresses.iter().min_by_key(|address| address.sent)?;
+    let total: u64 = e.addresses.iter().map(|address| address.sent).sum();
+    let even = total as f64 / e.addresses.len() as f64;
+    let factor = even / least.sent.max(1) as f64;
+    let text = format!(
+        "{} was sent {} of {} requests, where an even share is {even:.0}: see whether it could be \
+         reached all the time",
+        least.name,
+        format_count(least.sent),
+        format_count(total),
+    );
+    (e.open_loop && total >= ADDRESS_MIN).then(|| skew(factor, "skew_addresses", text))?
 }
 
 /// How good responses and failed ones compare.

@@ -1,7 +1,7 @@
 //! What kept the tester itself from its work: it was late, out of CPU, stopped, or its clock moved.
 
 use super::{Cause, Evidence, Pause, Verdict, cause, note, share};
-use crate::units::{format_duration, format_ns};
+use crate::units::{format_count, format_duration, format_ns};
 
 /// Below this, lateness is noise whatever the server's speed.
 pub(super) const LATENESS_FLOOR_NS: u64 = 100_000;
@@ -13,13 +13,29 @@ const BUSY_SUSPECT: f64 = 0.95;
 const RUN_DELAY_SUSPECT: f64 = 0.05;
 const STEAL_SUSPECT: f64 = 0.01;
 const PAUSED_INVALID: f64 = 0.05;
+/// From here on a quantile of 99 % is of the requests that waited meanwhile.
+const PAUSED_SUSPECT: f64 = 0.01;
+/// One pause of this length is the maximum of most runs, however long they are.
+const PAUSE_SUSPECT_NS: u64 = 50_000_000;
 /// Clocks that are kept right are slewed by less than this in any run.
 const CLOCK_STEP_NS: u64 = 1_000_000_000;
 
-/// Lateness by the 99th percentile. By the median after a pause, which makes many requests late and
-/// has a cause of its own, and where the 99th percentile is but a handful of requests.
+/// Moments that were not in order, so that a duration would have been negative.
+pub(super) fn time_order(e: &Evidence) -> Option<Cause> {
+    if e.disordered == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} durations would have been negative and were counted as nothing: that is a bug of this \
+         program, please report it",
+        format_count(e.disordered)
+    );
+    cause(Verdict::Invalid, "time_order", text)
+}
+
+/// Lateness by the 99th percentile; by the median where that is but a handful of requests.
 pub(super) fn lateness(e: &Evidence) -> Option<Cause> {
-    let by_tail = e.pauses.is_empty() && e.sent >= P99_SAMPLES;
+    let by_tail = e.sent >= P99_SAMPLES;
     let (late_ns, share) =
         if by_tail { (e.lateness_p99_ns, "1 %") } else { (e.lateness_p50_ns, "half") };
     if !e.open_loop || late_ns <= LATENESS_FLOOR_NS.max(e.service_p50_ns / 10) {
@@ -36,12 +52,7 @@ pub(super) fn lateness(e: &Evidence) -> Option<Cause> {
 /// The tail is the tester's when its own lateness makes up most of it.
 pub(super) fn late_tail(e: &Evidence) -> Option<Cause> {
     let late = e.lateness_p999_ns > (10 * LATENESS_FLOOR_NS).max(e.response_p999_ns / 2);
-    if !e.open_loop
-        || e.sent < TAIL_SAMPLES
-        || !late
-        || !e.pauses.is_empty()
-        || lateness(e).is_some()
-    {
+    if !e.open_loop || e.sent < TAIL_SAMPLES || !late || lateness(e).is_some() {
         return None;
     }
     let text = format!(
@@ -80,8 +91,12 @@ pub(super) fn run_delay(e: &Evidence) -> Option<Cause> {
 
 pub(super) fn paused(e: &Evidence) -> Option<Cause> {
     let longest = e.pauses.iter().max_by_key(|pause| pause.for_ns)?;
-    let total_ns = covered_ns(&e.pauses);
-    let worse = share(total_ns, e.elapsed_ns) > PAUSED_INVALID;
+    let total_ns = e.paused_ns.max(covered_ns(&e.pauses));
+    let share = share(total_ns, e.elapsed_ns);
+    if share < PAUSED_SUSPECT && longest.for_ns < PAUSE_SUSPECT_NS {
+        return None;
+    }
+    let worse = share > PAUSED_INVALID;
     let text = format!(
         "the tester did not run for {} from {} on ({} in all): what waited then looks slower than \
          the server was",
@@ -92,8 +107,9 @@ pub(super) fn paused(e: &Evidence) -> Option<Cause> {
     cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "paused", text)
 }
 
-/// Time covered by the pauses; workers that stood still together count once.
-fn covered_ns(pauses: &[Pause]) -> u64 {
+/// Time covered by pauses, ns; workers that stood still together count once.
+#[must_use]
+pub fn covered_ns(pauses: &[Pause]) -> u64 {
     let mut sorted = pauses.to_vec();
     sorted.sort_unstable();
     let (mut covered_ns, mut end_ns) = (0, 0);

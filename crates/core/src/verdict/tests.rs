@@ -54,6 +54,8 @@ fn at_addresses(facts: &[(u64, u64)]) -> Evidence {
     Evidence { addresses: facts.iter().enumerate().map(address).collect(), ..good() }
 }
 
+const SHORT_PAUSE: Pause = Pause { at_ns: 1_000_000_000, for_ns: 49_000_000 };
+
 const PEAK_AT_40MS: Around40Ms = Around40Ms { below: 3, inside: 300, above: 5, count: 10_000 };
 
 #[test]
@@ -61,6 +63,7 @@ fn each_cause_is_provoked_alone() {
     assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
     let pause = Pause { at_ns: 1_000_000_000, for_ns: 400_000_000 };
     let later = Pause { at_ns: 2_000_000_000, ..pause };
+    let short = Pause { for_ns: 12_000_000, ..pause };
     let late_tail = Evidence {
         sent: 20_000,
         lateness_p999_ns: 3_000_000,
@@ -82,14 +85,20 @@ fn each_cause_is_provoked_alone() {
             "late",
         ),
         (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
+        (Evidence { disordered: 1, ..good() }, Verdict::Invalid, "time_order"),
         (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
-        (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Suspect, "paused"),
-        (Evidence { pauses: vec![pause, later], ..good() }, Verdict::Invalid, "paused"),
         (
-            Evidence { pauses: vec![pause], lateness_p99_ns: 300_000_000, ..good() },
+            Evidence { pauses: vec![short], paused_ns: 100_000_000, ..good() },
             Verdict::Suspect,
             "paused",
         ),
+        (
+            Evidence { pauses: vec![short], paused_ns: 600_000_000, ..good() },
+            Verdict::Invalid,
+            "paused",
+        ),
+        (Evidence { pauses: vec![pause, pause], ..good() }, Verdict::Suspect, "paused"),
+        (Evidence { pauses: vec![pause, later], ..good() }, Verdict::Invalid, "paused"),
         (Evidence { worker_run_delay: vec![0.3], ..good() }, Verdict::Suspect, "cpu_shared"),
         (Evidence { sent: 9_999, ..good() }, Verdict::Suspect, "short"),
         (late_tail, Verdict::Suspect, "late_tail"),
@@ -172,6 +181,7 @@ fn littles_law() {
 #[test]
 fn what_is_ordinary_provokes_nothing() {
     for (name, evidence) in [
+        ("a short pause", Evidence { pauses: vec![SHORT_PAUSE], paused_ns: 49_000_000, ..good() }),
         ("a slew", Evidence { clock_step_ns: 900_000_000, ..good() }),
         ("segments lost here and there", of_tcp(TcpFacts { resent: 9, ..opening() })),
         (

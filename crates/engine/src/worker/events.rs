@@ -35,10 +35,11 @@ impl<D: Driver> Worker<D> {
 
     #[inline]
     fn written(&mut self, at_ns: u64, token: Token) {
-        for flight in self.clients[token.index()].connection.requests_mut() {
+        let client = &mut self.clients[token.index()];
+        let at_ns = client.moment(at_ns);
+        for flight in client.connection.requests_mut() {
             if flight.moments.written_ns == 0 {
-                // A script's request is sent later in the turn than its events are.
-                flight.moments.written_ns = at_ns.max(flight.moments.sent_ns);
+                flight.moments.written_ns = at_ns;
             }
         }
     }
@@ -47,7 +48,7 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, at_ns: u64, received: Received) {
         let index = received.token.0;
         self.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
-        let at_ns = self.not_before_sent(index, at_ns);
+        let at_ns = self.clients[index as usize].moment(at_ns);
         let stamp_ns = self.stamp(at_ns, &received);
         let mut after = After::default();
         let taken = {
@@ -79,18 +80,6 @@ impl<D: Driver> Worker<D> {
         self.settle(index, at_ns, after, taken);
     }
 
-    /// The time of an event on a connection, which is not before its oldest request was sent. All
-    /// events of a turn may have the time at which it began, and a script's request is sent when
-    /// the script has written it.
-    #[inline]
-    fn not_before_sent(&self, index: u32, at_ns: u64) -> u64 {
-        if self.script.is_none() {
-            return at_ns;
-        }
-        let oldest = self.clients[index as usize].connection.oldest();
-        oldest.map_or(at_ns, |flight| at_ns.max(flight.moments.sent_ns))
-    }
-
     /// The time to record for received bytes: the kernel's own where the plan asks for it. Two
     /// clocks are compared for that, so it is kept from being before what it must come after.
     #[inline]
@@ -103,7 +92,9 @@ impl<D: Driver> Worker<D> {
         let moments = client.connection.requests_mut().map(|flight| &flight.moments);
         let after_ns = moments.map(|m| m.sent_ns.max(m.first_byte_ns)).max().unwrap_or(0);
         let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
-        self.observer.recorder_at(at_ns).receive_delay.record(at_ns - stamp_ns);
+        let recorder = self.observer.recorder_at(at_ns);
+        let delay_ns = recorder.gap_ns(stamp_ns, at_ns);
+        recorder.receive_delay.record(delay_ns);
         stamp_ns
     }
 
@@ -180,6 +171,7 @@ impl<D: Driver> Worker<D> {
         let resumes = self.setup.tls.is_some() && self.next_resumes();
         let Self { clients, driver, scratch, setup, routes, .. } = self;
         let client = &mut clients[index as usize];
+        let at_ns = client.moment(at_ns);
         client.resumes = resumes;
         let route = routes.get(client.route);
         let begun = client.connection.connected(driver, setup, route, resumes, scratch);
@@ -216,8 +208,9 @@ impl<D: Driver> Worker<D> {
     fn reached(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
         client.reached_ns = at_ns;
-        let connect_ns = at_ns - client.opening_ns;
-        self.observer.recorder_at(at_ns).connect.record(connect_ns);
+        let recorder = self.observer.recorder_at(at_ns);
+        let connect_ns = recorder.gap_ns(client.opening_ns, at_ns);
+        recorder.connect.record(connect_ns);
     }
 
     fn secured(&mut self, index: u32, at_ns: u64) {
@@ -235,8 +228,9 @@ impl<D: Driver> Worker<D> {
             let cipher = tls.cipher().unwrap_or_default();
             self.connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
         }
-        let handshake_ns = at_ns - client.reached_ns;
-        self.observer.recorder_at(at_ns).tls.record(handshake_ns);
+        let recorder = self.observer.recorder_at(at_ns);
+        let handshake_ns = recorder.gap_ns(client.reached_ns, at_ns);
+        recorder.tls.record(handshake_ns);
     }
 
     /// A connection is open: requests can be sent.
@@ -265,8 +259,8 @@ impl<D: Driver> Worker<D> {
     }
 
     fn ended(&mut self, index: u32, at_ns: u64) {
-        let at_ns = self.not_before_sent(index, at_ns);
         let client = &mut self.clients[index as usize];
+        let at_ns = client.moment(at_ns);
         let mut exchange = Exchange {
             observer: &mut self.observer,
             judge: &self.judge,
@@ -287,6 +281,7 @@ impl<D: Driver> Worker<D> {
     }
 
     fn failed(&mut self, index: u32, at_ns: u64, operation: Operation, error: OsError) {
+        let at_ns = self.clients[index as usize].moment(at_ns);
         if operation == Operation::Connect || self.is_opening(index) {
             self.setup_failed(index, at_ns, kind(error), Outcome::Broken, || error.to_string());
         } else {
@@ -357,17 +352,21 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Looks at the connections whose deadline has come.
-    pub(super) fn look_at_deadlines(&mut self, now_ns: u64) {
-        while let Some(index) = self.deadlines.pop(now_ns) {
+    /// Looks at the connections whose deadline has come. It is held against the time up to which
+    /// all that had come has been taken: after a pause the clock is far ahead of that, and what
+    /// came in time has yet to be told.
+    pub(super) fn look_at_deadlines(&mut self) {
+        let by_ns = self.driver.caught_up_ns();
+        let now_ns = self.now_ns;
+        while let Some(index) = self.deadlines.pop(by_ns) {
             let timeout_ns = self.plan.timeout_ns;
-            if self.clients[index as usize].due_ns <= now_ns {
+            if self.clients[index as usize].due_ns <= by_ns {
                 self.due(index, now_ns);
-            } else if self.clients[index as usize].timeout_at_ns(timeout_ns) <= now_ns {
-                self.timed_out(index, now_ns);
-            } else if self.clients[index as usize].retire_ns <= now_ns {
+            } else if self.clients[index as usize].timeout_at_ns(timeout_ns) <= by_ns {
+                self.timed_out(index, by_ns, now_ns);
+            } else if self.clients[index as usize].retire_ns <= by_ns {
                 self.retire(index, now_ns);
-            } else if self.clients[index as usize].pause_until_ns <= now_ns {
+            } else if self.clients[index as usize].pause_until_ns <= by_ns {
                 self.paused(index, now_ns);
             }
             let next_ns = self.clients[index as usize].look_at_ns(timeout_ns);
@@ -390,7 +389,8 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn timed_out(&mut self, index: u32, now_ns: u64) {
+    /// It had not been answered by `by_ns`; it ends now.
+    fn timed_out(&mut self, index: u32, by_ns: u64, now_ns: u64) {
         let timeout_ns = self.plan.timeout_ns;
         let phase = self.phase(index);
         let sample = || format!("nothing within {}", format_duration(timeout_ns));
@@ -399,7 +399,7 @@ impl<D: Driver> Worker<D> {
             return;
         }
         // Requests pipelined behind the late one have not waited that long: their connection broke.
-        let is_late = |flight: &Flight| flight.moments.started_ns + timeout_ns <= now_ns;
+        let is_late = |flight: &Flight| flight.moments.started_ns + timeout_ns <= by_ns;
         let late = self.clients[index as usize].connection.requests_mut().filter(|f| is_late(f));
         let late = late.count() as u64;
         let settled = self.abandon(index, now_ns, |flight| {

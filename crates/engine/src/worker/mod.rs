@@ -38,7 +38,7 @@ use crate::dialog::Wants;
 use crate::error::RunError;
 use crate::judge::Judge;
 use crate::notes::Notes;
-use crate::observer::{Observer, PAUSE_NS};
+use crate::observer::Observer;
 use crate::outcome::planned_window_ns;
 use crate::routes::Routes;
 use crate::scripted::{Scripted, is_fixed};
@@ -53,6 +53,9 @@ pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
 
 /// More than this in a second, and spinning takes the CPU from somebody who needs it.
 const SPIN_SWITCHES_LIMIT: u64 = 200;
+
+/// However long there is nothing to do, a worker looks this often whether it was told something.
+const TICK_NS: u64 = 50_000_000;
 
 /// One receive takes this much at most.
 const RECEIVE_BUFFER_BYTES: u32 = 8192;
@@ -155,8 +158,10 @@ pub struct Record {
     pub measured: Recorder,
     /// The warm-up, if the plan has one.
     pub warmup: Option<Box<Recorder>>,
-    /// Stretches in which the worker did not run.
+    /// Stretches in which the worker did not run: the first of them.
     pub pauses: Vec<Pause>,
+    /// How long all of them were together, ns.
+    pub paused_ns: u64,
     /// CPU used in the measured part.
     pub cpu: CpuUse,
     /// Of it, spent spinning, ns.
@@ -222,6 +227,9 @@ pub struct Worker<D: Driver> {
     observer: Observer,
     open_requests: usize,
     running: bool,
+    /// The latest moment that anything has happened at: the clock of the last wait, of an event
+    /// since then, or as it was read since then. No event and no request is ahead of it.
+    now_ns: u64,
     /// When the last request was started, received something, or was settled.
     progress_ns: u64,
     /// When the last response was complete.
@@ -289,6 +297,7 @@ impl<D: Driver> Worker<D> {
             observer: Observer::new(plan.warmup_ns > 0, cpu),
             open_requests: 0,
             running: false,
+            now_ns: 0,
             progress_ns: 0,
             answered_ns: 0,
             ended_ns: 0,
@@ -332,18 +341,17 @@ impl<D: Driver> Worker<D> {
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
         if !self.plan.connects_per_request() {
-            let mut now_ns = self.driver.clock_ns();
+            self.read_clock();
             self.opener.queue.extend(0..self.active);
             let is_trying = |client: &Client| !client.tried || client.connection.is_opening();
             while self.clients[..self.active as usize].iter().any(is_trying)
-                && now_ns < limit_ns
+                && self.now_ns < limit_ns
                 && !signals.is_stopped()
             {
-                self.open_queued(now_ns);
-                let until_ns = (now_ns + PAUSE_NS).min(limit_ns).min(self.deadlines.next_ns());
-                now_ns = self.driver.wait(until_ns)?;
-                self.take_events();
-                self.look_at_deadlines(now_ns);
+                self.open_queued(self.now_ns);
+                let tick_ns = self.now_ns + TICK_NS;
+                self.wait(tick_ns.min(limit_ns).min(self.deadlines.next_ns()))?;
+                self.look_at_deadlines();
             }
         }
         let open = self.clients.iter().filter(|client| client.can_send(&self.plan)).count();
@@ -371,15 +379,16 @@ impl<D: Driver> Worker<D> {
         if let Some(notes) = &mut self.notes {
             notes.start(self.timetable.measured_ns);
         }
-        let mut now_ns = self.driver.clock_ns();
-        while now_ns < start_ns {
-            now_ns = self.driver.wait(start_ns)?;
-            self.take_events();
+        self.driver.watch_standstills();
+        self.read_clock();
+        while self.now_ns < start_ns {
+            self.wait(start_ns)?;
         }
-        self.begin(now_ns);
+        self.begin(self.now_ns);
         loop {
+            self.look_at_deadlines();
+            let now_ns = self.now_ns;
             self.observer.begin_measuring(now_ns, self.driver.spun_ns());
-            self.look_at_deadlines(now_ns);
             self.admit(now_ns);
             self.open_queued(now_ns);
             self.end_interval(now_ns, false, on_interval);
@@ -388,16 +397,10 @@ impl<D: Driver> Worker<D> {
             if self.is_finished(now_ns) {
                 break;
             }
-            let until_ns = self.until_ns(now_ns);
-            let returned_ns = self.driver.wait(until_ns)?;
-            if self.stopped_ns.is_none() {
-                self.observer.note_return(until_ns.max(now_ns), returned_ns);
-            }
-            now_ns = returned_ns;
-            self.take_events();
+            self.wait(self.until_ns(now_ns))?;
         }
         self.settle_rest();
-        self.end_interval(now_ns, true, on_interval);
+        self.end_interval(self.now_ns, true, on_interval);
         Ok(())
     }
 
@@ -415,10 +418,25 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn take_events(&mut self) {
+    /// Waits for events and takes them.
+    fn wait(&mut self, until_ns: u64) -> io::Result<()> {
+        let returned_ns = self.driver.wait(until_ns)?;
+        self.now_ns = self.now_ns.max(returned_ns);
+        while let Some(standstill) = self.driver.take_standstill() {
+            self.observer.note_pause(standstill);
+        }
         while let Some((at_ns, event)) = self.driver.next() {
+            self.now_ns = self.now_ns.max(at_ns);
             self.handle(at_ns, event);
         }
+        Ok(())
+    }
+
+    /// Reads the clock.
+    #[inline]
+    fn read_clock(&mut self) -> u64 {
+        self.now_ns = self.now_ns.max(self.driver.clock_ns());
+        self.now_ns
     }
 
     /// Looks at what is not looked at with each event: rates, and whether the script is over.
@@ -445,7 +463,7 @@ impl<D: Driver> Worker<D> {
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
         let mut until_ns =
-            (now_ns + PAUSE_NS).min(self.deadlines.next_ns()).min(self.observer.interval_end_ns());
+            (now_ns + TICK_NS).min(self.deadlines.next_ns()).min(self.observer.interval_end_ns());
         if let Some(stopped_ns) = self.stopped_ns {
             return until_ns.min(stopped_ns + self.drain_ns);
         }
@@ -507,7 +525,8 @@ impl<D: Driver> Worker<D> {
         }
         self.stopped_ns.is_some_and(|stopped_ns| {
             let is_idle = self.open_requests == 0 && self.follows == 0;
-            is_idle || now_ns >= stopped_ns + self.drain_ns
+            // What had come by then may still have to be taken.
+            is_idle || self.driver.caught_up_ns() >= stopped_ns + self.drain_ns
         })
     }
 
@@ -523,8 +542,7 @@ impl<D: Driver> Worker<D> {
 
     /// Writes down what is still open, and the slots that found no connection.
     fn settle_rest(&mut self) {
-        // Requests may have been started after the turn's own time.
-        let now_ns = self.driver.clock_ns();
+        let now_ns = self.read_clock();
         for index in 0..self.clients.len() as u32 {
             let client = &self.clients[index as usize];
             if client.pending.is_some() || client.connection.open_requests() > 0 {
@@ -533,7 +551,8 @@ impl<D: Driver> Worker<D> {
             if let Some(flight) = self.clients[index as usize].follow.take() {
                 let recorder = self.observer.recorder(flight.measured);
                 recorder.ledger.redirects += 1;
-                recorder.unsent(now_ns - flight.moments.intended_ns, flight.place);
+                let waited_ns = recorder.gap_ns(flight.moments.intended_ns, now_ns);
+                recorder.unsent(waited_ns, flight.place);
             }
         }
         let end_ns = self.timetable.stop_ns.min(now_ns);
@@ -567,6 +586,7 @@ impl<D: Driver> Worker<D> {
             warmup: self.observer.warmup,
             answers: self.observer.answers,
             pauses: self.observer.pauses,
+            paused_ns: self.observer.paused_ns,
             cpu,
             spun_ns,
             elapsed_ns: self.ended_ns.saturating_sub(measured_ns),

@@ -93,7 +93,7 @@ impl<D: Driver> Worker<D> {
         while let Some(due) = self.admission.peek(&self.timetable) {
             if due.at_ns > now_ns {
                 // The work of this turn took time: look again before going to sleep.
-                now_ns = self.driver.clock_ns();
+                now_ns = self.read_clock();
                 if due.at_ns > now_ns {
                     return;
                 }
@@ -115,7 +115,7 @@ impl<D: Driver> Worker<D> {
                 continue;
             }
             self.admission.take(&self.timetable);
-            let started_ns = self.driver.clock_ns();
+            let started_ns = self.read_clock();
             let flight = self.flight(&due, idle.since_ns, started_ns);
             self.start(idle.index, flight);
             if self.script_is_over() {
@@ -135,7 +135,9 @@ impl<D: Driver> Worker<D> {
     fn shed(&mut self, due: &Due, now_ns: u64) {
         self.admission.take(&self.timetable);
         let place = self.place_of(self.prepared.choose(due.number), due.stage);
-        self.observer.recorder(due.measured).shed(now_ns - due.at_ns, place);
+        let recorder = self.observer.recorder(due.measured);
+        let waited_ns = recorder.gap_ns(due.at_ns, now_ns);
+        recorder.shed(waited_ns, place);
     }
 
     /// A connection has room for a request (or its entry is closed and may connect).
@@ -239,7 +241,7 @@ impl<D: Driver> Worker<D> {
 
     pub(super) fn connect(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
-        client.opening_ns = now_ns;
+        client.opening_ns = client.moment(now_ns);
         client.due_ns = u64::MAX;
         client.tried = true;
         client.route = client.next_route;
@@ -315,6 +317,7 @@ impl<D: Driver> Worker<D> {
         self.count_retransmits(index);
         let Self { clients, driver, observer, open_now, .. } = self;
         let client = &mut clients[index as usize];
+        let now_ns = client.moment(now_ns);
         *open_now -= u64::from(std::mem::take(&mut client.counted));
         let pending = client.pending.take().into_iter();
         let mut settled = 0;

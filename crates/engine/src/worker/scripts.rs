@@ -2,7 +2,7 @@
 
 use plimsoll_conn::Outgoing;
 use plimsoll_core::part::Place;
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::recorder::{Moments, Outcome};
 use plimsoll_io::Driver;
 use plimsoll_proto::http1::RequestKind;
 use plimsoll_script::lua::Message;
@@ -25,7 +25,8 @@ impl<D: Driver> Worker<D> {
         };
         if script.write() {
             // The script's own time is not the server's.
-            flight.moments.sent_ns = self.driver.clock_ns();
+            let sent_ns = self.read_clock();
+            flight.moments.sent_ns = self.clients[index as usize].moment(sent_ns);
             let mut more = std::mem::take(&mut script.more);
             more.clear();
             let (bytes, messages) = script.written();
@@ -51,13 +52,14 @@ impl<D: Driver> Worker<D> {
             self.script = Some(script);
         } else {
             self.script = Some(script);
-            let now_ns = self.driver.clock_ns();
+            let now_ns = self.read_clock();
             self.clients[index as usize].pending = Some(flight);
             self.abandon(index, now_ns, |_| Outcome::Unfinished);
         }
     }
 
-    /// The request of the next slot, sent together with `first`.
+    /// The request of the next slot, sent together with `first`. It was wanted when its own slot
+    /// was due; one that goes before that is wanted when it goes, and waits for nothing.
     fn next_with(&mut self, first: &Flight) -> Option<Flight> {
         let now_ns = first.moments.started_ns;
         let due = match self.admission.peek(&self.timetable) {
@@ -73,7 +75,11 @@ impl<D: Driver> Worker<D> {
             }
         };
         let place = Place { address: first.place.address, ..self.place_of(0, due.stage) };
-        let flight = Flight { number: due.number, measured: due.measured, place, ..*first };
+        let intended_ns = due.at_ns.min(now_ns);
+        let available_ns = first.moments.available_ns.max(intended_ns);
+        let moments = Moments { intended_ns, available_ns, ..first.moments };
+        let (number, measured) = (due.number, due.measured);
+        let flight = Flight { moments, number, measured, place, ..*first };
         self.open_requests += 1;
         let recorder = self.observer.recorder(flight.measured);
         recorder.scheduled(place);

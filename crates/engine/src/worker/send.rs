@@ -38,6 +38,7 @@ impl<D: Driver> Worker<D> {
         self.open_requests += 1;
         self.deadlines.watch(index, started_ns.saturating_add(self.plan.timeout_ns));
         let client = &mut self.clients[index as usize];
+        client.moment(started_ns);
         client.has_paused = false;
         let is_open = client.connection.state() == State::Open;
         if self.tracks_addresses {

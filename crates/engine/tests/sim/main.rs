@@ -7,5 +7,6 @@ mod rates;
 mod scripts;
 mod seeds;
 mod surface;
+mod times;
 mod truths;
 mod world;

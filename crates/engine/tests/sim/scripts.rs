@@ -111,6 +111,29 @@ fn several_requests_at_once_take_a_slot_each() {
     }
 }
 
+/// One connection, three requests at once, answered after 500 ms: the requests of the second call
+/// were due 200, 100 and 0 ms before. Those of the first go before they are due, and nobody has
+/// waited for them.
+#[test]
+fn each_of_several_requests_has_its_own_slots_due_time() {
+    let text = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
+    let plan = Plan { connections: 1, ..at_rate(10_000_000, 3 * S) };
+    let (_, ran) = ran(&scripted(plan), text, Answer::Status(200, 500 * MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.check(), Ok(()));
+    // A call every half second, of slots that are 300 ms apart.
+    let mut want_ms = vec![0; 3];
+    for call in 1..6 {
+        want_ms.extend((0..3).map(|slot| 500 * call - 100 * (3 * call + slot)));
+    }
+    assert_eq!(sum.ledger.sent, want_ms.len() as u64);
+    let want_ns: u64 = want_ms.iter().map(|ms| ms * MS).sum();
+    let off_ns = sum.lag.sum_ns().abs_diff(want_ns);
+    assert!(off_ns < 18 * MS, "{} ns in all, should be {want_ns}", sum.lag.sum_ns());
+    let sent_at_once = sum.lag.count_at_most(MS);
+    assert_eq!(sent_at_once, 3 + 1, "those of the first call, and one of the second");
+}
+
 #[test]
 fn a_delay_is_no_latency() {
     let text = "function delay() return 40 end";

@@ -129,6 +129,7 @@ fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
         accept_delay_ns: 0..1 + dice.between(0, MS),
         wait_jitter_ns: 0..1 + dice.between(0, MS),
         pause: if calm { None } else { window(dice, 20) },
+        readiness: dice.chance(40),
         peer_dead: if calm { None } else { window(dice, 20) },
         peer_stalled: if calm { None } else { window(dice, 20) },
         ..SimOptions::default()

@@ -146,6 +146,8 @@ pub(super) struct Network {
     random: Xoshiro256PlusPlus,
     /// How far the network has come.
     pub(super) now_ns: u64,
+    /// Until when everything has happened.
+    pub(super) ran_to_ns: u64,
     queue: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
     conns: Vec<Conn>,
@@ -164,6 +166,7 @@ impl Network {
         let mut network = Self {
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             now_ns: START_NS,
+            ran_to_ns: START_NS,
             queue: BinaryHeap::new(),
             scheduled: 0,
             conns: Vec::new(),
@@ -186,6 +189,13 @@ impl Network {
             0 | 1 => range.start,
             width => range.start + self.random.next_u64() % width,
         }
+    }
+
+    /// Lets some time pass in which nothing is looked at; says how much.
+    pub(super) fn take_time(&mut self, range: &Range<u64>) -> u64 {
+        let for_ns = self.draw(range);
+        self.now_ns += for_ns;
+        for_ns
     }
 
     pub(super) fn wait_jitter_ns(&mut self) -> u64 {
@@ -370,6 +380,7 @@ impl Network {
         }
         if self.notices.is_empty() || !stop {
             self.now_ns = self.now_ns.max(now_ns);
+            self.ran_to_ns = self.now_ns;
         }
     }
 

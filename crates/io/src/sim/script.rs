@@ -47,6 +47,10 @@ pub struct SimOptions {
     pub wait_jitter_ns: Range<u64>,
     /// The whole process under test stands still; the network goes on.
     pub pause: Option<Window>,
+    /// Behaves as a readiness API does: takes in one event after the other, each a little later
+    /// than the one before it, and a wait that a standstill of the process cuts short comes back
+    /// without having looked.
+    pub readiness: bool,
     /// The peer is dead: its connections are reset at the start, connects are refused throughout.
     pub peer_dead: Option<Window>,
     /// The peer is stopped (SIGSTOP): its kernel goes on taking connections and bytes, the peer
@@ -70,6 +74,7 @@ impl Default for SimOptions {
             accept_delay_ns: 0..1,
             wait_jitter_ns: 0..1,
             pause: None,
+            readiness: false,
             peer_dead: None,
             peer_stalled: None,
             tcp_info: None,

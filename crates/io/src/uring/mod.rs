@@ -35,14 +35,16 @@ use std::sync::Arc;
 use io_uring::{opcode, squeue};
 use socket2::Type;
 
-use crate::clock::now_ns;
+use crate::caught_up::CaughtUp;
+use crate::clock::{now_ns, thread_cpu_ns};
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Token, Waker,
+    Received, Spin, Standstill, Token, Waker,
 };
 use crate::route::Route;
 use crate::socket;
 use crate::spin::Spinning;
+use crate::standstill::Watch;
 use crate::tcp_info::{self, TcpInfo};
 
 use self::addresses::Addresses;
@@ -56,6 +58,9 @@ use self::waker::EventWaker;
 
 /// How long a listener rests that ran into a limit (descriptors, memory), ns.
 const ACCEPT_REST_NS: u64 = 10_000_000;
+/// Completions that the kernel makes in one enter, if so many are due: newer ones (Linux 6.14)
+/// leave the rest for the next.
+const COMPLETED_AT_LEAST: u32 = 16;
 
 /// An event that no completion stands for, and the use of the token it belongs to.
 struct Ready {
@@ -98,6 +103,9 @@ pub struct UringDriver {
     turn_left: usize,
     now_ns: u64,
     spinning: Spinning,
+    caught_up: CaughtUp,
+    /// Only once it is asked for.
+    watch: Option<Watch>,
     options: DriverOptions,
 }
 
@@ -136,6 +144,8 @@ impl UringDriver {
             turn_left: 0,
             now_ns: now_ns(),
             spinning: Spinning::new(options.spin),
+            caught_up: CaughtUp::new(now_ns(), options.sockets, COMPLETED_AT_LEAST),
+            watch: None,
             options: options.clone(),
         };
         driver.prove().map_err(|error| explain("io_uring self-test", &error))?;
@@ -154,7 +164,7 @@ impl UringDriver {
         let deadline_ns = now_ns() + 100_000_000;
         let mut received = false;
         loop {
-            let now = self.ring.wait(deadline_ns, &mut Spinning::new(Spin::Off))?;
+            let now = self.ring.wait(deadline_ns, &mut Spinning::new(Spin::Off), &mut None)?;
             while let Some(completion) = self.ring.pop() {
                 let buffer = io_uring::cqueue::buffer_select(completion.flags()).map(u32::from);
                 let (len, _) = self.open_received(completion.result(), buffer);
@@ -323,7 +333,8 @@ impl Driver for UringDriver {
         if !self.ready.is_empty() {
             until_ns = 0;
         }
-        self.now_ns = self.ring.wait(until_ns, &mut self.spinning)?;
+        self.now_ns = self.ring.wait(until_ns, &mut self.spinning, &mut self.watch)?;
+        self.caught_up.looked(self.now_ns, !self.ring.holds_back());
         self.turn_left = self.ring.completions();
         if let Some(stamping) = &mut self.stamping {
             stamping.stamps.measure();
@@ -337,6 +348,18 @@ impl Driver for UringDriver {
 
     fn spun_ns(&self) -> u64 {
         self.spinning.spun_ns()
+    }
+
+    fn caught_up_ns(&self) -> u64 {
+        self.caught_up.at_ns()
+    }
+
+    fn watch_standstills(&mut self) {
+        self.watch = Some(Watch::new(now_ns(), thread_cpu_ns()));
+    }
+
+    fn take_standstill(&mut self) -> Option<Standstill> {
+        self.watch.as_mut().and_then(Watch::take)
     }
 
     #[inline]

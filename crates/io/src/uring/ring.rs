@@ -10,8 +10,9 @@ use std::io;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Submitter, cqueue, squeue};
 
-use crate::clock::{now_ns, origin_ns};
+use crate::clock::{now_ns, origin_ns, thread_cpu_ns};
 use crate::spin::Spinning;
+use crate::standstill::{SLICE_NS, Watch};
 
 /// What the setting up of a ring needs to say when it fails: which call, why, what to look at.
 pub(super) fn explain(call: &str, error: &io::Error) -> io::Error {
@@ -143,6 +144,14 @@ impl Ring {
         !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
     }
 
+    /// Whether the kernel has completions to make, or to hand over, that are not in the queue.
+    /// What arrived before this says no is there.
+    #[inline]
+    pub(super) fn holds_back(&mut self) -> bool {
+        let queue = self.ring.submission();
+        queue.taskrun() || queue.cq_overflow()
+    }
+
     /// Hands everything queued to the kernel without waiting. `false`: some of it is still queued.
     pub(super) fn submit(&mut self) -> io::Result<bool> {
         loop {
@@ -166,7 +175,23 @@ impl Ring {
 
     /// Submits, then sleeps and spins until there is a completion or `until_ns` has come (0: only
     /// submits; `u64::MAX`: no deadline). Returns the clock.
-    pub(super) fn wait(&mut self, until_ns: u64, spinning: &mut Spinning) -> io::Result<u64> {
+    pub(super) fn wait(
+        &mut self,
+        until_ns: u64,
+        spinning: &mut Spinning,
+        watch: &mut Option<Watch>,
+    ) -> io::Result<u64> {
+        let now = self.wait_unwatched(until_ns, spinning, watch)?;
+        look(watch, now);
+        Ok(now)
+    }
+
+    fn wait_unwatched(
+        &mut self,
+        until_ns: u64,
+        spinning: &mut Spinning,
+        watch: &mut Option<Watch>,
+    ) -> io::Result<u64> {
         if until_ns == 0 || !self.spill.is_empty() || self.has_completions() {
             if self.has_work() || !self.spill.is_empty() {
                 self.submit()?;
@@ -174,9 +199,7 @@ impl Ring {
             return Ok(now_ns());
         }
         if until_ns == u64::MAX || spinning.is_off() {
-            self.enter(1, (until_ns != u64::MAX).then_some(until_ns))?;
-            self.note_submission();
-            return Ok(now_ns());
+            return self.sleep(until_ns, watch);
         }
         let now = now_ns();
         let (poll_until_ns, sleep_until_ns) = spinning.split(now, until_ns);
@@ -185,15 +208,37 @@ impl Ring {
             return Ok(now);
         }
         if sleep_until_ns > now {
-            self.enter(1, Some(sleep_until_ns))?;
-            self.note_submission();
-            let now = now_ns();
+            let now = self.sleep(sleep_until_ns, watch)?;
             if now < sleep_until_ns || self.has_completions() {
                 return Ok(now); // an event, or a signal
             }
             spinning.slept(sleep_until_ns, now);
         }
         self.poll_until(until_ns, now_ns(), spinning)
+    }
+
+    /// Submits and sleeps until there is a completion, a signal, or `until_ns` has come
+    /// (`u64::MAX`: no deadline); in slices if the thread is watched. Returns the clock.
+    fn sleep(&mut self, until_ns: u64, watch: &mut Option<Watch>) -> io::Result<u64> {
+        if watch.is_none() {
+            self.enter(1, (until_ns != u64::MAX).then_some(until_ns))?;
+            self.note_submission();
+            return Ok(now_ns());
+        }
+        let mut now = now_ns();
+        loop {
+            let slice_end_ns = until_ns.min(now + SLICE_NS);
+            self.enter(1, Some(slice_end_ns))?;
+            self.note_submission();
+            let before = std::mem::replace(&mut now, now_ns());
+            if let Some(watch) = watch {
+                watch.slept(before, slice_end_ns, now);
+            }
+            if now < slice_end_ns || now >= until_ns || self.has_completions() {
+                return Ok(now);
+            }
+            look(watch, now);
+        }
     }
 
     /// Polls until there is a completion or `until_ns` has come. Returns the clock.
@@ -299,6 +344,14 @@ impl Ring {
 
     pub(super) fn set_absolute_timer(&mut self, on: bool) {
         self.absolute_timer = on;
+    }
+}
+
+/// Looks whether the thread stood still, if it is watched and it is time to.
+#[inline]
+fn look(watch: &mut Option<Watch>, now_ns: u64) {
+    if let Some(watch) = watch.as_mut().filter(|watch| watch.is_due(now_ns)) {
+        watch.look(now_ns, thread_cpu_ns());
     }
 }
 

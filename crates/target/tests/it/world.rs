@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
-    SimDriver, SocketOptions, Spin, TcpInfo, Token, Waker,
+    SimDriver, SocketOptions, Spin, Standstill, TcpInfo, Token, Waker,
 };
 use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
@@ -269,6 +269,15 @@ impl Driver for World {
     }
     fn spun_ns(&self) -> u64 {
         self.sim.spun_ns()
+    }
+    fn caught_up_ns(&self) -> u64 {
+        self.sim.caught_up_ns()
+    }
+    fn watch_standstills(&mut self) {
+        self.sim.watch_standstills();
+    }
+    fn take_standstill(&mut self) -> Option<Standstill> {
+        self.sim.take_standstill()
     }
     fn next(&mut self) -> Option<(u64, Event)> {
         loop {

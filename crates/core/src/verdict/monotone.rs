@@ -1,0 +1,225 @@
+//! The verdict never gets better by more evidence against the tester.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Picks values by the numbers of a random list: mostly the first of those there are, which is
+/// harmless, because a verdict that is the worst already cannot get worse.
+struct Dice<'a>(std::slice::Iter<'a, u16>);
+
+impl Dice<'_> {
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        let number = self.0.next().copied().unwrap_or_default();
+        let (is_first, number) = (number % 8 > 0, usize::from(number / 8));
+        if is_first { of[0].clone() } else { of[number % of.len()].clone() }
+    }
+
+    /// A duration, a small and a large one among them.
+    fn ns(&mut self) -> u64 {
+        self.pick(&[0, 90_000, 110_000, 900_000, 1_100_000, 3_000_000, 60_000_000, 700_000_000])
+    }
+
+    fn share(&mut self) -> f64 {
+        self.pick(&[0.0, 0.005, 0.02, 0.04, 0.06, 0.5, 0.97])
+    }
+
+    fn count(&mut self) -> u64 {
+        self.pick(&[0, 1, 9, 10, 50, 500, 5000])
+    }
+
+    fn total(&mut self) -> u64 {
+        self.pick(&[10_000, 500, 999, 1000, 9_999, 100_000])
+    }
+
+    fn pauses(&mut self) -> Vec<Pause> {
+        let number = self.pick(&[0, 1, 2, 12]);
+        let for_ns = self.pick(&[10_000_000, 30_000_000, 60_000_000, 400_000_000]);
+        (0..number).map(|n| Pause { at_ns: n * 200_000_000, for_ns }).collect()
+    }
+
+    fn addresses(&mut self) -> Vec<AddressFacts> {
+        let number = self.pick(&[2, 0, 3]);
+        let facts = (0..number).map(|_| AddressFacts {
+            name: String::new(),
+            sent: self.pick(&[1000, 1400, 2000, 9000]),
+            completed: self.pick(&[900, 99, 100]),
+            service_p50_ns: self.pick(&[40_000, 50_000, 70_000, 90_000, 200_000]),
+        });
+        facts.collect()
+    }
+
+    fn served(&mut self) -> Spread {
+        let mut served = Spread::default();
+        for _ in 0..self.pick(&[4, 0, 1]) {
+            served.add(self.pick(&[400, 50, 190, 210, 800]));
+        }
+        served
+    }
+
+    fn tcp(&mut self) -> TcpFacts {
+        TcpFacts {
+            resent: self.count(),
+            host_segments: self.total(),
+            host_resent: self.count(),
+            host_opened: self.total(),
+            host_syns_resent: self.count(),
+            host_listen_drops: self.count(),
+            server_here: self.pick(&[false, true]),
+            connects: self.total(),
+            connects_retried: self.count(),
+            connects_delay_requests: self.pick(&[false, true]),
+        }
+    }
+
+    fn settling(&mut self) -> Option<Settling> {
+        let head = self.count();
+        let found = Settling {
+            until_ns: 2_000_000_000,
+            head,
+            rest: self.total(),
+            head_p50_ns: 50_000_000,
+            rest_p50_ns: 1_000_000,
+        };
+        self.pick(&[None, Some(found)])
+    }
+
+    fn evidence(&mut self) -> Evidence {
+        Evidence {
+            open_loop: self.pick(&[true, false]),
+            elapsed_ns: self.pick(&[10_000_000_000, 1_000_000_000, 60_000_000_000]),
+            worker_busy: vec![self.share(), self.share()],
+            worker_run_delay: vec![self.share()],
+            lateness_p50_ns: self.ns(),
+            lateness_p99_ns: self.ns(),
+            lateness_p999_ns: self.ns(),
+            response_p999_ns: self.ns(),
+            service_p50_ns: self.ns(),
+            pauses: self.pauses(),
+            paused_ns: self.ns(),
+            disordered: self.pick(&[0, 1]),
+            throttled_ns: self.ns(),
+            steal_share: self.share(),
+            requests: self.pick(&[None, Some(1000), Some(10_000)]),
+            sent: self.total(),
+            scheduled: self.total(),
+            unsent: self.count(),
+            completed: self.pick(&[10_000, 0, 50]),
+            connections: self.pick(&[1, 50]),
+            connections_needed: self.count(),
+            no_ports: self.count(),
+            no_files: self.count(),
+            beyond_hour: self.count(),
+            clock_step_ns: self.pick(&[0, 5_000_000_000, -5_000_000_000]),
+            warmup_ns: self.ns(),
+            tcp: self.tcp(),
+            settling: self.settling(),
+            served: self.served(),
+            addresses: self.addresses(),
+            around_40ms: Around40Ms {
+                below: self.count(),
+                inside: self.count(),
+                above: self.count(),
+                count: self.total(),
+            },
+            outcomes: Outcomes {
+                ok: self.count(),
+                failed: self.count(),
+                ok_p50_ns: self.ns(),
+                failed_p50_ns: self.ns(),
+            },
+        }
+    }
+}
+
+/// A step in the bad direction.
+type Step = fn(&mut Evidence);
+
+/// One for each piece of evidence against the tester, or for the load not being what was asked for.
+/// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
+/// totals of TCP do, or stands in a text.
+const STEPS: [(&str, Step); 33] = [
+    ("worker_busy", |e| e.worker_busy.push(0.99)),
+    ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
+    ("lateness_p50", |e| e.lateness_p50_ns = 2 * e.lateness_p50_ns + 150_000),
+    ("lateness_p99", |e| e.lateness_p99_ns = 2 * e.lateness_p99_ns + 150_000),
+    ("lateness_p999", |e| e.lateness_p999_ns = 2 * e.lateness_p999_ns + 150_000),
+    ("response_p999", |e| e.response_p999_ns /= 2),
+    ("service_p50", |e| e.service_p50_ns /= 2),
+    ("a short pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 30_000_000 })),
+    ("a long pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 60_000_000 })),
+    ("paused", |e| e.paused_ns += 40_000_000),
+    ("disordered", |e| e.disordered += 1),
+    ("throttled", |e| e.throttled_ns += 1_000_000),
+    ("steal", |e| e.steal_share += 0.02),
+    ("short", |e| e.requests = Some(e.requests.unwrap_or(0).max(e.sent + 1))),
+    ("unsent", |e| e.unsent += 100),
+    ("completed", |e| e.completed = 0),
+    ("no_ports", |e| e.no_ports += 1),
+    ("no_files", |e| e.no_files += 1),
+    ("beyond_hour", |e| e.beyond_hour += 1),
+    ("clock_step", |e| e.clock_step_ns *= 2),
+    ("tcp.resent", |e| e.tcp.resent += 20),
+    ("tcp.host_resent", |e| e.tcp.host_resent += 20),
+    ("tcp.host_syns_resent", |e| e.tcp.host_syns_resent += 20),
+    ("tcp.host_listen_drops", |e| e.tcp.host_listen_drops += 1),
+    ("tcp.server_here", |e| e.tcp.server_here = true),
+    ("tcp.connects_retried", |e| e.tcp.connects_retried += 1),
+    ("tcp.connects_delay_requests", |e| e.tcp.connects_delay_requests = true),
+    ("settling", |e| {
+        e.settling = Some(match e.settling {
+            Some(found) => Settling { head: 2 * found.head + 1, ..found },
+            None => Settling {
+                until_ns: 1_000_000_000,
+                head: 100,
+                rest: 1000,
+                head_p50_ns: 9,
+                rest_p50_ns: 1,
+            },
+        });
+    }),
+    ("served", |e| {
+        let (min, max) = (e.served.min().unwrap_or(1), e.served.max().unwrap_or(0));
+        e.served.add(min / 4);
+        e.served.add(4 * max);
+    }),
+    ("a slower address", |e| {
+        if let Some(slow) = e.addresses.iter_mut().max_by_key(|address| address.service_p50_ns) {
+            slow.service_p50_ns *= 2;
+        }
+    }),
+    ("an address with fewer requests", |e| {
+        if let Some(least) = e.addresses.iter_mut().min_by_key(|address| address.sent) {
+            least.sent /= 4;
+        }
+    }),
+    ("around_40ms", |e| e.around_40ms.inside *= 20),
+    ("outcomes", |e| e.outcomes.failed += 100),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #[test]
+    fn more_evidence_never_improves_the_verdict(
+        numbers in prop::collection::vec(any::<u16>(), 80),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 4),
+    ) {
+        let mut evidence = Dice(numbers.iter()).evidence();
+        let (before, _) = judge(&evidence);
+        for (name, step) in STEPS {
+            let mut worse = evidence.clone();
+            step(&mut worse);
+            let (after, _) = judge(&worse);
+            prop_assert!(after >= before, "{name}: {before:?}, then {after:?}");
+        }
+        // And several, one after the other.
+        let mut before = before;
+        for index in order {
+            let (name, step) = index.get(&STEPS);
+            step(&mut evidence);
+            let (after, _) = judge(&evidence);
+            prop_assert!(after >= before, "{name}: {before:?}, then {after:?}");
+            before = after;
+        }
+    }
+}
