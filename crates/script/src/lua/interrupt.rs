@@ -2,17 +2,30 @@
 //!
 //! A flag keeps new calls from starting, and a hook ends the one that runs: at the next instruction
 //! of interpreted code, at the next turn of a loop of compiled code. What cannot be ended is a
-//! single call into C that does not return, such as `os.execute("sleep 1000")`.
+//! single call into C that does not return, such as `os.execute("sleep 1000")`, and a finalizer
+//! (`__gc`), in which LuaJIT calls no hook.
+//!
+//! The hook is set by a signal to the script's own thread; `interrupt.c` says why that is sound. One
+//! attempt may be lost, so a thread of its own repeats it for as long as there is a state.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use mlua::ffi::lua_State;
 
+/// How long after one attempt the next one is made.
+const AGAIN: Duration = Duration::from_millis(5);
+
 unsafe extern "C" {
-    /// See `interrupt.c`.
-    fn plimsoll_interrupt(state: *mut lua_State);
+    // See `interrupt.c`.
+    fn plimsoll_prepare();
+    fn plimsoll_enter(target: *const Target) -> *const Target;
+    fn plimsoll_leave(target: *const Target, outer: *const Target);
+    fn plimsoll_interrupt(target: *const Target);
 }
 
 /// Ends what a script is doing. Clones stand for the same states.
@@ -21,19 +34,59 @@ pub struct Interrupter {
     inner: Arc<Inner>,
 }
 
-#[derive(Default)]
 struct Inner {
-    interrupted: AtomicBool,
-    /// `None` for one that only stands for others, and once the state is closed.
-    state: Mutex<Option<Pointer>>,
+    target: Target,
+    /// Whether the attempts are being repeated.
+    repeats: AtomicBool,
     others: Mutex<Vec<Interrupter>>,
 }
 
-struct Pointer(*mut lua_State);
+/// What `interrupt.c` knows of a state; the same as `struct target` there.
+#[repr(C)]
+struct Target {
+    /// Null for one that only stands for others; nothing ever runs in that.
+    state: *mut lua_State,
+    interrupted: AtomicBool,
+    thread: AtomicUsize,
+}
 
-// SAFETY: the pointer is only ever used for `plimsoll_interrupt`, which LuaJIT allows from any
-// thread, and under the lock that `Attached` takes before the state is closed.
-unsafe impl Send for Pointer {}
+// SAFETY: the pointer is used by nobody but the handler of a thread that is in a call of the state.
+// The rest is atomic.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self::of(ptr::null_mut())
+    }
+}
+
+impl Inner {
+    fn of(state: *mut lua_State) -> Self {
+        let (interrupted, thread) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let target = Target { state, interrupted, thread };
+        Self { target, repeats: AtomicBool::new(false), others: Mutex::default() }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.target.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// One attempt at all states.
+    fn attempt(&self) {
+        self.target.interrupted.store(true, Ordering::SeqCst);
+        // SAFETY: the target outlives the call. It may be made at any time, from any thread.
+        unsafe { plimsoll_interrupt(&raw const self.target) };
+        for other in &*self.others() {
+            other.inner.attempt();
+        }
+    }
+
+    fn others(&self) -> std::sync::MutexGuard<'_, Vec<Interrupter>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl fmt::Debug for Interrupter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,31 +103,37 @@ impl Interrupter {
     }
 
     /// Makes the call that runs, and every later one, fail with
-    /// [`super::ScriptError::Interrupted`]. Returns at once. It may be repeated, and should be
-    /// where the call goes on: LuaJIT can miss a first attempt while it compiles.
+    /// [`super::ScriptError::Interrupted`]. Returns at once, and sees to it that the call ends.
     pub fn interrupt(&self) {
-        self.inner.interrupted.store(true, Ordering::SeqCst);
-        if let Some(Pointer(state)) = &*lock(&self.inner.state) {
-            // SAFETY: the state is open, for closing it takes the lock that is held here.
-            unsafe { plimsoll_interrupt(*state) };
+        self.inner.attempt();
+        if self.inner.repeats.swap(true, Ordering::SeqCst) {
+            return;
         }
-        for other in &*lock(&self.inner.others) {
-            other.interrupt();
-        }
+        let inner = Arc::downgrade(&self.inner);
+        let repeat = move || {
+            while let Some(inner) = inner.upgrade() {
+                inner.attempt();
+                drop(inner);
+                thread::sleep(AGAIN);
+            }
+        };
+        let started = thread::Builder::new().name("interrupter".to_owned()).spawn(repeat);
+        // Where there is no thread to be had now, whoever asks again may find one.
+        self.inner.repeats.store(started.is_ok(), Ordering::SeqCst);
     }
 
     /// Whether [`Interrupter::interrupt`] was called.
     #[inline]
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.inner.interrupted.load(Ordering::Relaxed)
+        self.inner.is_interrupted()
     }
 
     /// Lets this one stand for `other` too.
     fn cover(&self, other: &Self) {
-        lock(&self.inner.others).push(other.clone());
-        if self.inner.interrupted.load(Ordering::SeqCst) {
-            other.interrupt();
+        self.inner.others().push(other.clone());
+        if self.inner.target.interrupted.load(Ordering::SeqCst) {
+            other.inner.attempt();
         }
     }
 }
@@ -88,8 +147,10 @@ impl Attached {
     /// # Safety
     /// The state is open, and stays so until what is returned here is dropped.
     pub(super) unsafe fn new(state: *mut lua_State, all: &Interrupter) -> Self {
-        let own = Interrupter::new();
-        *lock(&own.inner.state) = Some(Pointer(state));
+        static PREPARED: Once = Once::new();
+        // SAFETY: it sets the handler of a signal that nothing else in this program uses.
+        PREPARED.call_once(|| unsafe { plimsoll_prepare() });
+        let own = Interrupter { inner: Arc::new(Inner::of(state)) };
         all.cover(&own);
         Self(own)
     }
@@ -98,14 +159,31 @@ impl Attached {
     pub(super) fn interrupter(&self) -> &Interrupter {
         &self.0
     }
-}
 
-impl Drop for Attached {
-    fn drop(&mut self) {
-        *lock(&self.0.inner.state) = None;
+    /// To be held during each call of the state, which can be interrupted for as long.
+    #[inline]
+    pub(super) fn enter(&self) -> Entered<'_> {
+        let target = &self.0.inner.target;
+        // SAFETY: the state is open and the target stays where it is for as long as `self` is
+        // borrowed, which is until this thread leaves the call.
+        let outer = unsafe { plimsoll_enter(target) };
+        Entered { target, outer }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A call that is going on in this thread.
+#[must_use]
+pub(super) struct Entered<'a> {
+    target: &'a Target,
+    /// The call that this one is within.
+    outer: *const Target,
+}
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it was entered in this thread, which the pointer keeps this from leaving, and the
+        // calls within it are over.
+        unsafe { plimsoll_leave(self.target, self.outer) };
+    }
 }

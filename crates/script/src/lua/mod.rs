@@ -316,7 +316,7 @@ impl Thread {
     /// What the script does wrong; `out` is as it was then.
     #[inline]
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<(), ScriptError> {
-        self.begin()?;
+        let _entered = self.state.enter()?;
         self.caller.request(out).map_err(|fault| self.error(fault))
     }
 
@@ -332,7 +332,7 @@ impl Thread {
     /// # Errors
     /// What the script does wrong.
     pub fn delay_ns(&mut self) -> Result<u64, ScriptError> {
-        self.begin()?;
+        let _entered = self.state.enter()?;
         self.caller.delay_ns().map_err(|fault| self.error(fault))
     }
 
@@ -358,7 +358,7 @@ impl Thread {
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
         body: &[u8],
     ) -> Result<(), ScriptError> {
-        self.begin()?;
+        let _entered = self.state.enter()?;
         self.caller.response(status, headers, body).map_err(|fault| self.error(fault))
     }
 
@@ -373,14 +373,6 @@ impl Thread {
     #[must_use]
     pub fn interrupter(&self) -> Interrupter {
         self.state.interrupter().clone()
-    }
-
-    #[inline]
-    fn begin(&self) -> Result<(), ScriptError> {
-        if self.state.interrupter().is_interrupted() {
-            return Err(self.state.interrupted());
-        }
-        Ok(())
     }
 
     #[cold]

@@ -14,7 +14,7 @@ use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value, ffi};
 use plimsoll_core::histogram::Histogram;
 
 use super::calls::Caller;
-use super::interrupt::{Attached, Interrupter};
+use super::interrupt::{Attached, Entered, Interrupter};
 use super::{Api, Load, ScriptError, Summary, Wants, messages, stats, transfer};
 
 const PRELUDE: &str = include_str!("prelude.lua");
@@ -156,6 +156,19 @@ impl State {
         self.attached.interrupter()
     }
 
+    /// To be held during each call, see [`Attached::enter`].
+    ///
+    /// # Errors
+    /// When it was interrupted: no call starts any more.
+    #[inline]
+    pub(super) fn enter(&self) -> Result<Entered<'_>, ScriptError> {
+        let entered = self.attached.enter();
+        if self.interrupter().is_interrupted() {
+            return Err(self.interrupted());
+        }
+        Ok(entered)
+    }
+
     /// Lets the variables of other states be reached during `f`.
     pub(super) fn reach<R>(&self, others: &[(usize, &Self)], f: impl FnOnce() -> R) -> R {
         let reached = &self.threads.reached;
@@ -248,6 +261,7 @@ impl State {
     ) -> Result<(Value, Value, Value), ScriptError> {
         let mut all = arguments.into_lua_multi(&self.lua).map_err(|error| self.broken(&error))?;
         all.push_front(Value::Function(function));
+        let _entered = self.enter()?;
         let called = self.guard.call::<(bool, Value, Value, Value)>(all);
         match called.map_err(|error| self.broken(&error))? {
             (true, first, second, third) => Ok((first, second, third)),
@@ -272,7 +286,8 @@ impl State {
         })
     }
 
-    pub(super) fn interrupted(&self) -> ScriptError {
+    #[cold]
+    fn interrupted(&self) -> ScriptError {
         ScriptError::Interrupted { path: self.path.clone() }
     }
 }

@@ -520,18 +520,12 @@ fn done_sees_statistics() {
     assert_eq!(error.to_string(), "s.lua:2: percentile() takes a number, not a string");
 }
 
-/// Interrupts when the script has looked at the clock, and again until what it does is over.
+/// Interrupts once, when the script has looked at the clock, and waits until what it does is over.
 fn end(looked: &Receiver<()>, over: &Receiver<()>, interrupter: &Interrupter) {
     const LIMIT: Duration = Duration::from_secs(60);
-    const AGAIN: Duration = Duration::from_millis(50);
     looked.recv_timeout(LIMIT).expect("the script gets to its loop");
-    for _ in 0..LIMIT.as_millis() / AGAIN.as_millis() {
-        interrupter.interrupt();
-        if over.recv_timeout(AGAIN) != Err(mpsc::RecvTimeoutError::Timeout) {
-            return;
-        }
-    }
-    panic!("the script goes on");
+    interrupter.interrupt();
+    over.recv_timeout(LIMIT).expect("the script ends");
 }
 
 /// Loops that have been compiled when they look at the clock, but for the last two.
