@@ -23,4 +23,5 @@ mod serve;
 mod signals;
 mod support;
 mod targets;
+mod times;
 mod usage;
