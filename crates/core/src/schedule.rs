@@ -259,65 +259,113 @@ pub struct Slot {
     pub stage: u16,
 }
 
-/// One worker's way through the schedule: slots `worker`, `worker + workers`, … in order.
+/// Which slots of a schedule are a worker's: slot `i` is dealt to connection `i mod C`, and
+/// connection `c` is worker `c mod W`'s. So a worker has slots as it has connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deal {
+    connections: u64,
+    worker: u64,
+    workers: u64,
+}
+
+impl Deal {
+    /// The part of `worker` of `workers` in what is dealt to so many connections. A worker beyond
+    /// their number has none.
+    #[must_use]
+    pub fn new(connections: u32, worker: u32, workers: u32) -> Self {
+        Self { connections: connections.into(), worker: worker.into(), workers: workers.into() }
+    }
+
+    /// The first of the worker's slots from `index` on.
+    #[inline]
+    #[must_use]
+    pub fn next_from(&self, index: u64) -> Option<u64> {
+        if self.worker >= self.connections {
+            return None;
+        }
+        let connection = index % self.connections;
+        let ahead = (self.worker + self.workers - connection % self.workers) % self.workers;
+        if connection + ahead < self.connections {
+            return index.checked_add(ahead);
+        }
+        index.checked_add(self.connections - connection + self.worker)
+    }
+
+    /// How many of the first `total` slots are the worker's.
+    #[must_use]
+    pub fn before(&self, total: u64) -> u64 {
+        let of_first = |total| part(total, self.worker, self.workers);
+        (total / self.connections).saturating_mul(of_first(self.connections))
+            + of_first(total % self.connections)
+    }
+}
+
+/// One worker's way through the schedule: the slots that are dealt to it, in order.
 #[derive(Debug, Clone)]
 pub struct Cursor {
-    course: Course,
-    index: u64,
-    workers: u64,
-    /// Slots this worker may still take.
-    remaining: u64,
+    times: Times,
+    deal: Deal,
+    /// There are no slots from this number on.
+    limit: u64,
+    /// Nor any that are due from this time on.
+    until_ns: u64,
+    /// The slot from which on the next one of this worker is looked for.
+    from: Walk,
     slot: Option<Slot>,
+    at: Walk,
 }
 
 /// Where the slots come from.
 #[derive(Debug, Clone)]
-enum Course {
+enum Times {
     /// A rate over time.
-    Profile {
-        segments: Vec<Segment>,
-        segment: usize,
-        position: u128,
-        poisson: Option<Xoshiro256PlusPlus>,
-    },
+    Profile(Vec<Segment>),
     /// A list of times.
     Trace(Arc<[u64]>),
 }
 
+/// A place in the schedule: a slot, whoever it belongs to.
+#[derive(Debug, Clone)]
+struct Walk {
+    index: u64,
+    position: u128,
+    /// The segment of the last slot that was looked at.
+    segment: usize,
+    poisson: Option<Xoshiro256PlusPlus>,
+}
+
+impl Walk {
+    #[inline]
+    fn step(&mut self, slots: u64) {
+        self.position += steps(&mut self.poisson, slots);
+        self.index += slots;
+    }
+}
+
 impl Cursor {
-    /// The share of `worker` of `workers`. At most `limit` slots in all of the workers together.
-    /// Every worker's cursor must be made with the same `seed`.
+    /// The slots that are dealt to a worker, of the first `limit`. Every worker's cursor must be
+    /// made with the same `seed`.
     #[must_use]
-    pub fn new(
-        profile: &Profile,
-        worker: u32,
-        workers: u32,
-        limit: Option<u64>,
-        seed: u64,
-    ) -> Self {
+    pub fn new(profile: &Profile, deal: Deal, limit: Option<u64>, seed: u64) -> Self {
         let mut poisson = match profile.arrival {
             Arrival::Uniform => None,
             Arrival::Poisson => Some(Xoshiro256PlusPlus::seed_from_u64(seed)),
         };
-        let position = match &mut poisson {
-            None => u128::from(worker) * REQUEST,
-            Some(_) => steps(&mut poisson, u64::from(worker) + 1),
-        };
-        let segments = segments(&profile.stages);
-        let course = Course::Profile { segments, segment: 0, position, poisson };
-        Self::on(course, worker, workers, limit)
+        let position = if poisson.is_some() { steps(&mut poisson, 1) } else { 0 };
+        let from = Walk { index: 0, position, segment: 0, poisson };
+        Self::on(Times::Profile(segments(&profile.stages)), from, deal, limit)
     }
 
-    /// The share of `worker` of `workers` in a list of times, ns after the start and in order.
+    /// The slots that are dealt to a worker in a list of times, ns after the start and in order.
     #[must_use]
-    pub fn of_trace(offsets_ns: Arc<[u64]>, worker: u32, workers: u32, limit: Option<u64>) -> Self {
-        Self::on(Course::Trace(offsets_ns), worker, workers, limit)
+    pub fn of_trace(offsets_ns: Arc<[u64]>, deal: Deal, limit: Option<u64>) -> Self {
+        let from = Walk { index: 0, position: 0, segment: 0, poisson: None };
+        Self::on(Times::Trace(offsets_ns), from, deal, limit)
     }
 
-    fn on(course: Course, worker: u32, workers: u32, limit: Option<u64>) -> Self {
-        let remaining = limit.map_or(u64::MAX, |limit| share(limit, worker, workers));
-        let (index, workers) = (u64::from(worker), u64::from(workers));
-        let mut cursor = Self { course, index, workers, remaining, slot: None };
+    fn on(times: Times, from: Walk, deal: Deal, limit: Option<u64>) -> Self {
+        let (limit, until_ns, at) = (limit.unwrap_or(u64::MAX), u64::MAX, from.clone());
+        let mut cursor = Self { times, deal, limit, until_ns, from, slot: None, at };
         cursor.place();
         cursor
     }
@@ -329,71 +377,129 @@ impl Cursor {
         self.slot
     }
 
-    /// How many slots this worker may still take; `u64::MAX` without a limit.
-    #[must_use]
-    pub fn remaining(&self) -> u64 {
-        self.remaining
-    }
-
-    /// Lowers the number of slots this worker may still take.
-    pub fn limit(&mut self, remaining: u64) {
-        self.remaining = self.remaining.min(remaining);
-        self.place();
-    }
-
     /// Goes on to the next slot.
     #[inline]
     pub fn advance(&mut self) {
-        if let Course::Profile { position, poisson, .. } = &mut self.course {
-            *position += steps(poisson, self.workers);
+        if self.slot.is_some() {
+            self.from.clone_from(&self.at);
+            self.from.step(1);
         }
-        self.index += self.workers;
-        self.remaining = self.remaining.saturating_sub(1);
         self.place();
+    }
+
+    /// Ends the schedule early: nothing is due at `until_ns` or later. What was taken stays taken.
+    pub fn end_at(&mut self, until_ns: u64) {
+        self.until_ns = self.until_ns.min(until_ns);
+        self.place();
+    }
+
+    /// How many slots the schedule has, all workers together, up to where
+    /// [`end_at`](Self::end_at) has put its end. Call it when this worker's are all taken.
+    ///
+    /// Every worker finds the same number, unless it has taken slots beyond that end; under Poisson
+    /// arrivals it counts those too.
+    pub fn count_all(&mut self) -> u64 {
+        self.pass();
+        self.from.index
+    }
+
+    /// The same schedule from where this part of it ended, without an end and dealt anew. Call it
+    /// when this worker's slots are all taken.
+    #[must_use]
+    pub fn dealt(mut self, deal: Deal) -> Self {
+        self.pass();
+        self.until_ns = u64::MAX;
+        self.deal = deal;
+        self.place();
+        self
     }
 
     /// How many of this worker's slots are due at `now_ns` and not taken; under Poisson arrivals
     /// the number to expect.
     #[must_use]
     pub fn behind(&self, now_ns: u64) -> u64 {
-        if self.slot.is_none_or(|slot| slot.due_ns > now_ns) {
+        let Some(slot) = self.slot.filter(|slot| slot.due_ns <= now_ns) else {
             return 0;
-        }
-        let due = match &self.course {
-            Course::Trace(offsets_ns) => {
-                let due = offsets_ns.partition_point(|offset_ns| *offset_ns <= now_ns) as u64;
-                due.saturating_sub(self.index)
+        };
+        let last_ns = now_ns.min(self.until_ns - 1);
+        let last = match &self.times {
+            Times::Trace(offsets_ns) => {
+                offsets_ns.partition_point(|offset_ns| *offset_ns <= last_ns) as u64 - 1
             }
-            Course::Profile { segments, position, .. } => {
-                let area = area_at(segments, now_ns).saturating_sub(*position);
-                u64::try_from(area / REQUEST).unwrap_or(u64::MAX)
+            Times::Profile(segments) => {
+                let area = area_at(segments, last_ns).saturating_sub(self.at.position);
+                slot.index.saturating_add(u64::try_from(area / REQUEST).unwrap_or(u64::MAX))
             }
         };
-        (due / self.workers + 1).min(self.remaining)
+        let end = last.saturating_add(1).min(self.limit);
+        self.deal.before(end) - self.deal.before(slot.index)
     }
 
+    /// Puts `at` on this worker's next slot.
     fn place(&mut self) {
         self.slot = None;
-        if self.remaining == 0 {
+        let Some(index) = self.deal.next_from(self.from.index) else {
+            return;
+        };
+        if index >= self.limit {
             return;
         }
-        self.slot = match &mut self.course {
-            Course::Trace(offsets_ns) => {
-                let index = usize::try_from(self.index).unwrap_or(usize::MAX);
-                let due_ns = offsets_ns.get(index).copied();
-                due_ns.map(|due_ns| Slot { index: self.index, due_ns, stage: 0 })
+        self.at.clone_from(&self.from);
+        self.at.step(index - self.from.index);
+        let slot = self.times.slot(&mut self.at);
+        self.slot = slot.filter(|slot| slot.due_ns < self.until_ns);
+    }
+
+    /// Puts `from` on the first slot that is not before the end, whoever it belongs to.
+    fn pass(&mut self) {
+        self.jump_near();
+        while self.from.index < self.limit {
+            match self.times.slot(&mut self.from) {
+                Some(slot) if slot.due_ns < self.until_ns => self.from.step(1),
+                _ => return,
             }
-            Course::Profile { segments, segment, position, .. } => {
-                while segments.get(*segment).is_some_and(|placed| *position >= placed.area_end) {
-                    *segment += 1;
-                }
-                segments.get(*segment).map(|placed| Slot {
-                    index: self.index,
-                    due_ns: placed.due_ns(*position),
-                    stage: u16::try_from(*segment).unwrap_or(u16::MAX),
-                })
+        }
+    }
+
+    /// Puts `from` shortly before the end, where the slots before need not be gone through.
+    fn jump_near(&mut self) {
+        let near = match &self.times {
+            Times::Trace(offsets_ns) => {
+                offsets_ns.partition_point(|offset_ns| *offset_ns < self.until_ns) as u64
+            }
+            // The sum of random steps has to be made.
+            Times::Profile(_) if self.from.poisson.is_some() => return,
+            // The integral at a time is rounded; a slot or two make sure of it.
+            Times::Profile(segments) => {
+                let slots = area_at(segments, self.until_ns) / REQUEST;
+                u64::try_from(slots).unwrap_or(u64::MAX).saturating_sub(2)
             }
         };
+        let index = near.min(self.limit);
+        let position = u128::from(index) * REQUEST;
+        self.from = Walk { index, position, segment: 0, poisson: None };
+    }
+}
+
+impl Times {
+    /// The slot at a place; `None` beyond the last.
+    #[inline]
+    fn slot(&self, at: &mut Walk) -> Option<Slot> {
+        match self {
+            Self::Trace(offsets_ns) => {
+                let due_ns = offsets_ns.get(usize::try_from(at.index).ok()?).copied()?;
+                Some(Slot { index: at.index, due_ns, stage: 0 })
+            }
+            Self::Profile(segments) => {
+                while segments.get(at.segment).is_some_and(|placed| at.position >= placed.area_end)
+                {
+                    at.segment += 1;
+                }
+                let placed = segments.get(at.segment)?;
+                let stage = u16::try_from(at.segment).unwrap_or(u16::MAX);
+                Some(Slot { index: at.index, due_ns: placed.due_ns(at.position), stage })
+            }
+        }
     }
 }
 
@@ -424,10 +530,14 @@ fn exponential(random: &mut Xoshiro256PlusPlus) -> u128 {
     (-uniform.ln() * REQUEST as f64) as u128
 }
 
-/// How many of `total` slots belong to `worker` of `workers`.
+/// How many of `total` connections belong to `worker` of `workers`.
 #[must_use]
-pub fn share(total: u64, worker: u32, workers: u32) -> u64 {
-    let (worker, workers) = (u64::from(worker), u64::from(workers));
+pub fn share(total: u32, worker: u32, workers: u32) -> u32 {
+    part(total.into(), worker.into(), workers.into()) as u32
+}
+
+/// How many of the numbers below `total` leave the remainder `worker` when divided by `workers`.
+fn part(total: u64, worker: u64, workers: u64) -> u64 {
     total / workers + u64::from(worker < total % workers)
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Client {
     pub tried: bool,
     /// Requests sent on the open connection.
     pub sent: u64,
+    /// Measured requests it may still serve, where connections are opened by that.
+    pub room: u64,
     /// Responses received on the open connection.
     pub answered: u64,
     /// Responses of the measured part received on all connections of this entry.
@@ -94,6 +96,7 @@ impl Client {
             ever_opened: false,
             tried: false,
             sent: 0,
+            room: 0,
             answered: 0,
             served: 0,
             failures: 0,
@@ -114,6 +117,12 @@ impl Client {
     pub(crate) fn moment(&mut self, at_ns: u64) -> u64 {
         self.moment_ns = self.moment_ns.max(at_ns);
         self.moment_ns
+    }
+
+    /// A request of the closed loop is sent on it.
+    #[inline]
+    pub(crate) fn draw(&mut self, measured: bool) {
+        self.room = self.room.saturating_sub(u64::from(measured));
     }
 
     /// When the oldest open request, or the connect under way, times out.

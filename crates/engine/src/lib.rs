@@ -29,4 +29,4 @@ pub mod worker;
 pub use error::RunError;
 pub use preflight::{files_needed, workers};
 pub use run::{Control, ControlError, Progress, check, run, run_scripted};
-pub use signals::Signals;
+pub use signals::{Signals, TooManyOrders};

@@ -35,13 +35,11 @@ pub fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
         Address::Unix(_) => true,
     });
     let available = if is_local { cpus / 2 } else { cpus };
-    let useful = match peak_uhz(plan) {
-        None => plan.connections / WORKER_CONNECTIONS,
-        Some(peak_uhz) => {
-            let by_rate = peak_uhz.div_ceil(WORKER_RATE_UHZ);
-            u32::try_from(by_rate).unwrap_or(u32::MAX).min(plan.connections)
-        }
-    };
+    let by_connections = plan.connections / WORKER_CONNECTIONS;
+    let useful = peak_uhz(plan).map_or(by_connections, |peak_uhz| {
+        let by_rate = peak_uhz.div_ceil(WORKER_RATE_UHZ);
+        u32::try_from(by_rate).unwrap_or(u32::MAX).min(by_connections)
+    });
     available.min(useful).max(1)
 }
 
@@ -54,13 +52,11 @@ fn peak_uhz(plan: &Plan) -> Option<u64> {
     plan.rate.as_ref().map(Profile::peak_uhz)
 }
 
-/// Whether to spin: not at all without a schedule, and of itself only where the workers leave the
-/// host a CPU.
+/// Whether to spin: of itself only at a rate, and where the workers leave the host a CPU.
 pub(crate) fn spin(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> Spin {
     let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
     match plan.spin {
-        _ if !plan.is_open_loop() => Spin::Off,
-        Spin::Auto if !room => Spin::Off,
+        Spin::Auto if !room || !plan.is_open_loop() => Spin::Off,
         wanted => wanted,
     }
 }
@@ -134,6 +130,8 @@ mod tests {
             (Plan { connections: 10, ..wide.clone() }, &remote, 8, 1),
             (Plan { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
             (Plan { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
+            (Plan { rate: at(120_000), connections: 3, ..wide.clone() }, &remote, 8, 1),
+            (Plan { rate: at(120_000), connections: 16, ..wide.clone() }, &remote, 8, 2),
             (Plan { workers: 5, ..wide }, &local, 2, 5),
         ];
         for (plan, addresses, cpus, want) in cases {
@@ -150,10 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn spinning_needs_a_schedule_and_a_free_cpu() {
+    fn spinning_of_itself_needs_a_schedule_and_a_free_cpu() {
         let rate = Some(Profile::constant(1_000_000, None, Arrival::Uniform));
         let open = Plan { rate, ..plan() };
         assert_eq!(spin(&plan(), 1, 8, 8), Spin::Off);
+        assert_eq!(spin(&Plan { spin: Spin::On, ..plan() }, 1, 8, 8), Spin::On);
         assert_eq!(spin(&open, 1, 2, 2), Spin::Auto);
         assert_eq!(spin(&open, 1, 1, 2), Spin::Auto);
         assert_eq!(spin(&open, 2, 2, 2), Spin::Off);

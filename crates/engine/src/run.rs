@@ -25,7 +25,7 @@ use crate::outcome::{Gathered, Watch, assemble};
 use crate::preflight;
 use crate::scripted;
 use crate::setup::setup;
-use crate::signals::Signals;
+use crate::signals::{Signals, TooManyOrders};
 use crate::source::Prepared;
 use crate::worker::{Assignment, CpuUse, INTERRUPT_DRAIN_NS, Record, Worker};
 
@@ -63,6 +63,9 @@ pub enum ControlError {
     /// A list of times is no rate, and has an end of its own.
     #[error("the run follows a list of times: start it with a rate to change it")]
     Trace,
+    /// Orders are kept to the end of a run, and have a limit.
+    #[error(transparent)]
+    Orders(#[from] TooManyOrders),
 }
 
 /// A hand on a run from another thread.
@@ -104,29 +107,29 @@ impl Control {
             return Err(ControlError::Rate);
         }
         let at_ns = (clock::now_ns() + CHANGE_AHEAD_NS).max(state.measured_ns);
+        self.signals.set_rate(at_ns, rate_uhz)?;
         let since_ns = at_ns - state.measured_ns;
         state.changes.push(RateChange { at_ns: since_ns, rps: rate_uhz as f64 / 1e6 });
         drop(state);
-        self.signals.set_rate(at_ns, rate_uhz);
         self.wake();
         Ok(())
     }
 
-    /// Holds another number of connections from now on.
+    /// Holds another number of connections from now on. Every worker deals the schedule out anew at
+    /// the same time.
     ///
     /// # Errors
     /// Before the load has begun, and for a number that the run has no room for.
     pub fn set_connections(&self, connections: u32) -> Result<(), ControlError> {
-        let (least, most) = {
-            let state = self.lock();
-            let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
-            // Each worker keeps its share of the schedule, and needs one to send it on.
-            (plan.workers, plan.connections_limit())
-        };
+        let state = self.lock();
+        let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
+        // With fewer, some workers would have nothing to do.
+        let (least, most) = (plan.workers, plan.connections_limit());
         if connections < least || connections > most {
             return Err(ControlError::Connections(least, most));
         }
-        self.signals.set_connections(connections);
+        self.signals.set_connections(clock::now_ns() + CHANGE_AHEAD_NS, connections)?;
+        drop(state);
         self.wake();
         Ok(())
     }
@@ -261,40 +264,45 @@ pub fn run_scripted(
     let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
 
     let interrupters: Vec<Interrupter> = scripts.iter().map(Thread::interrupter).collect();
-    let crew = hire(&assignment, workers, scripts, control)?;
-    let ready = await_ready(&crew, workers, control)?;
-    if ready.open == 0 && !plan.connects_per_request() && !control.signals.is_stopped() {
-        let reason =
-            ready.error.unwrap_or_else(|| "none was open when all had been tried".to_owned());
-        return Err(RunError::Unreachable { address: lookup.place(), reason });
-    }
-    let ahead_ns = START_AHEAD_NS.saturating_add(plan.warmup_ns);
-    let started_at = clock::wall_time() + Duration::from_nanos(ahead_ns);
-    let start_ns = clock::now_ns() + START_AHEAD_NS;
-    control.begin(&plan, start_ns);
-    for start in &crew.starts {
-        // A worker that is gone has said why; that is read below.
-        let _ = start.send(start_ns);
-    }
-    on_progress(Progress::Started { open: ready.open });
-    let (mut records, series, watch) = thread::scope(|scope| {
-        // Dropped at the end of the scope, which ends the watches.
+    let (sender, messages) = channel();
+    let mut crew = Crew { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
+    let hired = crew.hire(&assignment, workers, scripts, control, sender);
+    let (ready, started_at, (mut records, series, watch)) = thread::scope(|scope| {
+        // Dropped at the end of the scope, when no worker is left, which ends the watches.
         let (_going_on, over) = channel();
         let (_scripts_go_on, scripts_over) = channel();
-        if !interrupters.is_empty() {
-            let ends_ns = last_ns(&plan, start_ns);
-            scope.spawn(move || interrupt_late(&interrupters, ends_ns, control, &scripts_over));
+        let led = hired.and_then(|()| {
+            let ready = await_ready(&crew, workers, control)?;
+            if ready.open == 0 && !plan.connects_per_request() && !control.is_stopped() {
+                return Err(unreachable(&lookup, ready.error));
+            }
+            let ahead_ns = START_AHEAD_NS.saturating_add(plan.warmup_ns);
+            let started_at = clock::wall_time() + Duration::from_nanos(ahead_ns);
+            let start_ns = clock::now_ns() + START_AHEAD_NS;
+            control.begin(&plan, start_ns);
+            for start in &crew.starts {
+                // A worker that is gone has said why; that is read below.
+                let _ = start.send(start_ns);
+            }
+            on_progress(Progress::Started { open: ready.open });
+            if !interrupters.is_empty() {
+                let ends_ns = last_ns(&plan, start_ns);
+                scope.spawn(move || interrupt_late(&interrupters, ends_ns, control, &scripts_over));
+            }
+            if let Some(every_ns) = refresh_ns {
+                let lookup = &lookup;
+                let tell = |routes| control.set_routes(routes);
+                scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
+            }
+            let gathered = gather(&crew, workers, start_ns + plan.warmup_ns, on_progress)?;
+            Ok((ready, started_at, gathered))
+        });
+        if led.is_err() {
+            control.stop();
         }
-        if let Some(every_ns) = refresh_ns {
-            let lookup = &lookup;
-            let tell = |routes| control.set_routes(routes);
-            scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
-        }
-        gather(&crew, workers, start_ns + plan.warmup_ns, on_progress)
+        let dismissed = crew.dismiss();
+        led.and_then(|led| dismissed.map(|()| led))
     })?;
-    for thread in crew.threads {
-        thread.join().map_err(|_| RunError::Worker("a worker thread panicked".to_owned()))?;
-    }
     let mut scripts: Vec<_> = records.iter_mut().filter_map(|r| r.script.take()).collect();
     scripts.sort_by_key(|(worker, _)| *worker);
     let changes = std::mem::take(&mut control.lock().changes);
@@ -340,34 +348,52 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     Ok((addresses, dns))
 }
 
-fn hire(
-    assignment: &Assignment,
-    workers: u32,
-    scripts: Vec<Thread>,
-    control: &Control,
-) -> Result<Crew, RunError> {
-    let (sender, messages) = channel();
-    let mut crew = Crew { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
-    let mut scripts = scripts.into_iter();
-    for worker in 0..workers {
-        let script = scripts.next();
-        let (start, started) = channel();
-        let (spare, spares) = channel();
-        let mut assignment = assignment.for_worker(worker, setup(assignment.plan())?);
-        if let Some(script) = &script {
-            assignment = assignment.with_script(script);
+fn unreachable(lookup: &Lookup, reason: Option<String>) -> RunError {
+    let reason = reason.unwrap_or_else(|| "none was open when all had been tried".to_owned());
+    RunError::Unreachable { address: lookup.place(), reason }
+}
+
+impl Crew {
+    /// Starts the workers, which say so to `sender`.
+    fn hire(
+        &mut self,
+        assignment: &Assignment,
+        workers: u32,
+        scripts: Vec<Thread>,
+        control: &Control,
+        sender: Sender<Message>,
+    ) -> Result<(), RunError> {
+        let mut scripts = scripts.into_iter();
+        for worker in 0..workers {
+            let script = scripts.next();
+            let (start, started) = channel();
+            let (spare, spares) = channel();
+            let mut assignment = assignment.for_worker(worker, setup(assignment.plan())?);
+            if let Some(script) = &script {
+                assignment = assignment.with_script(script);
+            }
+            let line = Line { worker, messages: sender.clone(), started, spares };
+            let signals = Arc::clone(&control.signals);
+            let thread = thread::Builder::new()
+                .name(format!("worker {worker}"))
+                .spawn(move || work(&assignment, &line, script, &signals))
+                .map_err(RunError::Driver)?;
+            self.threads.push(thread);
+            self.starts.push(start);
+            self.spares.push(spare);
         }
-        let line = Line { worker, messages: sender.clone(), started, spares };
-        let signals = Arc::clone(&control.signals);
-        let thread = thread::Builder::new()
-            .name(format!("worker {worker}"))
-            .spawn(move || work(&assignment, &line, script, &signals))
-            .map_err(RunError::Driver)?;
-        crew.threads.push(thread);
-        crew.starts.push(start);
-        crew.spares.push(spare);
+        Ok(())
     }
-    Ok(crew)
+
+    /// Waits until every worker is gone. One that was never started goes when it learns so.
+    fn dismiss(&mut self) -> Result<(), RunError> {
+        self.starts.clear();
+        let mut panicked = false;
+        for thread in self.threads.drain(..) {
+            panicked |= thread.join().is_err();
+        }
+        if panicked { Err(RunError::Worker("a worker thread panicked".to_owned())) } else { Ok(()) }
+    }
 }
 
 /// A worker thread, on the driver it gets.
@@ -511,4 +537,33 @@ fn gather(
         }
     }
     Ok((records, series, watch))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use plimsoll_core::plan::Endpoint;
+
+    use super::*;
+
+    /// The second worker cannot be tied to its CPU; the first has opened its connections by then,
+    /// or is about to.
+    #[test]
+    fn when_a_worker_fails_the_others_are_gone_before_it_is_said() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for _ in 0..20 {
+            let control = Control::default();
+            let plan = Plan {
+                connections: 4,
+                workers: 2,
+                pin: vec![0, 100_000],
+                ..Plan::new(Endpoint::http("127.0.0.1", port, "/"))
+            };
+            let error = run(&plan, &control, &mut |_| {}).unwrap_err().to_string();
+            assert!(error.contains("CPU 100000"), "{error}");
+            assert_eq!(Arc::strong_count(&control.signals), 1, "a worker goes on");
+        }
+    }
 }

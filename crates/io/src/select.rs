@@ -5,7 +5,6 @@
 //! at most. Call it on the thread that will use the driver.
 
 use std::io;
-use std::str::FromStr;
 
 use crate::driver::{DriverKind, DriverOptions};
 use crate::epoll::EpollDriver;
@@ -22,24 +21,6 @@ pub enum DriverChoice {
     Uring,
     /// epoll (kqueue on BSD and macOS).
     Epoll,
-}
-
-/// A driver's name that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown driver '{0}': it is one of auto, uring, epoll")]
-pub struct UnknownDriver(String);
-
-impl FromStr for DriverChoice {
-    type Err = UnknownDriver;
-
-    fn from_str(name: &str) -> Result<Self, UnknownDriver> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "uring" => Ok(Self::Uring),
-            "epoll" => Ok(Self::Epoll),
-            _ => Err(UnknownDriver(name.to_owned())),
-        }
-    }
 }
 
 /// A driver, ready for use.
@@ -104,17 +85,6 @@ mod tests {
         receive_timestamps: false,
         socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
     };
-
-    #[test]
-    fn names_are_read_and_others_refused() {
-        assert_eq!("auto".parse(), Ok(DriverChoice::Auto));
-        assert_eq!("uring".parse(), Ok(DriverChoice::Uring));
-        assert_eq!("epoll".parse(), Ok(DriverChoice::Epoll));
-        for name in ["", "Uring", "io_uring", "auto "] {
-            let refused = name.parse::<DriverChoice>().expect_err(name).to_string();
-            assert!(refused.contains("auto, uring, epoll"), "{refused}");
-        }
-    }
 
     fn kind(opened: &Opened) -> DriverKind {
         match opened {

@@ -7,8 +7,6 @@ use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate
 /// What part of a run is going on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Load that is not part of the figures.
-    WarmUp,
     /// The measured part.
     #[default]
     Measuring,
@@ -29,8 +27,6 @@ pub struct ProgressSnapshot<'a> {
     pub planned_requests: Option<u64>,
     /// Where the requests of this part went so far.
     pub ledger: Ledger,
-    /// Slots that are due and wait for a connection.
-    pub backlog: u64,
     /// Events counted as errors so far.
     pub errors: u64,
     /// The last whole interval.
@@ -51,12 +47,7 @@ pub fn line(snapshot: &ProgressSnapshot<'_>) -> String {
     }
     let ledger = &snapshot.ledger;
     let lost = ledger.timed_out + ledger.broken;
-    let counts = [
-        (ledger.failed, "failed"),
-        (lost, "lost"),
-        (snapshot.errors, "errors"),
-        (snapshot.backlog, "waiting"),
-    ];
+    let counts = [(ledger.failed, "failed"), (lost, "lost"), (snapshot.errors, "errors")];
     for (count, word) in counts {
         if count > 0 {
             words.push(format!("{} {word}", short(count)));
@@ -92,18 +83,14 @@ fn position(snapshot: &ProgressSnapshot<'_>) -> String {
     let ledger = &snapshot.ledger;
     let done = ledger.completed + ledger.timed_out + ledger.broken + ledger.unfinished;
     let elapsed = whole_seconds(snapshot.elapsed_ns);
-    let name = match snapshot.stage {
-        Stage::WarmUp => "warm-up ",
-        Stage::Measuring => "",
-        Stage::Draining => {
-            let open = short(ledger.sent.saturating_sub(done));
-            return format!("draining {elapsed}, {open} open");
-        }
-    };
+    if snapshot.stage == Stage::Draining {
+        let open = short(ledger.sent.saturating_sub(done));
+        return format!("draining {elapsed}, {open} open");
+    }
     match (snapshot.planned_requests, snapshot.planned_ns) {
-        (Some(requests), _) => format!("{name}{elapsed}  {}/{}", short(done), short(requests)),
-        (None, Some(planned_ns)) => format!("{name}{elapsed}/{}", planned(planned_ns)),
-        (None, None) => format!("{name}{elapsed}"),
+        (Some(requests), _) => format!("{elapsed}  {}/{}", short(done), short(requests)),
+        (None, Some(planned_ns)) => format!("{elapsed}/{}", planned(planned_ns)),
+        (None, None) => elapsed,
     }
 }
 
@@ -141,7 +128,7 @@ mod tests {
         let half = Ledger { sent: 600, completed: 500, ok: 500, ..Ledger::default() };
         let cases = [
             measuring,
-            ProgressSnapshot { stage: Stage::WarmUp, last: None, ..measuring },
+            ProgressSnapshot { last: None, ..measuring },
             ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
             ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring },
             ProgressSnapshot { planned_ns: None, last: None, ..measuring },
@@ -152,17 +139,16 @@ mod tests {
                 last: Some(&ramp.series.points()[12]),
                 open_loop: false,
                 errors: 412_000,
-                backlog: 3,
                 ..measuring
             },
         ];
         insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
         5s/10s  1 000/s  p50 47.5 µs  p99 290 ms
-        warm-up 5s/10s
+        5s/10s
         draining 5s, 100 open
         5s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
         5s
-        62m03s/24h00m  1 880/s  p50 15.9 ms  p99 43.7 ms  5 013 failed  271 lost  412k errors  3 waiting
+        62m03s/24h00m  1 880/s  p50 15.9 ms  p99 43.7 ms  5 013 failed  271 lost  412k errors
         ");
     }
 
@@ -174,11 +160,9 @@ mod tests {
         point.response = histogram.pack();
         let huge = 999_999_999_999;
         let snapshot = ProgressSnapshot {
-            stage: Stage::WarmUp,
             elapsed_ns: 86_000_000_000_000,
             planned_requests: Some(huge),
             ledger: Ledger { failed: huge, timed_out: huge, ..Ledger::default() },
-            backlog: huge,
             errors: huge,
             last: Some(&point),
             open_loop: true,

@@ -7,11 +7,17 @@ use super::*;
 const S: u64 = 1_000_000_000;
 
 fn all(profile: &Profile, workers: u32, limit: Option<u64>) -> Vec<Slot> {
+    // Some that share the connections evenly, and some that do not.
+    dealt(profile, workers + workers / 2, workers, limit)
+}
+
+fn dealt(profile: &Profile, connections: u32, workers: u32, limit: Option<u64>) -> Vec<Slot> {
     let mut slots = Vec::new();
     for worker in 0..workers {
-        let mut cursor = Cursor::new(profile, worker, workers, limit, 7);
+        let mut cursor = Cursor::new(profile, Deal::new(connections, worker, workers), limit, 7);
         while let Some(slot) = cursor.peek() {
-            assert_eq!(slot.index % u64::from(workers), u64::from(worker));
+            let connection = slot.index % u64::from(connections);
+            assert_eq!(connection % u64::from(workers), u64::from(worker));
             slots.push(slot);
             cursor.advance();
         }
@@ -120,8 +126,77 @@ fn stages_that_cannot_be_read() {
 #[test]
 fn shares_add_up() {
     for (total, workers) in [(0, 1), (1, 3), (12_345, 7), (6, 6)] {
-        let sum: u64 = (0..workers).map(|worker| share(total, worker, workers)).sum();
+        let sum: u32 = (0..workers).map(|worker| share(total, worker, workers)).sum();
         assert_eq!(sum, total);
+    }
+}
+
+#[test]
+fn slots_are_dealt_as_connections_are() {
+    for (connections, workers) in [(1, 1), (3, 2), (2, 3), (7, 3), (8, 4), (100, 7)] {
+        let owner = |index: u64| index % u64::from(connections) % u64::from(workers);
+        for worker in 0..workers {
+            let deal = Deal::new(connections, worker, workers);
+            let is_own = |index: &u64| owner(*index) == u64::from(worker);
+            for index in 0..250 {
+                let next = (index..index + 200).find(is_own);
+                assert_eq!(deal.next_from(index), next, "{deal:?} from {index}");
+                let before = (0..index).filter(is_own).count() as u64;
+                assert_eq!(deal.before(index), before, "{deal:?} before {index}");
+            }
+        }
+    }
+}
+
+/// A schedule that is cut at any time and dealt anew there has the same slots.
+#[test]
+fn a_schedule_that_is_dealt_anew_loses_no_slot() {
+    let stages = parse_stages("1s@0,2s@3..70,1s@70,1s@9..0").unwrap();
+    let trace: Arc<[u64]> = (0..200).map(|n| n / 3 * 20_000_000).collect();
+    for arrival in [Arrival::Uniform, Arrival::Poisson] {
+        let profile = Profile { stages: stages.clone(), arrival };
+        let of_profile = |deal| Cursor::new(&profile, deal, Some(150), 7);
+        let of_trace = |deal| Cursor::of_trace(Arc::clone(&trace), deal, Some(150));
+        for cut_ns in (0..5 * S).step_by(31_000_000).chain([S, 4 * S, 20_000_000]) {
+            for make in [&of_profile as &dyn Fn(Deal) -> Cursor, &of_trace] {
+                let whole = rest(&mut make(Deal::new(1, 0, 1)));
+                let mut slots = Vec::new();
+                for worker in 0..3 {
+                    let mut cursor = make(Deal::new(4, worker, 3));
+                    cursor.end_at(cut_ns);
+                    slots.extend(rest(&mut cursor));
+                    let before = whole.iter().filter(|slot| slot.due_ns < cut_ns).count() as u64;
+                    assert_eq!(cursor.count_all(), before, "before {cut_ns}");
+                    slots.extend(rest(&mut cursor.dealt(Deal::new(5, worker, 3))));
+                }
+                slots.sort_by_key(|slot| slot.index);
+                assert_eq!(slots, whole, "cut at {cut_ns}, {arrival:?}");
+            }
+        }
+    }
+}
+
+fn rest(cursor: &mut Cursor) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    while let Some(slot) = cursor.peek() {
+        slots.push(slot);
+        cursor.advance();
+    }
+    slots
+}
+
+#[test]
+fn what_waits_is_counted_for_each_worker() {
+    let profile = Profile::constant(100_000_000, Some(10 * S), Arrival::Uniform);
+    for now_ns in [0, 5_000_000, 10_000_000, 995_000_000, 2 * S, 20 * S] {
+        for worker in 0..3 {
+            let mut cursor = Cursor::new(&profile, Deal::new(4, worker, 3), Some(900), 7);
+            cursor.advance();
+            cursor.end_at(8 * S);
+            let behind = cursor.behind(now_ns);
+            let waits = rest(&mut cursor).iter().filter(|slot| slot.due_ns <= now_ns).count();
+            assert_eq!(behind, waits as u64, "worker {worker} at {now_ns}");
+        }
     }
 }
 
@@ -133,6 +208,7 @@ proptest! {
             1..5,
         ),
         workers in 1u32..6,
+        connections in 1u32..12,
     ) {
         let stages = stages
             .into_iter()
@@ -142,7 +218,7 @@ proptest! {
             })
             .collect();
         let profile = Profile { stages, arrival: Arrival::Uniform };
-        let slots = all(&profile, workers, None);
+        let slots = dealt(&profile, connections, workers, None);
         prop_assert!(slots.iter().all(|slot| profile.due_ns(slot.index) == slot.due_ns));
         prop_assert_eq!(Some(slots.len() as u64), profile.total());
         prop_assert!(slots.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));

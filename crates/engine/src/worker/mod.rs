@@ -31,7 +31,7 @@ use plimsoll_core::verdict::Pause;
 use plimsoll_io::{Driver, DriverOptions, PayloadId, Route, SocketOptions};
 use plimsoll_script::lua::{ScriptError, Thread};
 
-use crate::admission::{Admission, Timetable};
+use crate::admission::{Admission, Tickets, Timetable};
 use crate::client::Client;
 use crate::deadlines::Deadlines;
 use crate::dialog::Wants;
@@ -42,7 +42,7 @@ use crate::observer::Observer;
 use crate::outcome::planned_window_ns;
 use crate::routes::Routes;
 use crate::scripted::{Scripted, is_fixed};
-use crate::signals::Signals;
+use crate::signals::{Seen, Signals};
 use crate::source::Prepared;
 use pool::{Idle, Opener};
 
@@ -50,6 +50,9 @@ pub use crate::observer::CpuUse;
 
 /// How long the drain may last after an interrupt.
 pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
+
+/// How often a worker without a connection looks whether the last request was taken.
+const LAST_REQUEST_NS: u64 = 1_000_000;
 
 /// More than this in a second, and spinning takes the CPU from somebody who needs it.
 const SPIN_SWITCHES_LIMIT: u64 = 200;
@@ -70,6 +73,7 @@ pub struct Assignment {
     prepared: Arc<Prepared>,
     judge: Arc<Judge>,
     routes: Arc<[Route]>,
+    tickets: Arc<Tickets>,
     setup: Setup,
     tracks_addresses: bool,
     spin: Spin,
@@ -91,9 +95,10 @@ impl Assignment {
         let prepared = Arc::new(Prepared::new(&plan)?);
         let judge = Arc::new(Judge::new(&plan, &prepared)?);
         let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
+        let tickets = Arc::new(Tickets::of(&plan));
         let setup = Setup::default();
         let worker = 0;
-        Ok(Self { plan, prepared, judge, routes, setup, tracks_addresses, spin, worker })
+        Ok(Self { plan, prepared, judge, routes, tickets, setup, tracks_addresses, spin, worker })
     }
 
     /// The same run, another worker's part. What connections are set up with is each worker's own.
@@ -147,8 +152,7 @@ impl Assignment {
 
     /// This worker's share of so many connections.
     fn share(&self, connections: u32) -> u32 {
-        let connections = share(connections.into(), self.worker, self.plan.workers);
-        u32::try_from(connections).expect("no more than all of them")
+        share(connections, self.worker, self.plan.workers)
     }
 }
 
@@ -215,13 +219,14 @@ pub struct Worker<D: Driver> {
     script: Option<Box<Scripted>>,
     /// The first thing that went wrong with a connection before it was open.
     opening_error: Option<String>,
-    /// The last of the orders that were carried out, and the last rate ordered with its begin.
-    orders_seen: u64,
-    rate_changed: (u64, u64),
+    /// The orders that were carried out.
+    orders_seen: Seen,
     clients: Vec<Client>,
     idle: VecDeque<Idle>,
     opener: Opener,
     deadlines: Deadlines,
+    /// What all workers of a closed loop take from.
+    tickets: Arc<Tickets>,
     admission: Admission,
     timetable: Timetable,
     observer: Observer,
@@ -286,13 +291,13 @@ impl<D: Driver> Worker<D> {
             notes: Notes::of(&plan),
             script,
             opening_error: None,
-            orders_seen: 0,
-            rate_changed: (0, 0),
+            orders_seen: Seen::default(),
             clients: (0..room).map(|n| Client::new(n, pipeline, has_dialog)).collect(),
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
             deadlines: Deadlines::new(room as usize),
-            admission: Admission::new(&plan, assignment.worker),
+            admission: Admission::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
+            tickets: Arc::clone(&assignment.tickets),
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
             observer: Observer::new(plan.warmup_ns > 0, cpu),
             open_requests: 0,
@@ -389,11 +394,11 @@ impl<D: Driver> Worker<D> {
             self.look_at_deadlines();
             let now_ns = self.now_ns;
             self.observer.begin_measuring(now_ns, self.driver.spun_ns());
-            self.admit(now_ns);
+            self.obey(signals, now_ns);
+            self.admit(signals, now_ns);
             self.open_queued(now_ns);
             self.end_interval(now_ns, false, on_interval);
             self.take_notes(now_ns);
-            self.obey(signals, now_ns);
             if self.is_finished(now_ns) {
                 break;
             }
@@ -466,6 +471,10 @@ impl<D: Driver> Worker<D> {
             (now_ns + TICK_NS).min(self.deadlines.next_ns()).min(self.observer.interval_end_ns());
         if let Some(stopped_ns) = self.stopped_ns {
             return until_ns.min(stopped_ns + self.drain_ns);
+        }
+        if self.open_now == 0 && self.plan.requests.is_some() {
+            // Other workers may take the last request, and nothing would tell this one.
+            until_ns = until_ns.min(now_ns + LAST_REQUEST_NS);
         }
         if let Some(due) = self.admission.peek(&self.timetable) {
             // Without a free connection a slot can only grow too old.
@@ -558,7 +567,7 @@ impl<D: Driver> Worker<D> {
         let end_ns = self.timetable.stop_ns.min(now_ns);
         while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
         {
-            self.admission.take(&self.timetable);
+            self.admission.take();
             let waited_ns = end_ns - due.at_ns;
             let place = self.place_of(self.prepared.choose(due.number), due.stage);
             let recorder = self.observer.recorder(due.measured);
@@ -601,7 +610,7 @@ impl<D: Driver> Worker<D> {
 
     /// This worker's share of so many connections.
     fn share_of(&self, connections: u32) -> u32 {
-        share(connections.into(), self.worker, self.plan.workers) as u32
+        share(connections, self.worker, self.plan.workers)
     }
 
     /// The parts a request belongs to, before it has a connection.

@@ -4,7 +4,7 @@
 use plimsoll_io::{Close, Driver};
 
 use super::Worker;
-use crate::signals::Signals;
+use crate::signals::{Change, Order, Signals};
 
 impl<D: Driver> Worker<D> {
     /// Looks whether there are orders, and carries them out.
@@ -13,27 +13,23 @@ impl<D: Driver> Worker<D> {
         if signals.is_stopped() {
             self.interrupt(now_ns);
         }
-        if let Some(orders) = signals.news(&mut self.orders_seen) {
-            if let Some((at_ns, rate_uhz)) = orders.rate {
-                self.change_rate(at_ns, rate_uhz);
+        if let Some(news) = signals.news(&mut self.orders_seen) {
+            for order in news.orders {
+                self.carry_out(order, now_ns);
             }
-            if let Some(connections) = orders.connections {
-                // Whoever sets the number does not want it to grow by itself.
-                self.grows = false;
-                self.set_active(self.share_of(connections), now_ns);
-            }
-            if let Some(routes) = orders.routes {
+            if let Some(routes) = news.routes {
                 self.routes.replace(&routes);
                 self.move_to_new_routes(now_ns);
             }
         }
     }
 
-    /// Orders come all together again each time; one that was carried out is not repeated.
-    fn change_rate(&mut self, at_ns: u64, rate_uhz: u64) {
-        if self.rate_changed != (at_ns, rate_uhz) {
-            self.rate_changed = (at_ns, rate_uhz);
-            self.admission.change_rate(&self.timetable, at_ns, rate_uhz);
+    fn carry_out(&mut self, order: Order, now_ns: u64) {
+        self.admission.obey(&self.timetable, order);
+        if let Change::Connections(connections) = order.change {
+            // Whoever sets the number does not want it to grow by itself.
+            self.grows = false;
+            self.set_active(self.share_of(connections), now_ns);
         }
     }
 

@@ -15,6 +15,7 @@ use plimsoll_io::{Close, Driver, Token};
 use super::Worker;
 use crate::admission::Due;
 use crate::client::{Client, Flight};
+use crate::signals::Signals;
 
 /// Connects under way at first, per worker.
 const WINDOW_START: u32 = 16;
@@ -85,18 +86,21 @@ impl<D: Driver> Worker<D> {
     /// Starts the slots that are due, as long as there are free connections; drops those that have
     /// waited too long. The last turn before the end still does, so that a slot due just before it
     /// is not lost to lateness.
-    pub(super) fn admit(&mut self, now_ns: u64) {
+    pub(super) fn admit(&mut self, signals: &Signals, now_ns: u64) {
         if self.stopped_ns.is_some() || self.script_is_over() {
             return;
         }
         let mut now_ns = now_ns;
         while let Some(due) = self.admission.peek(&self.timetable) {
             if due.at_ns > now_ns {
-                // The work of this turn took time: look again before going to sleep.
+                // The work of this turn took time: look again before going to sleep. An order that
+                // came meanwhile may hold for the slots that are due since.
                 now_ns = self.read_clock();
-                if due.at_ns > now_ns {
+                self.obey(signals, now_ns);
+                if self.admission.peek(&self.timetable).is_none_or(|due| due.at_ns > now_ns) {
                     return;
                 }
+                continue;
             }
             let Some(idle) = self.take_idle() else {
                 if self.is_too_old(&due, now_ns) {
@@ -114,7 +118,7 @@ impl<D: Driver> Worker<D> {
                 self.put_back(idle);
                 continue;
             }
-            self.admission.take(&self.timetable);
+            self.admission.take();
             let started_ns = self.read_clock();
             let flight = self.flight(&due, idle.since_ns, started_ns);
             self.start(idle.index, flight);
@@ -133,7 +137,7 @@ impl<D: Driver> Worker<D> {
 
     #[cold]
     fn shed(&mut self, due: &Due, now_ns: u64) {
-        self.admission.take(&self.timetable);
+        self.admission.take();
         let place = self.place_of(self.prepared.choose(due.number), due.stage);
         let recorder = self.observer.recorder(due.measured);
         let waited_ns = recorder.gap_ns(due.at_ns, now_ns);
@@ -180,6 +184,7 @@ impl<D: Driver> Worker<D> {
             let Some((number, measured)) = taken else {
                 return;
             };
+            self.clients[index as usize].draw(measured);
             let stage = plimsoll_core::part::Place::NONE;
             let due = Due { at_ns: now_ns, number, stage, measured };
             let flight = self.flight(&due, now_ns, now_ns);
@@ -233,6 +238,10 @@ impl<D: Driver> Worker<D> {
             if index >= self.active || self.clients[index as usize].is_in_use() {
                 continue;
             }
+            // Those to begin with are opened in any case.
+            if self.running && self.follows == 0 && !self.tickets.need_connection() {
+                continue;
+            }
             self.opener.under_way += 1;
             self.connect(index, now_ns);
             self.deadlines.watch(index, now_ns.saturating_add(self.plan.timeout_ns));
@@ -245,6 +254,7 @@ impl<D: Driver> Worker<D> {
         client.due_ns = u64::MAX;
         client.tried = true;
         client.route = client.next_route;
+        client.room = self.tickets.cover();
         let route = self.routes.get(client.route);
         client.connection.open(&mut self.driver, route);
     }
@@ -265,6 +275,7 @@ impl<D: Driver> Worker<D> {
         debug_assert_eq!(client.connection.open_requests(), 0);
         drop(client.connection.close(&mut self.driver, how));
         self.open_now -= u64::from(std::mem::take(&mut client.counted));
+        self.tickets.uncover(std::mem::take(&mut client.room));
         client.epoch = client.epoch.wrapping_add(1);
         client.queued = false;
         client.retire_ns = u64::MAX;

@@ -33,7 +33,7 @@ impl<D: Driver> Worker<D> {
             let served = self.clients[index as usize].sent + 1;
             let room = self.plan.requests_per_connection.map_or(u64::MAX, |n| n - served);
             let wanted = room.min(messages.len() as u64 - 1);
-            more.extend((0..wanted).map_while(|_| self.next_with(&flight)));
+            more.extend((0..wanted).map_while(|_| self.next_with(index, &flight)));
             let Self { clients, driver, scratch, observer, .. } = self;
             let connection = &mut clients[index as usize].connection;
             let outgoing = Outgoing::Built(&bytes[..messages[more.len()].end]);
@@ -60,17 +60,18 @@ impl<D: Driver> Worker<D> {
 
     /// The request of the next slot, sent together with `first`. It was wanted when its own slot
     /// was due; one that goes before that is wanted when it goes, and waits for nothing.
-    fn next_with(&mut self, first: &Flight) -> Option<Flight> {
+    fn next_with(&mut self, index: u32, first: &Flight) -> Option<Flight> {
         let now_ns = first.moments.started_ns;
         let due = match self.admission.peek(&self.timetable) {
             // The warm-up's requests and the measured ones are told apart by when they are due.
             Some(due) if due.measured != first.measured => return None,
             Some(due) => {
-                self.admission.take(&self.timetable);
+                self.admission.take();
                 due
             }
             None => {
                 let (number, measured) = self.admission.take_closed(&self.timetable, now_ns)?;
+                self.clients[index as usize].draw(measured);
                 Due { at_ns: now_ns, number, stage: Place::NONE, measured }
             }
         };

@@ -2,10 +2,12 @@
 //! truths that are known beforehand.
 
 mod details;
+mod lockstep;
 mod peer;
 mod rates;
 mod scripts;
 mod seeds;
+mod shares;
 mod surface;
 mod times;
 mod truths;

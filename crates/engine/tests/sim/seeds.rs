@@ -95,17 +95,20 @@ fn random_surface(dice: &mut Dice, plan: &mut Plan) {
     }
 }
 
-/// Orders that come in the middle of some runs.
-fn random_orders(dice: &mut Dice, plan: &Plan) -> Signals {
+/// Orders that come in the middle of some runs, and whether the rate was among them.
+fn random_orders(dice: &mut Dice, plan: &Plan) -> (Signals, bool) {
     let signals = Signals::default();
-    if plan.rate.is_some() && dice.chance(20) {
+    let changes_rate = plan.rate.is_some() && dice.chance(20);
+    if changes_rate {
         let at_ns = START_NS + dice.between(0, 3000) * MS;
-        signals.set_rate(at_ns, dice.between(1, 500_000_000));
+        signals.set_rate(at_ns, dice.between(1, 500_000_000)).unwrap();
     }
     if dice.chance(20) {
-        signals.set_connections(dice.between(1, u64::from(plan.connections_limit()) + 1) as u32);
+        let connections = dice.between(1, u64::from(plan.connections_limit()) + 1) as u32;
+        let at_ns = START_NS + dice.between(0, 3000) * MS;
+        signals.set_connections(at_ns, connections).unwrap();
     }
-    signals
+    (signals, changes_rate)
 }
 
 fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
@@ -220,10 +223,10 @@ fn whatever_happens_every_request_is_accounted_for() {
             continue;
         }
         let network = random_network(&mut dice, seed);
-        let orders = random_orders(&mut dice, &plan);
+        let (orders, changes_rate) = random_orders(&mut dice, &plan);
         let server = |worker| random_server(seed ^ u64::from(worker) << 32);
         let ran = run_told(&plan, &network, server, &orders);
-        check(seed, &plan, &ran, orders.changes_rate());
+        check(seed, &plan, &ran, changes_rate);
     }
 }
 

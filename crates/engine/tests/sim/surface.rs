@@ -77,7 +77,7 @@ fn connections_grow_to_what_the_rate_needs() {
 fn a_changed_rate_holds_from_its_time_on_for_all_workers() {
     let plan = Plan { connections: 9, workers: 3, ..at_rate(100_000_000, 4 * S) };
     let signals = Signals::default();
-    signals.set_rate(START_NS + S, 1_000_000_000);
+    signals.set_rate(START_NS + S, 1_000_000_000).unwrap();
     let answer = always(Answer::Status(200, 0));
     let ran = run_told(&plan, &SimOptions::default(), answer, &signals);
     let sum = ran.sum();
@@ -97,7 +97,7 @@ fn a_changed_rate_keeps_the_number_of_requests() {
     let rate = at_rate(100_000_000, 60 * S).rate;
     let plan = Plan { requests: Some(500), duration_ns: None, rate, workers: 3, ..plan() };
     let signals = Signals::default();
-    signals.set_rate(START_NS + S, 7_000_000_000);
+    signals.set_rate(START_NS + S, 7_000_000_000).unwrap();
     let answer = always(Answer::Status(200, 0));
     let ran = run_told(&plan, &SimOptions::default(), answer, &signals);
     assert_eq!(ran.sum().ledger.completed, 500);
@@ -113,7 +113,7 @@ fn connections_are_opened_and_let_go_on_order() {
     };
     for (told, want) in [(8, 8), (1, 1), (5, 5)] {
         let signals = Signals::default();
-        signals.set_connections(told);
+        signals.set_connections(START_NS, told).unwrap();
         let answer = always(Answer::Status(200, MS));
         let ran = run_told(&plan, &SimOptions::default(), answer, &signals);
         let sum = ran.sum();

@@ -81,11 +81,6 @@ impl Members {
         is_new
     }
 
-    /// Whether a process belongs.
-    pub(super) fn has(&self, pid: u32) -> bool {
-        self.known.get(&pid) == Some(&true)
-    }
-
     /// Forgets a number: what has it next is looked at anew.
     pub(super) fn forget(&mut self, pid: u32) {
         self.known.remove(&pid);
@@ -147,7 +142,7 @@ mod tests {
         let mut members = Members::new(&[10], &[9]);
         let daemon = (20, 1, 20, 20);
         assert_eq!(update(&mut members, &[MASTER, daemon]), (vec![], vec![]));
-        assert!(members.adopt(20) && !members.adopt(20) && members.has(20));
+        assert!(members.adopt(20) && !members.adopt(20) && members.known.get(&20) == Some(&true));
         assert_eq!(update(&mut members, &[MASTER, daemon, (21, 20, 20, 20)]), (vec![21], vec![]));
         assert_eq!(update(&mut members, &[MASTER]), (vec![], vec![20, 21]));
     }
