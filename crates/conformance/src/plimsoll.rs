@@ -202,6 +202,7 @@ fn reading(result: RunResult) -> Reading {
         left_out: Vec::new(),
         text: String::new(),
         result: Some(Box::new(result)),
+        left_out: Vec::new(),
     }
 }
 

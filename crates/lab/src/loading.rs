@@ -80,31 +80,26 @@ pub(crate) fn shown(load: &Load, url: &str) -> String {
 
 /// Whether the suite's warm-up is a part of the run itself: then numbers, rows and whatever else a
 /// request is made of go on where the warm-up ends. Only our own can, and not one whose times are
-/// those of a file; one that says its own warm-up has that alone.
+/// those of a file.
 fn warms_up(load: &Load) -> bool {
     match &load.call {
-        Call::Plan(plan) => {
-            !["rate-file", "rate_file", "warmup"].iter().any(|it| plan.contains_key(*it))
-        }
+        Call::Plan(plan) => !["rate-file", "rate_file"].iter().any(|it| plan.contains_key(*it)),
         Call::Arguments(arguments) => {
-            let is_run =
-                load.tester == Tester::Plimsoll && arguments.first().is_some_and(|it| it == "run");
-            let of = ["--rate-file", "--warmup", "--plan"];
-            let has = |word: &String| of.iter().any(|it| word.split('=').next() == Some(it));
-            is_run && !arguments.iter().any(has)
+            let is_run = arguments.first().is_some_and(|word| word == "run");
+            let others = ["--rate-file", "--warmup", "--plan"];
+            load.tester == Tester::Plimsoll && is_run && !has_flag(arguments, &others)
         }
     }
 }
 
-/// Whether a load warms the server up by its own settings.
+/// Whether its own command line says a warm-up, which then is the only one.
 fn says_warmup(load: &Load) -> bool {
-    match &load.call {
-        Call::Plan(plan) => plan.contains_key("warmup"),
-        Call::Arguments(arguments) => {
-            let is_it = |word: &String| word.split('=').next() == Some("--warmup");
-            load.tester == Tester::Plimsoll && arguments.iter().any(is_it)
-        }
-    }
+    let Call::Arguments(arguments) = &load.call else { return false };
+    load.tester == Tester::Plimsoll && has_flag(arguments, &["--warmup"])
+}
+
+fn has_flag(arguments: &[String], flags: &[&str]) -> bool {
+    arguments.iter().any(|word| flags.iter().any(|flag| word.split('=').next() == Some(*flag)))
 }
 
 /// How the warm-up is called where the load does not do it itself: the same plan, shorter and from

@@ -142,7 +142,7 @@ mod tests {
         let mut members = Members::new(&[10], &[9]);
         let daemon = (20, 1, 20, 20);
         assert_eq!(update(&mut members, &[MASTER, daemon]), (vec![], vec![]));
-        assert!(members.adopt(20) && !members.adopt(20) && members.known.get(&20) == Some(&true));
+        assert!(members.adopt(20) && !members.adopt(20));
         assert_eq!(update(&mut members, &[MASTER, daemon, (21, 20, 20, 20)]), (vec![21], vec![]));
         assert_eq!(update(&mut members, &[MASTER]), (vec![], vec![20, 21]));
     }
