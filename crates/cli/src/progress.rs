@@ -15,7 +15,6 @@ pub(crate) struct Live {
     planned_ns: Option<u64>,
     planned_requests: Option<u64>,
     warmup_ns: u64,
-    open_loop: bool,
     ledger: Ledger,
     errors: u64,
 }
@@ -29,7 +28,6 @@ impl Live {
             planned_ns: plan.duration_ns,
             planned_requests: plan.requests,
             warmup_ns: plan.warmup_ns,
-            open_loop: plan.rate.is_some(),
             ledger: Ledger::default(),
             errors: 0,
         }
@@ -74,7 +72,6 @@ impl Live {
             ledger: self.ledger,
             errors: self.errors,
             last: Some(point),
-            open_loop: self.open_loop,
             ..ProgressSnapshot::default()
         })
     }

@@ -172,7 +172,7 @@ fn seconds(value: f64) -> String {
 }
 
 fn reading(result: RunResult) -> Reading {
-    let headline = Clock::headline(&result.plan).histogram(&result);
+    let headline = Clock::HEADLINE.histogram(&result);
     let ledger = result.ledger;
     let connects = result.errors.iter().filter(|error| error.phase == Phase::Connect);
     let errors =

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod clock;
 pub mod comparison;
 pub mod details;
 pub mod draw;

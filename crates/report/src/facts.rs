@@ -1,6 +1,7 @@
 //! What several views say alike: which clock leads, how much a quantile stands on, the plan in
 //! words, the tester's share of a CPU.
 
+pub use plimsoll_core::clock::Clock;
 use plimsoll_core::plan::Body;
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
@@ -10,69 +11,12 @@ use plimsoll_core::{Histogram, Plan, RunResult};
 
 use crate::parts::averaged;
 
-/// One of the two clocks of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// From the intended time to the end: what a user saw.
-    Response,
-    /// From the start of sending to the end: what the server took.
-    Service,
-}
-
-impl Clock {
-    /// The clock that leads a report: response time at a rate, and where each request opens a
-    /// connection, which is then part of what it took; else service time.
-    #[must_use]
-    pub fn headline(plan: &Plan) -> Self {
-        if plan.is_open_loop() || plan.connects_per_request() {
-            Self::Response
-        } else {
-            Self::Service
-        }
-    }
-
-    /// The clock that does not.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Response => Self::Service,
-            Self::Service => Self::Response,
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Response => "response time",
-            Self::Service => "service time",
-        }
-    }
-
-    /// Its name where it is clear that a time is meant.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Service => "service",
-        }
-    }
-
-    /// What it reads in a result.
-    #[must_use]
-    pub fn histogram(self, result: &RunResult) -> &Histogram {
-        match self {
-            Self::Response => &result.latency.response,
-            Self::Service => &result.latency.service,
-        }
-    }
-
-    /// Where it starts.
-    pub(crate) fn origin(self, plan: &Plan) -> &'static str {
-        match self {
-            Self::Response if plan.is_open_loop() => "from schedule",
-            Self::Response => "from due time",
-            Self::Service => "from send",
-        }
+/// Where a clock starts.
+pub(crate) fn origin(clock: Clock, plan: &Plan) -> &'static str {
+    match clock {
+        Clock::Response if plan.is_open_loop() => "from schedule",
+        Clock::Response => "from due time",
+        Clock::Service => "from send",
     }
 }
 

@@ -1,8 +1,7 @@
 //! The histograms of each interval as an HdrHistogram log, version 1.3 (`.hlog`): what
 //! HistogramLogProcessor and HistogramLogAnalyzer read.
 //!
-//! A line without a tag is the headline clock, response time at a rate and service time in a
-//! closed loop, because readers that are not told of tags skip lines with one; the other clock has
+//! A line without a tag is the headline clock, response time, because readers that are not told of tags skip lines with one; the other clock has
 //! its name as the tag. Times are seconds after the start in the head, interval maxima are in
 //! milliseconds, as the format's own writer has them. Values inside are nanoseconds.
 
@@ -21,7 +20,7 @@ const NS_PER_MS: f64 = 1e6;
 /// # Errors
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    let lead = Clock::headline(&result.plan);
+    let lead = Clock::HEADLINE;
     let start_s = epoch_s(&result.started_at).unwrap_or(0.0);
     let tool = crate::facts::printable(&format!("{} {}", result.tool.name, result.tool.version));
     writeln!(out, "#[Logged with {tool}: {}, ns]", lead.name())?;
@@ -40,11 +39,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn line(point: &Point, clock: Clock, tag: &str, out: &mut dyn Write) -> io::Result<()> {
-    let packed = match clock {
-        Clock::Response => &point.response,
-        Clock::Service => &point.service,
-    };
-    let histogram = packed.unpack();
+    let histogram = clock.of_point(point).unpack();
     writeln!(
         out,
         "{tag}{:.3},{:.3},{:.3},{}",

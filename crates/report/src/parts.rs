@@ -22,10 +22,7 @@ pub(crate) struct Row {
 }
 
 fn row(part: &Part, clock: Clock) -> Row {
-    let histogram = match clock {
-        Clock::Response => &part.response,
-        Clock::Service => &part.service,
-    };
+    let histogram = clock.of_part(part);
     Row {
         name: part.name.clone(),
         scheduled: part.ledger.scheduled,
@@ -38,13 +35,13 @@ fn row(part: &Part, clock: Clock) -> Row {
 
 /// The endpoints, by the headline clock; none where a run has only one without a name.
 pub(crate) fn endpoints(result: &RunResult) -> Vec<Row> {
-    let clock = Clock::headline(&result.plan);
+    let clock = Clock::HEADLINE;
     result.endpoints.iter().map(|part| row(part, clock)).collect()
 }
 
 /// The addresses, by the headline clock; none where there is only one.
 pub(crate) fn addresses(result: &RunResult) -> Vec<Row> {
-    let clock = Clock::headline(&result.plan);
+    let clock = Clock::HEADLINE;
     let several = if result.addresses.len() > 1 { result.addresses.as_slice() } else { &[] };
     several.iter().map(|part| row(part, clock)).collect()
 }
@@ -60,7 +57,7 @@ pub(crate) struct Step {
 
 /// The stages, where there are several.
 pub(crate) fn steps(result: &RunResult) -> Vec<Step> {
-    let clock = Clock::headline(&result.plan);
+    let clock = Clock::HEADLINE;
     let several = if result.stages.len() > 1 { result.stages.as_slice() } else { &[] };
     let step = |stage: &StageResult| Step {
         row: row(&stage.part, clock),

@@ -1,6 +1,7 @@
 //! The line that shows a run while it goes on: at most 100 columns, made once a second.
 
 use plimsoll_core::Ledger;
+use plimsoll_core::clock::Clock;
 use plimsoll_core::series::Point;
 use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
 
@@ -31,8 +32,6 @@ pub struct ProgressSnapshot<'a> {
     pub errors: u64,
     /// The last whole interval.
     pub last: Option<&'a Point>,
-    /// Whether there is a schedule, so that response time leads.
-    pub open_loop: bool,
 }
 
 /// The most columns a line takes; words that do not fit are left out from the end.
@@ -43,7 +42,7 @@ const WIDTH: usize = 100;
 pub fn line(snapshot: &ProgressSnapshot<'_>) -> String {
     let mut words = vec![position(snapshot)];
     if let Some(point) = snapshot.last {
-        words.extend(pace(point, snapshot.open_loop));
+        words.extend(pace(point));
     }
     let ledger = &snapshot.ledger;
     let lost = ledger.timed_out + ledger.broken;
@@ -98,11 +97,10 @@ fn planned(planned_ns: u64) -> String {
     if planned_ns < 1_000_000_000 { format_duration(planned_ns) } else { whole_seconds(planned_ns) }
 }
 
-fn pace(point: &Point, open_loop: bool) -> Vec<String> {
+fn pace(point: &Point) -> Vec<String> {
     let rate = point.completed as f64 * 1e9 / point.interval_ns.max(1) as f64;
     let mut words = vec![format!("{}/s", format_rate(rate))];
-    let packed = if open_loop { &point.response } else { &point.service };
-    let histogram = packed.unpack();
+    let histogram = Clock::HEADLINE.of_point(point).unpack();
     for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
         words.extend(histogram.quantile_ns(q).map(|ns| format!("{name} {}", format_ns(ns))));
     }
@@ -122,7 +120,6 @@ mod tests {
             elapsed_ns: 5_000_000_000,
             planned_ns: Some(10_000_000_000),
             last: Some(&stall.series.points()[5]),
-            open_loop: true,
             ..ProgressSnapshot::default()
         };
         let half = Ledger { sent: 600, completed: 500, ok: 500, ..Ledger::default() };
@@ -137,7 +134,6 @@ mod tests {
                 planned_ns: Some(86_400_000_000_000),
                 ledger: ramp.ledger,
                 last: Some(&ramp.series.points()[12]),
-                open_loop: false,
                 errors: 412_000,
                 ..measuring
             },
@@ -165,7 +161,6 @@ mod tests {
             ledger: Ledger { failed: huge, timed_out: huge, ..Ledger::default() },
             errors: huge,
             last: Some(&point),
-            open_loop: true,
             ..ProgressSnapshot::default()
         };
         let line = line(&snapshot);

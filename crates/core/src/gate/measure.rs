@@ -138,8 +138,6 @@ fn cores(cpu_ns: u64, elapsed_ns: u64) -> Measured {
 fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
     let (latency, by, phases) = (&result.latency, &result.by_outcome, &result.phases);
     match timing {
-        Timing::Headline if result.plan.is_open_loop() => &latency.response,
-        Timing::Headline => &latency.service,
         Timing::Response => &latency.response,
         Timing::Service => &latency.service,
         Timing::Ok => &by.ok,
@@ -239,10 +237,9 @@ fn of_target(rate: Measured, unit: Unit, target_rps: Option<f64>) -> Measured {
 }
 
 /// The part's own clocks and counts; `None` for what has to do with time.
-fn of_requests(metric: Metric, unit: Unit, part: &Part, open_loop: bool) -> Option<Measured> {
+fn of_requests(metric: Metric, unit: Unit, part: &Part) -> Option<Measured> {
     let measured = match metric {
         Metric::Time(Timing::Response, figure) => statistic(&part.response, figure),
-        Metric::Time(Timing::Headline, figure) if open_loop => statistic(&part.response, figure),
         Metric::Time(_, figure) => statistic(&part.service, figure),
         Metric::Requests(tally) => requests(tally, unit, &part.ledger),
         Metric::Status(from, to) => statuses((from, to), unit, &part.ledger, &part.status),
@@ -253,7 +250,7 @@ fn of_requests(metric: Metric, unit: Unit, part: &Part, open_loop: bool) -> Opti
 
 /// An endpoint's or an address's share of the run.
 fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measured {
-    if let Some(measured) = of_requests(metric, unit, part, result.plan.is_open_loop()) {
+    if let Some(measured) = of_requests(metric, unit, part) {
         return measured;
     }
     let rate = &result.rate;
@@ -268,7 +265,7 @@ fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measu
 }
 
 fn of_stage(metric: Metric, unit: Unit, stage: &StageResult, result: &RunResult) -> Measured {
-    if let Some(measured) = of_requests(metric, unit, &stage.part, result.plan.is_open_loop()) {
+    if let Some(measured) = of_requests(metric, unit, &stage.part) {
         return measured;
     }
     let rate = match metric {
@@ -311,7 +308,7 @@ fn between(
     let Some(stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
         return Measured::none(format!("nothing was kept of {}", stretch_words(from_ns, to_ns)));
     };
-    let mut measured = stretch.measure(metric, unit, result.plan.is_open_loop());
+    let mut measured = stretch.measure(metric, unit);
     if measured.note.is_none() && (stretch.from_ns, stretch.to_ns) != (from_ns, to_ns) {
         measured.note = Some(format!("from {}", stretch_words(stretch.from_ns, stretch.to_ns)));
     }

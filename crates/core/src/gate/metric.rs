@@ -4,12 +4,11 @@
 use std::str::FromStr;
 
 use super::value::{Unit, decimal};
+use crate::clock::Clock;
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// Response time at a rate, service time in a closed loop.
-    Headline,
     Response,
     Service,
     Ok,
@@ -169,7 +168,7 @@ impl FromStr for Metric {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(statistic) = Statistic::parse(text) {
-            return Ok(Self::Time(Timing::Headline, statistic));
+            return Ok(Self::Time(Timing::HEADLINE, statistic));
         }
         if let Some((_, metric)) = OTHERS.iter().find(|(name, _)| *name == text) {
             return Ok(*metric);
@@ -289,8 +288,14 @@ impl Metric {
 }
 
 impl Timing {
+    /// The clock of a condition that names none.
+    const HEADLINE: Self = match Clock::HEADLINE {
+        Clock::Response => Self::Response,
+        Clock::Service => Self::Service,
+    };
+
     /// Whether it is one of the two clocks, and not a part of their times.
     fn is_a_clock(self) -> bool {
-        matches!(self, Self::Headline | Self::Response | Self::Service)
+        matches!(self, Self::Response | Self::Service)
     }
 }

@@ -79,10 +79,10 @@ impl Stretch {
     }
 
     /// Measures what `Metric::is_known_over_time` says can be.
-    pub(super) fn measure(&self, metric: Metric, unit: Unit, open_loop: bool) -> Measured {
+    pub(super) fn measure(&self, metric: Metric, unit: Unit) -> Measured {
         match metric {
             Metric::Time(Timing::Lateness, _) => Measured::some(self.lateness_max_ns as f64 / 1e3),
-            Metric::Time(timing, figure) => self.time(timing, figure, open_loop),
+            Metric::Time(timing, figure) => self.time(timing, figure),
             Metric::Requests(tally) => self.requests(tally, unit),
             Metric::Achieved => Measured::of(self.completed_rps(), "no time passed"),
             Metric::ReceivedBytes => Measured::some(self.received_bytes as f64),
@@ -95,11 +95,8 @@ impl Stretch {
         }
     }
 
-    fn time(&self, timing: Timing, figure: Statistic, open_loop: bool) -> Measured {
-        let is_response = match timing {
-            Timing::Headline => open_loop,
-            other => other == Timing::Response,
-        };
+    fn time(&self, timing: Timing, figure: Statistic) -> Measured {
+        let is_response = timing == Timing::Response;
         statistic(if is_response { &self.response } else { &self.service }, figure)
     }
 

@@ -12,7 +12,6 @@ use crate::series::Point;
 #[derive(Debug)]
 pub struct Watch {
     watched: Vec<Watched>,
-    open_loop: bool,
     /// When the last request is due, if the plan says.
     window_ns: Option<u64>,
     /// How many there are, if the plan says.
@@ -47,7 +46,6 @@ impl Watch {
             .collect();
         Self {
             watched,
-            open_loop: plan.is_open_loop(),
             window_ns: plan.duration_ns.into_iter().chain(trace).min(),
             requests: plan.requests,
             started: 0,
@@ -70,9 +68,9 @@ impl Watch {
         }
         self.sum.add(point, end_ns);
         self.keep(point, end_ns);
-        let Self { watched, open_loop, sum, recent, .. } = self;
+        let Self { watched, sum, recent, .. } = self;
         for entry in watched.iter_mut() {
-            let holds = holds(&entry.condition, sum, recent, end_ns, *open_loop);
+            let holds = holds(&entry.condition, sum, recent, end_ns);
             entry.since_ns = holds.then(|| entry.since_ns.unwrap_or(point.t_ns));
         }
         let has_held = |entry: &&Watched| {
@@ -95,13 +93,7 @@ impl Watch {
 
 /// Whether a condition holds at `end_ns`. One that looks back further than the run goes does not,
 /// and neither does one that has nothing to measure.
-fn holds(
-    condition: &Condition,
-    sum: &Stretch,
-    recent: &VecDeque<Point>,
-    end_ns: u64,
-    open_loop: bool,
-) -> bool {
+fn holds(condition: &Condition, sum: &Stretch, recent: &VecDeque<Point>, end_ns: u64) -> bool {
     let unit = condition.limit.unit;
     let measured = match condition.scope {
         Scope::Last(for_ns) if for_ns > end_ns => return false,
@@ -110,9 +102,9 @@ fn holds(
             for point in recent.iter().filter(|point| point.t_ns >= end_ns - for_ns) {
                 stretch.add(point, end_ns);
             }
-            stretch.measure(condition.metric, unit, open_loop)
+            stretch.measure(condition.metric, unit)
         }
-        _ => sum.measure(condition.metric, unit, open_loop),
+        _ => sum.measure(condition.metric, unit),
     };
     measured.value.is_some_and(|value| condition.operator.holds(value, condition.limit.value))
 }

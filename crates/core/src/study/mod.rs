@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::result::{Environment, RunResult, Tool};
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
@@ -164,8 +165,8 @@ pub struct Figures {
     pub mean_s: Option<f64>,
     /// Greatest latency, seconds.
     pub max_s: Option<f64>,
-    /// Latency by the clock that the tester puts first, ascending. Of Plimsoll: service time in a
-    /// closed loop, response time at a rate.
+    /// Latency by the clock that the tester puts first, ascending. Of Plimsoll: response
+    /// time.
     pub latency: Vec<Quantile>,
     /// Service time, where the tester has both clocks and the other comes first.
     pub service: Vec<Quantile>,
@@ -181,9 +182,8 @@ impl Figures {
     /// Those of a result of Plimsoll's own.
     #[must_use]
     pub fn of(result: &RunResult) -> Self {
-        let is_open = result.plan.is_open_loop();
-        let (response, service) = (&result.latency.response, &result.latency.service);
-        let first = if is_open { response } else { service };
+        let lead = Clock::HEADLINE;
+        let (first, second) = (lead.histogram(result), lead.other().histogram(result));
         let quantiles = |histogram: &crate::Histogram| {
             let at = |q: f64| Some(Quantile { q, s: histogram.quantile_ns(q)? as f64 / 1e9 });
             // A quantile that no sample lies beyond is the maximum by another name.
@@ -203,7 +203,7 @@ impl Figures {
             mean_s: first.mean_ns().map(|ns| ns / 1e9),
             max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
             latency: quantiles(first),
-            service: if is_open { quantiles(service) } else { Vec::new() },
+            service: quantiles(second),
         }
     }
 

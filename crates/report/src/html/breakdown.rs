@@ -50,7 +50,7 @@ pub(super) fn stages(result: &RunResult, page: &mut String) {
         cells
     };
     let rows = steps.iter().take(ROWS_SHOWN).map(row).collect();
-    let clock = Clock::headline(&result.plan).name();
+    let clock = Clock::HEADLINE.name();
     let head = [
         ("", Text),
         ("from", Figure),
@@ -87,7 +87,7 @@ pub(super) fn parts(caption: &str, rows: &[Row], result: &RunResult, page: &mut 
         ("p99", Figure),
         ("max", Figure),
     ];
-    let clock = Clock::headline(&result.plan).name();
+    let clock = Clock::HEADLINE.name();
     let note = format!("Times are the {clock}.{}", more_words(rows.len()));
     Table { caption, head: &head, rows: cells, note: &note }.write(page);
 }

@@ -150,7 +150,7 @@ fn sign(verdict: Verdict) -> char {
 
 /// The key figures.
 fn tiles(result: &RunResult, page: &mut String) {
-    let lead = Clock::headline(&result.plan);
+    let lead = Clock::HEADLINE;
     let rate = &result.rate;
     let ledger = &result.ledger;
     let quantile = |clock: Clock, per_10k| {

@@ -142,7 +142,7 @@ fn stages(result: &RunResult) -> String {
     let head = ["Stage", "target/s", "responses/s", "requests", "not ok", "p50", "p99", "max"];
     let mut text = table(&head, &rows);
     if !text.is_empty() {
-        let clock = Clock::headline(&result.plan).name();
+        let clock = Clock::HEADLINE.name();
         text += &format!("\nTimes are the {clock}. The figures below are over all stages.\n");
     }
     text
@@ -218,7 +218,7 @@ fn ledger(result: &RunResult) -> String {
 }
 
 fn latency(result: &RunResult) -> String {
-    let lead = Clock::headline(&result.plan);
+    let lead = Clock::HEADLINE;
     let clocks = [lead, lead.other()];
     let histograms = clocks.map(|clock| clock.histogram(result));
     if histograms.iter().all(|histogram| histogram.is_empty()) {

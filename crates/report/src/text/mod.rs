@@ -185,7 +185,7 @@ fn stages(result: &RunResult, style: Style) -> Vec<String> {
     if steps.is_empty() {
         return Vec::new();
     }
-    let clock = Clock::headline(&result.plan).name();
+    let clock = Clock::HEADLINE.name();
     let mut lines = vec![format!(
         "{:<18}{:>10}{:>11}{:>12}{:>11}{:>12}{:>12}{:>12}",
         format!("Stage ({})", steps.len()),
@@ -253,7 +253,7 @@ fn short_count(count: u64) -> String {
 }
 
 fn latency(result: &RunResult) -> Vec<String> {
-    let lead = Clock::headline(&result.plan);
+    let lead = Clock::HEADLINE;
     let clocks = [lead, lead.other()];
     let histograms = clocks.map(|clock| clock.histogram(result));
     if histograms.iter().all(|histogram| histogram.is_empty()) {
@@ -269,7 +269,7 @@ fn latency(result: &RunResult) -> Vec<String> {
     };
     let mut lines = vec![
         row("Latency", clocks.map(|clock| (clock.name().to_owned(), "beyond".to_owned()))),
-        row("", clocks.map(|clock| (clock.origin(&result.plan).to_owned(), String::new()))),
+        row("", clocks.map(|clock| (facts::origin(clock, &result.plan).to_owned(), String::new()))),
         plain("min", Histogram::min_ns),
         plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
     ];

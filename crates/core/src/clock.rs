@@ -1,0 +1,79 @@
+//! The two clocks of a request, and which of them leads.
+//!
+//! Response time leads wherever one figure stands for the latency: in reports, in gates that name no
+//! clock, in comparisons and studies, in the live line. It is the time a user waits. In a closed loop
+//! with open connections it is the service time but for the tester's own work; where a request opens
+//! its connection first, it has the connect in it, which is what the server made that user wait.
+
+use crate::histogram::{Histogram, Packed};
+use crate::part::Part;
+use crate::result::RunResult;
+use crate::series::Point;
+
+/// One of the two clocks of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// From the intended time to the end: what a user saw.
+    Response,
+    /// From the start of sending to the end: what the server took.
+    Service,
+}
+
+impl Clock {
+    /// The clock that leads.
+    pub const HEADLINE: Self = Self::Response;
+
+    /// The one that does not.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Response => Self::Service,
+            Self::Service => Self::Response,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response time",
+            Self::Service => "service time",
+        }
+    }
+
+    /// Its name where it is clear that a time is meant.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+        }
+    }
+
+    /// What it reads in a result.
+    #[must_use]
+    pub fn histogram(self, result: &RunResult) -> &Histogram {
+        match self {
+            Self::Response => &result.latency.response,
+            Self::Service => &result.latency.service,
+        }
+    }
+
+    /// What it reads of a part of the requests.
+    #[must_use]
+    pub fn of_part(self, part: &Part) -> &Histogram {
+        match self {
+            Self::Response => &part.response,
+            Self::Service => &part.service,
+        }
+    }
+
+    /// What it reads in an interval.
+    #[must_use]
+    pub fn of_point(self, point: &Point) -> &Packed {
+        match self {
+            Self::Response => &point.response,
+            Self::Service => &point.service,
+        }
+    }
+}
