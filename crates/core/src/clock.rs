@@ -1,9 +1,9 @@
 //! The two clocks of a request, and which of them leads.
 //!
-//! Response time leads wherever one figure stands for the latency: in reports, in gates that name no
-//! clock, in comparisons and studies, in the live line. It is the time a user waits. In a closed loop
-//! with open connections it is the service time but for the tester's own work; where a request opens
-//! its connection first, it has the connect in it, which is what the server made that user wait.
+//! Response time leads wherever one figure stands for the latency: in reports, in gates that name
+//! no clock, in comparisons and studies, in the live line. It is the time a user waits. In a closed
+//! loop with open connections it is the service time but for the tester's own work; where a request
+//! opens its connection first, it has the connect in it, which that user waited for too.
 
 use crate::histogram::{Histogram, Packed};
 use crate::part::Part;

@@ -256,6 +256,12 @@ impl Packed {
         }
     }
 
+    /// Whether there is no value in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.v2.is_empty()
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.v2.is_empty() {

@@ -34,6 +34,12 @@ impl Phase {
         Self::Receiving,
     ];
 
+    /// Whether it is a part of opening a connection.
+    #[must_use]
+    pub fn is_opening(self) -> bool {
+        matches!(self, Self::Connect | Self::Tls)
+    }
+
     /// The name used in results and reports.
     #[must_use]
     pub fn name(self) -> &'static str {

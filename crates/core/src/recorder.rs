@@ -106,9 +106,27 @@ pub struct Interval {
     point: Point,
     response: Histogram,
     service: Histogram,
+    /// How long all that waited at its end had waited, where somebody asks.
+    waiting: Histogram,
 }
 
 impl Interval {
+    /// Notes for how long users were cut off in it, and the time of all users, added up.
+    pub fn note_outage(&mut self, cut_off_ns: u64, users_ns: u64) {
+        self.point.cut_off_ns = cut_off_ns;
+        self.point.users_ns = users_ns;
+    }
+
+    /// Notes that so many requests had waited that long when it ended.
+    pub fn note_waiting(&mut self, waited_ns: u64, count: u64) {
+        self.waiting.record_n(waited_ns, count);
+    }
+
+    /// Notes how many slots had waited for a connection for an interval or longer when it ended.
+    pub fn note_overdue(&mut self, slots: u64) {
+        self.point.overdue = slots;
+    }
+
     /// Whether nothing was started or settled in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -120,6 +138,10 @@ impl Interval {
         let mut point = std::mem::take(&mut self.point);
         point.response = self.response.pack();
         point.service = self.service.pack();
+        if !self.waiting.is_empty() {
+            point.waiting = self.waiting.pack();
+            self.waiting.clear();
+        }
         if !self.response.is_empty() {
             self.response.clear();
             self.service.clear();

@@ -13,6 +13,7 @@ pub use crate::environment::Environment;
 use crate::gate::Unit;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::outage::Outage;
 use crate::part::{Part, Spread, merge_parts};
 use crate::phase::Phase;
 use crate::plan::Plan;
@@ -322,6 +323,9 @@ pub struct RunResult {
     /// What became of the connections.
     #[serde(default)]
     pub connections: Connections,
+    /// How far users were cut off from the server; null in documents that lack it.
+    #[serde(default)]
+    pub outage: Option<Outage>,
     /// What happened in each second.
     pub series: Series,
     /// Conditions the run had to meet.
@@ -378,6 +382,7 @@ impl RunResult {
             stages: Vec::new(),
             addresses: Vec::new(),
             connections: Connections::default(),
+            outage: None,
             series: Series::default(),
             gates: Vec::new(),
             warmup: None,
@@ -470,6 +475,10 @@ impl RunResult {
         merge_parts(&mut self.addresses, &other.addresses);
         self.merge_stages(&other.stages);
         self.connections.merge(&other.connections);
+        match (&mut self.outage, &other.outage) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine, theirs) => *mine = mine.or(*theirs),
+        }
         self.series.merge(&other.series);
         self.rate.changes.extend_from_slice(&other.rate.changes);
         self.rate.changes.sort_by_key(|change| change.at_ns);

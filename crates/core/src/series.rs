@@ -47,6 +47,19 @@ pub struct Point {
     /// The worst lateness of the tester itself in the interval.
     #[serde(rename = "lateness_max_s", with = "crate::seconds::from_ns")]
     pub lateness_max_ns: u64,
+    /// How long users were cut off from the server, added up.
+    #[serde(default, rename = "cut_off_s", with = "crate::seconds::from_ns")]
+    pub cut_off_ns: u64,
+    /// The time of all users, added up.
+    #[serde(default, rename = "users_s", with = "crate::seconds::from_ns")]
+    pub users_ns: u64,
+    /// Slots that had waited for a connection for an interval or longer at the end of this one.
+    /// Known while a run goes on, where conditions may end it.
+    #[serde(skip)]
+    pub overdue: u64,
+    /// How long all that were waiting then had waited. Known as `overdue` is.
+    #[serde(skip)]
+    pub waiting: Packed,
     /// Response times of the requests that ended in the interval.
     pub response: Packed,
     /// Service times of the requests that ended in the interval.
@@ -69,6 +82,10 @@ impl Point {
         self.received_bytes += other.received_bytes;
         self.loader_cpu_ns += other.loader_cpu_ns;
         self.lateness_max_ns = self.lateness_max_ns.max(other.lateness_max_ns);
+        self.cut_off_ns += other.cut_off_ns;
+        self.users_ns += other.users_ns;
+        self.overdue += other.overdue;
+        self.waiting.merge(&other.waiting);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
     }
@@ -106,7 +123,9 @@ impl Series {
             self.points.push(Point { t_ns, interval_ns, ..Point::default() });
         }
         let t_ns = self.points[index].t_ns;
-        self.points[index].merge(&Point { t_ns, ..point.clone() });
+        // What waits is for those who watch, not for a record.
+        let waiting = Packed::default();
+        self.points[index].merge(&Point { t_ns, waiting, overdue: 0, ..point.clone() });
     }
 
     /// Adds a whole series. Lossless but for the coarser of the two resolutions.

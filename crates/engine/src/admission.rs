@@ -118,6 +118,14 @@ impl Admission {
         }
     }
 
+    /// Whether no order has changed the schedule.
+    pub(crate) fn is_as_planned(&self) -> bool {
+        match self {
+            Self::Closed(_) => true,
+            Self::Open(schedule) => schedule.is_as_planned(),
+        }
+    }
+
     /// Carries out an order that bears on the schedule.
     pub(crate) fn obey(&mut self, timetable: &Timetable, order: Order) {
         if let Self::Open(schedule) = self {

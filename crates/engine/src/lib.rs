@@ -17,6 +17,7 @@ mod notes;
 mod observer;
 mod outcome;
 mod preflight;
+mod reach;
 mod routes;
 mod run;
 mod scripted;

@@ -69,6 +69,7 @@ pub(crate) fn assemble(
     settle_parts(&mut sum, result.rate.responses.unwrap_or(0));
     result.stages = stages(plan);
     result.connections = std::mem::take(&mut sum.connections);
+    result.outage = Some(sum.outage);
     result.record(&sum.measured);
     result.details = std::mem::take(&mut sum.details);
     result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {
@@ -103,6 +104,7 @@ fn add(sum: &mut Record, record: &Record) {
     sum.window_ns = sum.window_ns.max(record.window_ns);
     sum.answered_ns = sum.answered_ns.max(record.answered_ns);
     sum.answers.merge(&record.answers);
+    sum.outage.merge(&record.outage);
     sum.interrupted |= record.interrupted;
     sum.connections.merge(&record.connections);
     sum.details.merge(&record.details);
@@ -221,6 +223,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         scheduled: result.ledger.scheduled,
         unsent: result.ledger.unsent + result.ledger.shed,
         completed: result.ledger.completed,
+        outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),
         no_ports: failures(NO_PORTS),

@@ -1,9 +1,10 @@
 //! The histograms of each interval as an HdrHistogram log, version 1.3 (`.hlog`): what
 //! HistogramLogProcessor and HistogramLogAnalyzer read.
 //!
-//! A line without a tag is the headline clock, response time, because readers that are not told of tags skip lines with one; the other clock has
-//! its name as the tag. Times are seconds after the start in the head, interval maxima are in
-//! milliseconds, as the format's own writer has them. Values inside are nanoseconds.
+//! A line without a tag is the headline clock, response time, because readers that are not told of
+//! tags skip lines with one; the other clock has its name as the tag. Times are seconds after the
+//! start in the head, interval maxima are in milliseconds, as the format's own writer has them.
+//! Values inside are nanoseconds.
 
 use std::io::{self, Write};
 
@@ -114,10 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_leads_with_service_times_and_nothing_is_a_log_too() {
+    fn a_closed_loop_leads_with_response_times_and_nothing_is_a_log_too() {
         let text = log(&samples::steady());
-        assert!(text.contains("\nTag=response,0.000,1.000,"));
-        assert!(text.contains("service time, ns]"));
+        assert!(text.contains("\nTag=service,0.000,1.000,"));
+        assert!(text.contains("response time, ns]"));
         assert_eq!(log(&samples::bare()).lines().count(), 4);
     }
 

@@ -5,10 +5,10 @@ use plimsoll_core::RunResult;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
 use plimsoll_core::result::StageResult;
-use plimsoll_core::units::format_count;
+use plimsoll_core::units::{format_count, format_ns};
 
 use crate::Clock;
-use crate::facts::{Tail, counted};
+use crate::facts::{Tail, counted, percent};
 
 /// One part.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +98,13 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
         let suite = connections.tls.as_deref().unwrap_or("TLS");
         let [full, resumed] = [connections.tls_full, connections.tls_resumed].map(format_count);
         words.push(format!("{suite}: {full} full handshakes, {resumed} resumed"));
+    }
+    if let Some(outage) = result.outage.filter(|outage| outage.cut_off_ns > 0) {
+        words.push(format!(
+            "unreachable in {} of the users' time, for {} at the longest",
+            percent(outage.cut_off_ns, outage.users_ns),
+            format_ns(outage.longest_ns),
+        ));
     }
     if connections.retransmits > 0 {
         words.push(counted(connections.retransmits, "segment") + " retransmitted");

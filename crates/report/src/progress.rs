@@ -144,7 +144,7 @@ mod tests {
         draining 5s, 100 open
         5s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
         5s
-        62m03s/24h00m  1 880/s  p50 15.9 ms  p99 43.7 ms  5 013 failed  271 lost  412k errors
+        62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 013 failed  271 lost  412k errors
         ");
     }
 

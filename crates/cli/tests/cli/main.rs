@@ -14,6 +14,7 @@ mod gates;
 mod lab;
 mod load;
 mod monitor;
+mod outage;
 mod outputs;
 mod peer;
 mod plan_file;

@@ -89,8 +89,17 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     let target = result.target.as_ref();
     match metric {
         Metric::Time(timing, figure) => statistic(histogram(timing, result), figure),
+        Metric::Requests(Tally::Errors) => errors(unit, result),
         Metric::Requests(tally) => requests(tally, unit, ledger),
         Metric::Status(from, to) => statuses((from, to), unit, ledger, &result.status),
+        Metric::Outage => {
+            let share = result.outage.filter(|outage| outage.users_ns > 0).map(|it| it.share);
+            Measured::of(share, "whether the server could be reached is not known")
+        }
+        Metric::ConnectErrors => {
+            let failed = result.errors.iter().filter(|error| error.phase.is_opening());
+            Measured::some(failed.map(|error| error.count).sum::<u64>() as f64)
+        }
         Metric::Achieved | Metric::Offered => {
             let rate = &result.rate;
             let is_achieved = metric == Metric::Achieved;
@@ -209,6 +218,27 @@ fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
         return Measured::none(why_not);
     }
     share_of(count, scheduled, unit)
+}
+
+/// All that went wrong for users: requests that are not ok, and in a closed loop users that could
+/// send none. As a share it is no less than the share of their time in which users were cut off: in
+/// that time nothing was sent that could have failed.
+fn errors(unit: Unit, result: &RunResult) -> Measured {
+    let outage = result.outage.unwrap_or_default();
+    // At a rate a request that is due waits for the connection, and is itself in the ledger.
+    let is_closed = !result.plan.is_open_loop();
+    let more = if is_closed { outage.failed_attempts } else { 0 };
+    let scheduled = result.ledger.scheduled + more;
+    if scheduled == 0 {
+        return Measured::none("no request was due");
+    }
+    let count = scheduled.saturating_sub(result.ledger.ok);
+    let of_requests = share_of(count, scheduled, unit);
+    if unit == Unit::Count || of_requests.value.is_none_or(|share| share >= outage.share) {
+        return of_requests;
+    }
+    let note = "the share of the users' time in which the server could not be reached";
+    Measured { value: Some(outage.share), note: Some(note.to_owned()) }
 }
 
 fn statuses(

@@ -111,6 +111,10 @@ pub(super) enum Metric {
     Status(u16, u16),
     Achieved,
     Offered,
+    /// Share of the users' time in which they were cut off.
+    Outage,
+    /// Connects that failed.
+    ConnectErrors,
     Reconnects,
     Retransmits,
     SentBytes,
@@ -122,9 +126,11 @@ pub(super) enum Metric {
     Verdict,
 }
 
-const OTHERS: [(&str, Metric); 11] = [
+const OTHERS: [(&str, Metric); 13] = [
     ("rate", Metric::Achieved),
     ("offered", Metric::Offered),
+    ("outage", Metric::Outage),
+    ("connect_errors", Metric::ConnectErrors),
     ("reconnects", Metric::Reconnects),
     ("retransmits", Metric::Retransmits),
     ("bytes.sent", Metric::SentBytes),
@@ -147,6 +153,8 @@ pub(super) enum Kind {
     Rate,
     Size,
     Cores,
+    /// A share of the time.
+    Share,
     Verdict,
 }
 
@@ -200,8 +208,9 @@ fn unknown(text: &str) -> String {
     }
     format!(
         "no metric '{text}': there are p99 (any percentile), mean, min, max, response.p99, \
-         service.p99, ok.p99, connect.p99 and other phases, rate, offered, errors, failed, \
-         timed_out and the rest of the ledger, status.503, bytes.received, cpu, rss, verdict"
+         service.p99, ok.p99, connect.p99 and other phases, rate, offered, errors, outage, \
+         connect_errors, failed, timed_out and the rest of the ledger, status.503, \
+         bytes.received, cpu, rss, verdict"
     )
 }
 
@@ -227,7 +236,8 @@ impl Metric {
             Self::Time(..) => Kind::Time,
             Self::Requests(_) | Self::Status(..) => Kind::Requests,
             Self::Achieved | Self::Offered => Kind::Rate,
-            Self::Reconnects | Self::Retransmits => Kind::Events,
+            Self::ConnectErrors | Self::Reconnects | Self::Retransmits => Kind::Events,
+            Self::Outage => Kind::Share,
             Self::SentBytes | Self::ReceivedBytes | Self::Memory | Self::TargetMemory => Kind::Size,
             Self::Cpu | Self::TargetCpu => Kind::Cores,
             Self::Verdict => Kind::Verdict,
@@ -253,8 +263,8 @@ impl Metric {
             _ if known => return None,
             Source::Stretch => {
                 "of a stretch of time there are response and service times, lateness.max, rate, \
-                 errors, failed, timed_out, broken, shed, ok, completed, sent (a count), \
-                 bytes.received and cpu"
+                 errors, outage, failed, timed_out, broken, shed, ok, completed, sent (a \
+                 count), bytes.received and cpu"
             }
             _ => {
                 "of a part there are response and service times, rate, offered, the ledger's \
@@ -281,7 +291,7 @@ impl Metric {
                 Tally::Sent => unit == Unit::Count,
                 _ => true,
             },
-            Self::Achieved | Self::ReceivedBytes | Self::Cpu => true,
+            Self::Achieved | Self::Outage | Self::ReceivedBytes | Self::Cpu => true,
             _ => false,
         }
     }

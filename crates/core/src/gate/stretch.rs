@@ -4,7 +4,8 @@
 use super::measure::{Measured, share_of, statistic};
 use super::metric::{Metric, Statistic, Tally, Timing};
 use super::value::Unit;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Packed};
+use crate::outage::share;
 use crate::series::Point;
 
 /// The sum of some intervals.
@@ -26,6 +27,11 @@ pub(super) struct Stretch {
     received_bytes: u64,
     loader_cpu_ns: u64,
     lateness_max_ns: u64,
+    cut_off_ns: u64,
+    users_ns: u64,
+    /// Of the last interval: slots that wait, and how long all that waits has waited.
+    overdue: u64,
+    waiting: Packed,
     response: Histogram,
     service: Histogram,
 }
@@ -60,6 +66,10 @@ impl Stretch {
         self.received_bytes += point.received_bytes;
         self.loader_cpu_ns += point.loader_cpu_ns;
         self.lateness_max_ns = self.lateness_max_ns.max(point.lateness_max_ns);
+        self.cut_off_ns += point.cut_off_ns;
+        self.users_ns += point.users_ns;
+        self.overdue = point.overdue;
+        self.waiting.clone_from(&point.waiting);
         self.response.merge(&point.response.unpack());
         self.service.merge(&point.service.unpack());
     }
@@ -78,6 +88,26 @@ impl Stretch {
         self.completed + self.timed_out + self.broken + self.shed
     }
 
+    /// Share of the users' time in which they were cut off.
+    fn outage(&self) -> Option<f64> {
+        (self.users_ns > 0).then(|| share(self.cut_off_ns, self.users_ns))
+    }
+
+    /// Requests that did not end as expected, and slots that can't find a connection. As a share it
+    /// is no less than that of the users' time in which they were cut off.
+    fn errors(&self, unit: Unit) -> Measured {
+        let all = self.ended() + self.overdue;
+        let of_requests = share_of(all.saturating_sub(self.ok), all, unit);
+        let outage = self.outage().filter(|outage| *outage > 0.0);
+        match (outage, of_requests.value) {
+            (Some(outage), share) if unit == Unit::Share => {
+                Measured::some(share.map_or(outage, |share| share.max(outage)))
+            }
+            _ if all == 0 => Measured::none("no request ended"),
+            _ => of_requests,
+        }
+    }
+
     /// Measures what `Metric::is_known_over_time` says can be.
     pub(super) fn measure(&self, metric: Metric, unit: Unit) -> Measured {
         match metric {
@@ -85,6 +115,7 @@ impl Stretch {
             Metric::Time(timing, figure) => self.time(timing, figure),
             Metric::Requests(tally) => self.requests(tally, unit),
             Metric::Achieved => Measured::of(self.completed_rps(), "no time passed"),
+            Metric::Outage => Measured::of(self.outage(), "no time passed"),
             Metric::ReceivedBytes => Measured::some(self.received_bytes as f64),
             Metric::Cpu => {
                 let cores =
@@ -96,14 +127,21 @@ impl Stretch {
     }
 
     fn time(&self, timing: Timing, figure: Statistic) -> Measured {
-        let is_response = timing == Timing::Response;
-        statistic(if is_response { &self.response } else { &self.service }, figure)
+        if timing != Timing::Response {
+            return statistic(&self.service, figure);
+        }
+        if self.waiting.is_empty() {
+            return statistic(&self.response, figure);
+        }
+        let mut response = self.response.clone();
+        response.merge(&self.waiting.unpack());
+        statistic(&response, figure)
     }
 
     fn requests(&self, tally: Tally, unit: Unit) -> Measured {
         let ended = self.ended();
         let (count, base) = match tally {
-            Tally::Errors => (ended - self.ok.min(ended), ended),
+            Tally::Errors => return self.errors(unit),
             Tally::Shed => (self.shed, ended),
             Tally::TimedOut => (self.timed_out, ended),
             Tally::Broken => (self.broken, ended),

@@ -3,10 +3,12 @@
 
 use super::*;
 use crate::histogram::Histogram;
+use crate::outage::Outage;
 use crate::part::Part;
+use crate::phase::Phase;
 use crate::plan::{Endpoint, Target};
 use crate::recorder::Outcome;
-use crate::result::{StageResult, Tool};
+use crate::result::{ErrorCount, StageResult, Tool};
 use crate::schedule::{Arrival, Profile, parse_stages};
 use crate::series::Point;
 use crate::usage::Usage;
@@ -122,6 +124,58 @@ fn point(second: u64, completed: u64) -> Point {
 
 fn judged(text: &str, result: &RunResult) -> Gate {
     Condition::parse(text).unwrap_or_else(|error| panic!("{error}")).judge(result)
+}
+
+/// A closed loop of 1000 good requests whose ten users were cut off for 70 % of 4 s.
+#[test]
+fn an_outage_fails_what_is_said_of_errors() {
+    let mut result = empty();
+    result.elapsed_ns = 4 * SECOND;
+    result.rate.window_ns = 4 * SECOND;
+    for count in [&mut result.ledger.scheduled, &mut result.ledger.sent] {
+        *count = 1000;
+    }
+    (result.ledger.completed, result.ledger.ok) = (1000, 1000);
+    assert_eq!(judged("outage<1%", &result).value, None, "documents of before do not know");
+    assert_eq!(judged("errors<1%", &result).value, Some(0.0));
+    let mut outage = Outage {
+        longest_ns: 3 * SECOND,
+        cut_off_ns: 28 * SECOND,
+        users_ns: 40 * SECOND,
+        failed_attempts: 10,
+        ..Outage::default()
+    };
+    outage.refresh();
+    result.outage = Some(outage);
+    for (phase, count) in [(Phase::Connect, 50), (Phase::Tls, 7), (Phase::Waiting, 100)] {
+        let (kind, sample) = ("x".to_owned(), String::new());
+        result.errors.push(ErrorCount { phase, kind, count, sample });
+    }
+    for (text, measured) in [
+        ("outage<1%", "70 %"),
+        ("errors<1%", "70 %"),
+        ("errors<10", "10"),
+        ("connect_errors<10", "57"),
+    ] {
+        let gate = judged(text, &result);
+        assert_eq!((gate.pass, gate.measured().as_str()), (false, measured), "{text}");
+    }
+    // At a rate a request that finds no connection is in the ledger itself.
+    result.plan.rate = profile("100");
+    assert_eq!(judged("errors<10", &result).value, Some(0.0));
+    assert_eq!(judged("errors<1%", &result).value, Some(0.7));
+}
+
+/// The clock of a condition that names none is the one that reports put first.
+#[test]
+fn a_closed_loop_is_judged_by_the_response_time() {
+    let mut result = result();
+    result.plan.rate = None;
+    for text in ["p50<11ms", "response.p50<11ms"] {
+        assert_eq!(judged(text, &result).measured(), "10.00 ms", "{text}");
+    }
+    assert_eq!(judged("p50@endpoint:/<5ms", &result).measured(), "2.000 ms");
+    assert_eq!(judged("p50@3s..4s<1s", &result).measured(), "4.000 ms");
 }
 
 #[test]

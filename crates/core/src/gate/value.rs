@@ -181,6 +181,10 @@ impl Limit {
                 Some(cores) => return Ok(of(Unit::Share, cores)),
                 None => "a share of one core: write 80% or 0.8",
             },
+            Kind::Share => match percent {
+                Some(share) => return Ok(of(Unit::Share, share)),
+                None => "a share of the time: write 1%",
+            },
             Kind::Verdict => {
                 let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
                 match all.into_iter().find(|verdict| verdict.name() == text) {

@@ -13,6 +13,7 @@ mod load;
 #[cfg(test)]
 mod monotone;
 mod network;
+mod outage;
 mod shape;
 mod tester;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outage::Outage;
 use crate::part::Spread;
 use crate::units::format_rate;
 use tester::LATENESS_FLOOR_NS;
@@ -117,6 +119,8 @@ pub struct Evidence {
     pub unsent: u64,
     /// Requests completed.
     pub completed: u64,
+    /// How far users were cut off from the server.
+    pub outage: Outage,
     /// Connections the plan gives.
     pub connections: u32,
     /// Connections that the schedule would have needed at the service time seen (Little's law).
@@ -146,7 +150,7 @@ pub struct Evidence {
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 24] = [
+pub const CODES: [&str; 25] = [
     "no_responses",
     "none_ok",
     "time_order",
@@ -159,6 +163,7 @@ pub const CODES: [&str; 24] = [
     "steal",
     "short",
     "connections",
+    "outage",
     "ports",
     "files",
     "retransmits",
@@ -176,7 +181,7 @@ pub const CODES: [&str; 24] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 23] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 24] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -189,6 +194,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         tester::steal,
         load::short,
         load::connections,
+        outage::unreachable,
         load::resources,
         network::retransmits,
         network::connect_retries,

@@ -58,6 +58,10 @@ const SHORT_PAUSE: Pause = Pause { at_ns: 1_000_000_000, for_ns: 49_000_000 };
 
 const PEAK_AT_40MS: Around40Ms = Around40Ms { below: 3, inside: 300, above: 5, count: 10_000 };
 
+fn cut_off(share: f64, longest_ns: u64) -> Evidence {
+    Evidence { outage: Outage { share, longest_ns, ..Outage::default() }, ..good() }
+}
+
 #[test]
 fn each_cause_is_provoked_alone() {
     assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
@@ -105,6 +109,8 @@ fn each_cause_is_provoked_alone() {
         (Evidence { throttled_ns: 1_000_000, ..good() }, Verdict::Suspect, "throttled"),
         (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
         (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),
+        (cut_off(0.001, 10_000_000), Verdict::Suspect, "outage"),
+        (cut_off(0.0001, 1_000_000_000), Verdict::Suspect, "outage"),
         (Evidence { no_ports: 1, ..good() }, Verdict::Invalid, "ports"),
         (Evidence { no_files: 1, ..good() }, Verdict::Invalid, "files"),
         (Evidence { beyond_hour: 1, ..good() }, Verdict::Suspect, "beyond_hour"),

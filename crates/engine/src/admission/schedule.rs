@@ -62,6 +62,11 @@ enum Next {
 }
 
 impl Schedule {
+    /// Whether no order has changed it.
+    pub(crate) fn is_as_planned(&self) -> bool {
+        self.orders == 0
+    }
+
     pub(crate) fn new(plan: Arc<Plan>, worker: u32) -> Self {
         // Connections that may be opened take slots too: whoever needs them opens them.
         let connections = plan.connections_limit();

@@ -237,6 +237,7 @@ impl<D: Driver> Worker<D> {
     fn ready(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
         client.counted = true;
+        self.reach.reached(index, at_ns);
         self.open_now += 1;
         self.connections.opened += 1;
         self.connections.open_max = self.connections.open_max.max(self.open_now);
@@ -314,7 +315,9 @@ impl<D: Driver> Worker<D> {
         if self.opening_error.is_none() {
             self.opening_error = Some(sample());
         }
-        if self.clients[index as usize].pending.is_none() {
+        let client = &self.clients[index as usize];
+        self.reach.failed(index, client.opening_ns, client.pending.is_some());
+        if client.pending.is_none() {
             self.opener.failed();
         }
         self.abandon(index, at_ns, |_| outcome);

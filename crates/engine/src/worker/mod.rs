@@ -13,6 +13,7 @@ mod scripts;
 mod send;
 #[cfg(test)]
 pub(crate) mod tests;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::details::Details;
+use plimsoll_core::outage::Outage;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::recorder::{Interval, Outcome, Recorder};
@@ -40,6 +42,7 @@ use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::outcome::planned_window_ns;
+use crate::reach::{Reach, SLOW_CONNECT_NS};
 use crate::routes::Routes;
 use crate::scripted::{Scripted, is_fixed};
 use crate::signals::{Seen, Signals};
@@ -180,6 +183,8 @@ pub struct Record {
     pub answered_ns: u64,
     /// When responses came.
     pub answers: Answers,
+    /// How far its users were cut off from the server.
+    pub outage: Outage,
     /// What became of its connections.
     pub connections: Connections,
     /// Whether it was cut short from outside.
@@ -230,6 +235,7 @@ pub struct Worker<D: Driver> {
     admission: Admission,
     timetable: Timetable,
     observer: Observer,
+    reach: Reach,
     open_requests: usize,
     running: bool,
     /// The latest moment that anything has happened at: the clock of the last wait, of an event
@@ -300,6 +306,7 @@ impl<D: Driver> Worker<D> {
             tickets: Arc::clone(&assignment.tickets),
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
             observer: Observer::new(plan.warmup_ns > 0, cpu),
+            reach: Reach::new(room as usize, plan.connects_per_request() && plan.is_open_loop()),
             open_requests: 0,
             running: false,
             now_ns: 0,
@@ -381,6 +388,7 @@ impl<D: Driver> Worker<D> {
     ) -> io::Result<()> {
         self.timetable = Timetable::new(&self.plan, start_ns);
         self.observer.start(self.timetable, planned_window_ns(&self.plan));
+        self.reach.start(self.timetable.measured_ns);
         if let Some(notes) = &mut self.notes {
             notes.start(self.timetable.measured_ns);
         }
@@ -493,13 +501,19 @@ impl<D: Driver> Worker<D> {
 
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
         // After a pause several intervals may be over at once.
-        while let Some(end) = self.observer.take_interval(now_ns, self.driver.spun_ns(), finished) {
+        loop {
+            let end_ns = self.observer.interval_end_ns().min(now_ns);
+            let spun_ns = self.driver.spun_ns();
+            let Some(end) = self.observer.take_interval(now_ns, spun_ns, finished) else {
+                return;
+            };
             // Spinning that takes the CPU from somebody who needs it does more harm than good.
             if self.plan.spin == Spin::Auto && end.involuntary_switches > SPIN_SWITCHES_LIMIT {
                 self.driver.set_spin(Spin::Off);
             }
             if !(finished && end.interval.is_empty()) {
-                let spare = on_interval(end.interval);
+                let interval = self.complete(end.interval, end_ns);
+                let spare = on_interval(interval);
                 self.observer.keep_spare(spare);
             }
             if finished {
@@ -542,7 +556,7 @@ impl<D: Driver> Worker<D> {
     /// When the window ends that stops now. That of a schedule of `n` requests ends where slot `n`
     /// would be due.
     fn window_end_ns(&self, now_ns: u64) -> u64 {
-        let is_as_planned = !self.interrupted && self.rate_changed == (0, 0);
+        let is_as_planned = !self.interrupted && self.admission.is_as_planned();
         let is_counted = self.plan.rate.is_some() && self.plan.requests.is_some();
         let planned_ns = planned_window_ns(&self.plan).filter(|_| is_counted && is_as_planned);
         let end_ns = planned_ns.map(|window_ns| self.timetable.measured_ns + window_ns);
@@ -554,6 +568,10 @@ impl<D: Driver> Worker<D> {
         let now_ns = self.read_clock();
         for index in 0..self.clients.len() as u32 {
             let client = &self.clients[index as usize];
+            let is_slow = now_ns.saturating_sub(client.opening_ns) >= SLOW_CONNECT_NS;
+            if client.connection.is_opening() && is_slow {
+                self.reach.failed(index, client.opening_ns, client.pending.is_some());
+            }
             if client.pending.is_some() || client.connection.open_requests() > 0 {
                 self.abandon(index, now_ns, |_| Outcome::Unfinished);
             }
@@ -585,11 +603,14 @@ impl<D: Driver> Worker<D> {
     }
 
     /// What was written down. Call after [`run`](Self::run).
-    pub fn into_record(self) -> Record {
+    pub fn into_record(mut self) -> Record {
         let (cpu, spun_ns) = self.observer.used(self.driver.spun_ns());
         let measured_ns = self.timetable.measured_ns;
         let stopped_ns = self.stopped_ns.unwrap_or(self.ended_ns);
+        let window_ns = stopped_ns.min(self.timetable.stop_ns).saturating_sub(measured_ns);
+        let tried = self.clients.iter().filter(|client| client.tried).count() as u64;
         Record {
+            outage: self.reach.outage(window_ns, tried),
             in_window: self.observer.used_in_window(),
             measured: self.observer.measured,
             warmup: self.observer.warmup,
@@ -599,7 +620,7 @@ impl<D: Driver> Worker<D> {
             cpu,
             spun_ns,
             elapsed_ns: self.ended_ns.saturating_sub(measured_ns),
-            window_ns: stopped_ns.min(self.timetable.stop_ns).saturating_sub(measured_ns),
+            window_ns,
             answered_ns: self.answered_ns.saturating_sub(measured_ns),
             connections: self.connections,
             interrupted: self.interrupted,

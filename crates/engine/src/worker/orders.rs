@@ -38,6 +38,7 @@ impl<D: Driver> Worker<D> {
         let active = active.min(self.clients.len() as u32);
         let before = std::mem::replace(&mut self.active, active);
         for index in active..before {
+            self.reach.reached(index, now_ns);
             self.retire(index, now_ns);
         }
         for index in before..active {

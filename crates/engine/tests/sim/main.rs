@@ -3,6 +3,7 @@
 
 mod details;
 mod lockstep;
+mod outages;
 mod peer;
 mod rates;
 mod scripts;

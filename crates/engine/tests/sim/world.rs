@@ -9,7 +9,7 @@ use plimsoll_conn::Setup;
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
-use plimsoll_core::series::Series;
+use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
@@ -45,6 +45,8 @@ pub(crate) struct Ran {
     pub records: Vec<Record>,
     pub logs: Vec<Rc<RefCell<Log>>>,
     pub series: Series,
+    /// The workers' seconds as they were told.
+    pub points: Vec<Point>,
     /// How often the workers went to wait.
     pub waits: u64,
     pub script_errors: Vec<String>,
@@ -108,6 +110,7 @@ where
         records: Vec::new(),
         logs: Vec::new(),
         series: Series::default(),
+        points: Vec::new(),
         waits: 0,
         script_errors: Vec::new(),
         starts_ns: Vec::new(),
@@ -125,7 +128,9 @@ where
         worker.open(S, signals).unwrap();
         let start_ns = START_NS;
         let mut on_interval = |mut interval: Box<Interval>| {
-            ran.series.add(&interval.pack());
+            let point = interval.pack();
+            ran.series.add(&point);
+            ran.points.push(point);
             Some(interval)
         };
         worker.run(start_ns, signals, &mut on_interval).unwrap();

@@ -73,7 +73,7 @@ pub(super) fn stages(result: &RunResult, page: &mut String) {
 }
 
 /// Endpoints or addresses.
-pub(super) fn parts(caption: &str, rows: &[Row], result: &RunResult, page: &mut String) {
+pub(super) fn parts(caption: &str, rows: &[Row], page: &mut String) {
     if rows.is_empty() {
         return;
     }

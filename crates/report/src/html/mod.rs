@@ -64,8 +64,8 @@ fn page(result: &RunResult) -> String {
     });
     if !result.endpoints.is_empty() || result.addresses.len() > 1 {
         page.push_str("<section>\n<h2>Each part</h2>\n");
-        breakdown::parts("Endpoints", &parts::endpoints(result), result, &mut page);
-        breakdown::parts("Addresses", &parts::addresses(result), result, &mut page);
+        breakdown::parts("Endpoints", &parts::endpoints(result), &mut page);
+        breakdown::parts("Addresses", &parts::addresses(result), &mut page);
         page.push_str("</section>\n");
     }
     section("How it was measured", &mut page, |page| {

@@ -38,8 +38,8 @@ fn a_closed_loop() {
               completed     171 977                                     in            10.0 s
               ok            171 977
 
-    Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
-                 from send            from due time             connect       116 µs       n/a    154 µs
+    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+             from due time                from send             connect       116 µs       n/a    154 µs
     min             797 µs                   797 µs             sending      6.00 µs   6.00 µs   6.00 µs
     mean           2.91 ms                  2.91 ms             waiting      2.69 ms   6.39 ms   53.8 ms
     p50            2.70 ms    85 988        2.70 ms    85 988   receiving    2.50 µs   2.50 µs   2.50 µs
@@ -161,19 +161,19 @@ fn nothing_completed() {
               completed           0                                     in            10.0 s
               ok                  0
 
-    Latency   service time    beyond  response time    beyond
-                 from send            from due time
-    min                  -                   10.0 s
-    mean                 -                   10.0 s
-    p50                  -                   10.0 s        25
-    p75                  -                   10.0 s        12
-    p90                  -                 ~ 10.0 s         5
-    p95                  -                 ~ 10.0 s         2
-    p99                  -                      n/a         0
-    p99.9                -                      n/a         0
-    p99.99               -                      n/a         0
-    max                  -                   10.0 s
-    n                    0                       50
+    Latency  response time    beyond   service time    beyond
+             from due time                from send
+    min             10.0 s                        -
+    mean            10.0 s                        -
+    p50             10.0 s        25              -
+    p75             10.0 s        12              -
+    p90           ~ 10.0 s         5              -
+    p95           ~ 10.0 s         2              -
+    p99                n/a         0              -
+    p99.9              n/a         0              -
+    p99.99             n/a         0              -
+    max             10.0 s                        -
+    n                   50                        0
     ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Errors            412  connect    refused       connection refused
@@ -194,8 +194,8 @@ fn a_run_cut_short_after_a_warm_up() {
               completed         172   1 unfinished                      in            1.24 s
               ok                172
 
-    Latency   service time    beyond  response time    beyond   Phases           p50       p99       max
-                 from send            from due time             connect          n/a       n/a   80.0 µs
+    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+             from due time                from send             connect          n/a       n/a   80.0 µs
     min            2.68 ms                  2.68 ms             sending      6.00 µs ~ 6.00 µs   6.00 µs
     mean           7.14 ms                  7.14 ms             waiting      6.68 ms ~ 15.2 ms   15.6 ms
     p50            6.68 ms        86        6.68 ms        86   receiving    2.50 µs ~ 2.50 µs   2.50 µs

@@ -57,11 +57,11 @@ fn a_slower_server_is_found_slower_in_rate_and_times() {
     );
     assert!((case.headline.comparison.ratio().unwrap() - 0.909).abs() < 0.001);
     let others: Vec<String> = case.others.iter().map(|it| it.measure.to_string()).collect();
-    assert_eq!(others, ["p50", "p90", "p99", "p99.9", "errors"]);
-    for other in &case.others[..4] {
+    assert_eq!(others, ["p50", "p90", "p99", "p99.9", "service.p99", "errors"]);
+    for other in &case.others[..5] {
         assert_eq!(other.comparison.decision, Decision::Worse, "{other:?}");
     }
-    assert_eq!(case.others[4].comparison.decision, Decision::CannotTell);
+    assert_eq!(case.others[5].comparison.decision, Decision::CannotTell);
     let text = serde_json::to_string(&found).unwrap();
     let read: Contrast = serde_json::from_str(&text).unwrap();
     assert_eq!(read.cases[0].headline.measure, case.headline.measure);

@@ -1,0 +1,173 @@
+//! Which of a worker's users are cut off from the server, and for how long they were.
+//!
+//! A user is one of the plan's connections. It is cut off from the start of a connect that failed
+//! until one succeeds. With one request for each connection at a rate it is otherwise: whichever
+//! entry of the pool a request takes tries to connect, and the others do not know. There the worker
+//! is one user, and any connect that succeeds ends its being cut off.
+
+use plimsoll_core::outage::Outage;
+
+/// A connect that has taken this long when the run ends, and has not come about, is a failed one: a
+/// SYN was sent again by then (RFC 6298).
+pub(crate) const SLOW_CONNECT_NS: u64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Copy)]
+struct User {
+    /// Since when it is cut off; `u64::MAX`: it is not.
+    since_ns: u64,
+    /// Whether the connect that failed was a request's own.
+    had_request: bool,
+}
+
+impl User {
+    const CONNECTED: Self = Self { since_ns: u64::MAX, had_request: false };
+
+    /// How long it was cut off before `at_ns`, from `from_ns` on.
+    fn cut_off_ns(self, from_ns: u64, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.since_ns.max(from_ns))
+    }
+}
+
+/// The users of a worker.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    users: Box<[User]>,
+    is_one: bool,
+    /// How many are cut off.
+    cut_off: usize,
+    /// When the measured part begins.
+    from_ns: u64,
+    sum: Outage,
+    /// What intervals have been told of.
+    told_ns: u64,
+}
+
+impl Reach {
+    /// Of so many connections; `is_one` where whichever is free tries to connect.
+    pub(crate) fn new(connections: usize, is_one: bool) -> Self {
+        let users = if is_one { 1 } else { connections };
+        Self {
+            users: vec![User::CONNECTED; users].into(),
+            is_one,
+            cut_off: 0,
+            from_ns: u64::MAX,
+            sum: Outage::default(),
+            told_ns: 0,
+        }
+    }
+
+    /// The measured part begins at `from_ns`.
+    pub(crate) fn start(&mut self, from_ns: u64) {
+        self.from_ns = from_ns;
+    }
+
+    fn user(&mut self, connection: u32) -> &mut User {
+        let index = if self.is_one { 0 } else { connection as usize };
+        &mut self.users[index]
+    }
+
+    /// A connect failed that was begun at `since_ns`.
+    pub(crate) fn failed(&mut self, connection: u32, since_ns: u64, had_request: bool) {
+        let user = self.user(connection);
+        if user.since_ns == u64::MAX {
+            *user = User { since_ns, had_request };
+            self.cut_off += 1;
+        }
+    }
+
+    /// A connect succeeded, or the connection is no longer wanted.
+    #[inline]
+    pub(crate) fn reached(&mut self, connection: u32, at_ns: u64) {
+        if self.cut_off > 0 {
+            self.settle(connection, at_ns);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, connection: u32, at_ns: u64) {
+        let from_ns = self.from_ns;
+        let user = std::mem::replace(self.user(connection), User::CONNECTED);
+        if user.since_ns == u64::MAX {
+            return;
+        }
+        self.cut_off -= 1;
+        let for_ns = user.cut_off_ns(from_ns, at_ns);
+        self.sum.longest_ns = self.sum.longest_ns.max(for_ns);
+        self.sum.cut_off_ns += for_ns;
+        self.sum.failed_attempts += u64::from(for_ns > 0 && !user.had_request);
+    }
+
+    /// For how long users were cut off in an interval that ends at `end_ns`, and the time of as
+    /// many as are `active`.
+    pub(crate) fn take_interval(&mut self, end_ns: u64, length_ns: u64, active: u32) -> (u64, u64) {
+        let mut total_ns = self.sum.cut_off_ns;
+        if self.cut_off > 0 {
+            let still = self.users.iter().map(|user| user.cut_off_ns(self.from_ns, end_ns));
+            total_ns += still.sum::<u64>();
+        }
+        let told_ns = self.told_ns;
+        self.told_ns = told_ns.max(total_ns);
+        let users = if self.is_one { 1 } else { u64::from(active) };
+        (total_ns.saturating_sub(told_ns), users * length_ns)
+    }
+
+    /// All of it, at the end of a window of `window_ns` in which `tried` connections were.
+    pub(crate) fn outage(&mut self, window_ns: u64, tried: u64) -> Outage {
+        let end_ns = self.from_ns.saturating_add(window_ns);
+        for index in 0..self.users.len() as u32 {
+            self.reached(index, end_ns);
+        }
+        let users = if self.is_one { tried.min(1) } else { tried };
+        let mut outage = Outage { users_ns: users * window_ns, ..self.sum };
+        outage.cut_off_ns = outage.cut_off_ns.min(outage.users_ns);
+        outage.longest_ns = outage.longest_ns.min(window_ns);
+        outage.refresh();
+        outage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn users_are_cut_off_from_the_connect_that_failed_to_the_one_that_did_not() {
+        let mut reach = Reach::new(4, false);
+        reach.failed(0, S, false);
+        reach.start(2 * S);
+        assert_eq!(reach.take_interval(3 * S, S, 4), (S, 4 * S));
+        // Tried again, and again.
+        reach.failed(0, 3 * S, false);
+        reach.failed(1, 3 * S, true);
+        reach.reached(0, 4 * S);
+        reach.reached(2, 4 * S);
+        assert_eq!(reach.take_interval(4 * S, S, 4), (2 * S, 4 * S));
+        let outage = reach.outage(4 * S, 4);
+        assert_eq!((outage.cut_off_ns, outage.users_ns), (5 * S, 16 * S));
+        assert_eq!((outage.longest_ns, outage.failed_attempts), (3 * S, 1));
+        assert!((outage.share - 5.0 / 16.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_was_over_before_the_measured_part_is_no_outage() {
+        let mut reach = Reach::new(1, false);
+        reach.failed(0, 0, false);
+        reach.reached(0, S);
+        reach.start(S);
+        reach.failed(0, 3 * S, false);
+        assert_eq!(reach.outage(S, 1), Outage { users_ns: S, ..Outage::default() });
+    }
+
+    #[test]
+    fn any_connect_that_succeeds_ends_it_where_whichever_is_free_tries() {
+        let mut reach = Reach::new(64, true);
+        reach.start(0);
+        reach.failed(5, S, true);
+        reach.failed(6, 2 * S, true);
+        reach.reached(63, 3 * S);
+        let outage = reach.outage(4 * S, 7);
+        assert_eq!((outage.cut_off_ns, outage.users_ns), (2 * S, 4 * S));
+    }
+}

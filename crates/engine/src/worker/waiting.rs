@@ -1,0 +1,56 @@
+//! What the end of an interval says of requests that have not ended: users that are cut off, and,
+//! where conditions may end the run, what waits. Final figures have all of them in the end; whoever
+//! looks at a run that goes on has to be told.
+
+use plimsoll_core::recorder::Interval;
+use plimsoll_core::series::INTERVAL_NS;
+use plimsoll_io::Driver;
+
+use super::Worker;
+
+/// The backlog is described by so many of its slots.
+const SLOTS_SHOWN: u64 = 1000;
+
+impl<D: Driver> Worker<D> {
+    /// Adds to an interval what its end, at `end_ns`, finds.
+    pub(super) fn complete(&mut self, mut interval: Box<Interval>, end_ns: u64) -> Box<Interval> {
+        // Once requests are no longer started nobody tries to connect.
+        if self.stopped_ns.is_none() {
+            let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, self.active);
+            interval.note_outage(cut_off_ns, users_ns);
+            if !self.plan.abort_when.is_empty() {
+                self.note_waiting(&mut interval, end_ns);
+            }
+        }
+        interval
+    }
+
+    /// The requests under way and the slots that wait for a connection, by how long they have.
+    fn note_waiting(&mut self, interval: &mut Interval, end_ns: u64) {
+        for client in &mut self.clients {
+            let pending = client.pending.as_mut().into_iter();
+            for flight in pending.chain(client.connection.requests_mut()) {
+                if flight.measured {
+                    let waited_ns = end_ns.saturating_sub(flight.moments.intended_ns);
+                    interval.note_waiting(waited_ns, 1);
+                }
+            }
+        }
+        let Some(first) = self.admission.peek(&self.timetable) else { return };
+        let backlog = self.admission.behind(&self.timetable, end_ns);
+        if !first.measured || backlog == 0 || first.at_ns > end_ns {
+            return;
+        }
+        // Slots lie behind one another: as if evenly, from the first to now.
+        let longest_ns = end_ns - first.at_ns;
+        let shown = backlog.min(SLOTS_SHOWN);
+        for index in 0..shown {
+            let slots = (index + 1) * backlog / shown - index * backlog / shown;
+            let waited_ns = longest_ns - longest_ns * index / shown;
+            interval.note_waiting(waited_ns, slots);
+        }
+        let overdue_ns = longest_ns.saturating_sub(INTERVAL_NS);
+        let share = overdue_ns as f64 / longest_ns.max(1) as f64;
+        interval.note_overdue((backlog as f64 * share).round() as u64);
+    }
+}

@@ -1,0 +1,118 @@
+//! Servers that are gone for a while: what a run says of the time in which nobody could reach them.
+
+use plimsoll_core::Plan;
+use plimsoll_core::gate::{Condition, Watch};
+use plimsoll_core::outage::Outage;
+use plimsoll_io::sim::{SimOptions, Window};
+
+use crate::peer::Answer;
+use crate::world::{MS, Ran, S, START_NS, at_rate, plan, run};
+
+fn dead(at_ns: u64, for_ns: u64) -> SimOptions {
+    SimOptions { peer_dead: Some(Window { at_ns: START_NS + at_ns, for_ns }), ..Default::default() }
+}
+
+fn outage(ran: &Ran) -> Outage {
+    let mut sum = Outage::default();
+    for record in &ran.records {
+        sum.merge(&record.outage);
+    }
+    sum
+}
+
+#[track_caller]
+fn assert_near(found: f64, want: f64, what: &str) {
+    assert!((found - want).abs() <= 0.02, "{what}: {found}, should be {want}");
+}
+
+/// Ten users of a server that dies 1.2 s into a run of 4 s, however they are connected.
+#[test]
+fn a_server_that_is_gone_is_an_outage_of_that_length() {
+    let closed = Plan { connections: 10, duration_ns: Some(4 * S), ..plan() };
+    let open = Plan { connections: 10, ..at_rate(200_000_000, 4 * S) };
+    let one = Some(1);
+    let plans = [
+        ("closed", closed.clone(), 10),
+        ("on two workers", Plan { workers: 2, ..closed.clone() }, 10),
+        ("after a warm-up", Plan { warmup_ns: 500 * MS, ..closed.clone() }, 10),
+        ("no keep-alive", Plan { requests_per_connection: one, ..closed }, 0),
+        ("at a rate", open.clone(), 10),
+        ("no keep-alive at a rate", Plan { requests_per_connection: one, ..open }, 0),
+    ];
+    for (what, plan, attempts) in plans {
+        let sim = dead(1200 * MS + plan.warmup_ns, 100 * S);
+        let ran = run(&plan, &sim, |_| |_, _| Answer::Status(200, MS));
+        let outage = outage(&ran);
+        assert_near(outage.share, 0.7, what);
+        assert_near(outage.longest_ns as f64 / 1e9, 2.8, what);
+        assert_eq!(outage.failed_attempts, attempts, "{what}");
+        let by_second: Vec<f64> = ran.series.points().iter().take(4).map(second).collect();
+        for (found, want) in by_second.into_iter().zip([0.0, 0.8, 1.0, 1.0]) {
+            assert_near(found, want, what);
+        }
+    }
+}
+
+fn second(point: &plimsoll_core::series::Point) -> f64 {
+    plimsoll_core::outage::share(point.cut_off_ns, point.users_ns)
+}
+
+#[test]
+fn a_server_that_comes_back_ends_the_outage() {
+    let plan = Plan { connections: 10, duration_ns: Some(10 * S), ..plan() };
+    let ran = run(&plan, &dead(2 * S, 3 * S), |_| |_, _| Answer::Status(200, MS));
+    let outage = outage(&ran);
+    // Users look again after up to a second.
+    assert!((0.3..0.41).contains(&outage.share), "{}", outage.share);
+    assert_eq!(outage.failed_attempts, 10);
+}
+
+#[test]
+fn connections_that_are_closed_and_opened_again_are_no_outage() {
+    for answer in [Answer::Status(200, MS), Answer::LastOne(MS), Answer::Reset, Answer::Close] {
+        for per_connection in [None, Some(1), Some(3)] {
+            for load in [plan(), at_rate(200_000_000, S)] {
+                let plan = Plan { requests_per_connection: per_connection, ..load };
+                let ran = run(&plan, &SimOptions::default(), |_| move |_, _| answer);
+                let outage = outage(&ran);
+                assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0), "{answer:?}");
+                assert!(outage.users_ns > 0);
+            }
+        }
+    }
+}
+
+/// When a condition ends a run whose server dies at 3.5 s.
+fn ended_after(plan: Plan, condition: &str) -> Option<u64> {
+    let plan = Plan { abort_when: vec![condition.to_owned()], ..plan };
+    let ran = run(&plan, &dead(3500 * MS, 100 * S), |_| |_, _| Answer::Status(200, 20 * MS));
+    // The points of a series no longer have what waits, so the workers' own are looked at.
+    let mut watch = Watch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
+    ran.points.iter().find(|point| watch.add(point).is_some()).map(|point| point.t_ns / S + 1)
+}
+
+#[test]
+fn conditions_see_what_waits() {
+    let open = Plan { connections: 10, ..at_rate(100_000_000, 20 * S) };
+    let closed = Plan { connections: 10, duration_ns: Some(20 * S), ..plan() };
+    for (plan, condition, want) in [
+        (&open, "errors>20%", Some(5)),
+        (&open, "errors@last:2s>50%", Some(5)),
+        (&open, "errors>90%", None),
+        (&open, "p99>1s", Some(5)),
+        (&open, "p99@last:2s>3s", Some(7)),
+        (&open, "outage>20%", Some(5)),
+        (&closed, "errors>20%", Some(5)),
+        (&closed, "errors@last:1s>90%", Some(5)),
+    ] {
+        assert_eq!(ended_after(plan.clone(), condition), want, "{condition}");
+    }
+    // Nothing of the kind where the server is well, slow as it may be.
+    for condition in ["errors>0.1%", "p99>2100ms", "outage>0.1%"] {
+        let load = Plan { connections: 1000, ..at_rate(100_000_000, 10 * S) };
+        let plan = Plan { abort_when: vec![condition.to_owned()], ..load };
+        let ran = run(&plan, &SimOptions::default(), |_| |_, _| Answer::Status(200, 2 * S));
+        let mut watch = Watch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
+        assert!(ran.points.iter().all(|point| watch.add(point).is_none()), "{condition}");
+    }
+}
