@@ -199,7 +199,6 @@ fn reading(result: RunResult) -> Reading {
             .filter(|cause| cause.verdict != Verdict::Valid)
             .map(|cause| cause.text.clone())
             .collect(),
-        left_out: Vec::new(),
         text: String::new(),
         result: Some(Box::new(result)),
         left_out: Vec::new(),

@@ -122,6 +122,7 @@ impl Dice<'_> {
                 above: self.count(),
                 count: self.total(),
             },
+            outage: Outage { share: self.share(), longest_ns: self.ns(), ..Outage::default() },
             outcomes: Outcomes {
                 ok: self.count(),
                 failed: self.count(),
@@ -138,7 +139,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 33] = [
+const STEPS: [(&str, Step); 35] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness_p50", |e| e.lateness_p50_ns = 2 * e.lateness_p50_ns + 150_000),
@@ -195,6 +196,8 @@ const STEPS: [(&str, Step); 33] = [
     }),
     ("around_40ms", |e| e.around_40ms.inside *= 20),
     ("outcomes", |e| e.outcomes.failed += 100),
+    ("outage.share", |e| e.outage.share += 0.01),
+    ("outage.longest", |e| e.outage.longest_ns += 400_000_000),
 ];
 
 proptest! {
