@@ -72,7 +72,6 @@ impl Live {
             ledger: self.ledger,
             errors: self.errors,
             last: Some(point),
-            ..ProgressSnapshot::default()
         })
     }
 

@@ -15,7 +15,7 @@ use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, Event, Payload, PayloadId, Received, Route, SimDriver, Spin,
-    TcpInfo, Token, Waker,
+    Standstill, TcpInfo, Token, Waker,
 };
 
 use crate::peer::{Answer, Server};
@@ -106,6 +106,15 @@ impl Driver for Lockstep {
     }
     fn spun_ns(&self) -> u64 {
         self.inner.spun_ns()
+    }
+    fn caught_up_ns(&self) -> u64 {
+        self.inner.caught_up_ns()
+    }
+    fn watch_standstills(&mut self) {
+        self.inner.watch_standstills();
+    }
+    fn take_standstill(&mut self) -> Option<Standstill> {
+        self.inner.take_standstill()
     }
     fn next(&mut self) -> Option<(u64, Event)> {
         self.inner.next()

@@ -1,7 +1,8 @@
 //! How busy the threads of a process were: a program can be at its limit with one thread while CPUs
 //! stand idle.
 //!
-//! Plain arithmetic on readings; the CPU time of another process's thread is told in ticks of 10 ms.
+//! Plain arithmetic on readings; the kernel tells the CPU time of another process's thread in ticks
+//! of 10 ms.
 
 use std::collections::BTreeMap;
 

@@ -132,7 +132,6 @@ fn a_table_of_identical_servers_is_told_apart_in_one_of_twenty() {
                 told_apart += u32::from(decided.iter().any(|it| *it != Decision::CannotTell));
             }
             let share = f64::from(told_apart) / f64::from(TABLES);
-            println!("{servers} servers, {repeats} repeats, {shape:?}: {share}");
             assert!(share <= at_most, "{servers} {repeats} {shape:?}: {share}");
         }
     }

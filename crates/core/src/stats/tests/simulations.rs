@@ -71,7 +71,6 @@ fn assert_level(sizes: &[[usize; 2]], times_the_noise: f64) {
             let called = share(&found, is_called);
             let covered = share(&found, |shift| holds(shift, 0.0));
             let cell = format!("{shape:?} {values:?} times {times_the_noise}");
-            println!("{cell}: called {called}, covered {covered}");
             assert!(called <= chance_at_most(ROUNDS), "{cell}: called {called}");
             assert!(covered >= 0.94, "{cell}: covered {covered}");
             for shift in &found {
@@ -122,7 +121,6 @@ fn what_is_said_to_be_shown_is_found() {
                 said.iter().map(|it| detectable_shift(it, n, n, 0.8).unwrap()).collect();
             let by = median(&said).unwrap();
             let power = share(&cell.found(500, by), is_called);
-            println!("{shape:?} {n}: {by} found in {power}");
             assert!(power >= 0.6, "{shape:?} {n}: {power}");
         }
     }
