@@ -22,8 +22,8 @@ fn main() {
     for library in lua.libs() {
         println!("cargo::rustc-link-lib=static:+whole-archive={library}");
     }
-    // Beside the interface, what interrupts it needs LuaJIT's own headers. They are those of the copy
-    // that was just built, with the options that it was built with.
+    // Beside the interface, what interrupts it needs LuaJIT's own headers: those of the copy that
+    // was just built.
     let built = lua.include_dir().with_file_name("luajit-build").join("src");
     cc::Build::new().file("src/lua/interrupt.c").include(built).compile("plimsoll_interrupt");
 }

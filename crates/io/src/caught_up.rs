@@ -1,9 +1,10 @@
-//! Until when all that had arrived has been delivered: what a deadline has to be held against, since
-//! after a pause the clock is far ahead of what the kernel had no chance to tell.
+//! Until when all that had arrived has been delivered: what a deadline has to be held against,
+//! since after a pause the clock is far ahead of what the kernel had no chance to tell.
 //!
-//! A look at the kernel shows everything that came before it, unless it was cut off at a limit. Then
-//! the next looks show the rest, oldest first, so after enough of them what came before the first of
-//! them has been seen. Without that, a driver that is never idle would never let a deadline pass.
+//! A look at the kernel shows everything that came before it, unless it was cut off at a limit.
+//! Then the next looks show the rest, oldest first, so after enough of them what came before the
+//! first of them has been seen. Without that, a driver that is never idle would never let a
+//! deadline pass.
 
 /// Follows the looks of one driver.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Stretches in which a thread did not run though it could have.
 //!
 //! Between two looks the clock moves by the CPU time that the thread has used, by what it meant to
-//! sleep, and by what it stood still. So nothing has to be waited for and no request costs anything:
-//! each look takes a system call, and there is one in 2 ms at most.
+//! sleep, and by what it stood still. So nothing has to be waited for and no request costs
+//! anything: each look takes a system call, and there is one in 2 ms at most.
 //!
 //! A thread that is stopped in its sleep wakes late, and how much of the sleep was before the stop
 //! nobody can tell. So sleeps are cut into slices of 2 ms, and of a slice that ended late, half

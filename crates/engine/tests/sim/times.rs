@@ -41,7 +41,8 @@ fn a_request_begun_with_an_event_does_not_end_before_it() {
     }
 }
 
-/// Of 200 requests, every other is answered while the tester stands still, long before its deadline.
+/// Of 200 requests, every other is answered while the tester stands still, long before its
+/// deadline.
 #[test]
 fn what_came_in_time_during_a_pause_is_answered() {
     for readiness in [false, true] {

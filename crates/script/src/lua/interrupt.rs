@@ -5,13 +5,14 @@
 //! single call into C that does not return, such as `os.execute("sleep 1000")`, and a finalizer
 //! (`__gc`), in which LuaJIT calls no hook.
 //!
-//! The hook is set by a signal to the script's own thread; `interrupt.c` says why that is sound. One
-//! attempt may be lost, so a thread of its own repeats it for as long as there is a state.
+//! The hook is set by a signal to the script's own thread; `interrupt.c` says why that is sound.
+//! One attempt may be lost, so a thread of its own repeats it for as long as there is a state.
 
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ pub struct Interrupter {
 
 struct Inner {
     target: Target,
-    /// Whether the attempts are being repeated.
-    repeats: AtomicBool,
+    /// While the attempts are being repeated, what tells that thread that this is gone.
+    repeats: Mutex<Option<Sender<()>>>,
     others: Mutex<Vec<Interrupter>>,
 }
 
@@ -66,7 +67,7 @@ impl Inner {
     fn of(state: *mut lua_State) -> Self {
         let (interrupted, thread) = (AtomicBool::new(false), AtomicUsize::new(0));
         let target = Target { state, interrupted, thread };
-        Self { target, repeats: AtomicBool::new(false), others: Mutex::default() }
+        Self { target, repeats: Mutex::default(), others: Mutex::default() }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -78,13 +79,9 @@ impl Inner {
         self.target.interrupted.store(true, Ordering::SeqCst);
         // SAFETY: the target outlives the call. It may be made at any time, from any thread.
         unsafe { plimsoll_interrupt(&raw const self.target) };
-        for other in &*self.others() {
+        for other in &*lock(&self.others) {
             other.inner.attempt();
         }
-    }
-
-    fn others(&self) -> std::sync::MutexGuard<'_, Vec<Interrupter>> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,20 +103,22 @@ impl Interrupter {
     /// [`super::ScriptError::Interrupted`]. Returns at once, and sees to it that the call ends.
     pub fn interrupt(&self) {
         self.inner.attempt();
-        if self.inner.repeats.swap(true, Ordering::SeqCst) {
+        let mut repeats = lock(&self.inner.repeats);
+        if repeats.is_some() {
             return;
         }
+        let (sender, gone) = channel();
         let inner = Arc::downgrade(&self.inner);
         let repeat = move || {
-            while let Some(inner) = inner.upgrade() {
+            while gone.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout)
+                && let Some(inner) = inner.upgrade()
+            {
                 inner.attempt();
-                drop(inner);
-                thread::sleep(AGAIN);
             }
         };
         let started = thread::Builder::new().name("interrupter".to_owned()).spawn(repeat);
         // Where there is no thread to be had now, whoever asks again may find one.
-        self.inner.repeats.store(started.is_ok(), Ordering::SeqCst);
+        *repeats = started.is_ok().then_some(sender);
     }
 
     /// Whether [`Interrupter::interrupt`] was called.
@@ -131,7 +130,7 @@ impl Interrupter {
 
     /// Lets this one stand for `other` too.
     fn cover(&self, other: &Self) {
-        self.inner.others().push(other.clone());
+        lock(&self.inner.others).push(other.clone());
         if self.inner.target.interrupted.load(Ordering::SeqCst) {
             other.inner.attempt();
         }
@@ -186,4 +185,8 @@ impl Drop for Entered<'_> {
         // calls within it are over.
         unsafe { plimsoll_leave(self.target, self.outer) };
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
