@@ -76,6 +76,8 @@ pub(super) struct Figures {
     pub(super) received_bytes: u64,
     pub(super) errors: SocketErrors,
     pub(super) runtime_us: u64,
+    /// Requests per second of a whole run, where it is known which responses count.
+    pub(super) rate_rps: Option<f64>,
     /// The mean latency of wrk2's first ten seconds, µs.
     pub(super) calibration_us: Option<u64>,
 }
@@ -108,11 +110,17 @@ impl Figures {
             received_bytes: result.bytes.received,
             errors: errors(result),
             runtime_us,
+            rate_rps: result.rate.responses.map(|_| result.rate.achieved_rps),
             calibration_us: calibration_us(command, result),
         }
     }
 
+    /// The originals end with the time they were given, so an answer that comes later does not
+    /// stretch what they divide by.
     fn per_second(&self, count: u64) -> f64 {
+        if let Some(rate_rps) = self.rate_rps.filter(|_| self.completed > 0) {
+            return count as f64 / self.completed as f64 * rate_rps;
+        }
         if self.runtime_us == 0 { 0.0 } else { count as f64 / (self.runtime_us as f64 / 1e6) }
     }
 
@@ -125,7 +133,7 @@ impl Figures {
     }
 }
 
-/// The time that rates are over: until the last response, or as long as requests were sent.
+/// How long the run took: until the last response, or as long as requests were sent.
 pub(super) fn runtime_ns(result: &RunResult) -> u64 {
     result.rate.answered_ns.max(result.rate.window_ns)
 }

@@ -82,6 +82,7 @@ impl Sums {
             received_bytes: self.received_bytes,
             errors: self.errors,
             runtime_us: self.time_ns / 1000,
+            rate_rps: None,
             calibration_us: None,
         }
     }

@@ -257,6 +257,23 @@ fn json_of_the_fork() {
     assert!(report(&second, &result).contains("\"hist\": \"HISTFAAA"));
 }
 
+/// An answer that comes after the time is in the counts, and does not lower the rate.
+#[test]
+fn stragglers_leave_the_rate_alone() {
+    let wrk = command(Flavour::Wrk, "-d2 http://h/");
+    let mut result = nothing(&wrk);
+    result.rate.window_ns = 2_000_000_000;
+    result.rate.answered_ns = 4_000_000_000;
+    result.ledger.completed = 1003;
+    result.bytes.received = 1003 * 1024;
+    result.rate.responses = Some(1000);
+    result.refresh_rates();
+    let text = report(&wrk, &result);
+    assert!(text.contains("  1003 requests in 4.00s, "), "{text}");
+    assert!(text.contains("Requests/sec:    500.00\n"), "{text}");
+    assert!(text.contains("Transfer/sec:    500.00KB\n"), "{text}");
+}
+
 #[test]
 fn periodic_reports_add_up_to_the_whole() {
     let fork = command(Flavour::Wrk2, "-R10 -d5 -p2 -L http://h/");
