@@ -36,6 +36,27 @@ fn a_load_goes_through_and_is_counted() {
 }
 
 #[test]
+fn limits_for_slow_clients_are_taken() {
+    let server = Server::start(&[]);
+    let to = server.url("/");
+    for flags in [
+        &["--body-buffer", "0", "--body-timeout", "0", "--client-rate", "0"][..],
+        &["--body-buffer", "4", "--body-buffers", "1M", "--response-buffer", "1k"],
+        &["--client-rate", "1k", "--client-slack", "5s", "--body-timeout", "9s", "--fail-on-5xx"],
+    ] {
+        let proxy = start(&[&["--to", &to, "--json"], flags].concat());
+        let load = [&proxy.url("/echo"), "-n", "50", "-c", "2", "--method", "POST"];
+        let report = measure(&[&load[..], &["--body", "0123456789"]].concat());
+        assert_eq!(report.ledger(["ok"]), [50], "{flags:?}");
+        let finished = proxy.finish_by(Signal::TERM);
+        let counts = finished.stdout.lines().last().expect("counts");
+        let counts: serde_json::Value = serde_json::from_str(counts).expect("JSON");
+        let ends = [&counts["requests"], &counts["completed"], &counts["bodies_refused"]];
+        assert_eq!(ends, [50, 50, 0], "{counts}");
+    }
+}
+
+#[test]
 fn tls_in_front_and_behind() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).to_str().expect("text").to_owned();
@@ -58,6 +79,8 @@ fn what_makes_no_sense_is_said_in_one_line() {
         (&["--to", "127.0.0.1:80", "--health-timeout", "2s"], 2, "--health-path <PATH>"),
         (&["--to", "127.0.0.1:80", "--health-interval", "2s"], 2, "--health-path <PATH>"),
         (&["--to", "127.0.0.1:80", "--balance", "x"], 2, "none of round-robin"),
+        (&["--to", "127.0.0.1:80", "--body-buffer", "1x"], 2, "--body-buffer"),
+        (&["--to", "127.0.0.1:80", "--client-slack", "0s"], 2, "it has to be more than 0"),
         (&["--to", "127.0.0.1:80", "--workers", "0"], 1, "at least one worker is needed"),
         (&["--to", "127.0.0.1:80", "--cert", "/none", "--key", "/none"], 1, "--cert /none"),
         (&["--to", "127.0.0.1:80", "--health-path", "a b"], 1, "of a health check starts with /"),

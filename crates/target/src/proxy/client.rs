@@ -1,16 +1,16 @@
 //! A client's connection, and what is known of its request.
 //!
 //! ```text
-//!         head read          body read, or enough of it      connection had     response complete
-//!   Reading ────▶ Collecting ───────────────────────▶ Waiting ──────▶ Forwarding ────────▶ Reading
-//!      │              │                                  │                │
-//!      │ refused, or an answer of our own                │                │ the last response
-//!      ├──────────────┴──────────────────────────────────┴──▶ Lingering   ├──▶ Closing ─▶ closed
-//!      │                              input is dropped until FIN or a time      Sent
+//!       head read        body, or enough of it    connection had       response complete
+//!   Reading ──▶ Collecting ─────────────▶ Waiting ──────▶ Forwarding ─────────────▶ Reading
+//!      │             │                       │                │
+//!      │ refused, or an answer of our own    │                │ the last response
+//!      ├─────────────┴───────────────────────┴─▶ Lingering    ├───▶ Closing ── Sent ──▶ closed
+//!      │                  input is dropped until FIN or a time
 //! ```
 //!
-//! A body is collected before an upstream connection is taken, so that a client that is slow to send
-//! holds memory and nothing that others need; only a body longer than the buffer holds a connection.
+//! A body is collected before an upstream connection is taken, so that a client that is slow to
+//! send holds memory and nothing that others need; only one longer than the buffer holds more.
 //!
 //! One request at a time: what is sent ahead of its turn is held, up to a limit, then not received.
 //! Between requests a connection holds no buffer.

@@ -1,8 +1,8 @@
 //! What a proxy counts.
 //!
-//! Each request that is admitted comes to one end. So with nothing under way any more, `requests` is
-//! the sum of `completed`, `cut_off`, `abandoned`, `drained`, `bodies_refused`, `queue_failures`,
-//! `bad_gateway` and `gateway_timeouts`; the others count beside it.
+//! Each request that is admitted comes to one end. So with nothing under way any more, `requests`
+//! is the sum of `completed`, `cut_off`, `abandoned`, `drained`, `bodies_refused`,
+//! `queue_failures`, `bad_gateway` and `gateway_timeouts`; the others count beside it.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {

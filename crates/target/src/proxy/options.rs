@@ -146,7 +146,7 @@ pub struct ProxyLimits {
     pub response: http1::Limits,
     /// Bytes of a request's body that are collected before it is given an upstream connection; a
     /// longer one goes on with what is there. What came in one receipt with the last of them is on
-    /// top. 0: each request gets its connection from its head on, and `Expect` goes from end to end.
+    /// top. 0: each request gets its connection from its head on, and `Expect` goes end to end.
     pub body_buffer_bytes: usize,
     /// Bytes of memory for all requests of a worker that are collected or were and may have to be
     /// sent again. Beyond it none is collected any further; what came in one receipt is on top.
@@ -155,11 +155,11 @@ pub struct ProxyLimits {
     /// its connection, and requests sent ahead of time. What the driver had received by then comes
     /// on top.
     pub held_bytes: usize,
-    /// Bytes queued towards an upstream that is slow to read before the client is not read from any
-    /// more.
+    /// Bytes queued towards an upstream that is slow to read before the client is not read from
+    /// any more.
     pub queued_bytes: usize,
-    /// Bytes queued towards a client that is slow to read before the upstream is not read from any
-    /// more. The upstream is free once all of its response is queued.
+    /// Bytes queued towards a client that is slow to read before the upstream is not read from
+    /// any more. The upstream is free once all of its response is queued.
     pub response_buffer_bytes: usize,
     /// Bytes per second, over [`Timeouts::client_slack_ns`], below which a client is too slow; at 0
     /// a byte in that time is enough.
@@ -194,10 +194,10 @@ pub struct Health {
     /// Failures in a row that put an upstream aside: connects that failed, and connections that
     /// broke or kept silent though a whole request was sent on them. 0 for never.
     pub failures: u32,
-    /// Whether responses of 500 to 599, and those that cannot be forwarded, are failures too. Then a
-    /// client that can provoke them can put an upstream aside for all.
+    /// Whether responses of 500 to 599, and those that cannot be forwarded, are failures too. Then
+    /// a client that can provoke them can put an upstream aside for all.
     pub fail_on_5xx: bool,
-    /// For how long it is put aside. One request is then the trial, and after as long again another.
+    /// For how long it is put aside. One request is then the trial; after as long again, another.
     pub aside_ns: u64,
     /// Requests of our own that find out.
     pub check: Option<HealthCheck>,

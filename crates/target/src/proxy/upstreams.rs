@@ -8,8 +8,8 @@
 //!    └──────────── a check succeeded, or ───────────────────────── it did not ────────────┘
 //! ```
 //!
-//! A trial that has come to nothing after as long again is not waited for: a client that is slow, or
-//! that stops half way, keeps no upstream aside.
+//! A trial that has come to nothing after as long again is not waited for: a client that is slow,
+//! or that stops half way, keeps no upstream aside.
 //!
 //! When all are aside, all are used: an upstream that fails is better than none.
 //!

@@ -115,8 +115,8 @@ fn an_upstream_is_taken_for_a_whole_body_or_a_full_buffer() {
 #[test]
 fn the_memory_for_all_bodies_has_an_end() {
     // Each wants 40 kB; beyond 150 kB the rest goes on with what there is.
-    let text =
-        format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n{}", body(39_999));
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n";
+    let text = [head, &body(39_999)].concat();
     let script: Vec<_> = (0..10).map(|client| (1 + client as u64, client, text.as_str())).collect();
     let ends = (0..10).map(|client| (500 * MS, client, Act::Send(b"!".to_vec())));
     let scene = || Scene::of(&script).with(|rules| rules.limits.body_buffers_bytes = 150_000);
@@ -138,7 +138,7 @@ fn the_proxy_asks_for_a_body_itself() {
         format!("POST / HTTP/{version}\r\nHost: a\r\n{field}\r\nExpect: 100-Continue\r\n\r\n")
     };
     let (length, chunked) = ("Content-Length: 4", "Transfer-Encoding: chunked");
-    let last = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    let last = OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     for (first, second, want) in [
         (head("1.1", length), "body", format!("{CONTINUE}{OK}")),
         (head("1.1", chunked), "4\r\nbody\r\n0\r\n\r\n", format!("{CONTINUE}{OK}")),

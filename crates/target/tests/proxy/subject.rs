@@ -56,8 +56,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Starts one in front of these upstreams. `change` sets what is not usual; of that, programs are
-    /// told nothing, but for ours the length of the buffer for bodies.
+    /// Starts one in front of these upstreams. `change` sets what is not usual; of that, programs
+    /// are told nothing, but for ours the length of the buffer for bodies.
     pub(crate) fn start(
         kind: &Kind,
         upstreams: &[SocketAddr],

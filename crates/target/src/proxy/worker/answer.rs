@@ -85,8 +85,8 @@ impl<D: Driver> Proxy<D> {
         self.fail_response(now_ns, link, UNUSABLE, true);
     }
 
-    /// No response is to come of a request; `is_failure` if that is the upstream's, as far as can be
-    /// known. It is not while its client has not sent all.
+    /// No response is to come of a request; `is_failure` if that is the upstream's doing, as far
+    /// as can be known. It is not while its client has not sent all.
     fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal, is_failure: bool) {
         let (index, upstream) = self.links[link].owner();
         let exchange = &self.clients[index].exchange;
