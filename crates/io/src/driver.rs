@@ -135,6 +135,17 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OsError(pub i32);
 
+impl OsError {
+    /// Whether this host has too little of something (descriptors, ports, memory). Of the peer that
+    /// says nothing.
+    #[must_use]
+    pub fn is_shortage(self) -> bool {
+        let shortages =
+            [libc::EMFILE, libc::ENFILE, libc::EADDRNOTAVAIL, libc::ENOBUFS, libc::ENOMEM];
+        shortages.contains(&self.0)
+    }
+}
+
 impl std::fmt::Display for OsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         io::Error::from_raw_os_error(self.0).fmt(f)

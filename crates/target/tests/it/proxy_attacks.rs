@@ -1,6 +1,7 @@
 //! The proxy under the simulated kernel, among clients that want to starve others: bodies that
 //! trickle, responses that are not read, answers that are provoked.
 
+use plimsoll_io::OsError;
 use plimsoll_target::proxy::HostField;
 
 use crate::proxy_world::{Do, Outcome, Scene, bare, ok, say};
@@ -111,6 +112,28 @@ fn slow_reader(size: usize, client_rate: u64) -> Outcome {
             0 => answer(size),
             _ => ok("ok"),
         })
+}
+
+#[test]
+fn what_this_host_lacks_is_held_against_no_upstream() {
+    // By connections of their own, clients can use up its descriptors.
+    const EMFILE: OsError = OsError(24);
+    for (error, want) in [(None, 1), (Some(EMFILE), 0)] {
+        let script: Vec<_> = (0..8).map(|n| (1 + 20 * n as u64, n, GET)).collect();
+        let mut scene = Scene::of(&script).with(|rules| {
+            *rules = bare(2);
+            rules.health.failures = 2;
+            rules.health.aside_ns = 60 * S;
+        });
+        scene.sim.refused = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 9001)));
+        scene.connect_error = error;
+        let outcome = scene.run(|_, _| ok("ok"));
+        assert_eq!(
+            (outcome.counters.completed, outcome.counters.put_aside),
+            (8, want),
+            "{error:?}"
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
-use plimsoll_io::{Driver as _, DriverOptions, SimDriver, SocketOptions, Spin, Token};
+use plimsoll_io::{Driver as _, DriverOptions, OsError, SimDriver, SocketOptions, Spin, Token};
 use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::tls::{ServerConfig, Tls};
 use plimsoll_target::proxy::{Proxy, ProxyCounters, Rules, Upstream};
@@ -154,6 +154,8 @@ impl Peer for Behind {
 pub(crate) struct Scene {
     pub(crate) rules: Rules,
     pub(crate) sim: SimOptions,
+    /// Why the proxy's connects fail, if it is not that they are refused.
+    pub(crate) connect_error: Option<OsError>,
     /// Time, client, and what it does; all connect at the start.
     pub(crate) script: Vec<(u64, usize, Act)>,
     pub(crate) until_ns: u64,
@@ -199,6 +201,7 @@ impl Scene {
         Self {
             rules: bare(1),
             sim: SimOptions::default(),
+            connect_error: None,
             script: script.iter().map(act).collect(),
             until_ns: 3 * S,
             stop_ns: None,
@@ -243,7 +246,8 @@ impl Scene {
             tls: self.tls,
         };
         let sim = SimDriver::new(&options, self.sim, Some(Box::new(behind)));
-        let world = World::new(sim, first_client, self.script, None);
+        let mut world = World::new(sim, first_client, self.script, None);
+        world.connect_error = self.connect_error;
         let mut proxy = Proxy::new(world, self.rules, 1, clients + clients_max);
         let at = proxy.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free address");
         for client in 0..clients {

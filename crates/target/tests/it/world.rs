@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
-    Close, Driver, DriverKind, DriverOptions, Event, Payload, PayloadId, Received, Route,
-    SimDriver, SocketOptions, Spin, Standstill, TcpInfo, Token, Waker,
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
+    Received, Route, SimDriver, SocketOptions, Spin, Standstill, TcpInfo, Token, Waker,
 };
 use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
 use plimsoll_target::{Counters, Role, Server, ServerOptions};
@@ -97,6 +97,8 @@ pub(crate) struct World {
     sessions: Vec<Option<Session>>,
     /// Latest first.
     script: Vec<(u64, usize, Act)>,
+    /// In place of what the simulated kernel says of a connect that fails.
+    pub(crate) connect_error: Option<OsError>,
 }
 
 impl World {
@@ -118,6 +120,7 @@ impl World {
             gone: vec![false; clients],
             sessions: (0..clients).map(|_| tls.map(Session::new)).collect(),
             script,
+            connect_error: None,
         }
     }
 
@@ -281,7 +284,10 @@ impl Driver for World {
     }
     fn next(&mut self) -> Option<(u64, Event)> {
         loop {
-            let (at_ns, event) = self.sim.next()?;
+            let (at_ns, mut event) = self.sim.next()?;
+            if let Event::Failed { operation: Operation::Connect, error, .. } = &mut event {
+                *error = self.connect_error.unwrap_or(*error);
+            }
             match self.client_of(&event) {
                 Some(client) => self.note(at_ns, client, event),
                 None => return Some((at_ns, event)),

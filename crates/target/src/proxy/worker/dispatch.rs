@@ -190,9 +190,23 @@ impl<D: Driver> Proxy<D> {
 
     /// A connection did not come to be: the request goes to another upstream.
     pub(super) fn connect_failed(&mut self, now_ns: u64, link: usize, timed_out: bool) {
+        self.go_elsewhere(now_ns, link, timed_out, Outcome::Failure);
+    }
+
+    /// This host could not open a connection, or go on with it. Clients can use up what it has, so
+    /// that is held against no upstream.
+    #[cold]
+    pub(super) fn on_shortage(&mut self, now_ns: u64, link: usize) {
+        match self.links[link].state {
+            link::State::Connecting => self.go_elsewhere(now_ns, link, false, Outcome::Neither),
+            _ => self.on_link_failed(now_ns, link),
+        }
+    }
+
+    fn go_elsewhere(&mut self, now_ns: u64, link: usize, timed_out: bool, outcome: Outcome) {
         let (index, upstream) = self.links[link].owner();
         self.counters.connect_failures += 1;
-        self.learn(now_ns, upstream, Outcome::Failure);
+        self.learn(now_ns, upstream, outcome);
         let exchange = &mut self.clients[index].exchange;
         exchange.link = None;
         exchange.tried |= 1 << upstream;

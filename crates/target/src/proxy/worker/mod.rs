@@ -259,8 +259,9 @@ impl<D: Driver> Proxy<D> {
             Event::Failed { operation: Operation::Accept, .. } => {
                 self.counters.accept_failures += 1;
             }
-            Event::Failed { token, .. } => match self.owner(token) {
+            Event::Failed { token, error, .. } => match self.owner(token) {
                 Owner::Client(index) => self.drop_client(now_ns, index),
+                Owner::Link(index) if error.is_shortage() => self.on_shortage(now_ns, index),
                 Owner::Link(index) => self.on_link_failed(now_ns, index),
                 Owner::Check(index) => self.check_failed(now_ns, index),
             },

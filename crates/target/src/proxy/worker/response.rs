@@ -310,8 +310,7 @@ impl<D: Driver> Proxy<D> {
         }
         let index = state.client as usize;
         let client = &self.clients[index];
-        let is_held = client.body_time.held_since_ns.is_some();
-        if client.exchange.is_read || (client.held.is_empty() && !client.is_paused && !is_held) {
+        if client.exchange.is_read || (client.held.is_empty() && !client.is_paused) {
             return;
         }
         if self.wire.driver.queued_bytes(self.link_token(link)) == 0 {
