@@ -152,7 +152,7 @@ fn processes_are_found_by_what_they_are() {
 }
 
 /// A server that starts a process for each request and never asks how it ended: each child says
-/// itself what it used, and the sum is the truth. Shells take care of their children, so it is Perl.
+/// itself what it used, and the sum is the truth. Shells wait for children, so it is Perl.
 const FORKS: &str = r#"$SIG{CHLD} = "IGNORE"; $| = 1; <STDIN>;
     for (1..60) {
         if (fork() == 0) {

@@ -96,8 +96,8 @@ fn rate(reading: &mut Reading) {
     }
 }
 
-/// Plimsoll's rate is of its window, whose end is before that of the last response: its own document
-/// says how it is counted.
+/// Plimsoll's rate is of its window, whose end is before that of the last response: its own
+/// document says how it is counted.
 fn misfit(reading: &Reading, rate_rps: f64) -> Option<String> {
     if reading.result.is_some() {
         return None;
