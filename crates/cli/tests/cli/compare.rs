@@ -34,8 +34,9 @@ impl Sides {
             for (i, noise) in [0, 7, -9, 4, -2].into_iter().enumerate() {
                 let mut document = model.clone();
                 document["started_at"] = json!(format!("2026-11-21T12:00:{}Z", first + 2 * i));
-                document["rate"]["achieved_rps"] =
-                    json!(50_000.0 * by * (1.0 + f64::from(noise) / 1000.0));
+                let rate_rps = 50_000.0 * by * (1.0 + f64::from(noise) / 1000.0);
+                document["rate"]["achieved_rps"] = json!(rate_rps);
+                document["rate"]["good_rps"] = json!(rate_rps);
                 sides.write(&format!("{side}/{i}.json"), &document);
             }
         }
@@ -99,6 +100,53 @@ fn a_slower_server_is_called_slower_and_breaks_its_limit() {
     assert_eq!(coarse["cases"][0]["headline"]["reason"], "too_small");
 }
 
+/// What a server that answers nothing but 503 gives: 67 times the rate, and nothing good.
+#[test]
+fn a_side_that_only_fails_is_worse_however_fast() {
+    let sides = Sides::new(67.0);
+    for i in 0..5 {
+        let name = format!("new/{i}.json");
+        let mut document = sides.read(&name);
+        let completed = document["ledger"]["completed"].clone();
+        document["ledger"]["failed"] = completed;
+        document["ledger"]["ok"] = json!(0);
+        document["rate"]["good_rps"] = json!(0.0);
+        sides.write(&name, &document);
+    }
+    let ended = sides.compare("base", "new", &[]);
+    assert!(ended.stdout.starts_with("WORSE  errors +100.00 pt"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("faster\n"), "{}", ended.stdout);
+    for limit in ["rate<-5%", "p99>+10%", "errors>+1%"] {
+        let ended = sides.compare("base", "new", &["--fail-if", limit]);
+        assert_eq!(ended.code, Some(3), "{limit}: {}", ended.stdout);
+    }
+}
+
+/// Of a side whose runs are not whole nothing is told, and the line that says so is not cut.
+#[test]
+fn runs_that_are_not_whole_are_left_out_and_break_limits() {
+    let sides = Sides::new(1.0);
+    for side in ["base", "new"] {
+        for i in 1..5 {
+            let name = format!("{side}/{i}.json");
+            let mut document = sides.read(&name);
+            document["loader"]["verdict"] = json!("invalid");
+            sides.write(&name, &document);
+        }
+    }
+    let ended = sides.compare("base", "new", &["--fail-if", "p99>+10%"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for says in [
+        "base: 4 of 5 runs do not count: invalid by its own verdict",
+        "cannot be judged: it takes 4 repeats on each side, and 1 of 5 runs of the base count, 1 of \
+         5 of the new side",
+    ] {
+        assert!(words.contains(says), "{says}: {}", ended.stdout);
+    }
+    assert!(!ended.stdout.contains('…'), "{}", ended.stdout);
+}
+
 #[test]
 fn what_cannot_be_told_is_said_with_the_reason() {
     let sides = Sides::new(1.001);
@@ -116,6 +164,7 @@ fn what_cannot_be_told_is_said_with_the_reason() {
     let zero = |name: &str| {
         let mut document = sides.read("base/0.json");
         document["rate"]["achieved_rps"] = json!(0.0);
+        document["rate"]["good_rps"] = json!(0.0);
         sides.write(name, &document);
     };
     zero("zero.json");
