@@ -115,7 +115,7 @@ const NO_CPU: Topic = Topic {
 const PAUSE: Topic = Topic {
     expected: "a doubt that names the pause",
     tells: &["did not run", "was paused", "pauses", "was stopped", "suspended", "blocked for"],
-    names: &["pause", "stopped", "the tester itself", "load generator", "client"],
+    names: &["pause", "stopped"],
     is_doubt: true,
 };
 
