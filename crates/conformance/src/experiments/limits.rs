@@ -48,23 +48,28 @@ const PORTS: Topic = Topic {
     is_doubt: false,
 };
 
-fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+/// A network with 100 local ports.
+fn few_ports() -> Result<Namespace, Outcome> {
     let namespace = Namespace::new(None).map_err(Outcome::skipped)?;
     let range = "echo 40000 40099 > /proc/sys/net/ipv4/ip_local_port_range";
     namespace.run(&["sh", "-c", range]).map_err(Outcome::skipped)?;
-    let ask = Ask { connections: 150, duration_s: Some(1.0), ..Ask::to("/") };
-    let wrapper = namespace.wrapper();
-    let one = Setup {
-        wrapper: wrapper.clone(),
-        oracle_wrapper: wrapper,
-        ..Setup::new(ask, Mode::default())
-    };
+    Ok(namespace)
+}
+
+fn with_connections(connections: u32, wrapper: Vec<String>) -> Setup {
+    let ask = Ask { connections, duration_s: Some(1.0), ..Ask::to("/") };
+    let oracle_wrapper = wrapper.clone();
+    Setup { wrapper, oracle_wrapper, ..Setup::new(ask, Mode::default()) }
+}
+
+fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+    // What one run leaves behind takes ports from the next.
+    let (namespace, other) = (few_ports()?, few_ports()?);
+    let one = with_connections(150, namespace.wrapper());
+    let control = bench.hear(subject, &with_connections(50, other.wrapper()))?;
     let mut two = one.clone();
     two.ask.source_addresses =
         ["127.0.0.1", "127.0.0.2"].iter().filter_map(|text| text.parse().ok()).collect();
-    let mut few = one.clone();
-    few.ask.connections = 50;
-    let control = bench.hear(subject, &Setup { least: 50, ..few })?;
     // One that sees what is coming sends nothing.
     let first = bench.hear(subject, &Setup { least: 0, ..one })?;
     let second = match bench.load(subject, &two) {
