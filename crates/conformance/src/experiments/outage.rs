@@ -26,6 +26,8 @@ const OUTAGE: Topic = Topic {
     expected: "errors, a word of the outage, or an exit code",
     tells: &[
         "outage",
+        "no connection could",
+        "could not connect",
         "unreachable",
         "not be reached",
         "not reach the server",
@@ -161,6 +163,7 @@ mod tests {
             valid
         }
         assert!(judged(&judging("suspect", "the server could not be reached for 2.00 s")));
+        assert!(judged(&judging("suspect", "no connection could be had in 40 % of the time")));
         assert!(!judged(&judging("valid", "")));
         assert!(!judged(&judging("suspect", "late")));
     }
