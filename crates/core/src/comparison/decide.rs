@@ -1,9 +1,9 @@
 //! One measure on two sides: how they differ, and whether it is more than noise.
 //!
-//! A difference is called where both tests of [`shift`] find it at the confidence asked for, and the
-//! Hodges–Lehmann estimate is no smaller than a least change, below which nobody should care. The
-//! interval shown follows the same tests. They hold their level whatever the shape of the noise and
-//! where one side has more of it: `docs/comparing.md` has the simulations.
+//! A difference is called where both tests of [`shift`] find it at the confidence asked for, and
+//! the Hodges–Lehmann estimate is no smaller than a least change, below which nobody should care.
+//! The interval shown follows the same tests. They hold their level whatever the shape of the noise
+//! and where one side has more of it: `docs/comparing.md` has the simulations.
 
 use serde::{Deserialize, Serialize};
 

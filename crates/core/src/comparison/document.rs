@@ -1,10 +1,11 @@
 //! The comparison document, `plimsoll/comparison/1`, and how it is made of two sides.
 //!
 //! Success comes first: where one side fails more often, that decides. Else the decision on a case
-//! rests on one measure, chosen by the load before any figure is looked at: the rate of good answers
-//! in a closed loop, the 99th percentile at a rate. The chance allowed is shared between the two, so
-//! a case is called by chance at most in one of twenty. The other measures have their own intervals
-//! and decisions; of nine of them one will now and then differ by chance, and views mark them so.
+//! rests on one measure, chosen by the load before any figure is looked at: the rate of good
+//! answers in a closed loop, the 99th percentile at a rate. The chance allowed is shared between
+//! the two, so a case is called by chance at most in one of twenty. The other measures have their
+//! own intervals and decisions; of nine of them one will now and then differ by chance, and views
+//! mark them so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -223,8 +224,8 @@ fn caveat(
     }
     let [base, new] = failures.shares.map(|share| share * 100.0);
     Some(format!(
-        "of the base's requests {base:.2} % failed, of the new side's {new:.2} %: times are of good \
-         and failed answers alike, so that nothing is called faster or slower for them; the rate is \
+        "of the base's requests {base:.2} % failed, of the new side's {new:.2} %: times are of \
+         good and failed answers alike, so that nothing is called faster or slower for them; the rate is \
          of good ones"
     ))
 }
@@ -245,8 +246,8 @@ fn crossed(headline: &MeasureContrast, others: &[MeasureContrast]) -> Option<Str
     let names: Vec<String> = crossed.map(|it| it.measure.to_string()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "{}: the medians of the two sides differ the one way, most pairs of runs the other; the \
-             change is the median over all pairs (Hodges-Lehmann)",
+            "{}: the medians of the two sides differ the one way, most pairs of runs the other; \
+             the change is the median over all pairs (Hodges-Lehmann)",
             names.join(", ")
         )
     })

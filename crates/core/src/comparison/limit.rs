@@ -2,8 +2,8 @@
 //!
 //! `MEASURE OP SIGN NUMBER %`: the change that must not be. One is broken where the difference is
 //! more than noise and the estimate of it lies beyond the limit. Where no repeats could show a
-//! difference, it is broken too: a limit that is kept by no data is no limit. So is one on speed where
-//! the new side fails more often: success comes first.
+//! difference, it is broken too: a limit that is kept by no data is no limit. So is one on speed
+//! where the new side fails more often: success comes first.
 
 use serde::{Deserialize, Serialize};
 

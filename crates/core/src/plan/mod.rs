@@ -38,9 +38,9 @@ pub enum DriverPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// At a rate: before a request is due, for as long as sleeps have been ending late (50 to 500 µs), and
-    /// for 100 µs after work; when the workers leave a CPU free or have one to themselves, and as
-    /// long as it does no harm.
+    /// At a rate: before a request is due, for as long as sleeps have been ending late (50 to 500
+    /// µs), and for 100 µs after work; when the workers leave a CPU free or have one to themselves,
+    /// and as long as it does no harm.
     #[default]
     Auto,
     /// All the time, instead of sleeping: a response does not wait for a CPU to wake up.

@@ -92,9 +92,9 @@ impl Study {
     }
 
     /// The servers under a load by the median of a measure, the best first. Every pair is compared,
-    /// success first, at Holm's levels over all of them: the chance of telling any two servers apart
-    /// where all are the same is one in twenty at most. Servers that cannot be told apart share the
-    /// ranks they may have.
+    /// success first, at Holm's levels over all of them: the chance of telling any two servers
+    /// apart where all are the same is one in twenty at most. Servers that cannot be told apart
+    /// share the ranks they may have.
     #[must_use]
     pub fn ranking(&self, load: &str, measure: Measure) -> Vec<Place<'_>> {
         let column = Column { measure, over: None };

@@ -1,5 +1,5 @@
-//! What the workers of a closed loop share: how many requests are left, the numbers of requests, and
-//! for how many of them there is a connection.
+//! What the workers of a closed loop share: how many requests are left, the numbers of requests,
+//! and for how many of them there is a connection.
 //!
 //! A worker that is fast takes requests in blocks, so that it seldom touches the shared counters. A
 //! slow one takes them singly, and towards the end all do: the last requests go to whoever is free,

@@ -1,5 +1,5 @@
-//! The figures do not depend on the number of workers: connections, slots, rows of data and the last
-//! requests are shared out so that many workers do what one would have done.
+//! The figures do not depend on the number of workers: connections, slots, rows of data and the
+//! last requests are shared out so that many workers do what one would have done.
 
 use plimsoll_core::Plan;
 use plimsoll_core::schedule::{Arrival, Profile};

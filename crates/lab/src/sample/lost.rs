@@ -2,8 +2,8 @@
 //!
 //! What a process used is in its parent's counter once the parent has waited for it. A parent that
 //! ignores SIGCHLD never does, and one outside of what is watched takes it where nobody looks.
-//! Where such a child ended, what it used since it was last seen is nowhere; and where a parent ignores
-//! SIGCHLD there may be thousands that were never seen at all.
+//! Where such a child ended, what it used since it was last seen is nowhere; and where a parent
+//! ignores SIGCHLD there may be thousands that were never seen at all.
 
 use std::fs;
 

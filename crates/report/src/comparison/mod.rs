@@ -217,8 +217,8 @@ fn legend(contrast: &Contrast) -> Vec<String> {
              called."
         ),
         format!(
-            "A case is decided by failures and then by one measure alone, so that chance decides at \
-             most {} % of cases without a difference, each case by itself; perhaps: true of that \
+            "A case is decided by failures and then by one measure alone, so that chance decides \
+             at most {} % of cases without a difference, each case by itself; perhaps: true of that \
              measure, were it the only one.",
             (1e4 - percent * 100.0).round() / 100.0
         ),

@@ -71,6 +71,16 @@ fn ratios_have_their_values_and_intervals() {
     assert!((0.01..0.04).contains(&detectable), "{detectable}");
 }
 
+/// One rule: what the tests find is called also where the interval ends at no change.
+#[test]
+fn ties_at_no_change_hide_no_difference() {
+    let base = [100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 110.0];
+    let new = [100.0, 110.0, 110.0, 110.0, 110.0, 110.0, 110.0, 110.0];
+    let found = compare(&base, &new, &Options::ratio(Better::Higher));
+    assert_eq!(found.decision, Decision::Better, "{found:?}");
+    assert!(found.p.unwrap() < 0.02 && found.interval.unwrap().low == 1.0, "{found:?}");
+}
+
 #[test]
 fn what_has_no_bounds_has_no_number() {
     let options = Options::ratio(Better::Higher);
