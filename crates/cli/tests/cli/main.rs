@@ -24,5 +24,6 @@ mod serve;
 mod signals;
 mod support;
 mod targets;
+#[cfg(target_os = "linux")]
 mod times;
 mod usage;

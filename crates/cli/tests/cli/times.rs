@@ -39,16 +39,14 @@ fn no_request_takes_centuries() {
 /// When each of some stops began and ended, as far as can be told: the process was stopped for no
 /// longer than the first, and for no less than the second.
 struct Stops {
-    count: usize,
     most: Duration,
     least: Duration,
 }
 
-#[cfg(target_os = "linux")]
 impl Stops {
     /// Stops a process so often for so long.
     fn inflict(running: &Running, count: usize, length: Duration) -> Self {
-        let mut stops = Self { count, most: Duration::ZERO, least: Duration::ZERO };
+        let mut stops = Self { most: Duration::ZERO, least: Duration::ZERO };
         for _ in 0..count {
             let sent = Instant::now();
             running.signal(Signal::STOP);
@@ -70,17 +68,16 @@ impl Stops {
 }
 
 /// The third field of `/proc/PID/stat` (proc(5)).
-#[cfg(target_os = "linux")]
 fn state(process: u32) -> String {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
     let (_, fields) = text.rsplit_once(") ").expect("a name in parentheses");
     fields[..1].to_owned()
 }
 
-/// How long the threads of a process have been ready without a CPU.
-#[cfg(target_os = "linux")]
+/// How long the threads that a process has now have been ready without a CPU.
 fn run_delay(process: u32) -> Duration {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.expect("a process that is not waited for yet");
     let delays = threads.filter_map(|thread| {
         let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
         text.split(' ').nth(1)?.parse::<u64>().ok()
@@ -89,20 +86,23 @@ fn run_delay(process: u32) -> Duration {
 }
 
 /// A machine that is busy keeps the tester from running too, which counts as well, so the time it
-/// waited for a CPU is allowed for.
+/// waited for a CPU is allowed for. One stop of eight that is not seen is more than the tolerance.
 #[test]
-#[cfg(target_os = "linux")]
 fn every_stop_is_seen_and_their_sum_is_right() {
     let seen = |driver: &str, rate: &[&str]| {
         let peer = Peer::answering(|_| Answer::Say(OK));
         let url = peer.url("/");
         let flags =
-            [&url, "--driver", driver, "-c", "2", "-d", "3s", "-t", "1", "--format", "json"];
+            [&url, "--driver", driver, "-c", "2", "-d", "60s", "-t", "1", "--format", "json"];
         let command: &mut Command = &mut plimsoll(&[&flags[..], rate].concat());
         let running = Running::start(command);
         peer.wait_for_requests(10);
         let stops = Stops::inflict(&running, 8, Duration::from_millis(45));
-        let waited = run_delay(running.id());
+        running.signal(Signal::INT);
+        let mut waited = Duration::ZERO;
+        while state(running.id()) != "Z" {
+            waited = waited.max(run_delay(running.id()));
+        }
         (stops, waited, running.finish())
     };
     for driver in ["auto", "epoll"] {
@@ -114,8 +114,6 @@ fn every_stop_is_seen_and_their_sum_is_right() {
             assert!(paused >= stops.least.mul_f64(0.9), "{:?} at least, {context}", stops.least);
             let most = stops.most.mul_f64(1.1) + waited;
             assert!(paused <= most, "{most:?} at most, {context}");
-            let pauses = report.at("/loader/pauses").as_array().expect("a list");
-            assert!(pauses.len() >= stops.count, "{context}");
             assert_eq!(report.text("/loader/verdict"), "invalid", "{context}");
             let causes = report.at("/loader/causes").as_array().expect("a list");
             assert!(causes.iter().any(|cause| cause["code"] == "paused"), "{context}");
