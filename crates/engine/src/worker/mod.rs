@@ -480,7 +480,7 @@ impl<D: Driver> Worker<D> {
         if let Some(stopped_ns) = self.stopped_ns {
             return until_ns.min(stopped_ns + self.drain_ns);
         }
-        if self.open_now == 0 && self.plan.requests.is_some() {
+        if self.open_now == 0 && self.plan.requests.is_some() && !self.plan.is_open_loop() {
             // Other workers may take the last request, and nothing would tell this one.
             until_ns = until_ns.min(now_ns + LAST_REQUEST_NS);
         }
