@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_core::result::RunResult;
 use plimsoll_core::study::{CaseRun, Figures};
-use plimsoll_core::units::format_duration;
+use plimsoll_core::units::format_ns;
 use plimsoll_core::usage::Usage;
 use plimsoll_core::verdict::{Cause, Verdict};
 use plimsoll_io::clock;
@@ -170,7 +170,8 @@ fn load(
     let failed = |reason: String| Failure { reason, log: Some(log.clone()) };
     let called = called.map_err(&failed)?;
     let result = called.reading.as_ref().ok().and_then(|reading| reading.result.as_deref());
-    let measured = result.map(|result| origin.measured(result));
+    let warmed = result.filter(|result| result.warmup.is_some());
+    let measured = warmed.map(|result| origin.measured(result));
     run.server = used.map(|record| of_measured(record, measured));
     run.tester = called.usage.clone().map(|record| of_measured(record, measured));
     if let Some(server) = &mut run.server {
@@ -216,7 +217,8 @@ impl Moment {
     }
 }
 
-/// What was used in the measured part; in all where the tester does not say when that was.
+/// What was used in the measured part; in all where nothing was asked before it, or the tester does
+/// not say when that was.
 fn of_measured(record: sample::Record, measured: Option<(u64, u64)>) -> Usage {
     match measured {
         Some((from_ns, to_ns)) => record.within(from_ns, to_ns),
@@ -261,7 +263,7 @@ fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRu
 
 /// Why a run is no repeat of its load, where it is none.
 fn cut_short(result: &RunResult) -> Option<(&'static str, String)> {
-    let after = format_duration(result.elapsed_ns);
+    let after = format_ns(result.elapsed_ns);
     if let Some(condition) = &result.aborted {
         let why = format!("{condition} ended it after {after}: no full repeat");
         return Some(("aborted", why));

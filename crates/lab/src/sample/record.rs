@@ -1,8 +1,11 @@
 //! What was watched, before it is said of which stretch: the whole, or the measured part that only
 //! the tester's own document tells, when all is over.
 //!
-//! Between two readings of CPU time, a tenth of a second apart where that is cheap, the straight
-//! line is taken. Sizes are not cut: a peak of memory in the warm-up is one of the load.
+//! Where a part begins is between two readings of CPU time, a tenth of a second apart where that is
+//! cheap, and the straight line is taken. So it has to begin under load, as after a warm-up: after
+//! idleness the line would give away what was used right after the beginning. What is used after
+//! its end was caused in it, and counts. Sizes are not cut: a peak of memory in the warm-up is one
+//! of the load.
 
 use plimsoll_core::usage::{NetworkUsage, Usage, UsageSample};
 
@@ -34,8 +37,9 @@ impl Record {
         self.usage
     }
 
-    /// What was used between two moments of the monotonic clock. Where no time of it was watched,
-    /// CPU time is not known.
+    /// What was used from a moment under load on, over the time to another after which nothing was
+    /// asked of the processes, both of the monotonic clock. Where no time of it was watched, CPU
+    /// time is not known.
     #[must_use]
     pub fn within(self, from_ns: u64, to_ns: u64) -> Usage {
         let window_ns = self.usage.window_ns;
@@ -49,7 +53,9 @@ impl Record {
         let first = self.at(from_ns);
         let inside = |sample: &&UsageSample| from_ns < sample.t_ns && sample.t_ns < to_ns;
         let between = self.usage.samples.iter().filter(inside).copied();
-        let samples = [first].into_iter().chain(between).chain([self.at(to_ns)]);
+        let last = self.usage.samples.last().copied().unwrap_or_default();
+        let last = UsageSample { t_ns: to_ns, ..last };
+        let samples = [first].into_iter().chain(between).chain([last]);
         usage.samples = samples.map(|sample| less(sample, &first)).collect();
         let last = usage.samples.last().copied().unwrap_or_default();
         usage.window_ns = to_ns - from_ns;
@@ -138,10 +144,11 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two seconds from 7 s on: a tenth of a core for 500 ms, then a whole one, half of it user's.
+    /// Two seconds from 7 s on: a tenth of a core for 500 ms, then a whole one for a second, half of
+    /// it user's, then none.
     fn record() -> Record {
         let cpu_at = |t_ms: u64| {
-            let total_ns = (t_ms.min(500) / 10 + t_ms.saturating_sub(500)) * MS;
+            let total_ns = (t_ms.min(500) / 10 + t_ms.clamp(500, 1500) - 500) * MS;
             Cpu { total_ns, user_ns: total_ns / 2 }
         };
         let sample = |t_ms: u64| UsageSample {
@@ -169,12 +176,13 @@ mod tests {
     #[test]
     fn a_part_has_its_own_cpu_time() {
         for (from_ms, to_ms, cpu_ms, switches) in [
-            (7_500, 9_000, 1500, 1500),
-            (7_000, 7_500, 50, 500),
-            (7_450, 8_550, 5 + 1050, 1100),
+            (7_500, 8_500, 1000, 1500),
+            (7_450, 8_600, 5 + 1000, 1550),
+            // What it used when all was over counts.
+            (7_500, 8_400, 1000, 1500),
             // What was not watched is in no part.
-            (1_000, 7_250, 25, 250),
-            (8_750, 20_000, 250, 250),
+            (1_000, 8_500, 1050, 2000),
+            (8_250, 20_000, 250, 750),
         ] {
             let usage = record().within(from_ms * MS, to_ms * MS);
             let name = format!("{from_ms} to {to_ms}");
@@ -186,8 +194,8 @@ mod tests {
             assert_eq!((last.t_ns, last.cpu_ns()), (usage.window_ns, usage.cpu_ns), "{name}");
             assert_eq!((usage.rss_peak_bytes, usage.cpu_unknown), (3000, None), "{name}");
         }
-        let usage = record().within(7_500 * MS, 9_000 * MS);
-        assert_eq!((usage.window_ns, usage.ended_ns), (1500 * MS, Some(1400 * MS)));
+        let usage = record().within(7_500 * MS, 8_500 * MS);
+        assert_eq!((usage.window_ns, usage.ended_ns), (1000 * MS, Some(1400 * MS)));
         assert!((usage.cpu_percent_mean - 100.0).abs() < 1e-6, "{}", usage.cpu_percent_mean);
         assert!((usage.cpu_percent_peak() - 100.0).abs() < 1e-3, "{}", usage.cpu_percent_peak());
     }
