@@ -44,8 +44,10 @@ impl Outage {
     }
 }
 
-/// The share of the users' time in which they were cut off; 0 without users.
+/// The share of the users' time in which they were cut off, to a billionth, so that documents are
+/// read as they were written; 0 without users.
 #[must_use]
 pub fn share(cut_off_ns: u64, users_ns: u64) -> f64 {
-    if users_ns == 0 { 0.0 } else { cut_off_ns as f64 / users_ns as f64 }
+    let share = if users_ns == 0 { 0.0 } else { cut_off_ns as f64 / users_ns as f64 };
+    (share * 1e9).round() / 1e9
 }

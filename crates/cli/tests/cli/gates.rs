@@ -232,7 +232,7 @@ fn assert_hlog(text: &str, count: u64) {
     assert!(text.contains("#[Histogram log format version 1.3]"), "{text}");
     let mut counts = [0, 0];
     for line in text.lines().skip_while(|line| !line.starts_with("\"StartTimestamp\"")).skip(1) {
-        let (tagged, line) = match line.strip_prefix("Tag=response,") {
+        let (tagged, line) = match line.strip_prefix("Tag=service,") {
             Some(line) => (1, line),
             None => (0, line),
         };
