@@ -560,7 +560,7 @@ fn explain(error: &clap::Error) -> Exit {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = without_secret(error, &parts.join("; "));
+    let line = without_secret(error, &parts.join(" ").replace(" tip:", "; tip:"));
     Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
 }
 
