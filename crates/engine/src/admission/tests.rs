@@ -69,7 +69,8 @@ fn reference(plan: &Plan, orders: &[Given]) -> Vec<(u32, Due)> {
                 Change::Connections(connections) if holds_ns(given) <= at_ns => Some(connections),
                 _ => None,
             });
-            let connections = ordered.filter(|_| measured).unwrap_or_else(|| plan.connections_limit());
+            let connections =
+                ordered.filter(|_| measured).unwrap_or_else(|| plan.connections_limit());
             let connection = slot.index % u64::from(connections);
             let worker = (connection % u64::from(plan.workers)) as u32;
             let has_stages = index == 1 && plan.rate.as_ref().unwrap().stages.len() > 1;
