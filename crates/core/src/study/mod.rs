@@ -194,7 +194,7 @@ impl Figures {
         let ledger = &result.ledger;
         Self {
             rate_rps: Some(result.rate.achieved_rps),
-            good_rps: None,
+            good_rps: result.rate.good_rps,
             duration_s: Some(result.rate.window_ns as f64 / 1e9),
             completed: Some(ledger.completed),
             failed: Some(ledger.failed),
