@@ -195,7 +195,7 @@ impl Run {
     }
 }
 
-/// What the bare loop did, see [`Bench::reference`].
+/// What the bare loop did, see [`Bench::reference`](super::bench::Bench::reference).
 #[derive(Debug, Clone, Default)]
 pub struct Reference {
     /// What the oracle saw of it.

@@ -144,8 +144,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two seconds from 7 s on: a tenth of a core for 500 ms, then a whole one for a second, half of
-    /// it user's, then none.
+    /// Two seconds from 7 s on: a tenth of a core for 500 ms, then a whole one for a second, half
+    /// of it user's, then none.
     fn record() -> Record {
         let cpu_at = |t_ms: u64| {
             let total_ns = (t_ms.min(500) / 10 + t_ms.clamp(500, 1500) - 500) * MS;
