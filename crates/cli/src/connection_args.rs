@@ -40,7 +40,7 @@ pub(crate) enum TlsVersionFlag {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionFlags {
-    /// Close a connection after so many requests; a closed loop with -n opens no more than it needs
+    /// Close a connection after N requests; a closed loop with -n opens no more than it needs
     #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "no_keepalive")]
     pub requests_per_conn: Option<u64>,
     /// One connection for each request

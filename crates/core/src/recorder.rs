@@ -117,7 +117,7 @@ impl Interval {
         self.point.users_ns = users_ns;
     }
 
-    /// Notes that so many requests had waited that long when it ended.
+    /// Notes how many requests were waiting when it ended, and for how long.
     pub fn note_waiting(&mut self, waited_ns: u64, count: u64) {
         self.waiting.record_n(waited_ns, count);
     }

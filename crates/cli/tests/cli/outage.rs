@@ -9,7 +9,7 @@ use crate::support::{Report, Server, plimsoll, run};
 
 const CONNECTIONS: usize = 10;
 
-/// A server that takes ten connections, answers so many requests on each in turn, and is gone.
+/// A server that accepts ten connections, answers a few requests on each in turn, and goes away.
 fn dying(rounds: usize) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("a bound address"));

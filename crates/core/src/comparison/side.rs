@@ -159,7 +159,7 @@ fn run_of(result: &RunResult, repeat: u32) -> CaseRun {
     }
 }
 
-/// Why a result is no repeat of its plan, where it is none.
+/// Why a result does not count as a repeat of its plan; `None` if it counts.
 fn why_not_whole(result: &RunResult) -> Option<String> {
     if let Some(condition) = &result.aborted {
         return Some(format!("ended early by the condition '{condition}' of its plan"));

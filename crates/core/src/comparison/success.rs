@@ -1,4 +1,4 @@
-//! Success comes before speed: an answer that failed is none, however fast it came.
+//! Success comes before speed: a failed answer is not a fast one.
 //!
 //! A side on which a larger share of requests fails is the worse one, whatever its rate and its
 //! times. Where that cannot be told, but the shares lie apart as measured, times of the two sides

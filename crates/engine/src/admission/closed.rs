@@ -17,7 +17,7 @@ const BLOCK_MAX: u64 = 16;
 /// A worker that began all of a block in less time than this takes a larger one next.
 const BLOCK_NS: u64 = 1_000_000;
 
-/// A block leaves so many requests to each connection.
+/// A block leaves this number of requests to each connection.
 const LEFT_PER_CONNECTION: u64 = 8;
 
 /// The requests of a closed loop that no worker has taken yet.

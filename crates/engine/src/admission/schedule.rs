@@ -57,7 +57,7 @@ enum Next {
     Measured,
     /// Another rate, µHz; the seed of its arrivals.
     Rate(u64, u64),
-    /// The same slots, dealt to so many connections.
+    /// The same slots, dealt to this number of connections.
     Connections(u32),
 }
 
