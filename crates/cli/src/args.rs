@@ -221,8 +221,8 @@ pub(crate) struct RunFlags {
     /// How to reach the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub driver: DriverFlag,
-    /// Spin instead of sleeping: at a rate, before a request is due and shortly after work (auto),
-    /// all the time (on), never (off)
+    /// Spin instead of sleeping: at a rate, before a request is due and shortly after work, while
+    /// others leave a CPU for it (auto); all the time (on); never (off)
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub spin: SpinFlag,
     /// CPUs to tie the threads to, in turn: 1 or 2,3

@@ -25,6 +25,7 @@ mod search;
 mod setup;
 mod signals;
 pub mod source;
+mod watch;
 pub mod worker;
 
 pub use error::RunError;

@@ -78,14 +78,6 @@ pub(crate) struct Observer {
     spare: Option<Box<Interval>>,
 }
 
-/// What happened in an interval that is over.
-#[derive(Debug)]
-pub(crate) struct IntervalEnd {
-    pub interval: Box<Interval>,
-    /// Times the scheduler took the CPU away.
-    pub involuntary_switches: u64,
-}
-
 impl Observer {
     pub(crate) fn new(has_warmup: bool, cpu: fn() -> CpuUse) -> Self {
         Self {
@@ -181,7 +173,7 @@ impl Observer {
         now_ns: u64,
         spun_ns: u64,
         finished: bool,
-    ) -> Option<IntervalEnd> {
+    ) -> Option<Box<Interval>> {
         if now_ns < self.interval_end_ns() && !finished {
             return None;
         }
@@ -194,7 +186,7 @@ impl Observer {
         let spare = self.spare.take().unwrap_or_default();
         let interval = self.measured.take_interval(self.interval, busy_ns, spare);
         self.interval += 1;
-        Some(IntervalEnd { interval, involuntary_switches: used.involuntary_switches })
+        Some(interval)
     }
 
     /// Keeps an emptied interval for the next change.

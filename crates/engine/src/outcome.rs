@@ -11,13 +11,14 @@ use plimsoll_core::result::{
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::verdict::{
-    AddressFacts, Around40Ms, Evidence, Outcomes, TcpFacts, connections_needed, connects_retried,
-    covered_ns, judge, settling,
+    AddressFacts, Around40Ms, Evidence, Outcomes, Quoted, TcpFacts, connections_needed,
+    connects_retried, covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Plan};
-use plimsoll_io::host::{Environment, Happened, Snapshot, rss_peak_bytes};
+use plimsoll_io::host::{Environment, Happened, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
+use crate::watch::Watch;
 use crate::worker::Record;
 
 /// What the workers and the start brought together.
@@ -29,19 +30,6 @@ pub(crate) struct Gathered {
     pub started_at: SystemTime,
     /// Changes of the rate while the run went on.
     pub changes: Vec<RateChange>,
-}
-
-/// What the host did to the tester, from when this is begun: at the start of the measured part.
-pub(crate) struct Watch(Snapshot);
-
-impl Watch {
-    pub(crate) fn begin() -> Self {
-        Self(Snapshot::read())
-    }
-
-    fn happened(&self) -> Happened {
-        Snapshot::read().since(&self.0)
-    }
 }
 
 /// Puts the result together.
@@ -84,7 +72,7 @@ pub(crate) fn assemble(
     result.loader.pauses.sort_unstable();
     result.loader.paused_ns = sum.paused_ns.max(covered_ns(&sum.pauses));
     result.loader.disordered += sum.warmup.as_ref().map_or(0, |warmup| warmup.disordered);
-    let (verdict, causes) = judge(&evidence(plan, &result, &shares, &watch.happened()));
+    let (verdict, causes) = judge(&evidence(plan, &result, &shares, watch));
     result.loader.verdict = verdict;
     result.loader.causes = causes;
     Ok(result)
@@ -194,7 +182,8 @@ fn stages(plan: &Plan) -> Vec<StageResult> {
     placed.collect()
 }
 
-fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happened) -> Evidence {
+fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
+    let host = watch.happened();
     let failures = |kind: &str| {
         result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
     };
@@ -206,11 +195,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         elapsed_ns: result.elapsed_ns,
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
-        lateness_p50_ns: result.loader.lateness.quantile_ns(0.5).unwrap_or(0),
-        lateness_p99_ns: result.loader.lateness.quantile_ns(0.99).unwrap_or(0),
-        lateness_p999_ns: result.loader.lateness.quantile_ns(0.999).unwrap_or(0),
-        response_p999_ns: result.latency.response.quantile_ns(0.999).unwrap_or(0),
-        service_p50_ns: service.quantile_ns(0.5).unwrap_or(0),
+        quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
+        gave_way_ns: watch.gave_way_ns(),
         pauses: result.loader.pauses.clone(),
         paused_ns: result.loader.paused_ns,
         disordered: result.loader.disordered,
@@ -229,7 +215,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], host: &Happen
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
-        tcp: tcp(plan, result, host),
+        tcp: tcp(plan, result, &host),
         settling: steady.then(|| settling(&result.series)).flatten(),
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),

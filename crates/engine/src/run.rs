@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_core::plan::{DriverPlan, PlanError};
+use plimsoll_core::plan::{DriverPlan, PlanError, Spin};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::{DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
@@ -21,12 +21,13 @@ use plimsoll_script::lua::{Interrupter, Thread};
 use crate::error::RunError;
 use crate::judge::Judge;
 use crate::lookup::Lookup;
-use crate::outcome::{Gathered, Watch, assemble};
+use crate::outcome::{Gathered, assemble};
 use crate::preflight;
 use crate::scripted;
 use crate::setup::setup;
 use crate::signals::{Signals, TooManyOrders};
 use crate::source::Prepared;
+use crate::watch::Watch;
 use crate::worker::{Assignment, CpuUse, INTERRUPT_DRAIN_NS, Record, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
@@ -258,6 +259,8 @@ pub fn run_scripted(
     let workers = preflight::workers(plan, &addresses, cpus_allowed);
     preflight::check_limits(plan, workers, routes.len())?;
     let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online);
+    let spinning =
+        (spin == Spin::Auto).then_some((&environment.cpus_allowed[..], &*control.signals));
     let plan = Arc::new(Plan { workers, ..plan.clone() });
     let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
     let ways = routes.clone().into();
@@ -294,7 +297,8 @@ pub fn run_scripted(
                 let tell = |routes| control.set_routes(routes);
                 scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
             }
-            let gathered = gather(&crew, workers, start_ns + plan.warmup_ns, on_progress)?;
+            let measured_ns = start_ns + plan.warmup_ns;
+            let gathered = gather(&crew, workers, measured_ns, spinning, on_progress)?;
             Ok((ready, started_at, gathered))
         });
         if led.is_err() {
@@ -498,12 +502,14 @@ fn gather(
     crew: &Crew,
     workers: u32,
     measured_ns: u64,
+    spinning: Option<(&[u32], &Signals)>,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Vec<Record>, Series, Watch), RunError> {
     let until_ns = measured_ns.saturating_sub(clock::now_ns());
     let first = crew.messages.recv_timeout(Duration::from_nanos(until_ns)).ok();
     on_progress(Progress::Measuring);
-    let watch = Watch::begin();
+    let spins_on = spinning.map(|(cpus, _)| (cpus, workers));
+    let mut watch = Watch::begin(measured_ns, clock::now_ns(), spins_on);
     let mut first = first.into_iter();
     let mut records = Vec::new();
     let mut series = Series::default();
@@ -519,6 +525,11 @@ fn gather(
                 expected_ns[worker as usize] = point.t_ns + point.interval_ns;
                 let entry = partial.entry(point.t_ns);
                 entry.and_modify(|sum| sum.merge(&point)).or_insert(point);
+                if let Some((_, signals)) = spinning
+                    && watch.look(clock::now_ns())
+                {
+                    signals.give_way();
+                }
             }
             Ok(Message::Done(worker, record)) => {
                 expected_ns[worker as usize] = u64::MAX;

@@ -1,5 +1,5 @@
 //! What workers are told while they run: to stop, to go on at another rate or with another number
-//! of connections, and where the server is now.
+//! of connections, where the server is now, and that others need their CPUs.
 //!
 //! Orders that bear on the schedule are kept, all of them and in the order they were given, because
 //! a worker that looks late has to find those it has missed. A worker looks at one number in each
@@ -40,6 +40,8 @@ pub(crate) struct News {
     pub orders: Vec<Order>,
     /// The ways to the server, when they were told.
     pub routes: Option<Vec<Route>>,
+    /// Whether others need the CPUs that workers spin on.
+    pub gives_way: bool,
 }
 
 /// How far a worker has read.
@@ -56,6 +58,7 @@ struct State {
     /// The last ways told, and how often some were.
     routes: Vec<Route>,
     routes_told: u64,
+    gives_way: bool,
 }
 
 /// A line from outside to all workers of a run.
@@ -104,6 +107,12 @@ impl Signals {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
+    /// Others need the CPUs: workers that spin of themselves sleep from now on.
+    pub(crate) fn give_way(&self) {
+        self.lock().gives_way = true;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
     fn give(&self, at_ns: u64, change: Change) -> Result<(), TooManyOrders> {
         let mut state = self.lock();
         if state.orders.len() >= ORDERS_MAX {
@@ -129,7 +138,8 @@ impl Signals {
         let orders = state.orders[seen.orders..].to_vec();
         seen.orders = state.orders.len();
         let is_told = std::mem::replace(&mut seen.routes, state.routes_told) != state.routes_told;
-        News { orders, routes: is_told.then(|| state.routes.clone()) }
+        let routes = is_told.then(|| state.routes.clone());
+        News { orders, routes, gives_way: state.gives_way }
     }
 
     /// What is in there is whole whoever panicked meanwhile.
@@ -151,17 +161,20 @@ mod tests {
         signals.set_rate(7, 100).unwrap();
         signals.set_routes(Vec::new());
         let first = order(7, Change::Rate(100));
-        let news = News { orders: vec![first], routes: Some(Vec::new()) };
+        let news = News { orders: vec![first], routes: Some(Vec::new()), gives_way: false };
         assert_eq!(signals.news(&mut early), Some(news));
         assert_eq!(signals.news(&mut early), None);
         // One that is to hold before an earlier one holds from when that does.
         signals.set_connections(3, 4).unwrap();
         signals.set_rate(9, 200).unwrap();
         let second = [order(7, Change::Connections(4)), order(9, Change::Rate(200))];
-        let news = News { orders: second.to_vec(), routes: None };
+        let news = News { orders: second.to_vec(), routes: None, gives_way: false };
         assert_eq!(signals.news(&mut early), Some(news));
         let all = [&[first][..], &second].concat();
         assert_eq!(signals.news(&mut late).unwrap().orders, all);
+        signals.give_way();
+        assert!(signals.news(&mut early).unwrap().gives_way);
+        assert!(signals.news(&mut late).unwrap().gives_way);
     }
 
     #[test]

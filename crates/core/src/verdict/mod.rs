@@ -9,6 +9,7 @@
 //! It is monotone: more evidence against the tester never makes the verdict better. So no cause may
 //! be left out because of another, and none may look at another's evidence to excuse itself.
 
+mod lateness;
 mod load;
 #[cfg(test)]
 mod monotone;
@@ -24,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::outage::Outage;
 use crate::part::Spread;
 use crate::units::format_rate;
-use tester::LATENESS_FLOOR_NS;
+use lateness::LATENESS_FLOOR_NS;
 
+pub use lateness::{QUOTED, Quoted, QuotedQuantile};
 pub use load::connections_needed;
 pub use network::{Around40Ms, TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
@@ -89,16 +91,11 @@ pub struct Evidence {
     pub worker_busy: Vec<f64>,
     /// For each worker, the share of the time it was ready to run and had no CPU (0 to 1).
     pub worker_run_delay: Vec<f64>,
-    /// Median of the tester's own lateness, ns.
-    pub lateness_p50_ns: u64,
-    /// 99th percentile of it, ns.
-    pub lateness_p99_ns: u64,
-    /// 99.9th percentile of it, ns.
-    pub lateness_p999_ns: u64,
-    /// 99.9th percentile of the response time, ns.
-    pub response_p999_ns: u64,
-    /// Median service time, ns.
-    pub service_p50_ns: u64,
+    /// The tester's own lateness and the response time at each of the quantiles [`QUOTED`].
+    pub quoted: [Quoted; QUOTED.len()],
+    /// When the workers stopped spinning because others needed the CPUs, ns from the start of the
+    /// measured part.
+    pub gave_way_ns: Option<u64>,
     /// Stretches in which a worker did not run.
     pub pauses: Vec<Pause>,
     /// How long that was in all, ns; those that are not listed too.
@@ -150,7 +147,7 @@ pub struct Evidence {
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 25] = [
+pub const CODES: [&str; 26] = [
     "no_responses",
     "none_ok",
     "time_order",
@@ -175,18 +172,19 @@ pub const CODES: [&str; 25] = [
     "beyond_hour",
     "delayed_ack",
     "mixed_outcomes",
+    "gave_way",
     "clock_step",
 ];
 
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 24] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 25] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
-        tester::lateness,
-        tester::late_tail,
+        lateness::late,
+        lateness::late_tail,
         tester::busy,
         tester::run_delay,
         tester::paused,
@@ -205,6 +203,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         load::beyond_hour,
         network::delayed_ack,
         shape::mixed_outcomes,
+        lateness::gave_way,
         tester::clock_step,
     ];
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();

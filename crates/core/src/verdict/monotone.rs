@@ -32,6 +32,10 @@ impl Dice<'_> {
         self.pick(&[10_000, 500, 999, 1000, 9_999, 100_000])
     }
 
+    fn quoted(&mut self) -> Quoted {
+        Quoted { lateness_ns: self.ns(), response_ns: self.ns() }
+    }
+
     fn pauses(&mut self) -> Vec<Pause> {
         let number = self.pick(&[0, 1, 2, 12]);
         let for_ns = self.pick(&[10_000_000, 30_000_000, 60_000_000, 400_000_000]);
@@ -90,11 +94,8 @@ impl Dice<'_> {
             elapsed_ns: self.pick(&[10_000_000_000, 1_000_000_000, 60_000_000_000]),
             worker_busy: vec![self.share(), self.share()],
             worker_run_delay: vec![self.share()],
-            lateness_p50_ns: self.ns(),
-            lateness_p99_ns: self.ns(),
-            lateness_p999_ns: self.ns(),
-            response_p999_ns: self.ns(),
-            service_p50_ns: self.ns(),
+            quoted: std::array::from_fn(|_| self.quoted()),
+            gave_way_ns: self.pick(&[None, Some(2_000_000_000)]),
             pauses: self.pauses(),
             paused_ns: self.ns(),
             disordered: self.pick(&[0, 1]),
@@ -133,6 +134,10 @@ impl Dice<'_> {
     }
 }
 
+fn later(quoted: &mut Quoted) {
+    quoted.lateness_ns = 2 * quoted.lateness_ns + 150_000;
+}
+
 /// A step in the bad direction.
 type Step = fn(&mut Evidence);
 
@@ -142,11 +147,11 @@ type Step = fn(&mut Evidence);
 const STEPS: [(&str, Step); 35] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
-    ("lateness_p50", |e| e.lateness_p50_ns = 2 * e.lateness_p50_ns + 150_000),
-    ("lateness_p99", |e| e.lateness_p99_ns = 2 * e.lateness_p99_ns + 150_000),
-    ("lateness_p999", |e| e.lateness_p999_ns = 2 * e.lateness_p999_ns + 150_000),
-    ("response_p999", |e| e.response_p999_ns /= 2),
-    ("service_p50", |e| e.service_p50_ns /= 2),
+    ("lateness at p50", |e| later(&mut e.quoted[0])),
+    ("lateness at p90", |e| later(&mut e.quoted[2])),
+    ("lateness at p99", |e| later(&mut e.quoted[4])),
+    ("lateness at p99.9", |e| later(&mut e.quoted[5])),
+    ("faster responses", |e| e.quoted.iter_mut().for_each(|quoted| quoted.response_ns /= 2)),
     ("a short pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 30_000_000 })),
     ("a long pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 60_000_000 })),
     ("paused", |e| e.paused_ns += 40_000_000),

@@ -1,14 +1,8 @@
-//! What kept the tester itself from its work: it was late, out of CPU, stopped, or its clock moved.
+//! What kept the tester itself from its work: it was out of CPU, stopped, or its clock moved.
 
 use super::{Cause, Evidence, Pause, Verdict, cause, note, share};
 use crate::units::{format_count, format_duration, format_ns};
 
-/// Below this, lateness is noise whatever the server's speed.
-pub(super) const LATENESS_FLOOR_NS: u64 = 100_000;
-/// Enough samples for a quantile of 99 %.
-const P99_SAMPLES: u64 = 1_000;
-/// Enough samples for a quantile of 99.9 %.
-const TAIL_SAMPLES: u64 = 10_000;
 const BUSY_SUSPECT: f64 = 0.95;
 const RUN_DELAY_SUSPECT: f64 = 0.05;
 const STEAL_SUSPECT: f64 = 0.01;
@@ -31,36 +25,6 @@ pub(super) fn time_order(e: &Evidence) -> Option<Cause> {
         format_count(e.disordered)
     );
     cause(Verdict::Invalid, "time_order", text)
-}
-
-/// Lateness by the 99th percentile; by the median where that is but a handful of requests.
-pub(super) fn lateness(e: &Evidence) -> Option<Cause> {
-    let by_tail = e.sent >= P99_SAMPLES;
-    let (late_ns, share) =
-        if by_tail { (e.lateness_p99_ns, "1 %") } else { (e.lateness_p50_ns, "half") };
-    if !e.open_loop || late_ns <= LATENESS_FLOOR_NS.max(e.service_p50_ns / 10) {
-        return None;
-    }
-    let worse = late_ns > (10 * LATENESS_FLOOR_NS).max(e.service_p50_ns);
-    let text = format!(
-        "the tester itself sent {share} of the requests {} late or more: give it a CPU of its own",
-        format_ns(late_ns)
-    );
-    cause(if worse { Verdict::Invalid } else { Verdict::Suspect }, "late", text)
-}
-
-/// The tail is the tester's when its own lateness makes up most of it.
-pub(super) fn late_tail(e: &Evidence) -> Option<Cause> {
-    let late = e.lateness_p999_ns > (10 * LATENESS_FLOOR_NS).max(e.response_p999_ns / 2);
-    if !e.open_loop || e.sent < TAIL_SAMPLES || !late || lateness(e).is_some() {
-        return None;
-    }
-    let text = format!(
-        "one request in a thousand was sent {} late or more: the tail beyond p99 is the tester's \
-         host as much as the server",
-        format_ns(e.lateness_p999_ns)
-    );
-    cause(Verdict::Suspect, "late_tail", text)
 }
 
 pub(super) fn busy(e: &Evidence) -> Option<Cause> {

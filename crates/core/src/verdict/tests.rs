@@ -9,9 +9,7 @@ fn good() -> Evidence {
         open_loop: true,
         elapsed_ns: 10_000_000_000,
         worker_busy: vec![0.4, 0.5],
-        lateness_p50_ns: 200,
-        lateness_p99_ns: 9_000,
-        service_p50_ns: 40_000,
+        quoted: [Quoted { lateness_ns: 9_000, response_ns: 60_000 }; QUOTED.len()],
         requests: Some(10_000),
         sent: 10_000,
         scheduled: 10_000,
@@ -19,6 +17,13 @@ fn good() -> Evidence {
         connections: 50,
         ..Evidence::default()
     }
+}
+
+/// At the quantile of this place in [`QUOTED`]: how late, and the response time.
+fn late_at(place: usize, lateness_ns: u64, response_ns: u64) -> Evidence {
+    let mut evidence = good();
+    evidence.quoted[place] = Quoted { lateness_ns, response_ns };
+    evidence
 }
 
 fn opening() -> TcpFacts {
@@ -68,12 +73,7 @@ fn each_cause_is_provoked_alone() {
     let pause = Pause { at_ns: 1_000_000_000, for_ns: 400_000_000 };
     let later = Pause { at_ns: 2_000_000_000, ..pause };
     let short = Pause { for_ns: 12_000_000, ..pause };
-    let late_tail = Evidence {
-        sent: 20_000,
-        lateness_p999_ns: 3_000_000,
-        response_p999_ns: 4_000_000,
-        ..good()
-    };
+    let late_tail = Evidence { sent: 20_000, ..late_at(5, 3_000_000, 4_000_000) };
     let cases = [
         (Evidence { completed: 0, ..good() }, Verdict::Invalid, "no_responses"),
         (
@@ -81,13 +81,8 @@ fn each_cause_is_provoked_alone() {
             Verdict::Suspect,
             "none_ok",
         ),
-        (Evidence { lateness_p99_ns: 150_000, ..good() }, Verdict::Suspect, "late"),
-        (Evidence { lateness_p99_ns: 2_000_000, ..good() }, Verdict::Invalid, "late"),
-        (
-            Evidence { sent: 14, requests: None, lateness_p50_ns: 200_000, ..good() },
-            Verdict::Suspect,
-            "late",
-        ),
+        (late_at(4, 150_000, 300_000), Verdict::Suspect, "late"),
+        (late_at(4, 2_000_000, 3_000_000), Verdict::Invalid, "late"),
         (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
         (Evidence { disordered: 1, ..good() }, Verdict::Invalid, "time_order"),
         (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
@@ -114,6 +109,7 @@ fn each_cause_is_provoked_alone() {
         (Evidence { no_ports: 1, ..good() }, Verdict::Invalid, "ports"),
         (Evidence { no_files: 1, ..good() }, Verdict::Invalid, "files"),
         (Evidence { beyond_hour: 1, ..good() }, Verdict::Suspect, "beyond_hour"),
+        (Evidence { gave_way_ns: Some(2_000_000_000), ..good() }, Verdict::Valid, "gave_way"),
         (Evidence { clock_step_ns: -5_000_000_000, ..good() }, Verdict::Valid, "clock_step"),
         (of_tcp(TcpFacts { resent: 10, ..opening() }), Verdict::Suspect, "retransmits"),
         (
@@ -170,13 +166,50 @@ fn each_cause_is_provoked_alone() {
 }
 
 #[test]
-fn lateness_is_measured_against_the_server_and_only_at_a_rate() {
-    let slow = Evidence { lateness_p99_ns: 150_000, service_p50_ns: 50_000_000, ..good() };
-    assert_eq!(judge(&slow).0, Verdict::Valid);
-    let few = Evidence { sent: 14, requests: None, lateness_p99_ns: 200_000, ..good() };
-    assert_eq!(judge(&few).0, Verdict::Valid, "one late request of 14 is no p99");
-    let closed = Evidence { open_loop: false, lateness_p99_ns: 5_000_000, ..good() };
-    assert_eq!(judge(&closed).0, Verdict::Valid);
+fn lateness_is_held_against_the_same_quantile_of_the_response_time() {
+    const US: u64 = 1000;
+    // Sent, place of the quantile, lateness and response there in µs; verdict and what to doubt.
+    for (sent, place, late_us, response_us, want) in [
+        (10_000, 0, 133, 273, Some((Verdict::Suspect, "p50"))),
+        (10_000, 4, 133, 350, Some((Verdict::Suspect, "p99"))),
+        (10_000, 4, 133, 200_000, None),
+        (10_000, 2, 5_000, 100_000, None),
+        (10_000, 2, 11_000, 100_000, Some((Verdict::Suspect, "p90"))),
+        (10_000, 3, 51_000, 100_000, Some((Verdict::Invalid, "p95"))),
+        (10_000, 4, 100, 120, None),
+        (10_000, 4, 999, 1000, Some((Verdict::Suspect, "p99"))),
+        // Not enough requests for that quantile.
+        (999, 4, 5_000, 6_000, None),
+        (14, 1, 5_000, 6_000, None),
+        (14, 0, 200, 400, Some((Verdict::Suspect, "p50"))),
+    ] {
+        let case = format!("{sent} {place} {late_us} {response_us}");
+        let late = late_at(place, late_us * US, response_us * US);
+        let evidence = Evidence { sent, requests: None, ..late };
+        let (verdict, causes) = judge(&evidence);
+        assert_eq!(verdict, want.map_or(Verdict::Valid, |(verdict, _)| verdict), "{case}");
+        let doubted = causes.first().map(|cause| cause.text.clone());
+        let doubt = want.map(|(_, name)| format!("late or more: doubt {name}; "));
+        assert_eq!(doubted.is_some(), doubt.is_some(), "{case}");
+        assert!(doubted.unwrap_or_default().contains(&doubt.unwrap_or_default()), "{case}");
+        let closed = Evidence { open_loop: false, ..evidence };
+        assert_eq!(judge(&closed), (Verdict::Valid, vec![]), "{case}");
+    }
+}
+
+#[test]
+fn all_distorted_quantiles_are_named() {
+    let mut evidence = late_at(0, 120_000, 260_000);
+    for place in 1..5 {
+        evidence.quoted[place] = Quoted { lateness_ns: 133_000, response_ns: 300_000 };
+    }
+    let (_, causes) = judge(&evidence);
+    assert_eq!(
+        causes[0].text,
+        "the tester itself sent 1 % of the requests 133 µs late or more: doubt p50, p75, p90, p95, \
+         p99; give it a CPU of its own (--pin, --spin on), and ask `plimsoll doctor` what is in \
+         its way"
+    );
 }
 
 #[test]

@@ -57,9 +57,6 @@ pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
 /// How often a worker without a connection looks whether the last request was taken.
 const LAST_REQUEST_NS: u64 = 1_000_000;
 
-/// More than this in a second, and spinning takes the CPU from somebody who needs it.
-const SPIN_SWITCHES_LIMIT: u64 = 200;
-
 /// However long there is nothing to do, a worker looks this often whether it was told something.
 const TICK_NS: u64 = 50_000_000;
 
@@ -504,15 +501,11 @@ impl<D: Driver> Worker<D> {
         loop {
             let end_ns = self.observer.interval_end_ns().min(now_ns);
             let spun_ns = self.driver.spun_ns();
-            let Some(end) = self.observer.take_interval(now_ns, spun_ns, finished) else {
+            let Some(interval) = self.observer.take_interval(now_ns, spun_ns, finished) else {
                 return;
             };
-            // Spinning that takes the CPU from somebody who needs it does more harm than good.
-            if self.plan.spin == Spin::Auto && end.involuntary_switches > SPIN_SWITCHES_LIMIT {
-                self.driver.set_spin(Spin::Off);
-            }
-            if !(finished && end.interval.is_empty()) {
-                let interval = self.complete(end.interval, end_ns);
+            if !(finished && interval.is_empty()) {
+                let interval = self.complete(interval, end_ns);
                 let spare = on_interval(interval);
                 self.observer.keep_spare(spare);
             }

@@ -1,6 +1,7 @@
 //! What a worker does about orders from outside: stop, another rate, other connections, other
-//! addresses.
+//! addresses, sleep instead of spinning.
 
+use plimsoll_core::plan::Spin;
 use plimsoll_io::{Close, Driver};
 
 use super::Worker;
@@ -20,6 +21,9 @@ impl<D: Driver> Worker<D> {
             if let Some(routes) = news.routes {
                 self.routes.replace(&routes);
                 self.move_to_new_routes(now_ns);
+            }
+            if news.gives_way && self.plan.spin == Spin::Auto {
+                self.driver.set_spin(Spin::Off);
             }
         }
     }

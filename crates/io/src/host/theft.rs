@@ -19,7 +19,15 @@ impl CpuTicks {
     /// Reads them. `None` where `/proc/stat` does not tell.
     #[must_use]
     pub fn read() -> Option<Self> {
-        cpu_ticks(&read("/proc/stat")?)
+        cpu_ticks(&read("/proc/stat")?, "cpu")
+    }
+
+    /// Those of some CPUs only. `None` where `/proc/stat` does not tell of each.
+    #[must_use]
+    pub fn of(cpus: &[u32]) -> Option<Self> {
+        let stat = read("/proc/stat")?;
+        let each = cpus.iter().map(|cpu| cpu_ticks(&stat, &format!("cpu{cpu}")));
+        each.sum()
     }
 
     /// The share of the CPUs' time since `earlier` that was stolen, 0 to 1.
@@ -43,10 +51,20 @@ impl CpuTicks {
     }
 }
 
-/// The `cpu` line: user, nice, system, idle, iowait, irq, softirq, steal; what follows (guests) is
+impl std::iter::Sum for CpuTicks {
+    fn sum<I: Iterator<Item = Self>>(ticks: I) -> Self {
+        ticks.fold(Self::default(), |sum, one| Self {
+            steal: sum.steal.saturating_add(one.steal),
+            idle: sum.idle.saturating_add(one.idle),
+            total: sum.total.saturating_add(one.total),
+        })
+    }
+}
+
+/// The line of `cpu`, or of one CPU, `cpu0`: user, nice, system, idle, iowait, irq, softirq, steal; what follows (guests) is
 /// counted in user already.
-fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+fn cpu_ticks(stat: &str, name: &str) -> Option<CpuTicks> {
+    let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     let ticks: Vec<u64> =
         line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
     let steal = *ticks.get(7)?;
@@ -114,9 +132,15 @@ mod tests {
     #[test]
     fn ticks_of_stat() {
         let stat = "cpu  100 1 20 300 4 0 6 17 50 2\ncpu0 9 9 9 9 9 9 9 9 9 9";
-        assert_eq!(cpu_ticks(stat), Some(CpuTicks { steal: 17, idle: 304, total: 448 }));
+        let all = CpuTicks { steal: 17, idle: 304, total: 448 };
+        assert_eq!(cpu_ticks(stat, "cpu"), Some(all));
+        let first = CpuTicks { steal: 9, idle: 18, total: 72 };
+        assert_eq!(cpu_ticks(stat, "cpu0"), Some(first));
+        assert_eq!(cpu_ticks(stat, "cpu1"), None);
+        let sum = CpuTicks { steal: 26, idle: 322, total: 520 };
+        assert_eq!([all, first].into_iter().sum::<CpuTicks>(), sum);
         for bad in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 6 7 x"] {
-            assert_eq!(cpu_ticks(bad), None, "{bad:?}");
+            assert_eq!(cpu_ticks(bad, "cpu"), None, "{bad:?}");
         }
     }
 
