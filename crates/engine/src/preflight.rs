@@ -16,6 +16,9 @@ const WORKER_RATE_UHZ: u64 = 50_000_000_000;
 /// With fewer connections than this for each worker, more workers only cost.
 const WORKER_CONNECTIONS: u32 = 8;
 
+/// Of a control group's quota, left for the threads that are no workers, CPUs.
+const QUOTA_SPARE_CPUS: f64 = 0.25;
+
 /// File descriptors the program needs besides its connections: standard streams, outputs, and
 /// each driver's own.
 const FILES_BESIDES: u64 = 32;
@@ -52,11 +55,19 @@ fn peak_uhz(plan: &Plan) -> Option<u64> {
     plan.rate.as_ref().map(Profile::peak_uhz)
 }
 
-/// Whether to spin: of itself only at a rate, and where the workers leave the host a CPU.
-pub(crate) fn spin(plan: &Plan, workers: u32, cpus_allowed: u32, cpus_online: u32) -> Spin {
+/// Whether to spin: of itself only at a rate, and where the workers leave the host a CPU and stay
+/// below the control group's quota (`limit_cpus`), which would stop them all when it is used up.
+pub(crate) fn spin(
+    plan: &Plan,
+    workers: u32,
+    cpus_allowed: u32,
+    cpus_online: u32,
+    limit_cpus: Option<f64>,
+) -> Spin {
     let room = workers < cpus_allowed || (workers == cpus_allowed && cpus_allowed < cpus_online);
+    let fits = limit_cpus.is_none_or(|limit| f64::from(workers) + QUOTA_SPARE_CPUS <= limit);
     match plan.spin {
-        Spin::Auto if !room || !plan.is_open_loop() => Spin::Off,
+        Spin::Auto if !room || !fits || !plan.is_open_loop() => Spin::Off,
         wanted => wanted,
     }
 }
@@ -151,12 +162,14 @@ mod tests {
     fn spinning_of_itself_needs_a_schedule_and_a_free_cpu() {
         let rate = Some(Profile::constant(1_000_000, None, Arrival::Uniform));
         let open = Plan { rate, ..plan() };
-        assert_eq!(spin(&plan(), 1, 8, 8), Spin::Off);
-        assert_eq!(spin(&Plan { spin: Spin::On, ..plan() }, 1, 8, 8), Spin::On);
-        assert_eq!(spin(&open, 1, 2, 2), Spin::Auto);
-        assert_eq!(spin(&open, 1, 1, 2), Spin::Auto);
-        assert_eq!(spin(&open, 2, 2, 2), Spin::Off);
-        assert_eq!(spin(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2), Spin::On);
-        assert_eq!(spin(&Plan { spin: Spin::Off, ..open }, 1, 2, 2), Spin::Off);
+        assert_eq!(spin(&plan(), 1, 8, 8, None), Spin::Off);
+        assert_eq!(spin(&Plan { spin: Spin::On, ..plan() }, 1, 8, 8, None), Spin::On);
+        assert_eq!(spin(&open, 1, 2, 2, None), Spin::Auto);
+        assert_eq!(spin(&open, 1, 1, 2, None), Spin::Auto);
+        assert_eq!(spin(&open, 2, 2, 2, None), Spin::Off);
+        assert_eq!(spin(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2, None), Spin::On);
+        assert_eq!(spin(&open, 1, 4, 8, Some(1.0)), Spin::Off, "the quota would run out");
+        assert_eq!(spin(&open, 1, 4, 8, Some(1.5)), Spin::Auto);
+        assert_eq!(spin(&Plan { spin: Spin::Off, ..open }, 1, 2, 2, None), Spin::Off);
     }
 }

@@ -13,7 +13,7 @@ use plimsoll_core::result::{DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::clock;
-use plimsoll_io::host::Environment;
+use plimsoll_io::host::{Environment, cpu_limit};
 use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Address, Driver, Route, Waker};
 use plimsoll_script::lua::{Interrupter, Thread};
@@ -258,7 +258,7 @@ pub fn run_scripted(
     let cpus_allowed = environment.cpus_allowed.len() as u32;
     let workers = preflight::workers(plan, &addresses, cpus_allowed);
     preflight::check_limits(plan, workers, routes.len())?;
-    let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online);
+    let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online, cpu_limit());
     let spinning =
         (spin == Spin::Auto).then_some((&environment.cpus_allowed[..], &*control.signals));
     let plan = Arc::new(Plan { workers, ..plan.clone() });
