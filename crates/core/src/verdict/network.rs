@@ -88,7 +88,7 @@ pub(super) fn connect_retries(e: &Evidence) -> Option<Cause> {
     if tcp.connects_delay_requests {
         return cause(Verdict::Suspect, "connect_retries", text);
     }
-    note("connect_retries", format!("{text} (before the first request, so no figure is touched)"))
+    note("connect_retries", format!("{text} (before the first request was sent)"))
 }
 
 /// Drops of a listener in the same network namespace. Others' cannot be seen.

@@ -38,6 +38,18 @@ fn lost_connects_are_not_latency() {
     assert!(judge_connects(&Reading::default(), &lost).is_err(), "neither maximum nor p99");
 }
 
+#[test]
+fn a_request_on_a_lost_connection_has_to_be_told() {
+    let late = || Outcome::fail("max 1.66 s", "max 0 ns to 900 ms");
+    let says = |text: &str| Reading { text: text.to_owned(), ..Reading::default() };
+    let judged =
+        |said: &str, otherwise: &str| passes(&or_told(late(), &says(said), &says(otherwise)));
+    let dropped = "listeners on this host dropped 7 connections because their queue was full";
+    assert!(judged(dropped, "all well"));
+    assert!(!judged("all well", "all well"), "silent");
+    assert!(!judged(dropped, dropped), "it always says so");
+}
+
 fn death(busy: f64, back: u64, errors: u64) -> Run {
     let sample = |i: u64| Sample {
         at_ns: i * 50 * MS,
