@@ -46,9 +46,11 @@ mod linux {
     use plimsoll_conformance::oracle::{Mode, Oracle};
     use plimsoll_conformance::views::{self, View};
     use plimsoll_conformance::{Findings, Order, Tool, suite, testers};
+    use plimsoll_core::nearest::did_you_mean;
 
     use crate::args::{ConformanceFlags, FindingsFormat};
     use crate::exit::Exit;
+    use crate::outputs::is_stdout;
     use crate::signals::Caught;
 
     /// Serves as an oracle until the standard input ends, then writes the log.
@@ -142,7 +144,7 @@ mod linux {
 
     fn write(flags: &ConformanceFlags, findings: &Findings) -> Result<(), Exit> {
         let view = view(flags.format);
-        let written = match &flags.output {
+        let written = match flags.output.as_deref().filter(|path| !is_stdout(path)) {
             Some(path) => File::create(path).and_then(|file| {
                 let mut file = BufWriter::new(file);
                 views::write(findings, view, &mut file)?;
@@ -161,7 +163,8 @@ mod linux {
     fn chosen(only: &[String]) -> Result<Vec<Experiment>, Exit> {
         let all = experiments::all();
         if let Some(unknown) = only.iter().find(|name| !all.iter().any(|e| e.name == **name)) {
-            return Err(Exit::Usage(format!("no experiment '{unknown}' (see --list)")));
+            let meant = did_you_mean(unknown, all.iter().map(|e| e.name));
+            return Err(Exit::Usage(format!("no experiment '{unknown}'{meant} (see --list)")));
         }
         let is_wanted = |e: &Experiment| only.is_empty() || only.iter().any(|name| name == e.name);
         Ok(all.into_iter().filter(is_wanted).collect())
@@ -174,17 +177,19 @@ mod linux {
     ) -> Result<Vec<Subject>, Exit> {
         let default = ["plimsoll".to_owned()];
         let names = if flags.tools.is_empty() { &default[..] } else { &flags.tools };
-        let known = || testers().iter().map(|tester| tester.name()).collect::<Vec<_>>().join(", ");
+        let known: Vec<&str> = testers().iter().map(|tester| tester.name()).collect();
+        let unknown = |name: &str| {
+            let meant = did_you_mean(name, known.iter().copied());
+            Exit::Usage(format!("no tester '{name}'{meant}; there are {}", known.join(", ")))
+        };
         if let Some((name, _)) = flags.tool_paths.iter().find(|(name, _)| !names.contains(name)) {
             return Err(Exit::Usage(format!("--tool-path for '{name}' without --tool {name}")));
         }
         names
             .iter()
             .map(|name| {
-                let tester =
-                    testers().into_iter().find(|tester| tester.name() == name).ok_or_else(
-                        || Exit::Usage(format!("no tester '{name}'; there are {}", known())),
-                    )?;
+                let tester = testers().into_iter().find(|tester| tester.name() == name);
+                let tester = tester.ok_or_else(|| unknown(name))?;
                 let program = program(flags, tester.as_ref(), executable);
                 suite::subject(tester, &program, scratch).map_err(Exit::CouldNotRun)
             })

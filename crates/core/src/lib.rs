@@ -16,6 +16,7 @@ pub mod expect;
 pub mod gate;
 pub mod histogram;
 pub mod ledger;
+pub mod nearest;
 pub mod outage;
 pub mod part;
 pub mod phase;

@@ -1,6 +1,7 @@
 //! The language of a control socket: an object with a `command` and what that needs, and an object
 //! for an answer, with `error` in it when it could not be done.
 
+use plimsoll_core::nearest::did_you_mean;
 use plimsoll_core::schedule::RATE_LIMIT_UHZ;
 use plimsoll_core::units::{parse_count, parse_rate_uhz};
 use plimsoll_io::clock;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Steer;
 use super::status::Status;
 
-const COMMANDS: &str = "status, rate, connections or stop";
+const COMMANDS: &str = "status, rate, connections and stop";
 
 /// The answer to a line, with its end of line.
 pub(super) fn answer(line: &[u8], status: &Status, steer: &dyn Steer) -> Vec<u8> {
@@ -34,7 +35,7 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
     let asked: Map<String, Value> = serde_json::from_slice(line)
         .map_err(|error| format!("not an object of JSON on one line: {error}"))?;
     let Some(command) = asked.get("command").and_then(Value::as_str) else {
-        return Err(format!("say what to do: {{\"command\": …}}, with {COMMANDS}"));
+        return Err(format!("say what to do: {{\"command\": …}}; there are {COMMANDS}"));
     };
     match command {
         "status" => {
@@ -67,7 +68,10 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
             steer.stop();
             Ok(json!({ "stopping": true }))
         }
-        other => Err(format!("'{other}' is no command: {COMMANDS}")),
+        other => {
+            let meant = did_you_mean(other, ["status", "rate", "connections", "stop"]);
+            Err(format!("'{other}' is no command{meant}; there are {COMMANDS}"))
+        }
     }
 }
 

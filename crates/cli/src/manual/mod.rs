@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Command;
+use plimsoll_core::nearest::did_you_mean;
 
 use crate::args::{ManualFlags, definition};
 use crate::exit::Exit;
@@ -51,5 +52,6 @@ fn man(name: &str, text: &mut Vec<u8>) -> Result<(), Exit> {
 
 fn no_page(name: &str, definition: &Command) -> String {
     let known: Vec<&str> = definition.get_subcommands().map(Command::get_name).collect();
-    format!("there is no page of '{name}': plimsoll and {} have one", known.join(", "))
+    let meant = did_you_mean(name, known.iter().copied());
+    format!("there is no page of '{name}'{meant}; plimsoll and {} have one", known.join(", "))
 }

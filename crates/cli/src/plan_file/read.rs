@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, Command};
+use plimsoll_core::nearest::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -219,12 +220,11 @@ pub(crate) fn setting_named<'a>(name: &str, definition: &'a Command) -> Result<&
     if let Some(arg) = flags.find(is_it) {
         return Ok(arg);
     }
-    let known = definition.get_arguments().filter(|arg| is_setting(arg)).map(key);
-    let nearest = known.min_by_key(|known| distance(known, &wanted)).unwrap_or_default();
-    Err(format!(
-        "'{name}' is no key of a plan: the nearest is '{nearest}', and `plimsoll run --help` has \
-         them all"
-    ))
+    let known: Vec<String> =
+        definition.get_arguments().filter(|arg| is_setting(arg)).map(key).collect();
+    let nearest = nearest(&wanted, known.iter().map(String::as_str));
+    let nearest = nearest.map_or_else(String::new, |key| format!("the nearest is '{key}', and "));
+    Err(format!("'{name}' is no key of a plan: {nearest}`plimsoll run --help` has them all"))
 }
 
 /// A text or a number, as it would stand on a command line.
@@ -238,20 +238,4 @@ fn text(value: &DeValue<'_>) -> Option<String> {
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         _ => None,
     }
-}
-
-/// How many letters have to be put in, taken out or changed (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }

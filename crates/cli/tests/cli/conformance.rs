@@ -66,8 +66,9 @@ fn findings_are_written_again() {
 #[test]
 fn what_is_not_known_is_refused() {
     for (flags, code, part) in [
-        (&["--only", "bogus"][..], 2, "no experiment 'bogus'"),
-        (&["--tool", "bogus"], 2, "no tester 'bogus'"),
+        (&["--only", "bogus"][..], 2, "no experiment 'bogus' (see --list)"),
+        (&["--tool", "bogus"], 2, "no tester 'bogus'; there are"),
+        (&["--tool", "plimsol"], 2, "no tester 'plimsol': did you mean 'plimsoll'?; there are"),
         (&["--tool-path", "wrk=/wrk"], 2, "without --tool wrk"),
         (&["--tool-path", "wrk"], 2, "not NAME=PATH"),
         (

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::value::{Unit, decimal};
 use crate::clock::Clock;
+use crate::nearest::nearest;
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,12 +207,32 @@ fn unknown(text: &str) -> String {
     if text.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return format!("'{text}' is no percentile from 0 to 100: write p50, p99 or p99.9");
     }
+    if let Some(meant) = meant(text) {
+        return format!("no metric '{text}': did you mean '{meant}'?");
+    }
     format!(
         "no metric '{text}': there are p99 (any percentile), mean, min, max, response.p99, \
          service.p99, ok.p99, connect.p99 and other phases, rate, offered, errors, outage, \
          connect_errors, failed, timed_out and the rest of the ledger, status.503, \
          bytes.received, cpu, rss, verdict"
     )
+}
+
+/// The metric whose name is near a text that is none.
+fn meant(text: &str) -> Option<String> {
+    let timings = || TIMINGS.iter().map(|(name, _)| *name);
+    if let Some((name, rest)) = text.split_once('.') {
+        let of_status = statuses(rest).and_then(|_| nearest(name, ["status"]));
+        let of_time = Statistic::parse(rest).and_then(|_| nearest(name, timings()));
+        if let Some(name) = of_status.or(of_time) {
+            return Some(format!("{name}.{rest}"));
+        }
+    }
+    let tallies = TALLIES.iter().map(|(name, _)| *name);
+    let others = OTHERS.iter().map(|(name, _)| *name);
+    let whole = tallies.chain(others).chain(["min", "mean", "stdev", "max", "p50"]);
+    let whole = nearest(text, whole).map(str::to_owned);
+    whole.or_else(|| nearest(text, timings()).map(|name| format!("{name}.p99")))
 }
 
 fn statuses(text: &str) -> Option<Metric> {

@@ -2,6 +2,7 @@
 //! `@address:NAME`, `@10s..20s`, `@last:10s`.
 
 use super::metric::Source;
+use crate::nearest::nearest;
 use crate::plan::Plan;
 use crate::series::INTERVAL_NS;
 use crate::units::{format_duration, parse_duration_ns};
@@ -50,7 +51,12 @@ impl Scope {
                 },
                 "stage" => Ok(Self::StageNamed(name.to_owned())),
                 "last" => last(name),
-                _ => Err(format!("'@{text}' is no part of a run: {POSSIBLE}")),
+                other => {
+                    let meant = nearest(other, ["endpoint", "address", "stage", "last"]);
+                    let meant = meant.map(|kind| format!("did you mean '@{kind}:{name}'?"));
+                    let advice = meant.unwrap_or_else(|| POSSIBLE.to_owned());
+                    Err(format!("'@{text}' is no part of a run: {advice}"))
+                }
             };
         }
         let (from, to) = text
@@ -105,16 +111,19 @@ impl Scope {
 pub(super) fn not_among<'a>(
     kind: &str,
     name: &str,
-    names: impl Iterator<Item = &'a str>,
+    names: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<String> {
     let mut known: Vec<&str> = Vec::new();
-    for other in names {
+    for other in names.clone() {
         if other == name {
             return None;
         }
         if !known.contains(&other) && known.len() <= NAMES_SHOWN {
             known.push(other);
         }
+    }
+    if let Some(meant) = nearest(name, names) {
+        return Some(format!("no {kind} '{name}': did you mean '{meant}'?"));
     }
     let more = if known.len() > NAMES_SHOWN { ", …" } else { "" };
     known.truncate(NAMES_SHOWN);

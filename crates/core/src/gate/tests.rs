@@ -382,6 +382,14 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("p0<1s", "0 to 100"),
         ("p-1<1s", "no metric"),
         ("speed>3", "there are p99"),
+        ("error<1", "no metric 'error': did you mean 'errors'?"),
+        ("rps>9", "no metric 'rps': did you mean 'rate'?"),
+        ("avg<1s", "no metric 'avg': did you mean 'mean'?"),
+        ("conect<1s", "no metric 'conect': did you mean 'connect.p99'?"),
+        ("latency.p99<1s", "no metric 'latency.p99': did you mean 'response.p99'?"),
+        ("servise.max<1s", "no metric 'servise.max': did you mean 'service.max'?"),
+        ("staus.5xx<1", "no metric 'staus.5xx': did you mean 'status.5xx'?"),
+        ("byte.sent<1", "no metric 'byte.sent': did you mean 'bytes.sent'?"),
         ("connect<1ms", "write connect.p99"),
         ("connect.p101<1ms", "write connect.p99"),
         ("status.1xxx<3", "status.503"),
@@ -400,6 +408,7 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("verdict==good", "valid, suspect or invalid"),
         ("p99@x<1s", "@endpoint:NAME"),
         ("p99@user:3<1s", "@endpoint:NAME"),
+        ("p99@endpiont:a<1s", "no part of a run: did you mean '@endpoint:a'?"),
         ("p99@endpoint:<1s", "names nothing"),
         ("p99@stage:0<1s", "count from 1"),
         ("p99@5s..2s<1s", "wrong way round"),
@@ -455,6 +464,7 @@ fn a_plan_knows_which_conditions_it_can_have() {
         targets: vec![target("a"), target("b")],
         ..closed.clone()
     };
+    let named = Plan { targets: vec![target("home"), target("search")], ..closed.clone() };
     let cases = [
         (&closed, "rate>=99%", Some("give a rate")),
         (&closed, "rate>=99", None),
@@ -467,6 +477,7 @@ fn a_plan_knows_which_conditions_it_can_have() {
         (&staged, "p99@stage:3<1s", Some("has 2 stages")),
         (&staged, "p99@endpoint:b<1s", None),
         (&staged, "p99@endpoint:c<1s", Some("there is: a, b")),
+        (&named, "p99@endpoint:serach<1s", Some("no endpoint 'serach': did you mean 'search'?")),
     ];
     for (plan, text, problem) in cases {
         let plan = Plan { gates: vec![text.to_owned()], ..plan.clone() };

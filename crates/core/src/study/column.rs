@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::CaseRun;
+use crate::nearest::nearest;
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +140,13 @@ impl FromStr for Measure {
         let service = text.strip_prefix("service.").and_then(percentile).map(Self::Service);
         service.or_else(|| percentile(text).map(Self::Latency)).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            format!("`{text}` is no measure: there are {}, p50, service.p99", names.join(", "))
+            match nearest(text, names.iter().copied().chain(["p50", "p99"])) {
+                Some(meant) => format!("`{text}` is no measure: did you mean `{meant}`?"),
+                None => {
+                    let names = names.join(", ");
+                    format!("`{text}` is no measure: there are {names}, p50, service.p99")
+                }
+            }
         })
     }
 }

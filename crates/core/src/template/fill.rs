@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Encoding, Piece, TemplateError, parse};
 use crate::draw::{Stream, TABLES, below};
+use crate::nearest::nearest;
 use crate::plan::Table;
 
 const UUID_BYTES: usize = 36;
@@ -356,11 +357,13 @@ impl<'t> Compiler<'t> {
         let number = table.ok_or_else(|| TemplateError::Table(path.to_owned()))?;
         let table = &self.tables[number];
         let Some(index) = table.columns.iter().position(|column| column == name) else {
-            return Err(TemplateError::Column {
-                table: path.to_owned(),
-                column: name.to_owned(),
-                known: table.columns.join(", "),
-            });
+            let columns = table.columns.iter().map(String::as_str);
+            let advice = match nearest(name, columns) {
+                Some(meant) => format!("did you mean '{meant}'?"),
+                None => format!("its first line names {}", table.columns.join(", ")),
+            };
+            let (table, column) = (path.to_owned(), name.to_owned());
+            return Err(TemplateError::Column { table, column, advice });
         };
         if table.rows.is_empty() {
             return Err(TemplateError::Empty(path.to_owned()));

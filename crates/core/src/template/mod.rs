@@ -74,14 +74,14 @@ pub enum TemplateError {
     #[error("{0} is not among the plan's tables")]
     Table(String),
     /// The table has no such column.
-    #[error("{table} has no column '{column}': its first line names {known}")]
+    #[error("{table} has no column '{column}': {advice}")]
     Column {
         /// The file.
         table: String,
         /// What was asked for.
         column: String,
-        /// What there is.
-        known: String,
+        /// What was meant, or what there is.
+        advice: String,
     },
     /// The table has no rows.
     #[error("{0} has no rows: write some below the names of its columns")]

@@ -75,6 +75,7 @@ fn what_is_refused_says_what_to_write() {
         ("{{csv:users.csv: }}", "{{csv:FILE:COLUMN}}"),
         ("{{csv:other.csv:id}}", "other.csv is not among"),
         ("{{csv:dir/users.csv:mail}}", "no column 'mail': its first line names id, name"),
+        ("{{csv:dir/users.csv:Nmae}}", "no column 'Nmae': did you mean 'name'?"),
     ] {
         let error = Compiler::new(1, &[table()]).compile(given).expect_err(given).to_string();
         assert!(error.contains(says) && !error.contains('\n'), "{given}: {error}");

@@ -20,7 +20,9 @@ fn limits_are_read_or_refused_with_what_to_write() {
         ("p99>+inf%", "p99>+10%"),
         ("p99>+%", "p99>+10%"),
         ("p99>+1%<-1%", "p99>+10%"),
-        ("speed>+1%", "`speed` is no measure"),
+        ("speed>+1%", "`speed` is no measure: there are rate"),
+        ("rps>+1%", "`rps` is no measure: did you mean `rate`?"),
+        ("pp99>+1%", "`pp99` is no measure: did you mean `p99`?"),
         ("rate<-100%", "100 %"),
         ("p99>+99999999999%", "100 %"),
     ] {

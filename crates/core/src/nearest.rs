@@ -1,0 +1,127 @@
+//! The known name that an unknown one was meant to be, for messages that refuse the unknown one:
+//! a slip of the keys, or what other testers call the same thing.
+
+/// What other testers call some of our figures.
+const OTHER_WORDS: [(&str, &str); 13] = [
+    ("average", "mean"),
+    ("avg", "mean"),
+    ("error_rate", "errors"),
+    ("failures", "failed"),
+    ("latency", "response"),
+    ("max_latency", "max"),
+    ("median", "p50"),
+    ("memory", "rss"),
+    ("qps", "rate"),
+    ("rps", "rate"),
+    ("stddev", "stdev"),
+    ("throughput", "rate"),
+    ("timeouts", "timed_out"),
+];
+
+/// Longer words than this are no slips of a name.
+const CHARS_MAX: usize = 100;
+
+/// The name among `known` that `given` was meant to be; `None` where none is near.
+#[must_use]
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = letters(given);
+    if given.len() > CHARS_MAX {
+        return None;
+    }
+    let word: String = given.iter().collect();
+    let meant = OTHER_WORDS.iter().find(|(other, _)| *other == word).map(|(_, name)| *name);
+    // One letter in three may be wrong: with more, anything is near anything.
+    let most = if given.len() > 1 { (given.len() / 3).max(1) } else { 0 };
+    let rated = known.into_iter().filter_map(|name| {
+        if meant == Some(name) {
+            return Some((0, name));
+        }
+        let letters = letters(name);
+        let is_as_long = letters.len().abs_diff(given.len()) <= most;
+        let far = is_as_long.then(|| distance(&letters, &given))?;
+        (far <= most).then_some((far, name))
+    });
+    rated.min_by_key(|(far, _)| *far).map(|(_, name)| name)
+}
+
+/// What has to be the same: case and the sign between words do not.
+fn letters(name: &str) -> Vec<char> {
+    name.to_lowercase().replace('-', "_").chars().collect()
+}
+
+/// The question to add to a message that `given` is none of `known`: `: did you mean 'errors'?`.
+/// Empty where nothing is near.
+#[must_use]
+pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(given, known).map_or_else(String::new, |name| format!(": did you mean '{name}'?"))
+}
+
+/// How many letters have to be put in, taken out or changed (Levenshtein), or changed places with
+/// their neighbour (Damerau's restricted form).
+fn distance(one: &[char], other: &[char]) -> usize {
+    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for i in 0..=one.len() {
+        for j in 0..=other.len() {
+            rows[i][j] = match (i, j) {
+                (0, far) | (far, 0) => far,
+                _ => {
+                    let changed = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+                    let swapped =
+                        i > 1 && j > 1 && (one[i - 1], one[i - 2]) == (other[j - 2], other[j - 1]);
+                    let least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                    if swapped { least.min(rows[i - 2][j - 2] + 1) } else { least }
+                }
+            };
+        }
+    }
+    rows[one.len()][other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_and_other_words_are_understood_and_nothing_else() {
+        let known = ["errors", "rate", "rss", "ok", "mean", "timed_out", "tls", "cpu"];
+        for (given, want) in [
+            ("error", Some("errors")),
+            ("erorrs", Some("errors")),
+            ("ERRORS", Some("errors")),
+            ("rate", Some("rate")),
+            ("timed-out", Some("timed_out")),
+            ("timedout", Some("timed_out")),
+            ("rps", Some("rate")),
+            ("avg", Some("mean")),
+            ("cup", Some("cpu")),
+            ("speed", None),
+            ("x", None),
+            ("no", None),
+            ("ko", Some("ok")),
+            ("", None),
+        ] {
+            assert_eq!(nearest(given, known), want, "{given:?}");
+        }
+        assert_eq!(nearest("x", []), None);
+        assert_eq!(nearest(&"x".repeat(CHARS_MAX + 1), ["x"]), None);
+        assert_eq!(did_you_mean("error", known), ": did you mean 'errors'?");
+        assert_eq!(did_you_mean("speed", known), "");
+    }
+
+    #[test]
+    fn a_distance_counts_letters() {
+        for (one, other, want) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("kitten", "sitting", 3),
+            ("é", "e", 1),
+        ] {
+            let (one, other) = (letters(one), letters(other));
+            assert_eq!(distance(&one, &other), want, "{one:?} {other:?}");
+            assert_eq!(distance(&other, &one), want, "{other:?} {one:?}");
+        }
+    }
+}
