@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plimsoll_core::series::Point;
-use plimsoll_core::units::format_duration;
+use plimsoll_core::units::{counted, format_duration};
 use plimsoll_core::{Ledger, Plan};
 use plimsoll_engine::Progress;
 use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
@@ -40,12 +40,12 @@ impl Live {
         }
         let text = match progress {
             Progress::Started { open } if self.warmup_ns > 0 => {
-                format!(
-                    "{open} connections open, warming up for {}",
-                    format_duration(self.warmup_ns)
-                )
+                let open = counted(u64::from(*open), "connection");
+                format!("{open} open, warming up for {}", format_duration(self.warmup_ns))
             }
-            Progress::Started { open } => format!("{open} connections open"),
+            Progress::Started { open } => {
+                format!("{} open", counted(u64::from(*open), "connection"))
+            }
             Progress::Measuring => return,
             Progress::Interval(point) => self.interval(point),
         };

@@ -150,6 +150,12 @@ pub fn format_count(count: u64) -> String {
     text
 }
 
+/// A count with its noun, whose plural ends in s: `1 thread`, `2 000 threads`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", format_count(count), if count == 1 { "" } else { "s" })
+}
+
 /// Bytes for people, in powers of 1024.
 #[must_use]
 pub fn format_bytes(bytes: u64) -> String {
@@ -229,6 +235,9 @@ mod tests {
         }
         assert_eq!(format_count(0), "0");
         assert_eq!(format_count(123_456_789), "123 456 789");
+        for (count, want) in [(0, "0 threads"), (1, "1 thread"), (2_000, "2 000 threads")] {
+            assert_eq!(counted(count, "thread"), want);
+        }
         assert_eq!(format_bytes(1023), "1023 B");
         assert_eq!(format_bytes(1_572_864), "1.50 MiB");
         for (text, value_ns) in

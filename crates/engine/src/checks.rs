@@ -5,6 +5,7 @@
 
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::secret::Masks;
+use plimsoll_core::units::counted;
 use regex::bytes::Regex;
 
 use crate::error::RunError;
@@ -205,7 +206,7 @@ impl Checks {
             let text = || format!("status {status}, expected {}", self.texts);
             return self.names_status.then(|| Unmet { kind: "expect_status", text: text() });
         }
-        let text = format!("{body_bytes} bytes, expected {}", self.texts);
+        let text = format!("{}, expected {}", counted(body_bytes, "byte"), self.texts);
         Some(Unmet { kind: "expect_bytes", text })
     }
 

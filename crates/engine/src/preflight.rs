@@ -4,7 +4,7 @@
 use plimsoll_core::Plan;
 use plimsoll_core::plan::Spin;
 use plimsoll_core::schedule::Profile;
-use plimsoll_core::units::format_count;
+use plimsoll_core::units::{counted, format_count};
 use plimsoll_io::Address;
 use plimsoll_io::host::{Limits, raise_open_files};
 
@@ -99,9 +99,9 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
     };
     if files > allowed {
         return Err(RunError::Limit(format!(
-            "{} connections need {} file descriptors and this process may have {}: raise ulimit -n \
-             or lower -c",
-            format_count(connections),
+            "{} would take {} file descriptors and this process may have {}: raise ulimit -n or \
+             lower -c",
+            counted(connections, "connection"),
             format_count(files),
             format_count(allowed),
         )));
@@ -112,9 +112,9 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
     let ports = u64::from(limits.local_ports_count()) * routes as u64;
     if connections > ports {
         return Err(RunError::Limit(format!(
-            "{} connections need as many local ports and this host gives {} for its addresses and \
-             the server's: widen net.ipv4.ip_local_port_range, give more with --bind, or lower -c",
-            format_count(connections),
+            "{} would take as many local ports and this host gives {} for its addresses and the \
+             server's: widen net.ipv4.ip_local_port_range, give more with --bind, or lower -c",
+            counted(connections, "connection"),
             format_count(ports),
         )));
     }

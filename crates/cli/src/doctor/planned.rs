@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use plimsoll_io::Address;
 
 use plimsoll_core::Plan;
-use plimsoll_core::units::{format_count, format_ns, format_rate};
+use plimsoll_core::units::{counted, format_count, format_ns, format_rate};
 use plimsoll_core::verdict::connections_needed;
 use plimsoll_engine::{files_needed, workers};
 
@@ -61,7 +61,7 @@ fn threads(workers: u32, cpus: u32) -> Finding {
         "plan",
         "threads",
         if workers <= cpus { Level::Good } else { Level::Bad },
-        format!("{workers} on {cpus} CPUs"),
+        format!("{workers} on {}", counted(cpus.into(), "CPU")),
         format!("threads that share a CPU make each other late: -t {cpus} or fewer"),
     )
 }
@@ -91,7 +91,7 @@ fn ports(plan: &Plan, addresses: &[SocketAddr], r: &Readings) -> Option<Finding>
             let closed_hz = rate.peak_uhz() as f64 / 1e6 / requests.max(1) as f64;
             let held = (closed_hz * hold_s as f64).ceil() as u64;
             let closed = format_rate(closed_hz);
-            (open + held, format!(" ({closed} connections closed a second, {hold_s} s each)"))
+            (open + held, format!(" (connections closed: {closed}/s, {hold_s} s each)"))
         }
         (Some(_), None) => {
             let sustained = format_rate(ports as f64 / hold_s as f64);
@@ -126,7 +126,7 @@ fn port_held_s(addresses: &[SocketAddr], tcp_tw_reuse: Option<u32>) -> u64 {
 fn connections(plan: &Plan) -> Finding {
     let given = u64::from(plan.connections_limit()) * u64::from(plan.pipeline);
     let Some(rate) = &plan.rate else {
-        let value = format!("{} requests in flight at a time", format_count(given));
+        let value = format!("{} in flight at a time", counted(given, "request"));
         return Finding::good("plan", "connections", value);
     };
     let peak_uhz = rate.peak_uhz();
@@ -197,10 +197,11 @@ fn placement(plan: &Plan, workers: u32, addresses: &[SocketAddr], cpus: u32) -> 
         return Finding::good("plan", "placement", "the server is on another host, or said to be");
     }
     let advice = "keep them apart: --pin for the tester, taskset for the server";
+    let shared = counted(cpus.into(), "CPU");
     let (level, value) = if workers >= cpus {
-        (Level::Bad, format!("the server shares all {cpus} CPUs with the tester"))
+        (Level::Bad, format!("the server shares all {shared} with the tester"))
     } else {
-        (Level::Warn, format!("the server shares this host's {cpus} CPUs with the tester"))
+        (Level::Warn, format!("the server shares this host's {shared} with the tester"))
     };
     if level == Level::Warn && !plan.pin.is_empty() {
         return Finding::good("plan", "placement", format!("{value}, which is pinned"));

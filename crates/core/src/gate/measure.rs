@@ -11,7 +11,7 @@ use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::Part;
 use crate::result::{RunResult, StageResult};
-use crate::units::format_count;
+use crate::units::counted;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,8 +177,8 @@ pub(super) fn statistic(histogram: &Histogram, figure: Statistic) -> Measured {
             let count = histogram.count();
             let value = histogram.quantile_ns(q).map(us);
             if count > 0 && (q * count as f64).ceil() >= count as f64 {
-                let samples = format_count(count);
-                let note = format!("of {samples} samples none lies beyond: this is the maximum");
+                let samples = counted(count, "sample");
+                let note = format!("of {samples} none lies beyond: this is the maximum");
                 return Measured { value, note: Some(note) };
             }
             value

@@ -2,7 +2,7 @@
 //! whether it came to anything.
 
 use super::{Cause, Evidence, Verdict, cause, share};
-use crate::units::format_count;
+use crate::units::{counted, format_count};
 
 const UNSENT_SUSPECT: f64 = 0.01;
 
@@ -18,19 +18,20 @@ pub(super) fn none_ok(e: &Evidence) -> Option<Cause> {
     if e.outcomes.ok > 0 || e.outcomes.failed == 0 {
         return None;
     }
-    let text = format!(
-        "not one of {} responses was good: rates and times are those of failures, see the statuses",
-        format_count(e.outcomes.failed)
-    );
+    let all = match e.outcomes.failed {
+        1 => "the one response was not good".to_owned(),
+        failed => format!("not one of {} responses was good", format_count(failed)),
+    };
+    let text = format!("{all}: rates and times are those of failures, see the statuses");
     cause(Verdict::Suspect, "none_ok", text)
 }
 
 pub(super) fn short(e: &Evidence) -> Option<Cause> {
     let requests = e.requests.filter(|requests| e.sent < *requests)?;
     let text = format!(
-        "{} of {} requests were sent before the run had to end",
+        "{} of {} could be sent before the run had to end",
         format_count(e.sent),
-        format_count(requests)
+        counted(requests, "request")
     );
     cause(Verdict::Suspect, "short", text)
 }
@@ -40,16 +41,17 @@ pub(super) fn connections(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let seen = format!(
-        "{} of {} requests found no free connection in time",
+        "{} of {} found no free connection in time",
         format_count(e.unsent),
-        format_count(e.scheduled)
+        counted(e.scheduled, "request")
     );
-    let (there, needed) = (e.connections, format_count(e.connections_needed));
-    let text = if e.connections_needed > u64::from(there) {
-        format!("{seen}: {there} connections, about {needed} needed at the service time seen")
+    let there = counted(e.connections.into(), "connection");
+    let needed = format_count(e.connections_needed);
+    let text = if e.connections_needed > u64::from(e.connections) {
+        format!("{seen}: {there}, about {needed} needed at the service time seen")
     } else {
         format!(
-            "{seen}, though {there} connections would do at the service time seen: the server was \
+            "{seen}, though {there} would do at the service time seen: the server was \
              away or stood still"
         )
     };
@@ -65,8 +67,8 @@ pub(super) fn resources(e: &Evidence) -> Option<Cause> {
         return None;
     };
     let text = format!(
-        "{} connects failed because this host had no {what}: raise {hint}",
-        format_count(count)
+        "{} failed because this host had no {what}: raise {hint}",
+        counted(count, "connect")
     );
     cause(Verdict::Invalid, code, text)
 }
@@ -76,8 +78,8 @@ pub(super) fn beyond_hour(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "{} requests took more than an hour: quantiles show them as an hour",
-        format_count(e.beyond_hour)
+        "{} took more than an hour: quantiles show an hour",
+        counted(e.beyond_hour, "request")
     );
     cause(Verdict::Suspect, "beyond_hour", text)
 }

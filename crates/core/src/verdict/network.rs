@@ -3,7 +3,7 @@
 
 use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;
-use crate::units::format_count;
+use crate::units::{counted, format_count};
 
 /// From one request in a thousand on, the tail at 99.9 % is TCP's.
 const STRUCK_SUSPECT: f64 = 0.001;
@@ -99,9 +99,9 @@ pub(super) fn listen_drops(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "listeners on this host dropped {} connections because their queue was full: what waited \
-         for them waited for TCP's timers: raise the server's backlog and net.core.somaxconn",
-        format_count(dropped)
+        "listeners on this host dropped {} because their queue was full: what waited for them \
+         waited for TCP's timers: raise the server's backlog and net.core.somaxconn",
+        counted(dropped, "connection")
     );
     cause(Verdict::Suspect, "listen_drops", text)
 }

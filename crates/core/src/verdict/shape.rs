@@ -5,7 +5,7 @@ use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;
 use crate::part::Part;
 use crate::series::{Point, Series};
-use crate::units::{format_count, format_duration, format_ns};
+use crate::units::{counted, format_count, format_duration, format_ns};
 
 /// How the service time settled after a start unlike the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,10 +163,10 @@ pub(super) fn skew_connections(e: &Evidence) -> Option<Cause> {
     }
     let factor = (max as f64 / median as f64).max(median as f64 / min.max(1) as f64);
     let text = format!(
-        "connections differ: {} requests on the slowest, {} on the middle one, {} \
-         on the fastest: look how the server spreads them over its threads; in a closed loop the \
-         fast ones outweigh the slow in every quantile",
-        format_count(min),
+        "connections differ: {} on the slowest, {} on the middle one, {} on the fastest: look \
+         how the server spreads them over its threads; in a closed loop the fast ones outweigh the \
+         slow in every quantile",
+        counted(min, "request"),
         format_count(median),
         format_count(max),
     );

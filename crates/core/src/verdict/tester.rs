@@ -1,7 +1,7 @@
 //! What kept the tester itself from its work: it was out of CPU, stopped, or its clock moved.
 
 use super::{Cause, Evidence, Pause, Verdict, cause, note, share};
-use crate::units::{format_count, format_duration, format_ns};
+use crate::units::{counted, format_duration, format_ns};
 
 const BUSY_SUSPECT: f64 = 0.95;
 const RUN_DELAY_SUSPECT: f64 = 0.05;
@@ -20,9 +20,9 @@ pub(super) fn time_order(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "{} durations would have been negative and were counted as nothing: that is a bug of this \
-         program, please report it",
-        format_count(e.disordered)
+        "{} would have been negative, and counted as nothing: that is a bug of this program, \
+         please report it",
+        counted(e.disordered, "duration")
     );
     cause(Verdict::Invalid, "time_order", text)
 }
