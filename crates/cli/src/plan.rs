@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, DriverPlan, Script, Spin, Trace};
+use plimsoll_core::plan::{Body, DriverPlan, Order, Script, Spin, Trace};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::secret::{Masks, holds_mask};
 use plimsoll_core::units::parse_duration_ns;
@@ -24,6 +24,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
     let plan = Plan {
         request: sent.request,
         targets: sent.targets,
+        target_file: sent.target_file,
         order: sent.order,
         templates: sent.templates,
         tables: sent.tables,
@@ -34,7 +35,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         tls: flags.tls.tls()?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
-        workers: threads(flags)?,
+        workers: threads(flags),
         script: script(flags)?,
         duration_ns,
         requests: flags.requests,
@@ -59,12 +60,29 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
         seed: flags.seed,
         gates: flags.conditions.gate.clone(),
         abort_when: flags.conditions.abort_when.clone(),
+        require_valid: flags.require_valid,
         masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         ..default
     };
     plan.check().map_err(|error| Exit::Usage(error.to_string()))?;
     check_masks(&plan)?;
     Ok(plan)
+}
+
+/// What is odd about a plan that can be carried out all the same, in a line each.
+pub(crate) fn notes(plan: &Plan) -> Vec<String> {
+    let order = match plan.order {
+        Order::Sequential => "sequential",
+        Order::Random => "random",
+        Order::Weighted => return Vec::new(),
+    };
+    let line = || {
+        format!(
+            "note: --order {order} takes every target as often, whatever its weight: leave \
+             --order out to go by the weights"
+        )
+    };
+    plan.has_unlike_weights().then(line).into_iter().collect()
 }
 
 /// Refuses a plan with masks where there were secrets: it would send the masks.
@@ -89,13 +107,10 @@ fn check_masks(plan: &Plan) -> Result<(), Exit> {
     Ok(())
 }
 
-fn threads(flags: &RunFlags) -> Result<u32, Exit> {
+fn threads(flags: &RunFlags) -> u32 {
     // A script has a state for each thread, so their number is not left to the machine.
     let default = u32::from(flags.script.is_some());
-    match flags.threads {
-        Some(0) => Err(Exit::Usage("-t 0 leaves nobody to send: give 1 or more".to_owned())),
-        threads => Ok(threads.unwrap_or(default)),
-    }
+    flags.threads.unwrap_or(default)
 }
 
 fn script(flags: &RunFlags) -> Result<Option<Script>, Exit> {

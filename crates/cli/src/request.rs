@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plimsoll_core::authorization::basic;
 use plimsoll_core::draw::{BOUNDARIES, Stream};
-use plimsoll_core::plan::{Body, Endpoint, Order, Request, Table, Target};
+use plimsoll_core::plan::{Body, Endpoint, Order, Request, Table, Target, TargetFile};
 use plimsoll_core::secret::{Masks, Secret, percent_decoded};
 use plimsoll_core::template;
 use plimsoll_dialect::form::{self, Content, Part};
@@ -31,6 +31,7 @@ pub(crate) struct Sent {
     pub endpoint: Endpoint,
     pub request: Request,
     pub targets: Vec<Target>,
+    pub target_file: Option<TargetFile>,
     pub order: Order,
     pub templates: bool,
     pub tables: Vec<Table>,
@@ -55,13 +56,17 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
         endpoint: Endpoint::http("", 80, "/"),
         request: Request { http_minor: http_minor(flags), ..Request::get() },
         targets: Vec::new(),
-        order: flags.order.into(),
+        target_file: None,
+        order: Order::Sequential,
         templates,
         tables: Vec::new(),
     };
     match (&flags.targets, endpoint) {
         (Some(path), endpoint) => {
             let read = several(flags, path, endpoint.as_ref(), &headers)?;
+            let count = read.targets.len() as u64;
+            sent.target_file = Some(TargetFile { path: path.display().to_string(), count });
+            sent.order = order(flags, &read.targets);
             (sent.endpoint, sent.targets) = (read.origin, read.targets);
         }
         (None, Some(endpoint)) => {
@@ -77,6 +82,13 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
         sent.tables = tables(&sent)?;
     }
     Ok(sent)
+}
+
+/// The order that was asked for, by the flag or by weights in the file.
+fn order(flags: &RequestFlags, targets: &[Target]) -> Order {
+    let has_weights = targets.iter().any(|target| target.weight != 1);
+    let usual = if has_weights { Order::Weighted } else { Order::Sequential };
+    flags.order.map_or(usual, Into::into)
 }
 
 fn http_minor(flags: &RequestFlags) -> u8 {

@@ -48,9 +48,9 @@ pub(crate) struct RequestFlags {
     /// How that file is written [default: by its ending or content]
     #[arg(long, value_name = "FORMAT", value_enum, requires = "targets")]
     pub targets_format: Option<TargetsFormat>,
-    /// In which order the targets are taken
-    #[arg(long, value_enum, default_value_t, requires = "targets")]
-    pub order: OrderFlag,
+    /// In which order the targets are taken [default: sequential; weighted where they have weights]
+    #[arg(long, value_enum, requires = "targets")]
+    pub order: Option<OrderFlag>,
     /// Send {{…}} as it stands, instead of filling it anew for each request
     #[arg(long)]
     pub no_templates: bool,
@@ -84,10 +84,9 @@ impl From<TargetsFormat> for Format {
 }
 
 /// In which order targets are taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderFlag {
     /// One after the other
-    #[default]
     Sequential,
     /// Each with the same chance
     Random,

@@ -2,9 +2,10 @@
 //! words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
-use plimsoll_core::plan::Body;
+use plimsoll_core::plan::{Body, Endpoint, Order, TargetFile};
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
+pub(crate) use plimsoll_core::units::counted;
 use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
 use plimsoll_core::verdict::{Headline, Verdict, headline};
 use plimsoll_core::{Histogram, Plan, RunResult};
@@ -70,11 +71,6 @@ impl Tail {
     pub(crate) fn is_rough(self) -> bool {
         self.value_ns.is_some() && self.beyond < FEW_BEYOND
     }
-}
-
-/// `1 thread`, `2 threads`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", format_count(count), if count == 1 { "" } else { "s" })
 }
 
 /// The sentence beside the verdict.
@@ -182,9 +178,25 @@ fn profile_words(profile: &Profile) -> String {
     }
 }
 
-/// The request's line: method and URL.
+/// What is sent: method and URL or, of several targets, how many from where, how they are taken, and
+/// the first.
 pub(crate) fn request_words(plan: &Plan) -> String {
-    format!("{} {}", plan.request.method, plan.endpoint)
+    // The targets of a script are what it has made of the one request.
+    let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
+        return format!("{} {}", plan.request.method, plan.endpoint);
+    };
+    let url = Endpoint { path: first.path.clone(), ..plan.endpoint.clone() };
+    let (count, from) = match &plan.target_file {
+        Some(TargetFile { path, count }) if path == "-" => (*count, " from stdin".to_owned()),
+        Some(TargetFile { path, count }) => (*count, format!(" from {path}")),
+        None => (plan.targets.len() as u64, String::new()),
+    };
+    let order = match plan.order {
+        Order::Sequential => "in turn",
+        Order::Random => "at random",
+        Order::Weighted => "by weight",
+    };
+    format!("{}{from} {order}, first {} {url}", counted(count, "target"), first.request.method)
 }
 
 /// The load in a few words each: connections, rate, length, driver, and what is out of the
@@ -192,7 +204,7 @@ pub(crate) fn request_words(plan: &Plan) -> String {
 pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
     let connections = match plan.connections_max {
-        Some(max) => format!("{}..{} connections", plan.connections, max),
+        Some(max) => format!("{}..{}", plan.connections, counted(max.into(), "connection")),
         None => counted(plan.connections.into(), "connection"),
     };
     let mut words = vec![connections];
@@ -203,7 +215,9 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
     });
     words.extend(match (plan.requests, plan.duration_ns.map(format_duration)) {
         (Some(requests), None) => Some(counted(requests, "request")),
-        (Some(requests), Some(limit)) => Some(format!("{requests} requests, at most {limit}")),
+        (Some(requests), Some(limit)) => {
+            Some(format!("{}, at most {limit}", counted(requests, "request")))
+        }
         (None, duration) => duration,
     });
     if !result.loader.driver.kind.is_empty() {
@@ -270,6 +284,8 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::plan::{Request, Script, Target};
+
     use super::*;
     use crate::samples;
 
@@ -334,6 +350,37 @@ mod tests {
             "64 connections · 2 000/s for 20s, … 2 000/s for 20s (5 stages) · 30s · epoll, 1 thread \
              · HTTP/1.0 · 4 pipelined · 1 request per connection · body of 4.88 KiB"
         );
+    }
+
+    #[test]
+    fn several_targets_in_words() {
+        let target = |path: &str| Target {
+            name: path.to_owned(),
+            path: path.into(),
+            request: Request::get(),
+            weight: 1,
+            expect: Vec::new(),
+        };
+        let mut plan = samples::stall().plan;
+        plan.targets = vec![target("/a?token=x"), target("/b")];
+        let url = "GET http://127.0.0.1:8080/a?token=";
+        let words = request_words(&plan.for_result());
+        assert!(words.starts_with(&format!("2 targets in turn, first {url}[masked")), "{words}");
+        plan.targets.swap(0, 1);
+        plan.target_file = Some(TargetFile { path: "list.toml".to_owned(), count: 5000 });
+        plan.order = Order::Weighted;
+        assert_eq!(
+            request_words(&plan),
+            "5 000 targets from list.toml by weight, first GET http://127.0.0.1:8080/b"
+        );
+        plan.target_file = Some(TargetFile { path: "-".to_owned(), count: 1 });
+        plan.order = Order::Random;
+        assert_eq!(
+            request_words(&plan),
+            "1 target from stdin at random, first GET http://127.0.0.1:8080/b"
+        );
+        plan.script = Some(Script { path: "x.lua".to_owned(), arguments: Vec::new() });
+        assert_eq!(request_words(&plan), "GET http://127.0.0.1:8080/");
     }
 
     #[test]

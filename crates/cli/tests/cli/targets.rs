@@ -157,8 +157,45 @@ fn orders_follow_the_seed_and_not_the_workers() {
         let other = sorted(&["--order", order, "-c", "1", "--seed", "2"]);
         assert_ne!(one, other, "{order}");
     }
-    let sequential = sorted(&["-c", "8", "-t", "2"]);
+    let sequential = sorted(&["-c", "8", "-t", "2", "--order", "sequential"]);
     assert_eq!(of_a(&sequential), 500);
+    let usual = sorted(&["-c", "8", "-t", "2"]);
+    assert_eq!(usual, sorted(&["-c", "1", "--order", "weighted"]), "the file has weights");
+}
+
+#[test]
+fn weights_count_unless_another_order_is_named() {
+    let world = World::new();
+    let weighted = "[[target]]\npath = \"/a\"\n[[target]]\npath = \"/b\"\nweight = 3\n";
+    world.file("weights.toml", weighted);
+    world.file("even.toml", &weighted.replace("3", "1"));
+    world.file("one.txt", "GET {origin}/only\n");
+    let note = "plimsoll: note: --order sequential takes every target as often, whatever its \
+                weight: leave --order out to go by the weights\n";
+    for (flags, head, said) in [
+        (&["weights.toml"][..], "2 targets from weights.toml by weight, first GET {origin}/a", ""),
+        (&["even.toml"], "2 targets from even.toml in turn, first GET {origin}/a", ""),
+        (
+            &["weights.toml", "--order", "sequential"],
+            "2 targets from weights.toml in turn, first GET {origin}/a",
+            note,
+        ),
+        (
+            &["weights.toml", "--order", "random"],
+            "2 targets from weights.toml at random, first GET {origin}/a",
+            &note.replace("sequential", "random"),
+        ),
+        (&["even.toml", "--order", "random"], "2 targets from even.toml at random", ""),
+        (&["one.txt"], "1 target from one.txt in turn, first GET {origin}/only", ""),
+    ] {
+        let origin = world.peer.url("");
+        let mut command = plimsoll(&["-c", "1", "-n", "4", &origin, "--targets"]);
+        let finished = run(command.args(flags).current_dir(world.path()));
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), said), "{flags:?}");
+        let head = head.replace("{origin}", &origin);
+        let is_there = finished.stdout.lines().any(|line| line.starts_with(&head));
+        assert!(is_there, "{flags:?}: no '{head}' in {}", finished.stdout);
+    }
 }
 
 #[test]
@@ -315,13 +352,15 @@ fn what_cannot_be_sent_is_one_line() {
     world.file("users.csv", "id\na b\n");
     world.file("ragged.csv", "a,b\n1\n");
     fs::write(world.path().join("binary"), b"\xff\xfe").expect("a file");
-    let cases: [(&[&str], i32, &str); 26] = [
+    let cases: [(&[&str], i32, &str); 28] = [
         (&["--targets", "no/such"], 1, "no/such"),
         (&["--targets", "two.txt"], 2, "two.txt, line 2: http://b is not the server of line 1"),
         (&["--targets", "paths.txt"], 2, "on the command line"),
         (&["--targets", "paths.txt", "{origin}/x"], 2, "leave '/x' out"),
         (&["--targets", "bad.toml", "{origin}"], 2, "bad.toml, line 3: unknown field `wieght`"),
         (&["--targets", "zero.toml", "{origin}", "--order", "weighted"], 2, "weight"),
+        (&["--targets", "zero.toml", "{origin}"], 2, "weight"),
+        (&["{origin}/{{csv:users.csv:ids}}"], 2, "no column 'ids': did you mean 'id'?"),
         (&["--targets", "binary", "{origin}"], 2, "UTF-8"),
         (&["--targets", "paths.txt", "{origin}", "-b", "x"], 2, "--body"),
         (&["--targets", "paths.txt", "{origin}", "-X", "PUT"], 2, "--method"),

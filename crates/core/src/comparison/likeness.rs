@@ -16,7 +16,7 @@ type Facts = BTreeMap<String, String>;
 
 /// Fields of a plan that may differ: where the server is, what is judged, and what has words of
 /// its own here.
-const NOT_ALIKE: [&str; 16] = [
+const NOT_ALIKE: [&str; 18] = [
     "endpoint.host",
     "endpoint.port",
     "transport.resolve",
@@ -29,6 +29,8 @@ const NOT_ALIKE: [&str; 16] = [
     "seed",
     "gates",
     "abort_when",
+    "require_valid",
+    "target_file",
     "control",
     "driver",
     "rate",

@@ -14,9 +14,9 @@ use crate::expect::Expectation;
 use crate::gate;
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::secret::{Masks, Secret};
-use crate::units::{format_count, format_duration, format_rate};
+use crate::units::{counted, format_count, format_duration, format_rate};
 
-pub use request::{Body, Endpoint, Order, Request, Script, Table, Target};
+pub use request::{Body, Endpoint, Order, Request, Script, Table, Target, TargetFile};
 pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
 };
@@ -80,6 +80,9 @@ pub struct Plan {
     /// Several requests, in place of `request` and the endpoint's path; empty: just that one.
     #[serde(default)]
     pub targets: Vec<Target>,
+    /// Where the targets were read from, where that is a file.
+    #[serde(default)]
+    pub target_file: Option<TargetFile>,
     /// In which order the targets are taken.
     #[serde(default)]
     pub order: Order,
@@ -154,6 +157,9 @@ pub struct Plan {
     /// Conditions that end the run once they hold.
     #[serde(default)]
     pub abort_when: Vec<String>,
+    /// Whether a verdict other than valid fails the run.
+    #[serde(default)]
+    pub require_valid: bool,
     /// Where the times of received bytes come from.
     #[serde(default)]
     pub timestamps: Timestamps,
@@ -192,6 +198,7 @@ impl Plan {
             endpoint,
             request: Request::get(),
             targets: Vec::new(),
+            target_file: None,
             order: Order::Sequential,
             templates: true,
             tables: Vec::new(),
@@ -218,6 +225,7 @@ impl Plan {
             details: DetailsPlan::default(),
             gates: Vec::new(),
             abort_when: Vec::new(),
+            require_valid: false,
             timestamps: Timestamps::User,
             control: None,
             driver: DriverPlan::Auto,
@@ -247,8 +255,10 @@ impl Plan {
             Some("--requests-per-conn 0 cannot send anything: give 1 or more".to_owned())
         } else if self.workers > self.connections {
             Some(format!(
-                "{} threads for {} connections leaves threads without work: give -t {} or fewer",
-                self.workers, self.connections, self.connections
+                "{} for {} leaves threads without work: give -t {} or fewer",
+                counted(self.workers.into(), "thread"),
+                counted(self.connections.into(), "connection"),
+                self.connections
             ))
         } else if self.connections_max.is_some_and(|max| max < self.connections) {
             Some("-c MIN..MAX has its ends the wrong way round: give the smaller first".to_owned())
@@ -366,6 +376,12 @@ impl Plan {
     #[must_use]
     pub fn is_open_loop(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
+    }
+
+    /// Whether the targets' weights ask for some of them more often than for others.
+    #[must_use]
+    pub fn has_unlike_weights(&self) -> bool {
+        self.targets.windows(2).any(|pair| pair[0].weight != pair[1].weight)
     }
 
     /// The most connections there can be.

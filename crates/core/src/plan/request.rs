@@ -172,6 +172,15 @@ pub struct Target {
     pub expect: Vec<Expectation>,
 }
 
+/// Where targets were read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetFile {
+    /// The file, as it was named; `-` is standard input.
+    pub path: String,
+    /// How many targets it holds. Documents do not keep all of many.
+    pub count: u64,
+}
+
 /// A program that decides what is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
