@@ -10,6 +10,7 @@ mod control;
 mod demo;
 mod dialects;
 mod doctor;
+mod ending;
 mod exit;
 mod lab;
 mod lab_args;

@@ -9,9 +9,11 @@ use anyhow::Context as _;
 use plimsoll_core::result::SCHEMA;
 use plimsoll_core::study::{self as core_study, Study};
 use plimsoll_core::{RunResult, gate};
+use plimsoll_report::failures::failed_gates;
 use serde_json::Value;
 
 use crate::args::ReportFlags;
+use crate::ending::{has_failed_gate, say};
 use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
 use crate::study;
@@ -37,12 +39,15 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
         result.gates =
             gate::judge(&flags.gate, &result).map_err(|error| Exit::Usage(error.to_string()))?;
     }
-    let failed = !flags.gate.is_empty() && result.gates.iter().any(|gate| !gate.pass);
+    let failed = !flags.gate.is_empty() && has_failed_gate(&result);
     let mut outputs = Outputs::open(&flags.outputs)?;
     for point in result.series.points() {
         outputs.point(point)?;
     }
     outputs.write(&result)?;
+    if failed && flags.outputs.quiet {
+        say(&failed_gates(&result));
+    }
     Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use plimsoll_core::gate::{self, Condition, GateError, Watch};
-use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_lab::sample::{Options, Root, Sampler, Subject};
@@ -13,7 +12,7 @@ use plimsoll_script::lua::Api;
 
 use crate::args::RunFlags;
 use crate::control::ControlSocket;
-use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
+use crate::exit::Exit;
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::script::{Loading, Scripts};
@@ -54,6 +53,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
 /// When nothing could be run or a report could not be written.
 pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> {
     let mut outputs = Outputs::open(&flags.outputs)?;
+    crate::ending::say(&crate::plan::notes(plan));
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
     let beside = Beside { control: flags.control.as_deref(), monitor: flags.monitor.as_ref() };
     let Loaded { result, caught, series, mut scripts } =
@@ -75,21 +75,7 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
     if let Some(code) = caught.code() {
         return Ok(code);
     }
-    let nobody_there = result.phases.connect.is_empty()
-        || (plan.endpoint.is_tls() && result.phases.tls.is_empty());
-    // One that was told to stop before it had connections found nothing out.
-    let was_stopped = result.interrupted && result.aborted.is_none();
-    if result.ledger.completed == 0 && nobody_there && !was_stopped {
-        // The report says so too, but a script looks here.
-        return Ok(ExitCode::from(COULD_NOT_RUN));
-    }
-    if result.aborted.is_some() || result.gates.iter().any(|gate| !gate.pass) {
-        return Ok(ExitCode::from(GATE));
-    }
-    if flags.require_valid && result.loader.verdict != Verdict::Valid {
-        return Ok(ExitCode::from(VERDICT));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::ending::end(&result, flags.outputs.quiet))
 }
 
 /// Carries out a plan with live progress, signals, and what is to go on beside it.

@@ -390,6 +390,19 @@ impl RunResult {
         }
     }
 
+    /// Whether it was left without one whole response, though nobody told it to stop before.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        let was_stopped = self.interrupted && self.aborted.is_none();
+        self.ledger.completed == 0 && !was_stopped
+    }
+
+    /// Whether the verdict is below the one that the plan requires.
+    #[must_use]
+    pub fn is_below_verdict(&self) -> bool {
+        self.plan.require_valid && self.loader.verdict != Verdict::Valid
+    }
+
     /// Fills in what a worker's record (or the sum of several) says. Leaves what it does not know.
     pub fn record(&mut self, recorder: &Recorder) {
         self.ledger = recorder.ledger;

@@ -1,8 +1,10 @@
 //! The verdict and the gates as JUnit XML, which continuous integration shows as tests.
 //!
-//! One suite: a case for each gate, one for the verdict, and one for the condition that ended the
-//! run early, if one did. An invalid verdict fails; a suspect one is skipped, JUnit's word for a
-//! test that says neither yes nor no. There is no schema of JUnit: attributes are those that
+//! One suite: a case for the verdict, one for each gate, one for the condition that ended the run
+//! early, if one did, and one that is an error where no response came. It fails where the exit code
+//! of the run says that it failed, and only there: a verdict below valid does where the plan
+//! requires a valid one, and is said in the case's output where it does not. The exit code of a run
+//! that a signal ended is not of the result. There is no schema of JUnit: attributes are those that
 //! Jenkins, GitLab and GitHub's actions read.
 
 use std::io::{self, Write};
@@ -12,6 +14,7 @@ use plimsoll_core::result::Gate;
 use plimsoll_core::verdict::Verdict;
 
 use crate::facts::{printable, request_words, sentence};
+use crate::failures;
 
 /// A case and what is in it.
 struct Case {
@@ -22,8 +25,9 @@ struct Case {
 
 enum Outcome {
     Passed(String),
-    Skipped(String),
     Failed(String),
+    /// There was nothing to judge.
+    Error(String),
 }
 
 /// Writes the suite.
@@ -32,6 +36,7 @@ enum Outcome {
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let mut cases = vec![verdict(result)];
+    cases.extend(unanswered(result));
     cases.extend(result.aborted.iter().map(|condition| Case {
         class: "plimsoll.abort",
         name: condition.clone(),
@@ -40,16 +45,15 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     cases.extend(result.gates.iter().map(gate));
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
     let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());
+    let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
+    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", cases.len());
     let time_s = format!("{:.3}", result.elapsed_ns as f64 / 1e9);
     let name = escaped(&format!("plimsoll: {}", request_words(&result.plan)));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites {counts} time=\"{time_s}\">")?;
     writeln!(
         out,
-        "  <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\" time=\"{time_s}\" \
-         timestamp=\"{}\">",
+        "  <testsuite name=\"{name}\" {counts} skipped=\"0\" time=\"{time_s}\" timestamp=\"{}\">",
         escaped(result.started_at.trim_end_matches('Z'))
     )?;
     for case in &cases {
@@ -59,27 +63,25 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn verdict(result: &RunResult) -> Case {
-    let causes: Vec<&str> = result.loader.causes.iter().map(|cause| cause.text.as_str()).collect();
-    let causes = causes.join("\n");
-    Case {
-        class: "plimsoll",
-        name: "verdict".to_owned(),
-        outcome: match result.loader.verdict {
-            Verdict::Valid => Outcome::Passed(sentence(result)),
-            Verdict::Suspect => Outcome::Skipped(format!("suspect: {causes}")),
-            Verdict::Invalid => Outcome::Failed(format!("invalid: {causes}")),
-        },
-    }
+    let loader = &result.loader;
+    let causes: Vec<&str> = loader.causes.iter().map(|cause| cause.text.as_str()).collect();
+    let text = match loader.verdict {
+        Verdict::Valid => sentence(result),
+        other => format!("{}: {}", other.name(), causes.join("\n")),
+    };
+    let is_failed = result.is_below_verdict();
+    let outcome = if is_failed { Outcome::Failed(text) } else { Outcome::Passed(text) };
+    Case { class: "plimsoll", name: "verdict".to_owned(), outcome }
+}
+
+fn unanswered(result: &RunResult) -> Option<Case> {
+    let text = failures::unanswered(result)?;
+    let name = "responses".to_owned();
+    Some(Case { class: "plimsoll", name, outcome: Outcome::Error(text) })
 }
 
 fn gate(gate: &Gate) -> Case {
-    let mut text = match gate.value {
-        Some(_) => format!("measured {}", gate.measured()),
-        None => gate.measured(),
-    };
-    if let Some(note) = &gate.note {
-        text += &format!(" ({note})");
-    }
+    let text = failures::measured(gate);
     let outcome = if gate.pass { Outcome::Passed(text) } else { Outcome::Failed(text) };
     Case { class: "plimsoll.gates", name: gate.expr.clone(), outcome }
 }
@@ -89,13 +91,15 @@ fn write_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "    <testcase classname=\"{class}\" name=\"{name}\">")?;
     match &case.outcome {
         Outcome::Passed(text) => write!(out, "<system-out>{}</system-out>", escaped(text)),
-        Outcome::Skipped(text) => write!(out, "<skipped message=\"{}\"/>", escaped(text)),
-        Outcome::Failed(text) => {
-            let text = escaped(text);
-            write!(out, "<failure type=\"{class}\" message=\"{text}\">{text}</failure>")
-        }
+        Outcome::Failed(text) => write_wrong("failure", class, text, out),
+        Outcome::Error(text) => write_wrong("error", class, text, out),
     }?;
     writeln!(out, "</testcase>")
+}
+
+fn write_wrong(element: &str, class: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let text = escaped(text);
+    write!(out, "<{element} type=\"{class}\" message=\"{text}\">{text}</{element}>")
 }
 
 /// Text as XML holds it, in attributes too. Line ends become spaces, as a reader of attributes
@@ -153,13 +157,40 @@ mod tests {
     }
 
     #[test]
-    fn a_suspect_run_is_skipped_and_an_invalid_one_fails() {
-        let suspect = suite(&samples::ramp());
-        assert!(suspect.contains("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\""));
-        assert!(suspect.contains("<skipped message=\"suspect: a worker used 97 % of its CPU"));
-        let invalid = suite(&samples::nothing());
-        assert!(invalid.contains("failures=\"1\""));
-        assert!(invalid.contains("message=\"invalid: not one response arrived\""));
+    fn a_verdict_fails_where_a_valid_one_is_required_and_is_said_elsewhere() {
+        let cases = |result: &RunResult| {
+            let text = suite(result);
+            let lines = text.lines().filter(|line| line.contains("<testcase"));
+            lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>().join("\n")
+        };
+        let [mut suspect, mut invalid] = [samples::ramp(), samples::stall()];
+        invalid.loader.verdict = Verdict::Invalid;
+        invalid.gates.clear();
+        assert!(suite(&suspect).contains("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"0\""));
+        insta::assert_snapshot!(cases(&suspect), @r#"<testcase classname="plimsoll" name="verdict"><system-out>suspect: a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was</system-out></testcase>"#);
+        insta::assert_snapshot!(cases(&invalid), @r#"<testcase classname="plimsoll" name="verdict"><system-out>invalid: </system-out></testcase>"#);
+        for result in [&mut suspect, &mut invalid] {
+            result.plan.require_valid = true;
+            assert!(suite(result).contains("tests=\"1\" failures=\"1\" errors=\"0\""));
+            assert!(cases(result).contains("<failure type=\"plimsoll\" message="), "{result:?}");
+        }
+        let mut valid = samples::steady();
+        valid.plan.require_valid = true;
+        assert!(!suite(&valid).contains("<failure"));
+    }
+
+    #[test]
+    fn a_run_without_a_response_is_an_error_unless_it_was_stopped() {
+        let mut nothing = samples::nothing();
+        let text = suite(&nothing);
+        assert!(text.contains("failures=\"0\" errors=\"1\""), "{text}");
+        assert!(
+            text.contains("name=\"responses\"><error type=\"plimsoll\" message=\"not one request")
+        );
+        nothing.interrupted = true;
+        assert!(suite(&nothing).contains("errors=\"0\""));
+        nothing.aborted = Some("errors>1%".to_owned());
+        assert!(suite(&nothing).contains("failures=\"1\" errors=\"1\""));
     }
 
     #[test]

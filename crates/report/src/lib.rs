@@ -11,6 +11,7 @@
 pub mod comparison;
 pub mod csv;
 mod facts;
+pub mod failures;
 pub mod hgrm;
 pub mod hlog;
 mod host;

@@ -349,9 +349,11 @@ pub(crate) fn refusal(error: DecodeError) -> Refusal {
         E::BadContentLength => (400, "Content-Length is not a number"),
         E::ConflictingLength => (400, "the length of the body is stated in conflicting ways"),
         E::BadChunk | E::ChunkLineTooLong => (400, "the chunked body is malformed"),
-        E::MalformedHead | E::TooManyInterim | E::TruncatedHead | E::TruncatedBody => {
-            (400, "the request is malformed")
-        }
+        E::MalformedHead
+        | E::TlsRecord
+        | E::TooManyInterim
+        | E::TruncatedHead
+        | E::TruncatedBody => (400, "the request is malformed"),
     };
     Refusal { status, line }
 }

@@ -146,8 +146,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
     ),
     Example {
         flag: "require_valid",
-        // A server that answers nobody in time gives nothing to judge by.
-        arguments: &["--require-valid", "-n", "4", "--timeout", "20ms", "{url}/delay/10s"],
+        // Where nothing is good there are no figures of a server at work.
+        arguments: &["--require-valid", "-n", "4", "{url}/status/503"],
         exit: 4,
         wrong: &["--require-valid=1", U],
         says: NO_VALUE,

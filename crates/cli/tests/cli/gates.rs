@@ -58,13 +58,19 @@ fn gates_decide_the_exit_code() {
 }
 
 #[test]
-fn a_gate_comes_before_the_verdict_and_no_samples_fail_it() {
+fn no_response_comes_before_a_gate_and_a_gate_before_the_verdict() {
     let peer = Peer::answering(|_| Answer::Hang);
-    let url = peer.url("/");
-    let flags = ["-n", "4", "-c", "2", "--timeout", "200ms", "--format", "json"];
+    let server = Server::start(&[]);
     let conditions = ["--gate", "ok.p99<10s", "--gate", "failed==0", "--require-valid"];
-    let ended = finished(&[&[url.as_str()], &flags[..], &conditions].concat());
+    let flags = ["-n", "4", "-c", "2", "--timeout", "200ms", "--format", "json"];
+    let failing = server.url("/status/503");
+    let ended = finished(&[&[failing.as_str()], &flags[..], &conditions].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(Report::read(&ended.stdout).text("/loader/verdict"), "suspect");
+
+    let url = peer.url("/");
+    let ended = finished(&[&[url.as_str()], &flags[..], &conditions].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
     let report = Report::read(&ended.stdout);
     for (gate, note) in [("/gates/0", "no samples"), ("/gates/1", "no response arrived")] {
         assert_eq!(report.at(gate)["value"], serde_json::Value::Null);

@@ -7,6 +7,7 @@ mod conformance;
 mod control;
 mod dialects;
 mod doctor;
+mod ending;
 mod faults;
 mod flags;
 mod gates;

@@ -68,8 +68,8 @@ fn the_worst_run_decides_the_exit_code() {
     let nobody = format!("http://{}/", free_address());
     let fine = format!("[[run]]\nurl = '{}'\nrequests = 5\n", server.url("/"));
     let doubtful = format!(
-        "[[run]]\nurl = '{}'\nrequests = 2\ntimeout = '20ms'\nrequire-valid = true\n",
-        server.url("/delay/10s"),
+        "[[run]]\nname = 'doubtful'\nurl = '{}'\nrequests = 2\nrequire-valid = true\n",
+        server.url("/status/503"),
     );
     let refused = format!("[[run]]\nname = 'nobody'\nurl = '{nobody}'\nrequests = 2\n");
     for (runs, code) in [
@@ -82,6 +82,7 @@ fn the_worst_run_decides_the_exit_code() {
         let finished = plan.run(&[]);
         assert_eq!(finished.code, Some(code), "{finished:?}");
         assert_eq!(finished.stderr.contains("run 'nobody': "), code == 1, "{finished:?}");
+        assert_eq!(finished.stderr.contains("run 'doubtful' failed\n"), code != 0, "{finished:?}");
         // The others are run all the same.
         assert!(finished.stdout.contains("(3 of 3)"), "{finished:?}");
     }

@@ -16,12 +16,16 @@ pub(super) const ADDED: &[&str] =
 /// The exit codes of runs that have a document: done, a gate failed, below the verdict required.
 const WITH_DOCUMENT: [i32; 3] = [0, 3, 4];
 
+/// That of a run without one response, which has a document, and of one that could not be.
+const NOTHING: i32 = 1;
+
 pub(super) fn read(run: &Finished) -> Result<Reading, String> {
-    if !run.code.is_some_and(|code| WITH_DOCUMENT.contains(&code)) {
+    let path = run.scratch.join(RESULT);
+    let has_document = |code| WITH_DOCUMENT.contains(&code) || (code == NOTHING && path.exists());
+    if !run.code.is_some_and(has_document) {
         super::text::ended_well(run)?;
     }
-    let document = fs::read_to_string(run.scratch.join(RESULT))
-        .map_err(|error| format!("{RESULT}: {error}"))?;
+    let document = fs::read_to_string(path).map_err(|error| format!("{RESULT}: {error}"))?;
     let result: RunResult = serde_json::from_str(&document)
         .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
     let figures = Figures::of(&result);

@@ -8,6 +8,9 @@ pub enum DecodeError {
     /// The start line or a header field breaks the grammar (RFC 9112 2 to 5).
     #[error("malformed message head")]
     MalformedHead,
+    /// Where a response should begin stands a TLS record (RFC 8446 5.1).
+    #[error("malformed message head: it looks like TLS: use https://")]
+    TlsRecord,
     /// The head is longer than [`Limits::head_bytes`](super::Limits::head_bytes).
     #[error("message head too long")]
     HeadTooLong,
@@ -57,7 +60,7 @@ impl DecodeError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::MalformedHead => "malformed_head",
+            Self::MalformedHead | Self::TlsRecord => "malformed_head",
             Self::HeadTooLong => "head_too_long",
             Self::TooManyHeaders => "too_many_headers",
             Self::TooManyInterim => "too_many_interim",

@@ -279,6 +279,11 @@ fn refusal(error: httparse::Error, bytes: &[u8]) -> DecodeError {
     match error {
         httparse::Error::TooManyHeaders => DecodeError::TooManyHeaders,
         httparse::Error::Version if bytes.starts_with(b"HTTP/") => DecodeError::UnsupportedVersion,
+        // The first byte alone, since no more may have come.
+        _ if bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) => DecodeError::TlsRecord,
         _ => DecodeError::MalformedHead,
     }
 }
+
+/// What a TLS server begins its first record with: an alert or a handshake (RFC 8446 5.1).
+const TLS_RECORDS: [u8; 2] = [21, 22];

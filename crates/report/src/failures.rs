@@ -1,0 +1,107 @@
+//! Why a run failed, in a line for each reason: what stands on stderr where no report does, and in
+//! JUnit's cases.
+
+use plimsoll_core::RunResult;
+use plimsoll_core::result::Gate;
+use plimsoll_core::units::counted;
+
+use crate::facts::{incomplete_words, printable};
+
+/// What went wrong when not one whole response came, unless the run was stopped before.
+#[must_use]
+pub fn unanswered(result: &RunResult) -> Option<String> {
+    if !result.is_unanswered() {
+        return None;
+    }
+    let asked = match result.ledger.sent {
+        0 => "not one request could be sent".to_owned(),
+        sent => format!("no response to {}", counted(sent, "request")),
+    };
+    let why = match result.errors.first() {
+        Some(error) => format!("{} ({})", error.sample, error.phase.name()),
+        None => incomplete_words(result).join(", "),
+    };
+    let line = if why.is_empty() { asked } else { format!("{asked}: {why}") };
+    Some(printable(&line))
+}
+
+/// The condition that ended the run, the gates that were not met, and a verdict below the one
+/// required.
+#[must_use]
+pub fn unmet(result: &RunResult) -> Vec<String> {
+    let aborted = result.aborted.iter().map(|condition| format!("'{condition}' ended the run"));
+    let loader = &result.loader;
+    let verdict = result.is_below_verdict().then(|| {
+        let cause = loader.causes.first().map(|cause| format!(": {}", cause.text));
+        format!("the verdict is {}, not valid{}", loader.verdict.name(), cause.unwrap_or_default())
+    });
+    let lines = aborted.chain(failed_gates(result)).chain(verdict);
+    lines.map(|line| printable(&line)).collect()
+}
+
+/// The gates that were not met.
+#[must_use]
+pub fn failed_gates(result: &RunResult) -> Vec<String> {
+    let failed = result.gates.iter().filter(|gate| !gate.pass);
+    let line = |gate: &Gate| format!("gate '{}' failed: {}", gate.expr, measured(gate));
+    failed.map(|gate| printable(&line(gate))).collect()
+}
+
+/// What was measured for a gate, with what one has to know of it.
+pub(crate) fn measured(gate: &Gate) -> String {
+    let mut text = match gate.value {
+        Some(_) => format!("measured {}", gate.measured()),
+        None => gate.measured(),
+    };
+    if let Some(note) = &gate.note {
+        text += &format!(" ({note})");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::verdict::Verdict;
+
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn a_run_without_a_response_says_what_it_met() {
+        let mut nothing = samples::nothing();
+        assert_eq!(
+            unanswered(&nothing).as_deref(),
+            Some("not one request could be sent: connection refused (connect)")
+        );
+        nothing.ledger.sent = 1;
+        nothing.errors.clear();
+        assert_eq!(unanswered(&nothing).as_deref(), Some("no response to 1 request: 50 unsent"));
+        nothing.interrupted = true;
+        assert_eq!(unanswered(&nothing), None);
+        assert_eq!(unanswered(&samples::steady()), None);
+    }
+
+    #[test]
+    fn what_was_not_met_is_a_line_each() {
+        assert_eq!(unmet(&samples::steady()), [""; 0]);
+        assert_eq!(unmet(&samples::stall()), ["gate 'p99<250ms' failed: measured 271.4 ms"]);
+        assert_eq!(
+            unmet(&samples::parts()),
+            [
+                "'errors>1% FOR 3s' ended the run",
+                "gate 'p99@endpoint:login<1s' failed: nothing to measure (no endpoint 'login'; \
+                 there is: home, search)",
+            ]
+        );
+        let mut invalid = samples::nothing();
+        assert_eq!(unmet(&invalid), [""; 0]);
+        invalid.plan.require_valid = true;
+        assert_eq!(
+            unmet(&invalid),
+            ["the verdict is invalid, not valid: not one response arrived"]
+        );
+        invalid.loader.verdict = Verdict::Suspect;
+        invalid.loader.causes.clear();
+        assert_eq!(unmet(&invalid), ["the verdict is suspect, not valid"]);
+    }
+}
