@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::args::{CompareFlags, CompareFormat};
 use crate::exit::{Exit, GATE};
-use crate::outputs::has_color;
+use crate::outputs::{has_color, is_stdout};
 
 /// More documents than this on a side are refused: all of them are held in memory.
 const DOCUMENTS_MAX: usize = 1000;
@@ -145,7 +145,7 @@ fn stranger(name: &str, schema: Option<String>) -> String {
 }
 
 fn write(contrast: &Contrast, flags: &CompareFlags) -> anyhow::Result<()> {
-    match &flags.output {
+    match flags.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
             let cannot = || format!("cannot write '{}'", path.display());
             let mut out = BufWriter::new(File::create(path).with_context(cannot)?);

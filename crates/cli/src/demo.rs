@@ -12,7 +12,7 @@ use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::{DemoFlags, Format, OutputFlags};
 use crate::exit::Exit;
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, is_stdout};
 use crate::run::{Beside, Loaded, load};
 
 const STALL_NS: u64 = 300_000_000;
@@ -27,6 +27,10 @@ const CONNECTIONS: u32 = 10;
 /// # Errors
 /// When the target or the load could not be started, or a report could not be written.
 pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
+    if is_stdout(&flags.html) {
+        let text = "the report and --html would both go to stdout: give a file";
+        return Err(Exit::Usage(text.to_owned()));
+    }
     let output = OutputFlags {
         format: Some(Format::Text),
         html: Some(flags.html.clone()),

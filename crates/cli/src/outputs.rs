@@ -20,10 +20,13 @@ struct Output {
     file: Option<(String, File)>,
 }
 
+/// Where the points of a series go, with its name.
+type Series = (String, BufWriter<Box<dyn Write>>);
+
 /// All reports of a run.
 pub(crate) struct Outputs {
     outputs: Vec<Output>,
-    timeseries: Option<(String, BufWriter<File>)>,
+    timeseries: Option<Series>,
     /// Files that were not there before.
     created: Vec<PathBuf>,
     style: Style,
@@ -33,41 +36,37 @@ impl Outputs {
     /// Opens everything the flags name.
     ///
     /// # Errors
-    /// Two reports for one file, or the file that cannot be written.
+    /// Two reports for one place, or the file that cannot be written.
     pub(crate) fn open(flags: &OutputFlags) -> Result<Self, Exit> {
         let summary = summary_path(flags)?;
-        let named = named(flags, &summary);
+        let named = named(flags, summary.as_deref());
         check_distinct(&named)?;
-        let created = named.into_iter().filter(|path| !path.exists()).cloned().collect();
+        check_stdout(flags, summary.as_deref())?;
+        let is_new = |path: &&&Path| !is_stdout(path) && !path.exists();
+        let paths = named.iter().map(|(_, path)| path);
+        let created = paths.filter(is_new).map(|path| path.to_path_buf()).collect();
         let mut outputs = Vec::new();
         let format = flags.format.unwrap_or(Format::Text);
         match &flags.output {
-            Some(path) => outputs.push(Output { format, file: Some(open(path)?) }),
-            None if flags.quiet && flags.format.is_none() => {}
-            None => outputs.push(Output { format, file: None }),
+            _ if has_report_on_stdout(flags) => outputs.push(Output { format, file: None }),
+            Some(path) => outputs.push(Output { format, file: open(path)? }),
+            None => {}
         }
         let extra = [
-            (Format::Json, &flags.json),
-            (Format::Html, &flags.html),
-            (Format::Hgrm, &flags.hgrm),
-            (Format::Hlog, &flags.hlog),
-            (Format::Junit, &flags.junit),
-            (Format::Github, &summary),
+            (Format::Json, flags.json.as_deref()),
+            (Format::Html, flags.html.as_deref()),
+            (Format::Hgrm, flags.hgrm.as_deref()),
+            (Format::Hlog, flags.hlog.as_deref()),
+            (Format::Junit, flags.junit.as_deref()),
+            (Format::Github, summary.as_deref()),
         ];
         for (format, path) in extra {
             if let Some(path) = path {
-                outputs.push(Output { format, file: Some(open(path)?) });
+                outputs.push(Output { format, file: open(path)? });
             }
         }
-        let timeseries = match &flags.timeseries {
-            None => None,
-            Some(path) => {
-                let (name, file) = open(path)?;
-                empty(&file).with_context(|| format!("'{name}'"))?;
-                Some((name, BufWriter::new(file)))
-            }
-        };
-        let color = flags.output.is_none() && has_color(flags.no_color);
+        let timeseries = flags.timeseries.as_deref().map(series).transpose()?;
+        let color = has_report_on_stdout(flags) && has_color(flags.no_color);
         Ok(Self { outputs, timeseries, created, style: Style { color } })
     }
 
@@ -92,7 +91,7 @@ impl Outputs {
         if written.is_err() {
             self.timeseries = None;
         }
-        written.context(context)
+        unless_reader_is_gone(written).context(context)
     }
 
     /// Writes all reports, each even if another cannot be written.
@@ -130,26 +129,39 @@ fn summary_path(flags: &OutputFlags) -> Result<Option<PathBuf>, Exit> {
     path.map(Some).ok_or_else(|| Exit::Usage(missing.to_owned()))
 }
 
-/// Every file the flags name.
-fn named<'a>(flags: &'a OutputFlags, summary: &'a Option<PathBuf>) -> Vec<&'a PathBuf> {
+/// Whether a path stands for stdout.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Whether the report itself goes to stdout. What is asked for by name does even with `-q`.
+pub(crate) fn has_report_on_stdout(flags: &OutputFlags) -> bool {
+    match &flags.output {
+        Some(path) => is_stdout(path),
+        None => flags.format.is_some() || !flags.quiet,
+    }
+}
+
+/// Every file the flags name, `-` too, with its flag.
+fn named<'a>(flags: &'a OutputFlags, summary: Option<&'a Path>) -> Vec<(&'static str, &'a Path)> {
     let files = [
-        &flags.output,
-        &flags.json,
-        &flags.html,
-        &flags.hgrm,
-        &flags.hlog,
-        &flags.junit,
-        summary,
-        &flags.timeseries,
+        ("-o", flags.output.as_deref()),
+        ("--json", flags.json.as_deref()),
+        ("--html", flags.html.as_deref()),
+        ("--hgrm", flags.hgrm.as_deref()),
+        ("--hlog", flags.hlog.as_deref()),
+        ("--junit", flags.junit.as_deref()),
+        ("--github-summary", summary),
+        ("--timeseries", flags.timeseries.as_deref()),
     ];
-    files.into_iter().flatten().collect()
+    files.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
 /// Two reports in one file would be neither. Devices and pipes may take several.
-fn check_distinct(named: &[&PathBuf]) -> Result<(), Exit> {
-    for (i, path) in named.iter().enumerate() {
-        let is_stream = path.exists() && !path.is_file();
-        if !is_stream && named.iter().take(i).any(|earlier| earlier == path) {
+fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Exit> {
+    for (i, (_, path)) in named.iter().enumerate() {
+        let is_stream = is_stdout(path) || (path.exists() && !path.is_file());
+        if !is_stream && named.iter().take(i).any(|(_, earlier)| earlier == path) {
             let path = path.display();
             let text = format!("two reports would go to '{path}': give each a file of its own");
             return Err(Exit::Usage(text));
@@ -158,12 +170,57 @@ fn check_distinct(named: &[&PathBuf]) -> Result<(), Exit> {
     Ok(())
 }
 
-fn open(path: &Path) -> anyhow::Result<(String, File)> {
+/// Two reports after one another on stdout could be read by nobody.
+///
+/// # Errors
+/// Which two.
+pub(crate) fn check_stdout(flags: &OutputFlags, summary: Option<&Path>) -> Result<(), Exit> {
+    let has_report = has_report_on_stdout(flags) && flags.format != Some(Format::None);
+    let others = named(flags, summary).into_iter();
+    let others = others.filter(|(flag, path)| *flag != "-o" && is_stdout(path));
+    let mut others = others.map(|(flag, _)| flag);
+    let text = match (has_report, others.next(), others.next()) {
+        (true, Some(flag), _) if flags.format.is_none() && flags.output.is_none() => {
+            format!("the report and {flag} would both go to stdout: leave the report out with -q")
+        }
+        (true, Some(flag), _) => {
+            format!("the report and {flag} would both go to stdout: give one of them a file")
+        }
+        (false, Some(one), Some(other)) => {
+            format!("{one} and {other} would both go to stdout: give one of them a file")
+        }
+        _ => return Ok(()),
+    };
+    Err(Exit::Usage(text))
+}
+
+/// Opens a file; `None` for `-`, which is stdout.
+fn open(path: &Path) -> anyhow::Result<Option<(String, File)>> {
+    if is_stdout(path) {
+        return Ok(None);
+    }
     let name = path.display().to_string();
     // What an earlier run left stays until there is something to put in its place.
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).open(path);
-    file.map(|file| (name.clone(), file)).with_context(|| format!("cannot write '{name}'"))
+    file.map(|file| Some((name.clone(), file))).with_context(|| format!("cannot write '{name}'"))
+}
+
+/// Opens what a time series is written to while a run goes on.
+fn series(path: &Path) -> anyhow::Result<Series> {
+    let Some((name, file)) = open(path)? else {
+        return Ok(("stdout".to_owned(), BufWriter::new(Box::new(io::stdout()))));
+    };
+    empty(&file).with_context(|| format!("'{name}'"))?;
+    Ok((name, BufWriter::new(Box::new(file))))
+}
+
+/// A reader that has gone away has read enough.
+fn unless_reader_is_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Cuts off what an earlier run left. Pipes and devices have no length to cut.
@@ -186,12 +243,8 @@ fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
         }
         None => {
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = format(output.format, result, &mut out, style).and_then(|()| out.flush());
-            match written {
-                // A reader that has gone away has read enough.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                written => written,
-            }
+            let written = format(output.format, result, &mut out, style);
+            unless_reader_is_gone(written.and_then(|()| out.flush()))
         }
     }
 }

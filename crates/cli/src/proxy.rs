@@ -19,7 +19,9 @@ use plimsoll_target::{Identity, TlsConfig, self_signed, tls_config};
 
 use crate::args::DriverFlag;
 use crate::exit::Exit;
+use crate::outputs::is_stdout;
 use crate::proxy_args::{ForwardedFlag, HostFlag, ProxyFlags};
+use crate::serve::save_certificate;
 use crate::signals::Caught;
 use crate::url;
 
@@ -33,6 +35,10 @@ const PROBE_NS: u64 = 1_000_000_000;
 /// # Errors
 /// When an address cannot be listened on, an upstream has no address, or a worker fails.
 pub(crate) fn proxy(flags: &ProxyFlags) -> Result<ExitCode, Exit> {
+    if flags.json && flags.access_log.as_deref().is_some_and(is_stdout) {
+        let text = "--json and --access-log would both go to stdout: give the log a file";
+        return Err(Exit::Usage(text.to_owned()));
+    }
     let (log, log_thread) = match &flags.access_log {
         Some(path) => open_log(path).map(|(log, thread)| (Some(log), Some(thread)))?,
         None => (None, None),
@@ -89,7 +95,7 @@ fn options(flags: &ProxyFlags, log: Option<Arc<Log>>) -> Result<ProxyOptions, Ex
     rules.log = log;
     Ok(ProxyOptions {
         listen: flags.listen.clone(),
-        workers: flags.workers as usize,
+        workers: flags.threads as usize,
         driver: match flags.driver {
             DriverFlag::Auto => DriverChoice::Auto,
             DriverFlag::Uring => DriverChoice::Uring,
@@ -193,9 +199,7 @@ fn tls(flags: &ProxyFlags) -> Result<Option<TlsConfig>, Exit> {
         _ => self_signed().map_err(|error| Exit::CouldNotRun(error.to_string()))?,
     };
     if let Some(path) = &flags.tls_save {
-        std::fs::write(path, &identity.chain).map_err(|error| {
-            Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display()))
-        })?;
+        save_certificate(path, &identity)?;
     }
     let config = tls_config(identity, None);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
@@ -210,7 +214,7 @@ fn open_log(path: &Path) -> Result<(Arc<Log>, LogThread), Exit> {
     let could_not = |error: std::io::Error| {
         Exit::CouldNotRun(format!("--access-log {}: {error}", path.display()))
     };
-    if path == Path::new("-") {
+    if is_stdout(path) {
         return Log::start(std::io::stdout()).map_err(could_not);
     }
     let file = std::fs::File::options().create(true).append(true).open(path).map_err(could_not)?;

@@ -16,6 +16,7 @@ use plimsoll_target::{
 
 use crate::args::{DriverFlag, ServeFlags};
 use crate::exit::Exit;
+use crate::outputs::is_stdout;
 use crate::signals::Caught;
 
 const DEFAULT_ADDRESS: SocketAddr =
@@ -104,12 +105,23 @@ fn tls(flags: &ServeFlags) -> Result<Option<TlsConfig>, Exit> {
     let client_roots =
         flags.tls_client_ca.as_deref().map(|path| read("--client-ca", path)).transpose()?;
     if let Some(path) = &flags.tls_save {
-        std::fs::write(path, &identity.chain).map_err(|error| {
-            Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display()))
-        })?;
+        save_certificate(path, &identity)?;
     }
     let config = tls_config(identity, client_roots);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
+}
+
+/// Writes a server's certificate where clients can read it.
+///
+/// # Errors
+/// A file that cannot be written, and stdout, which says where the server listens.
+pub(crate) fn save_certificate(path: &Path, identity: &Identity) -> Result<(), Exit> {
+    if is_stdout(path) {
+        let text = "--tls-save -: stdout says where the server listens: give a file";
+        return Err(Exit::Usage(text.to_owned()));
+    }
+    std::fs::write(path, &identity.chain)
+        .map_err(|error| Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display())))
 }
 
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {

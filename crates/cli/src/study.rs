@@ -11,7 +11,7 @@ use plimsoll_report::text::Style;
 
 use crate::args::{Format, OutputFlags};
 use crate::exit::Exit;
-use crate::outputs::has_color;
+use crate::outputs::{check_stdout, has_color, has_report_on_stdout, is_stdout};
 
 /// The reports that a lab writes into its folder.
 pub(crate) const BESIDE: [(&str, Format); 3] =
@@ -60,16 +60,19 @@ pub(crate) fn report(study: &Study, flags: &OutputFlags) -> Result<(), Exit> {
     if let Some((flag, _)) = strangers.iter().find(|(_, given)| *given) {
         return Err(Exit::Usage(format!("{flag} is of one run, and this is a study of several")));
     }
+    check_stdout(flags, None)?;
     let format = flags.format.unwrap_or(Format::Text);
     for (format, path) in [(Format::Json, &flags.json), (Format::Html, &flags.html)] {
-        if let Some(path) = path {
-            write_file(study, format, path)?;
+        match path {
+            Some(path) if is_stdout(path) => print(study, format, flags.no_color)?,
+            Some(path) => write_file(study, format, path)?,
+            None => {}
         }
     }
     match &flags.output {
+        _ if has_report_on_stdout(flags) => print(study, format, flags.no_color),
         Some(path) => write_file(study, format, path),
-        None if flags.quiet && flags.format.is_none() => Ok(()),
-        None => print(study, format, flags.no_color),
+        None => Ok(()),
     }
 }
 

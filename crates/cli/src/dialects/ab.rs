@@ -9,7 +9,9 @@ use plimsoll_dialect::Usage;
 use plimsoll_dialect::ab::{self, Command, Files, Progress as Told, ending};
 use plimsoll_engine::{Progress, RunError};
 
-use super::{control, load, print, print_usage, print_verdict, warn, write_document};
+use super::{
+    check_document, control, load, print, print_usage, print_verdict, warn, write_document,
+};
 use crate::exit::Exit;
 use crate::run::explain;
 
@@ -18,6 +20,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Ok(command) => command,
         Err(usage) => return Ok(print_usage(&usage)),
     };
+    check_document("--json-result", command.json_path.as_deref())?;
     if !command.quiet {
         warn("ab", &command.warnings);
     }

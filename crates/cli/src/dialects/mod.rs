@@ -96,6 +96,17 @@ fn print_verdict(result: &RunResult, quiet: bool) {
     }
 }
 
+/// Refuses to write our own document where the other's output goes.
+fn check_document(flag: &str, path: Option<&str>) -> Result<(), Exit> {
+    match path {
+        Some("-") => {
+            let text = format!("the report and {flag} would both go to stdout: give a file");
+            Err(Exit::Usage(text))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes our own document beside the other's output, where asked for.
 fn write_document(result: &RunResult, path: Option<&str>) -> Result<(), Exit> {
     let Some(path) = path else { return Ok(()) };

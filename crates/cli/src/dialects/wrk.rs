@@ -6,7 +6,7 @@ use plimsoll_dialect::wrk::{self, Flavour, Periodic};
 use plimsoll_engine::{Progress, RunError};
 use plimsoll_script::lua::Api;
 
-use super::{load, print, print_usage, print_verdict, warn, write_document};
+use super::{check_document, load, print, print_usage, print_verdict, warn, write_document};
 use crate::exit::Exit;
 use crate::run::explain;
 use crate::script::Scripts;
@@ -20,6 +20,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         Ok(command) => command,
         Err(usage) => return Ok(print_usage(&usage)),
     };
+    check_document("--json-result", command.json_result.as_deref())?;
     warn(program, &command.warnings);
     print(|out| out.write_all(command.preamble.as_bytes()))?;
     let Ok(endpoint) = crate::url::parse(&command.url) else {

@@ -10,7 +10,9 @@ use clap::Command;
 
 use super::{Prepared, Runs, print};
 use crate::args::{Format, RunFlags};
+use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::outputs::{has_report_on_stdout, is_stdout};
 
 /// Codes of runs, the worst first. The plan's is the worst of them.
 const WORST_FIRST: [u8; 5] = [COULD_NOT_RUN, USAGE, GATE, VERDICT, 0];
@@ -37,7 +39,13 @@ pub(crate) fn execute(runs: &Runs) -> Result<ExitCode, Exit> {
     for (i, run) in prepared.iter().enumerate() {
         announce(run, i, prepared.len())?;
         let code = match crate::run::run_plan(&run.plan, &run.flags) {
-            Ok(code) => code,
+            Ok(code) => {
+                if severity(code).is_some() && code != ExitCode::SUCCESS {
+                    // Why stands above: on stderr or, unless it is quiet, in the report.
+                    say(&[format!("run '{}' failed", run.name)]);
+                }
+                code
+            }
             Err(exit) => exit.map(|text| format!("run '{}': {text}", run.name)).report(),
         };
         match (severity(code), severity(worst)) {
@@ -62,7 +70,7 @@ fn check_outputs(runs: &Runs, definition: &Command) -> Result<(), Exit> {
         for name in run.names() {
             for (key, path) in run.settings.outputs(&name, definition) {
                 // Devices and pipes may take several.
-                let is_stream = path.exists() && !path.is_file();
+                let is_stream = is_stdout(&path) || (path.exists() && !path.is_file());
                 let text = path.display().to_string();
                 match taken.insert(path, name.clone()) {
                     Some(earlier) if earlier != name && !is_stream => {
@@ -83,7 +91,9 @@ fn check_outputs(runs: &Runs, definition: &Command) -> Result<(), Exit> {
 /// Pages one after the other are no page.
 fn check_stdout(prepared: &[Prepared]) -> Result<(), Exit> {
     let is_page = |run: &&Prepared| {
-        run.flags.outputs.format == Some(Format::Html) && run.flags.outputs.output.is_none()
+        let outputs = &run.flags.outputs;
+        let is_report = outputs.format == Some(Format::Html) && has_report_on_stdout(outputs);
+        is_report || outputs.html.as_deref().is_some_and(is_stdout)
     };
     if prepared.iter().filter(is_page).count() > 1 {
         let text = "several HTML reports do not go to one stdout: give -o '{name}.html'";
@@ -110,10 +120,6 @@ fn announce(run: &Prepared, index: usize, of: usize) -> Result<(), Exit> {
 }
 
 fn has_heading(flags: &RunFlags) -> bool {
-    let outputs = &flags.outputs;
-    match outputs.format {
-        _ if outputs.output.is_some() => false,
-        None => !outputs.quiet,
-        Some(format) => format == Format::Text,
-    }
+    let format = flags.outputs.format.unwrap_or(Format::Text);
+    format == Format::Text && has_report_on_stdout(&flags.outputs)
 }

@@ -197,6 +197,75 @@ fn a_run_that_cannot_be_leaves_no_empty_files_behind() {
     assert_eq!(fs::read_to_string(&old).expect("the file"), "precious");
 }
 
+#[test]
+fn a_dash_is_stdout_for_every_output() {
+    let server = Server::start(&[]);
+    let url = server.url("/");
+    let files = Files::new();
+    let in_there = |arguments: &[&str]| run(plimsoll(arguments).current_dir(files.0.path()));
+    for (flags, starts) in [
+        (&["-o", "-"][..], "VALID"),
+        (&["-q", "-o", "-", "--format", "csv"], "started_at,"),
+        (&["-q", "--json", "-"], "{"),
+        (&["-q", "--html", "-"], "<!"),
+        (&["-q", "--hgrm", "-"], " "),
+        (&["-q", "--hlog", "-"], "#"),
+        (&["-q", "--junit", "-"], "<?xml"),
+        (&["-q", "--github-summary=-"], "##"),
+        (&["-q", "--timeseries", "-"], "{\"t_s\""),
+        (&["--format", "none", "--json", "-"], "{"),
+        (&["-o", "report.txt", "--json", "-"], "{"),
+    ] {
+        let finished = in_there(&[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{flags:?}");
+        let text = finished.stdout.trim_start_matches(['I', 'N', 'S', 'U', 'P', 'E', 'C', 'T']);
+        let starts_so = text.starts_with(starts) || starts == "VALID" && text.contains("Requests");
+        assert!(starts_so, "{flags:?}: {}", finished.stdout);
+        assert!(!files.path("-").exists(), "{flags:?}");
+    }
+    assert!(files.text_of("report.txt").contains("Requests"));
+}
+
+#[test]
+fn two_outputs_to_stdout_are_refused() {
+    let files = Files::new();
+    for (flags, says) in [
+        (
+            &["--json", "-"][..],
+            "the report and --json would both go to stdout: leave the report out with -q",
+        ),
+        (
+            &["--format", "csv", "--junit", "-"],
+            "the report and --junit would both go to stdout: give one of them a file",
+        ),
+        (
+            &["-q", "-o", "-", "--html", "-"],
+            "the report and --html would both go to stdout: give one of them a file",
+        ),
+        (
+            &["-q", "--json", "-", "--timeseries", "-"],
+            "--json and --timeseries would both go to stdout: give one of them a file",
+        ),
+    ] {
+        let mut command = plimsoll(&["http://127.0.0.1:1/", "-n", "1"]);
+        let finished = run(command.args(flags).current_dir(files.0.path()));
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{flags:?}");
+        assert_eq!(finished.stderr, format!("plimsoll: {says}\n"), "{flags:?}");
+    }
+    for arguments in [
+        &["demo", "--html", "-"][..],
+        &["wrk", "--json-result", "-", "http://127.0.0.1:1/"],
+        &["ab", "--json-result", "-", "http://127.0.0.1:1/"],
+        &["serve", "--listen", "0", "--tls-save", "-"],
+    ] {
+        let finished = run(plimsoll(arguments).current_dir(files.0.path()));
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_eq!(finished.stderr.lines().count(), 1, "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains("stdout"), "{arguments:?}: {}", finished.stderr);
+    }
+    assert!(!files.path("-").exists());
+}
+
 /// Pipes and devices have no length to cut.
 #[test]
 fn outputs_may_be_devices() {
@@ -229,13 +298,28 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn require_valid_ends_with_4_when_nothing_was_measured() {
+fn require_valid_ends_with_4_when_nothing_good_was_measured() {
+    let server = Server::start(&[]);
+    let url = server.url("/status/503");
+    let arguments = [url.as_str(), "-n", "4", "-c", "2", "--format", "json"];
+    for (more, code) in [(None, 0), (Some("--require-valid"), 4)] {
+        let finished = run(plimsoll(&arguments).args(more));
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(code), ""), "{finished:?}");
+        let report = Report::read(&finished.stdout);
+        assert_eq!(report.text("/loader/verdict"), "suspect");
+        assert_eq!(report.at("/plan/require_valid"), more.is_some());
+        assert_eq!(report.ledger(["sent", "failed"]), [4, 4]);
+    }
+}
+
+#[test]
+fn without_a_response_the_code_is_1_whatever_is_required() {
     let peer = Peer::answering(|_| Answer::Hang);
     let url = peer.url("/");
     let arguments = [url.as_str(), "-n", "4", "-c", "2", "--timeout", "200ms", "--format", "json"];
-    for (more, code) in [(None, 0), (Some("--require-valid"), 4)] {
+    for more in [None, Some("--require-valid")] {
         let finished = run(plimsoll(&arguments).args(more));
-        assert_eq!(finished.code, Some(code), "{finished:?}");
+        assert_eq!(finished.code, Some(1), "{finished:?}");
         let report = Report::read(&finished.stdout);
         assert_eq!(report.text("/loader/verdict"), "invalid");
         assert_eq!(report.text("/loader/causes/0/code"), "no_responses");
