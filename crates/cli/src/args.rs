@@ -212,7 +212,7 @@ pub(crate) struct RunFlags {
     pub script_arguments: Vec<Secret>,
 
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]
-    #[arg(short, long, value_name = "N", value_parser = count32, help_heading = "Tester")]
+    #[arg(short, long, value_name = "N", value_parser = threads, help_heading = "Tester")]
     pub threads: Option<u32>,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>)]
@@ -453,6 +453,14 @@ fn named_path(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) fn count32(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
+}
+
+/// How many threads work.
+pub(crate) fn threads(text: &str) -> Result<u32, String> {
+    match count32(text)? {
+        0 => Err("0 leaves nobody to work: give 1 or more".to_owned()),
+        threads => Ok(threads),
+    }
 }
 
 fn connections(text: &str) -> Result<(u32, Option<u32>), String> {

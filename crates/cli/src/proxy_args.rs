@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
-use crate::args::{DriverFlag, count32};
+use crate::args::{DriverFlag, count32, threads};
 use crate::listen::listen;
 
 /// What becomes of `X-Forwarded-*`.
@@ -131,13 +131,13 @@ pub(crate) struct ProxyFlags {
     pub json: bool,
 
     /// Worker threads
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = count32)]
-    #[arg(help_heading = "Workers")]
-    pub workers: u32,
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
+    #[arg(alias = "workers", short_alias = 'w', help_heading = "Workers")]
+    pub threads: u32,
     /// How to reach the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Workers")]
     pub driver: DriverFlag,
-    /// CPUs to tie the workers to, in turn: 1 or 2,3
+    /// CPUs to tie the threads to, in turn: 1 or 2,3
     #[arg(long, value_name = "CPUS", value_delimiter = ',', help_heading = "Workers")]
     pub pin: Vec<usize>,
 }

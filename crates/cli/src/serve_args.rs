@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
 
-use crate::args::{DriverFlag, count32};
+use crate::args::{DriverFlag, threads};
 use crate::listen::listen;
 
 const ROUTES: &str = "\
@@ -37,7 +37,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub address: Option<SocketAddr>,
     /// Worker threads
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = count32)]
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     #[arg(alias = "workers")]
     pub threads: u32,
     /// How to reach the kernel

@@ -45,7 +45,7 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 43] = [
+    let cases: [(&[&str], &str); 45] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
         (&["bogus"], "'bogus'; a URL starts with http:// or https://"),
@@ -80,6 +80,8 @@ fn wrong_usage_is_refused_with_2() {
         (&["URL", "--requests-per-conn", "0"], "--requests-per-conn"),
         (&["URL", "--http", "7"], "1.1"),
         (&["URL", "--format", "pdf"], "json"),
+        (&["URL", "--format", "jsn"], "a similar value exists: 'json'"),
+        (&["URL", "-c", "1", "-t", "2"], "2 threads for 1 connection leaves"),
         (&["URL", "--json", "no/such", "--html", "no/such"], "a file of its own"),
         (&["URL", "--driver", "kqueue"], "epoll"),
         (&["URL", "-H", "no colon"], "Name: value"),
