@@ -15,9 +15,11 @@ use std::sync::Arc;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::Usage;
 use plimsoll_engine::{Control, Progress, RunError};
+use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
 
 use crate::args::Original;
+use crate::ending::say;
 use crate::exit::Exit;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
@@ -86,13 +88,15 @@ fn load(
     Ok(result)
 }
 
-/// Says on stderr what the figures are worth.
+/// Says on stderr what the figures are worth, and what came where no response did: the exit code is
+/// the original's, which may be 0 then.
 fn print_verdict(result: &RunResult, quiet: bool) {
     if !quiet {
         let mut lines = Vec::new();
         // Writing to memory does not fail.
         let _ = text::write_verdict(result, &mut lines, text::Style::default());
         let _ = io::stderr().write_all(&lines);
+        say(unanswered(result).as_slice());
     }
 }
 

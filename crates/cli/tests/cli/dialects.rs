@@ -53,6 +53,24 @@ fn nobody_there_is_said_as_the_originals_say_it() {
     assert!(ab.stderr.contains("Connection refused (111)"), "{}", ab.stderr);
 }
 
+/// wrk's contract: the code is 0 after any run. What came instead of responses is said anyway.
+#[test]
+fn no_response_is_said_beside_the_originals_report() {
+    let server = Server::start(&["--tls"]);
+    let url = server.url("/").replace("https", "http");
+    let says = "malformed message head: it looks like TLS: use https:// (receiving)\n";
+    for command in [&["wrk", "-t1", "-c2", "-d1s"][..], &["wrk2", "-t1", "-c2", "-d1s", "-R20"]] {
+        let finished = ran(&[command, &[&url]].concat());
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stdout.contains("0 requests in"), "{finished:?}");
+        assert!(finished.stderr.starts_with("INVALID"), "{finished:?}");
+        assert!(finished.stderr.ends_with(says), "{finished:?}");
+        let quiet = ran(&[command, &["--quiet", &url]].concat());
+        assert_eq!(quiet.code, Some(0), "{quiet:?}");
+        assert!(!quiet.stderr.contains("no response"), "{quiet:?}");
+    }
+}
+
 #[test]
 fn a_script_speaks_in_order() {
     let server = Server::start(&[]);
