@@ -2,11 +2,15 @@
 //! a slip of the keys, or what other testers call the same thing.
 
 /// What other testers call some of our figures.
-const OTHER_WORDS: [(&str, &str); 13] = [
+const OTHER_WORDS: [(&str, &str); 17] = [
     ("average", "mean"),
     ("avg", "mean"),
     ("error_rate", "errors"),
+    ("errs", "errors"),
     ("failures", "failed"),
+    ("http_req_duration", "response"),
+    ("http_req_failed", "errors"),
+    ("http_reqs", "rate"),
     ("latency", "response"),
     ("max_latency", "max"),
     ("median", "p50"),

@@ -385,6 +385,8 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("error<1", "no metric 'error': did you mean 'errors'?"),
         ("rps>9", "no metric 'rps': did you mean 'rate'?"),
         ("avg<1s", "no metric 'avg': did you mean 'mean'?"),
+        ("errs<1", "no metric 'errs': did you mean 'errors'?"),
+        ("http_req_duration<1s", "did you mean 'response.p99'?"),
         ("conect<1s", "no metric 'conect': did you mean 'connect.p99'?"),
         ("latency.p99<1s", "no metric 'latency.p99': did you mean 'response.p99'?"),
         ("servise.max<1s", "no metric 'servise.max': did you mean 'service.max'?"),
