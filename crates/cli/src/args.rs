@@ -282,7 +282,7 @@ pub(crate) struct OutputFlags {
     /// What the report is written as [default: text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Also write the result document
+    /// Also write the result document; - is stdout, here and below
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Also write the HTML report
@@ -303,7 +303,7 @@ pub(crate) struct OutputFlags {
     /// Also write a line of JSON for each second, while it runs
     #[arg(long, value_name = "FILE")]
     pub timeseries: Option<PathBuf>,
-    /// Neither progress nor report on the terminal
+    /// Neither progress nor report on the terminal; why a run failed still stands on stderr
     #[arg(short, long)]
     pub quiet: bool,
     /// No live progress
@@ -566,7 +566,8 @@ fn explain(error: &clap::Error) -> Exit {
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.is_empty())
+        // Behind -- stand arguments of a script, not values of flags.
+        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
         .collect();
     let line = without_secret(error, &parts.join(" ").replace(" tip:", "; tip:"));
     Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
@@ -583,7 +584,10 @@ fn without_secret(error: &clap::Error, line: &str) -> String {
     if error.kind() == ErrorKind::InvalidSubcommand {
         return format!("{line}; a URL starts with http:// or https://");
     }
-    if error.kind() == ErrorKind::UnknownArgument && !is_flag {
+    let is_of_run = error.to_string().lines().any(|line| {
+        line.starts_with("Usage:") && line.split_whitespace().any(|word| word == "run")
+    });
+    if error.kind() == ErrorKind::UnknownArgument && !is_flag && is_of_run {
         // Most often the rest of a header that was not quoted.
         return "unexpected argument beside the URL: quote values that have spaces".to_owned();
     }

@@ -9,9 +9,7 @@ use plimsoll_core::secret::Masks;
 /// # Errors
 /// What is wrong with it and what to write instead, in one line.
 pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
-    let (scheme, rest) = text
-        .split_once("://")
-        .ok_or_else(|| format!("{} is not a URL: write http://HOST:PORT/PATH", quoted(text)))?;
+    let (scheme, rest) = text.split_once("://").ok_or_else(|| without_scheme(text))?;
     let shown = Masks::default().url(text);
     let scheme = scheme.to_ascii_lowercase();
     let own_port = match scheme.as_str() {
@@ -52,10 +50,17 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     Ok(Endpoint { scheme, host, port, path: path.into() })
 }
 
-/// A text without a scheme, if it can't hold a password: where one would be can't be told.
-fn quoted(text: &str) -> String {
-    let is_plain = !text.contains(['@', '=', ' ']);
-    if is_plain { format!("'{text}'") } else { "what was given".to_owned() }
+/// What to do with a text without a scheme. It is repeated if it can't hold a password: where one
+/// would be can't be told.
+fn without_scheme(text: &str) -> String {
+    let advice = "write http://HOST:PORT/PATH";
+    if text.contains(['@', '=', ' ']) {
+        return format!("what was given is not a URL: {advice}");
+    }
+    match parse(&format!("http://{text}")) {
+        Ok(_) => format!("'{text}' has no scheme: write http://{text}"),
+        Err(_) => format!("'{text}' is not a URL: {advice}"),
+    }
 }
 
 /// A path with what templates fill taken out, which need not look like a path.
@@ -117,5 +122,7 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(!error.contains('\n') && error.len() > text.len(), "{text}: {error}");
         }
+        let error = parse("127.0.0.1:80/x").unwrap_err();
+        assert_eq!(error, "'127.0.0.1:80/x' has no scheme: write http://127.0.0.1:80/x");
     }
 }

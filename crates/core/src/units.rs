@@ -8,6 +8,8 @@ pub struct UnitError {
     wanted: &'static str,
 }
 
+const UNITLESS: &str = "a duration, it has no unit: write 500us, 1.5s, 2m or 1h (8784h at most)";
+
 const DURATION: &str = "a duration: write 500us, 1.5s, 2m or 1h (8784h at most)";
 
 /// A leap year. Sums of a few hundred durations stay far from the end of `u64`.
@@ -53,6 +55,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
         "m" => 60_000_000_000,
         "h" => 3_600_000_000_000,
         "" if number == "0" => 1,
+        "" if !number.is_empty() => return Err(UnitError { wanted: UNITLESS, ..error() }),
         _ => return Err(error()),
     };
     decimal(number, scale).filter(|ns| *ns <= DURATION_LIMIT_NS).ok_or_else(error)
@@ -196,6 +199,11 @@ mod tests {
         for (text, want) in good {
             assert_eq!(parse_duration_ns(text), Ok(want), "{text}");
         }
+        let unitless = parse_duration_ns("10").unwrap_err().to_string();
+        assert!(
+            unitless.starts_with("'10' is not a duration, it has no unit: write"),
+            "{unitless}"
+        );
         for text in ["", "10", "s", "1.5ns", "-1s", "1 s", "1d", "8785h", "1.2.3s", "1e3s"] {
             assert!(parse_duration_ns(text).is_err(), "{text}");
         }

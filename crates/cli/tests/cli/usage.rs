@@ -45,17 +45,21 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 45] = [
+    let cases: [(&[&str], &str); 49] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
         (&["bogus"], "'bogus'; a URL starts with http:// or https://"),
         (&["rnu", "URL"], "'rnu'; a URL starts with http:// or https://"),
         (&["repotr", "URL"], "exists: 'report'; a URL starts with"),
-        (&["no.such/file"], "http://HOST:PORT/PATH"),
+        (&["no.such/file"], "'no.such/file' has no scheme: write http://no.such/file"),
         (&["URL", "--bogus"], "--bogus"),
         (&["URL", "URL"], "unexpected argument"),
         (&[""], "not a URL"),
-        (&["127.0.0.1:80"], "http://HOST:PORT/PATH"),
+        (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),
+        (&["a:b:c"], "write http://HOST:PORT/PATH"),
+        (&["URL", "--headers", "A: b"], "found; tip: a similar argument exists: '--header' (see"),
+        (&["serve", "8080"], "unexpected argument '8080' found (see"),
+        (&["URL", "-H", "A:", "b"], "unexpected argument beside the URL: quote values"),
         (&["http://"], "no host"),
         (&["http://127.0.0.1:99999/"], "port"),
         (&["http://127.0.0.1:0/"], "port"),
