@@ -178,8 +178,8 @@ fn profile_words(profile: &Profile) -> String {
     }
 }
 
-/// What is sent: method and URL or, of several targets, how many from where, how they are taken, and
-/// the first.
+/// What is sent: method and URL or, of several targets, how many from where, how they are taken,
+/// and the first.
 pub(crate) fn request_words(plan: &Plan) -> String {
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
