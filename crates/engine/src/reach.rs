@@ -1,9 +1,11 @@
 //! Which of a worker's users are cut off from the server, and for how long they were.
 //!
 //! A user is one of the plan's connections. It is cut off from the start of a connect that failed
-//! until one succeeds. With one request for each connection at a rate it is otherwise: whichever
-//! entry of the pool a request takes tries to connect, and the others do not know. There the worker
-//! is one user, and any connect that succeeds ends its being cut off.
+//! until one succeeds. It is, too, once its connections were lost before an answer so often that it
+//! waits before it tries again: a balancer without a server behind it accepts, and closes. Then a
+//! connect alone ends nothing, an answer does. With one request for each connection at a rate it is
+//! otherwise: whichever entry of the pool a request takes tries to connect, and the others do not
+//! know. There the worker is one user, and any connect that succeeds ends its being cut off.
 
 use plimsoll_core::outage::Outage;
 
@@ -15,16 +17,26 @@ pub(crate) const SLOW_CONNECT_NS: u64 = 1_000_000_000;
 struct User {
     /// Since when it is cut off; `u64::MAX`: it is not.
     since_ns: u64,
-    /// Whether the connect that failed was a request's own.
+    /// When a connect succeeded that has brought no answer yet; `u64::MAX`: none has.
+    until_ns: u64,
+    /// Whether what failed was a request's own.
     had_request: bool,
 }
 
 impl User {
-    const CONNECTED: Self = Self { since_ns: u64::MAX, had_request: false };
+    const CONNECTED: Self = Self { since_ns: u64::MAX, until_ns: u64::MAX, had_request: false };
+
+    fn cut_off(since_ns: u64, had_request: bool) -> Self {
+        Self { since_ns, had_request, ..Self::CONNECTED }
+    }
+
+    fn is_cut_off(self) -> bool {
+        self.since_ns != u64::MAX
+    }
 
     /// How long it was cut off before `at_ns`, from `from_ns` on.
     fn cut_off_ns(self, from_ns: u64, at_ns: u64) -> u64 {
-        at_ns.saturating_sub(self.since_ns.max(from_ns))
+        at_ns.min(self.until_ns).saturating_sub(self.since_ns.max(from_ns))
     }
 }
 
@@ -68,9 +80,21 @@ impl Reach {
 
     /// A connect failed that was begun at `since_ns`.
     pub(crate) fn failed(&mut self, connection: u32, since_ns: u64, had_request: bool) {
+        self.settle(connection);
+        self.cut_off(connection, since_ns, had_request);
+    }
+
+    /// A connection was lost at `at_ns` before it had answered the request on it, and is not opened
+    /// again at once. The connect that led to it ended nothing.
+    pub(crate) fn lost(&mut self, connection: u32, at_ns: u64) {
+        self.cut_off(connection, at_ns, true);
+        self.user(connection).until_ns = u64::MAX;
+    }
+
+    fn cut_off(&mut self, connection: u32, since_ns: u64, had_request: bool) {
         let user = self.user(connection);
-        if user.since_ns == u64::MAX {
-            *user = User { since_ns, had_request };
+        if !user.is_cut_off() {
+            *user = User::cut_off(since_ns, had_request);
             self.cut_off += 1;
         }
     }
@@ -79,19 +103,32 @@ impl Reach {
     #[inline]
     pub(crate) fn reached(&mut self, connection: u32, at_ns: u64) {
         if self.cut_off > 0 {
-            self.settle(connection, at_ns);
+            let user = self.user(connection);
+            if user.is_cut_off() {
+                user.until_ns = user.until_ns.min(at_ns);
+            }
         }
     }
 
+    /// A response came.
+    #[inline]
+    pub(crate) fn answered(&mut self, connection: u32) {
+        if self.cut_off > 0 {
+            self.settle(connection);
+        }
+    }
+
+    /// Writes down what is over: a connect came about after it.
     #[cold]
-    fn settle(&mut self, connection: u32, at_ns: u64) {
+    fn settle(&mut self, connection: u32) {
         let from_ns = self.from_ns;
-        let user = std::mem::replace(self.user(connection), User::CONNECTED);
-        if user.since_ns == u64::MAX {
+        let user = *self.user(connection);
+        if user.until_ns == u64::MAX {
             return;
         }
+        *self.user(connection) = User::CONNECTED;
         self.cut_off -= 1;
-        let for_ns = user.cut_off_ns(from_ns, at_ns);
+        let for_ns = user.cut_off_ns(from_ns, user.until_ns);
         self.sum.longest_ns = self.sum.longest_ns.max(for_ns);
         self.sum.cut_off_ns += for_ns;
         self.sum.failed_attempts += u64::from(for_ns > 0 && !user.had_request);
@@ -116,6 +153,7 @@ impl Reach {
         let end_ns = self.from_ns.saturating_add(window_ns);
         for index in 0..self.users.len() as u32 {
             self.reached(index, end_ns);
+            self.settle(index);
         }
         let users = if self.is_one { tried.min(1) } else { tried };
         let mut outage = Outage { users_ns: users * window_ns, ..self.sum };
@@ -151,6 +189,27 @@ mod tests {
     }
 
     #[test]
+    fn a_connect_without_an_answer_ends_nothing() {
+        let mut reach = Reach::new(2, false);
+        reach.start(0);
+        // Each connection comes about and is lost again.
+        for second in 1..4 {
+            reach.lost(0, second * S);
+            reach.reached(0, second * S + S / 2);
+        }
+        assert_eq!(reach.take_interval(4 * S, S, 2), (5 * S / 2, 2 * S));
+        reach.answered(0);
+        reach.answered(1);
+        // A connection that was open and idle lies between these two.
+        reach.failed(1, 4 * S, false);
+        reach.reached(1, 5 * S);
+        reach.failed(1, 8 * S, false);
+        let outage = reach.outage(10 * S, 2);
+        assert_eq!((outage.cut_off_ns, outage.longest_ns), (5 * S / 2 + 3 * S, 5 * S / 2));
+        assert_eq!(outage.failed_attempts, 2);
+    }
+
+    #[test]
     fn what_was_over_before_the_measured_part_is_no_outage() {
         let mut reach = Reach::new(1, false);
         reach.failed(0, 0, false);
@@ -165,6 +224,8 @@ mod tests {
         let mut reach = Reach::new(64, true);
         reach.start(0);
         reach.failed(5, S, true);
+        // Of a connection from before.
+        reach.answered(4);
         reach.failed(6, 2 * S, true);
         reach.reached(63, 3 * S);
         let outage = reach.outage(4 * S, 7);

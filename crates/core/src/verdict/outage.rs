@@ -15,8 +15,9 @@ pub(super) fn unreachable(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "no connection could be had in {} of the users' time, for {} at the longest: they sent \
-         nothing meanwhile, so rate and quantiles are of the rest; see the errors of connects",
+        "no connection could be had, or none that answers, in {} of the users' time, for {} at the \
+         longest: they sent next to nothing meanwhile, so rate and quantiles are of the rest; see \
+         the errors",
         percent(outage.share),
         format_ns(outage.longest_ns),
     );

@@ -118,6 +118,7 @@ impl<D: Driver> Worker<D> {
         if after.completed == 0 {
             return;
         }
+        self.reach.answered(index);
         let client = &mut self.clients[index as usize];
         client.answered += after.completed as u64;
         if let Some(notes) = &mut self.notes

@@ -284,9 +284,17 @@ impl<D: Driver> Worker<D> {
         let is_ours = std::mem::take(&mut client.retiring);
         let failed = client.answered == 0 && !is_ours;
         client.failures = if failed { client.failures + 1 } else { 0 };
+        // A connection that came about and was lost with its request may be chance, once: a user
+        // that waited after each would send less than one whose connections hold.
+        let is_lost = failed && client.sent > 0;
+        let is_chance = is_lost && client.failures == 1;
+        let backoff_ns = if is_chance { 0 } else { client.backoff_ns() };
+        // While it waits it sends nothing, so nothing fails.
+        if is_lost && !is_chance {
+            self.reach.lost(index, now_ns);
+        }
         client.sent = 0;
         client.answered = 0;
-        let backoff_ns = client.backoff_ns();
         if index >= self.active {
             client.due_ns = u64::MAX;
         } else if backoff_ns > 0 {

@@ -69,7 +69,7 @@ fn a_server_that_comes_back_ends_the_outage() {
 
 #[test]
 fn connections_that_are_closed_and_opened_again_are_no_outage() {
-    for answer in [Answer::Status(200, MS), Answer::LastOne(MS), Answer::Reset, Answer::Close] {
+    for answer in [Answer::Status(200, MS), Answer::LastOne(MS), Answer::UntilClose(MS)] {
         for per_connection in [None, Some(1), Some(3)] {
             for load in [plan(), at_rate(200_000_000, S)] {
                 let plan = Plan { requests_per_connection: per_connection, ..load };
@@ -78,6 +78,53 @@ fn connections_that_are_closed_and_opened_again_are_no_outage() {
                 assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0), "{answer:?}");
                 assert!(outage.users_ns > 0);
             }
+        }
+    }
+}
+
+/// A balancer whose servers are gone accepts connections, and closes them.
+#[test]
+fn connections_that_are_lost_before_any_answer_are_an_outage() {
+    let closed = Plan { connections: 10, duration_ns: Some(4 * S), ..plan() };
+    let open = Plan { connections: 10, ..at_rate(200_000_000, 4 * S) };
+    let one = Some(1);
+    let plans = [
+        ("closed", closed.clone()),
+        ("on two workers", Plan { workers: 2, ..closed.clone() }),
+        ("no keep-alive", Plan { requests_per_connection: one, ..closed }),
+        ("at a rate", open.clone()),
+        ("no keep-alive at a rate", Plan { requests_per_connection: one, ..open }),
+    ];
+    for answer in [Answer::Close, Answer::Reset, Answer::Garbage(MS)] {
+        for (what, plan) in &plans {
+            let script = move |_, now_ns| match now_ns < START_NS + 1200 * MS {
+                true => Answer::Status(200, MS),
+                false => answer,
+            };
+            let outage = outage(&run(plan, &SimOptions::default(), |_| script));
+            let what = format!("{what}, {answer:?}");
+            // At a rate a connection has its next request, and its second loss, a while later.
+            assert!((0.63..0.71).contains(&outage.share), "{what}: {outage:?}");
+            let longest_s = outage.longest_ns as f64 / 1e9;
+            assert!((2.6..2.81).contains(&longest_s), "{what}: {outage:?}");
+            assert_eq!(outage.failed_attempts, 0, "{what}: its requests are in the ledger");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_is_lost_now_and_then_is_no_outage() {
+    for per_connection in [None, Some(1)] {
+        for load in [plan(), at_rate(200_000_000, S)] {
+            let plan = Plan { requests_per_connection: per_connection, ..load };
+            let script = |number, _| match number % 7 {
+                0 => Answer::Reset,
+                _ => Answer::Status(200, MS),
+            };
+            // One user's requests follow one another.
+            let plan = Plan { connections: 1, ..plan };
+            let outage = outage(&run(&plan, &SimOptions::default(), |_| script));
+            assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0));
         }
     }
 }
