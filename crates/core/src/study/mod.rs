@@ -158,6 +158,9 @@ pub struct Figures {
     pub failed: Option<u64>,
     /// Requests that had none: timeouts, resets, connects.
     pub errors: Option<u64>,
+    /// The share of the users' time in which they were cut off, 0 to 1.
+    #[serde(default)]
+    pub outage: Option<f64>,
     /// Connections opened.
     #[serde(default)]
     pub connections: Option<u64>,
@@ -199,6 +202,7 @@ impl Figures {
             completed: Some(ledger.completed),
             failed: Some(ledger.failed),
             errors: Some(ledger.scheduled.saturating_sub(ledger.completed)),
+            outage: result.outage.map(|outage| outage.share),
             connections: Some(result.connections.opened),
             mean_s: first.mean_ns().map(|ns| ns / 1e9),
             max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
@@ -232,13 +236,15 @@ impl Figures {
         self.good_rps.or_else(|| Some(self.rate_rps? * share))
     }
 
-    /// The share of requests that failed, 0 to 1.
+    /// The share of requests that failed, 0 to 1; no less than that of the users' time in which
+    /// they were cut off and sent nothing that could have failed.
     #[must_use]
     pub fn error_share(&self) -> Option<f64> {
         let completed = self.completed?;
         let bad = self.failed.unwrap_or(0).saturating_add(self.errors.unwrap_or(0));
         let all = completed.saturating_add(self.errors.unwrap_or(0));
-        (all > 0).then(|| bad as f64 / all as f64)
+        let of_requests = (all > 0).then(|| bad as f64 / all as f64)?;
+        Some(of_requests.max(self.outage.unwrap_or(0.0)))
     }
 }
 

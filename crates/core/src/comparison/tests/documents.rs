@@ -1,8 +1,9 @@
 //! Sides made of results and of studies, and the document of two of them.
 
 use crate::comparison::*;
+use crate::outage::Outage;
 use crate::plan::{Endpoint, Plan};
-use crate::result::{RunResult, Tool};
+use crate::result::{RateChange, RunResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
 use crate::usage::Usage;
@@ -266,6 +267,33 @@ fn failures_are_no_speed() {
     }
 }
 
+/// Users that are cut off send nothing that could fail: a server that is gone for a third of the
+/// run, and faster in the rest of it, is no better one.
+#[test]
+fn an_outage_is_no_speed() {
+    for (shares, decision, headline) in [
+        ([0.3, 0.31, 0.29, 0.3, 0.32], Decision::Worse, "errors"),
+        ([0.0, 0.0, 0.5, 0.0, 0.0], Decision::CannotTell, "rate"),
+        ([0.0, 0.0, 0.0, 0.0005, 0.0], Decision::Better, "rate"),
+    ] {
+        let results: Vec<(String, RunResult)> = (0..)
+            .zip(shares)
+            .map(|(i, share)| {
+                let mut result = result(1 + 2 * i, 800 + u64::from(i));
+                result.outage = Some(Outage { share, ..Outage::default() });
+                (format!("n{i}"), result)
+            })
+            .collect();
+        let (base, new) = (side("b", 0, &BASE_US), Side::of_results("n", &results, false).unwrap());
+        let limit = [Limit::parse("errors>+1%").unwrap()];
+        let found = Contrast::of(&base, &new, Settings::default(), &limit, tool());
+        let case = &found.cases[0];
+        let decided = (case.decision, case.headline.measure.to_string());
+        assert_eq!(decided, (decision, headline.to_owned()), "{shares:?}: {case:?}");
+        assert_eq!(found.passes(), decision != Decision::Worse, "{shares:?}");
+    }
+}
+
 #[test]
 fn at_a_rate_fast_failures_win_nothing() {
     let mut sides = [failing("b", 0, 1000, [0; 5]), failing("n", 1, 15, [0, 0, 990, 0, 990])];
@@ -292,6 +320,11 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                 result.aborted = Some("p99>1s".to_owned());
             },
             "ended early by the condition 'p99>1s' of its plan",
+        ),
+        (
+            "changed",
+            |result| result.rate.changes = vec![RateChange { at_ns: 5, rps: 7.0 }; 2],
+            "its rate was changed 2 times while it went on",
         ),
         (
             "invalid",
