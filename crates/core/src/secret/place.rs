@@ -2,6 +2,7 @@
 
 use super::Masks;
 use super::percent_decoded;
+use crate::template::{Span, spans};
 
 /// A URL within a URL's parameter is looked into so deep.
 const DEPTH_MAX: u32 = 3;
@@ -47,15 +48,34 @@ impl Masks {
         if self.hides(name) {
             return format!("{name}={}", self.whole(value));
         }
-        let inside = percent_decoded(value);
-        let is_url = inside.contains("://") || inside.contains('?');
-        if depth < DEPTH_MAX && is_url {
-            let shown = self.url_within(&inside, depth + 1);
+        format!("{name}={}", self.nested(value, depth))
+    }
+
+    /// A value that may have secrets of its own in it: a URL, parameters, JSON. Templates stay.
+    fn nested(&self, value: &str, depth: u32) -> String {
+        let span = |span: Span<'_>| match span {
+            Span::Text(text) => self.decoded(text, depth).unwrap_or_else(|| text.to_owned()),
+            Span::Template(text) => text.to_owned(),
+        };
+        match spans(value) {
+            Ok(spans) => spans.into_iter().map(span).collect(),
+            Err(_) => span(Span::Text(value)),
+        }
+    }
+
+    /// A value's text, however often it is encoded, with its secrets masked; `None` without any.
+    fn decoded(&self, text: &str, depth: u32) -> Option<String> {
+        let mut inside = text.to_owned();
+        for depth in depth..DEPTH_MAX {
+            inside = percent_decoded(&inside);
+            let is_url = inside.contains("://") || inside.contains(['?', '#']);
+            let of_urls = is_url.then(|| self.url_within(&inside, depth + 1));
+            let shown = self.text(of_urls.as_deref().unwrap_or(&inside));
             if shown != inside {
-                return format!("{name}={shown}");
+                return Some(shown);
             }
         }
-        text.to_owned()
+        None
     }
 
     /// A form's field, `name=value`; a file's name is shown.
@@ -64,6 +84,9 @@ impl Masks {
         match text.split_once('=') {
             Some((name, value)) if self.hides(name) && !value.starts_with(['@', '<']) => {
                 format!("{name}={}", self.whole(value))
+            }
+            Some((name, value)) if !value.starts_with(['@', '<']) => {
+                format!("{name}={}", self.nested(value, 0))
             }
             _ => text.to_owned(),
         }

@@ -121,6 +121,14 @@ fn urls() {
             ("https://h?password=hush", "https://h?password=*"),
             ("/?to=http://hush@h/", "/?to=http://*@h/"),
             ("/?to=http%3A%2F%2Fh%2F%3Ftoken%3Dhush", "/?to=http://h/?token=*"),
+            ("/?to=%2Fcb%23access_token%3Dhush", "/?to=/cb#access_token=*"),
+            ("/?to=%252Fcb%253Ftoken%253Dhush", "/?to=/cb?token=*"),
+            ("/?state=a%3D1%26token%3Dhush", "/?state=a=1&token=*"),
+            ("/?q=%7B%22token%22%3A%22hush%22%7D", "/?q={\"token\":\"*\"}"),
+            ("/?q=%7B%22page%22%3A%22hull%22%7D", "/?q=%7B%22page%22%3A%22hull%22%7D"),
+            ("/?a=b%3Dc&d=50%25", "/?a=b%3Dc&d=50%25"),
+            ("/?a={{csv:tokens.csv:a}}", "/?a={{csv:tokens.csv:a}}"),
+            ("/?a=b%3Ftoken%3Dhush{{seq}}", "/?a=b?token=*{{seq}}"),
             ("/?token={{csv:t.csv:token}}&n={{seq}}", "/?token={{csv:t.csv:token}}&n={{seq}}"),
             ("/?token=hush{{seq}}", "/?token=*{{seq}}"),
             ("/?token=", "/?token="),
@@ -146,7 +154,12 @@ fn flags_and_what_they_are_given() {
     check(&[("hush", "*"), ("", "")], of(Kind::Credential));
     check(&[("@file", "@file"), ("hush", "4 bytes *")], of(Kind::Body));
     check(
-        &[("user=me", "user=me"), ("password=hush", "password=*"), ("key=@k.pem", "key=@k.pem")],
+        &[
+            ("user=me", "user=me"),
+            ("password=hush", "password=*"),
+            ("key=@k.pem", "key=@k.pem"),
+            ("data={\"password\":\"hush\"}", "data={\"password\":\"*\"}"),
+        ],
         of(Kind::Field),
     );
     check(&[("MODE=hush", "MODE=*"), ("x", "x")], of(Kind::Variable));
