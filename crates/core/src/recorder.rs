@@ -127,10 +127,11 @@ impl Interval {
         self.point.overdue = slots;
     }
 
-    /// Whether nothing was started or settled in it.
+    /// Whether nothing was counted in it: no request, error or byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.point.sent == 0 && self.response.is_empty()
+        let Point { sent, shed, errors, received_bytes, .. } = self.point;
+        [sent, shed, errors, received_bytes] == [0; 4] && self.response.is_empty()
     }
 
     /// The interval as it stands in a series. Empties it.
@@ -513,6 +514,24 @@ mod tests {
             assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
             assert_eq!(point.response.unpack().count(), index + 1);
             assert_eq!(point.lateness_max_ns, 5);
+        }
+    }
+
+    #[test]
+    fn an_interval_is_empty_when_nothing_was_counted_in_it() {
+        let mut recorder = Recorder::new();
+        let acts: [fn(&mut Recorder); 6] = [
+            |_| (),
+            |it| it.shed(5, Place::NOWHERE),
+            |it| it.error(Phase::Connect, "refused", 1, String::new),
+            |it| it.received_bytes += 1,
+            |it| it.started_at_once(Place::NOWHERE),
+            |it| it.ended(&moments(), 400, Outcome::TimedOut, Place::NOWHERE),
+        ];
+        for (index, act) in acts.into_iter().enumerate() {
+            act(&mut recorder);
+            let interval = recorder.take_interval(index as u64, 5, Box::default());
+            assert_eq!(interval.is_empty(), index == 0, "{index}");
         }
     }
 

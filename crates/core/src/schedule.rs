@@ -151,6 +151,12 @@ impl Profile {
         u64::try_from(area.div_ceil(REQUEST)).unwrap_or(u64::MAX)
     }
 
+    /// How many requests are due before `time_ns`, with the fraction of the one that is next.
+    #[must_use]
+    pub fn expected_before(&self, time_ns: u64) -> f64 {
+        area_at(&segments(&self.stages), time_ns) as f64 / REQUEST as f64
+    }
+
     /// Requests the profile asks for: how many slots of a uniform arrival are due before its end;
     /// `None` when it has no end. Under Poisson arrivals it is the expected number, rounded up.
     #[must_use]

@@ -10,6 +10,10 @@
 //! server at its limit answers from the start on, so nothing is missing there, and what its queue
 //! still holds at the end adds nothing, however long the tester waits for it.
 //!
+//! What is missing is held against what was due: a load that rises has few answers at its start
+//! because few were asked for. Where the rate rises from one stage to the next answers are missing
+//! as at the start, and where it falls as many are left over.
+//!
 //! In a closed loop answers of the window count and no others: what is missing at its start is a
 //! part of a round trip, and users of other testers know the figure so.
 
@@ -39,6 +43,14 @@ impl Count {
         self.all += other.all;
         self.ok += other.ok;
     }
+}
+
+/// What a schedule asked for: how many requests by when, and where its rate may jump.
+pub struct Demand<'a> {
+    /// How many are due within so many ns after the start.
+    pub due: &'a dyn Fn(u64) -> f64,
+    /// Where its stages begin, ns after the start; the first at 0.
+    pub starts_ns: &'a [u64],
 }
 
 /// When the measured part's responses came, as far as its rate depends on it. Fixed memory, made at
@@ -113,8 +125,8 @@ impl Answers {
 
     /// The responses that the rate of a window of `window_ns` is made of.
     #[must_use]
-    pub fn counted(&self, window_ns: u64) -> Count {
-        let late = self.late_counted(window_ns);
+    pub fn counted(&self, window_ns: u64, demand: &Demand<'_>) -> Count {
+        let late = self.late_counted(window_ns, demand);
         let share = |ok: u64| (late * ok as f64 / self.late.all.max(1) as f64).round() as u64;
         Count {
             all: self.in_window.all + share(self.late.all),
@@ -140,14 +152,18 @@ impl Answers {
     /// How many responses after the window stand for ones that are missing at the start. How many
     /// are missing depends on the rate, and the rate on how many count: from below the two settle
     /// at the least rate that explains what was seen.
-    fn late_counted(&self, window_ns: u64) -> f64 {
+    fn late_counted(&self, window_ns: u64, demand: &Demand<'_>) -> f64 {
         if window_ns == 0 || self.late.all == 0 || self.bin_ns == 0 {
             return 0.0;
         }
+        let bins = usize::try_from(window_ns / self.bin_ns).unwrap_or(BINS).clamp(1, BINS);
+        let mut stages = self.stages(window_ns, demand);
+        let Some(last) = stages.pop() else { return 0.0 };
+        let before = |bin: usize| stages.iter().map(|stage| stage.missing(bin, 0.0)).sum::<f64>();
+        let before: Vec<f64> = (0..bins).map(before).collect();
         let mut counted = 0.0;
         for _ in 0..ROUNDS {
-            let rate = (self.in_window.all as f64 + counted) / window_ns as f64;
-            let next = self.filled(rate, window_ns);
+            let next = self.filled(&before, &last, counted);
             if next - counted < 1e-3 {
                 break;
             }
@@ -156,19 +172,62 @@ impl Answers {
         counted
     }
 
-    /// How many late responses find one missing at their time, if so many were due per ns.
-    fn filled(&self, rate: f64, window_ns: u64) -> f64 {
-        let (mut early, mut filled) = (0.0, 0.0_f64);
-        let bins = usize::try_from(window_ns / self.bin_ns).unwrap_or(BINS);
-        for (index, (count, late)) in
-            self.early_bins.iter().zip(&self.late_bins).enumerate().take(bins.max(1))
-        {
-            early += f64::from(*count);
-            let middle_ns = (index as f64 + 0.5) * self.bin_ns as f64;
-            let missing = rate * middle_ns - early;
+    /// How many late responses find one missing at their time, if so many of them count. Missing
+    /// are those of the last stage and, in each bin, those of the stages before.
+    fn filled(&self, before: &[f64], last: &Stage, counted: f64) -> f64 {
+        let mut filled = 0.0_f64;
+        for (bin, (late, before)) in self.late_bins.iter().zip(before).enumerate() {
+            let missing = before + last.missing(bin, counted);
             filled = (filled + f64::from(*late)).min(filled.max(missing));
         }
         filled
+    }
+
+    /// The stages that a window of `window_ns` has seen. Responses after it belong to the last.
+    fn stages(&self, window_ns: u64, demand: &Demand<'_>) -> Vec<Stage> {
+        let bin = |at_ns: u64| usize::try_from(at_ns / self.bin_ns).unwrap_or(BINS).min(BINS);
+        let starts_ns = demand.starts_ns.iter().copied().filter(|start_ns| *start_ns < window_ns);
+        let starts_ns: Vec<u64> = starts_ns.collect();
+        let ends_ns = starts_ns.iter().skip(1).copied().chain([window_ns]);
+        let due_by = |at_ns: u64| (demand.due)(at_ns);
+        let sum = |bins: &[u32]| bins.iter().map(|count| f64::from(*count)).sum::<f64>();
+        let placed = starts_ns.iter().zip(ends_ns).enumerate().map(|(number, (from_ns, to_ns))| {
+            let (first, end) = (bin(*from_ns), bin(to_ns).max(bin(*from_ns)));
+            let is_last = number + 1 == starts_ns.len();
+            let all = match is_last {
+                true => self.in_window.all as f64 - sum(&self.early_bins[..first]),
+                false => sum(&self.early_bins[first..end]),
+            };
+            let mut done = 0.0;
+            let by_bin = self.early_bins[first..end].iter().enumerate().map(|(bin, count)| {
+                done += f64::from(*count);
+                let middle_ns = from_ns + bin as u64 * self.bin_ns + self.bin_ns / 2;
+                (due_by(middle_ns) - due_by(*from_ns), done)
+            });
+            let by_bin = by_bin.collect();
+            Stage { by_bin, done: all, due: due_by(to_ns) - due_by(*from_ns) }
+        });
+        placed.collect()
+    }
+}
+
+/// A stage of a schedule, and what came while it lasted.
+struct Stage {
+    /// How many were due, and how many came, from its start to each bin.
+    by_bin: Vec<(f64, f64)>,
+    /// How many came in all.
+    done: f64,
+    /// How many were due in all.
+    due: f64,
+}
+
+impl Stage {
+    /// How many responses are missing so many bins after its start, at the rate that it had with
+    /// `late` more. Those missing at its end stay so.
+    fn missing(&self, bin: usize, late: f64) -> f64 {
+        let Some((due, done)) = self.by_bin.get(bin).or(self.by_bin.last()) else { return 0.0 };
+        let share = if self.due > 0.0 { (self.done + late) / self.due } else { 0.0 };
+        share * due - done
     }
 }
 
@@ -186,14 +245,26 @@ mod tests {
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;
 
+    /// A constant rate; which one makes no difference.
+    const STEADY: Demand<'static> = Demand { due: &|at_ns| at_ns as f64, starts_ns: &[0] };
+
     /// The rate of responses complete at these times.
     fn rate(times_ns: impl IntoIterator<Item = u64>, window_ns: u64, drain_ns: u64) -> f64 {
+        rate_of(times_ns, window_ns, drain_ns, &STEADY)
+    }
+
+    fn rate_of(
+        times_ns: impl IntoIterator<Item = u64>,
+        window_ns: u64,
+        drain_ns: u64,
+        demand: &Demand<'_>,
+    ) -> f64 {
         let mut answers = Answers::scheduled(window_ns);
         let all = times_ns.into_iter().filter(|at_ns| *at_ns <= window_ns + drain_ns);
         for at_ns in all {
             answers.answered(at_ns, window_ns, true);
         }
-        per_second(answers.counted(window_ns).all, window_ns)
+        per_second(answers.counted(window_ns, demand).all, window_ns)
     }
 
     /// When a server with so many places, that takes `service_ns` for each request, has answered
@@ -277,6 +348,42 @@ mod tests {
         assert_within_a_percent(rate(stalled, 10 * S, 30 * S), 90.0, "stall");
     }
 
+    /// Two rates, five seconds each, at a server of 200/s and at one that takes its time.
+    #[test]
+    fn a_rate_that_rises_or_falls_is_what_the_server_did() {
+        let (half_ns, window_ns) = (5 * S, 10 * S);
+        for (first, then) in [(10, 300), (300, 10), (100, 300), (400, 300), (10, 100), (100, 10)] {
+            let due = |at_ns: u64| {
+                (first * at_ns.min(half_ns) + then * at_ns.saturating_sub(half_ns)) as f64 / 1e9
+            };
+            let demand = Demand { due: &due, starts_ns: &[0, half_ns] };
+            let slots = (0..first * 5).map(|slot| slot * S / first);
+            let slots = slots.chain((0..then * 5).map(|slot| half_ns + slot * S / then));
+            let slots: Vec<u64> = slots.collect();
+            for latency_ms in [2, 50, 200, 1000] {
+                let done_ns = slots.iter().map(|due_ns| due_ns + latency_ms * MS);
+                let want = slots.len() as f64 / 10.0;
+                let found = rate_of(done_ns, window_ns, 60 * S, &demand);
+                let what = format!("{first} then {then}, {latency_ms} ms");
+                let off = (found / want - 1.0).abs();
+                assert!(off <= 0.01 + latency_ms as f64 / 20e3, "{what}: {found}, {want}");
+            }
+            // One after the other, and all that is left over in the drain.
+            let mut free_ns = 0;
+            let done_ns: Vec<u64> = slots
+                .iter()
+                .map(|due_ns| {
+                    free_ns = free_ns.max(*due_ns) + 5 * MS;
+                    free_ns
+                })
+                .collect();
+            let within = done_ns.iter().filter(|at_ns| **at_ns <= window_ns).count();
+            let found = rate_of(done_ns, window_ns, 60 * S, &demand);
+            let what = format!("{first} then {then} of 200");
+            assert_within_a_percent(found, within as f64 / 10.0, &what);
+        }
+    }
+
     #[test]
     fn in_a_closed_loop_the_window_alone_counts() {
         let mut answers = Answers::closed();
@@ -284,7 +391,7 @@ mod tests {
         let within: Vec<bool> =
             times_ms.iter().map(|at_ms| answers.answered(at_ms * MS, S, at_ms % 2 == 0)).collect();
         assert_eq!(within, [true, true, true, true, false, false]);
-        assert_eq!(answers.counted(S), Count { all: 4, ok: 2 });
+        assert_eq!(answers.counted(S, &STEADY), Count { all: 4, ok: 2 });
         assert_eq!(answers.total(), Count { all: 6, ok: 3 });
         assert_eq!((answers.late_share(2, 4), answers.late_share(1, 6)), (0, 1));
     }
@@ -300,8 +407,8 @@ mod tests {
         }
         let [mut sum, other] = parts;
         sum.merge(&other);
-        assert_eq!(sum.counted(S), whole.counted(S));
-        let counted = whole.counted(S).all;
+        assert_eq!(sum.counted(S, &STEADY), whole.counted(S, &STEADY));
+        let counted = whole.counted(S, &STEADY).all;
         let Answers { in_window, late, .. } = whole;
         assert_eq!(in_window.all + whole.late_share(late.all, counted), counted);
     }

@@ -10,6 +10,7 @@ use plimsoll_core::result::{
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
+use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
     AddressFacts, Around40Ms, Evidence, Outcomes, Quoted, TcpFacts, connections_needed,
     connects_retried, covered_ns, judge, settling,
@@ -136,11 +137,15 @@ fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
     let is_counted = plan.rate.is_some() && plan.requests.is_some();
     let planned_ns = planned_window_ns(plan).filter(|_| is_as_planned && is_counted);
     let mut window_ns = planned_ns.unwrap_or(sum.window_ns);
-    let mut counted = sum.answers.counted(window_ns);
-    // Few requests on many connections: hardly one was answered when the last was started, so that
-    // time says nothing of the rate.
+    let asked = Asked::of(plan, &changes);
+    let due = |at_ns| asked.due(at_ns);
+    let demand = Demand { due: &due, starts_ns: &asked.starts_ns() };
+    let mut counted = sum.answers.counted(window_ns, &demand);
+    // Few requests on many connections, or a run shorter than an answer takes: hardly one was
+    // answered when the last was started, so that time says nothing of the rate.
     let is_brief = !plan.is_open_loop() && plan.requests.is_some();
-    if is_brief && 2 * counted.all < sum.answers.total().all {
+    let total = sum.answers.total().all;
+    if (is_brief && 2 * counted.all < total) || (counted.all == 0 && total > 0) {
         window_ns = sum.answered_ns;
         counted = sum.answers.total();
     }
@@ -155,13 +160,58 @@ fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
     }
 }
 
-/// Gives each part its share of the responses that came after the window and count.
+/// What a run was asked for in the end: the plan's schedule up to the first rate that was set by
+/// hand, and those.
+struct Asked<'a> {
+    profile: Option<&'a Profile>,
+    offsets_ns: &'a [u64],
+    changes: Vec<(u64, f64)>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(plan: &'a Plan, changes: &[RateChange]) -> Self {
+        let offsets_ns = plan.trace.as_ref().map_or(&[][..], |trace| &trace.offsets_ns);
+        let changes = changes.iter().map(|change| (change.at_ns, change.rps)).collect();
+        Self { profile: plan.rate.as_ref(), offsets_ns, changes }
+    }
+
+    /// How many requests are due within so many ns.
+    fn due(&self, at_ns: u64) -> f64 {
+        let Some(profile) = self.profile else {
+            return self.offsets_ns.partition_point(|offset_ns| *offset_ns < at_ns) as f64;
+        };
+        let first_ns = self.changes.first().map_or(at_ns, |(from_ns, _)| at_ns.min(*from_ns));
+        let ends_ns = self.changes.iter().skip(1).map(|(from_ns, _)| *from_ns).chain([u64::MAX]);
+        let set = self.changes.iter().zip(ends_ns).map(|((from_ns, rps), to_ns)| {
+            at_ns.min(to_ns).saturating_sub(*from_ns) as f64 * rps / 1e9
+        });
+        profile.expected_before(first_ns) + set.sum::<f64>()
+    }
+
+    /// Where the rate may jump.
+    fn starts_ns(&self) -> Vec<u64> {
+        let stages = self.profile.map_or(&[][..], |profile| &profile.stages);
+        let first_ns = self.changes.first().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+        let ends_ns = stages.iter().scan(0_u64, |end_ns, stage| {
+            *end_ns = end_ns.saturating_add(stage.duration_ns.unwrap_or(u64::MAX));
+            Some(*end_ns)
+        });
+        let planned = [0].into_iter().chain(ends_ns).filter(|at_ns| *at_ns < first_ns);
+        planned.chain(self.changes.iter().map(|(at_ns, _)| *at_ns)).collect()
+    }
+}
+
+/// Gives each part its share of the responses that came after the window and count. Shares are
+/// rounded as they add up, so that parts of all requests have all of the responses.
 fn settle_parts(sum: &mut Record, responses: u64) {
     let Recorder { endpoints, stages, addresses, .. } = &mut sum.measured;
-    for part in endpoints.iter_mut().chain(stages).chain(addresses) {
-        let late = std::mem::take(&mut part.late);
-        let counted = sum.answers.late_share(late, responses);
-        *part.responses.get_or_insert_default() += counted;
+    for parts in [endpoints, stages, addresses] {
+        let (mut late, mut counted) = (0, 0);
+        for part in parts {
+            late += std::mem::take(&mut part.late);
+            let before = std::mem::replace(&mut counted, sum.answers.late_share(late, responses));
+            *part.responses.get_or_insert_default() += counted - before;
+        }
     }
 }
 

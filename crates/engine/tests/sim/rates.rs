@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use plimsoll_core::Plan;
-use plimsoll_core::throughput::per_second;
+use plimsoll_core::throughput::{Demand, per_second};
 use plimsoll_io::sim::SimOptions;
 
 use crate::peer::Answer;
@@ -16,7 +16,9 @@ fn rate(ran: &Ran, window_ns: u64) -> (f64, u64) {
     for record in &ran.records[1..] {
         answers.merge(&record.answers);
     }
-    let counted = answers.counted(window_ns).all;
+    // The load is steady wherever late answers may count.
+    let demand = Demand { due: &|at_ns| at_ns as f64, starts_ns: &[0] };
+    let counted = answers.counted(window_ns, &demand).all;
     (per_second(counted, window_ns), counted)
 }
 
