@@ -248,8 +248,9 @@ fn detectable(shift: &Shift, (n, m): (usize, usize), options: &Options) -> Optio
     least.is_finite().then_some(least.max(options.least_change))
 }
 
-/// The least repeats on each side with which a difference can be called at all.
-fn repeats_needed(confidence: f64) -> usize {
+/// The least repeats on each side with which a difference can be called at all, at a confidence
+/// (0 to 1).
+pub(crate) fn repeats_needed(confidence: f64) -> usize {
     let is_enough = |n: &usize| least_p(*n, *n) <= chance_allowed(confidence);
     (LEAST_VALUES..).find(is_enough).unwrap_or(usize::MAX)
 }

@@ -11,6 +11,7 @@ mod limit;
 mod side;
 mod success;
 
+pub(crate) use decide::repeats_needed;
 pub use decide::{Comparison, Decision, Options, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
 pub use limit::{Judged, Limit, LimitError};

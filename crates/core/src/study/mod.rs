@@ -9,7 +9,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure};
-pub use summary::{Middle, Place};
+pub use summary::{Middle, Place, repeats_to_compare};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/study/1";
@@ -107,8 +107,13 @@ pub struct Case {
 pub struct CaseRun {
     /// Which repeat, from 1.
     pub repeat: u32,
-    /// Its place in the order in which all runs of the suite were carried out, from 1.
+    /// Its place in the order that is planned for all runs of the suite, from 1. They are carried
+    /// out in that order, but for those that come after the study was taken up again.
     pub position: u32,
+    /// How often the study had been taken up again (`--continue`) when this was measured: 0 for
+    /// what was measured in the first go.
+    #[serde(default)]
+    pub resumed: u32,
     /// When the load began, RFC 3339, UTC.
     pub started_at: String,
     /// How the tester was called, without what was added to read its figures.
@@ -131,6 +136,24 @@ pub struct CaseRun {
     pub log: Option<String>,
     /// The file of the whole result, from the study's directory.
     pub result: Option<String>,
+}
+
+/// A failure without the numbers that the lab draws anew for each run (ports, processes) and
+/// without the time that it took: failures that are the same in these words have one cause.
+#[must_use]
+pub fn failure_kind(failure: &str) -> String {
+    const BEFORE: [&str; 4] = ["127.0.0.1:", "port ", "process ", "after "];
+    let mut kind = String::with_capacity(failure.len());
+    let mut rest = failure;
+    while let Some(first) = rest.chars().next() {
+        let is_number = first.is_ascii_digit();
+        let is_number_of_the_run = is_number && BEFORE.iter().any(|word| kind.ends_with(word));
+        let is_part = |c: char| is_number == (c.is_ascii_digit() || (is_number && c == '.'));
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        kind.push_str(if is_number_of_the_run { "…" } else { &rest[..end] });
+        rest = &rest[end..];
+    }
+    kind
 }
 
 /// A quantile of latency.
@@ -257,6 +280,17 @@ impl Study {
     #[must_use]
     pub fn empty(name: &str) -> Self {
         Self { schema: SCHEMA.to_owned(), name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The repeats that were measured in several goes (`--continue`): within them the cases did
+    /// not take turns.
+    #[must_use]
+    pub fn repeats_out_of_turn(&self) -> BTreeSet<u32> {
+        let mut goes: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for run in self.cases.iter().flat_map(Case::whole) {
+            goes.entry(run.repeat).or_default().insert(run.resumed);
+        }
+        goes.into_iter().filter(|(_, goes)| goes.len() > 1).map(|(repeat, _)| repeat).collect()
     }
 
     /// The case of a server and a load.

@@ -4,7 +4,7 @@
 //! Only runs that count are in any of it. Absent on purpose: one figure for a server over several
 //! loads. Nobody has that load.
 
-use crate::comparison::{self, Comparison, Decision};
+use crate::comparison::{self, Comparison, Decision, Settings};
 use crate::stats::{Interval, median, median_interval};
 
 use super::{Better, Case, Column, Measure, Study};
@@ -34,6 +34,13 @@ pub struct Place<'a> {
     pub best: usize,
     /// The worst rank it may have: one less for each server found worse.
     pub worst: usize,
+}
+
+/// The least repeats of each case with which servers can be told apart at all.
+#[must_use]
+pub fn repeats_to_compare() -> u32 {
+    let needed = comparison::repeats_needed(Settings::default().confidence);
+    u32::try_from(needed).unwrap_or(u32::MAX)
 }
 
 impl Case {
@@ -225,5 +232,6 @@ mod tests {
         for (server, from, to) in ranks(&study, Measure::Rate) {
             assert_eq!((from, to), (best, worst), "{server}: three repeats tell nothing");
         }
+        assert_eq!(repeats_to_compare(), 4);
     }
 }

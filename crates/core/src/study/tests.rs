@@ -102,3 +102,38 @@ fn a_study_is_read_as_it_was_written() {
     assert_eq!(serde_json::from_str::<Study>(&json).unwrap(), study);
     assert!(study.case("a", "b").is_some() && study.case("b", "a").is_none());
 }
+
+#[test]
+fn failures_of_one_kind_differ_in_numbers_of_the_run_alone() {
+    for (one, other, are_alike) in [
+        ("port 10240: refused", "port 31999: refused", true),
+        ("no answer at http://127.0.0.1:80/a", "no answer at http://127.0.0.1:8080/a", true),
+        ("p50>1ns ended it after 1.25 s", "p50>1ns ended it after 3 s", true),
+        ("it ended (exit status: 7)", "it ended (exit status: 9)", false),
+        ("status 404", "status 503", false),
+        ("a 1", "a 1 1", false),
+        ("", "x", false),
+    ] {
+        assert_eq!(failure_kind(one) == failure_kind(other), are_alike, "{one:?}, {other:?}");
+    }
+    assert_eq!(failure_kind("port 7: é 8 port"), "port …: é 8 port");
+}
+
+#[test]
+fn a_repeat_that_was_measured_in_two_goes_is_out_of_turn() {
+    let run = |repeat, resumed, failure: Option<&str>| CaseRun {
+        repeat,
+        resumed,
+        failure: failure.map(str::to_owned),
+        ..CaseRun::default()
+    };
+    let case = |runs| Case { runs, ..Case::default() };
+    let study = Study {
+        cases: vec![
+            case(vec![run(1, 0, None), run(2, 0, None), run(3, 1, None), run(4, 0, Some("x"))]),
+            case(vec![run(1, 0, None), run(2, 1, None), run(3, 1, None), run(4, 1, None)]),
+        ],
+        ..Study::default()
+    };
+    assert_eq!(Vec::from_iter(study.repeats_out_of_turn()), [2]);
+}
