@@ -12,35 +12,13 @@ use plimsoll_core::verdict::{Cause, Verdict};
 use plimsoll_io::clock;
 use plimsoll_io::host::CpuTicks;
 
+use crate::cast::{Cast, Failure, Setting, place};
 use crate::loading::{self, Called, Place};
 use crate::order::Slot;
-use crate::prepare::Places;
 use crate::programs::Ports;
 use crate::sample;
-use crate::serving::{Serving, Start};
-use crate::suite::{Names, Server, Suite};
+use crate::serving::Serving;
 use crate::testers::Tester;
-
-/// What a run needs beside its slot.
-pub(crate) struct Setting<'a> {
-    pub(crate) suite: &'a Suite,
-    pub(crate) places: &'a Places,
-    /// A folder of this run's own, empty.
-    pub(crate) scratch: &'a Path,
-    pub(crate) stopped: &'a dyn Fn() -> bool,
-}
-
-/// Why a run does not count, with the last lines of the log of who was to blame.
-struct Failure {
-    reason: String,
-    log: Option<String>,
-}
-
-impl From<String> for Failure {
-    fn from(reason: String) -> Self {
-        Self { reason, log: None }
-    }
-}
 
 /// Carries a run out. Whatever goes wrong is said in it.
 pub(crate) fn carry_out(slot: &Slot<'_>, setting: &Setting<'_>, ports: &mut Ports) -> CaseRun {
@@ -68,89 +46,33 @@ fn attempt(
     ports: &mut Ports,
     run: &mut CaseRun,
 ) -> Result<(), Failure> {
-    let server = slot.server;
-    let mut services = Vec::new();
-    let mut names = setting.places.names(server);
-    for name in &server.with {
-        let service =
-            setting.suite.server(name).ok_or_else(|| format!("there is no service '{name}'"))?;
-        let port = give_ports(&mut setting.places.names(service), ports)?;
-        names.set(&format!("{name}.port"), port.to_string());
-        services.push((service, port));
-    }
-    let port = give_ports(&mut names, ports)?;
-    let mut running = Vec::new();
-    for (service, port) in services {
-        let mut own = setting.places.names(service);
-        give_more_ports(&mut own, port, ports)?;
-        running.push(start(service, own, port, setting)?);
-    }
-    let serving = start(server, names.clone(), port, setting)?;
-    let outcome = load(slot, setting, names, serving, run);
-    // In the reverse order; those that had to be killed are said, but spoil nothing.
-    while let Some(service) = running.pop() {
-        if let Err(what) = service.stop() {
-            run.causes.push(note("not_stopped", what));
-        }
-    }
+    let Cast { serving, services, url, names } = Cast::start(slot.server, setting, ports)?;
+    let outcome = load(slot, setting, &place(&names, &url, setting), serving, run);
+    // Those that had to be killed are said, but spoil nothing.
+    run.causes.extend(services.stop().into_iter().map(|what| note("not_stopped", what)));
     outcome
-}
-
-/// Sets `{port}` and some more.
-fn give_ports(names: &mut Names, ports: &mut Ports) -> Result<u16, String> {
-    let port = ports.free().ok_or("no port is free on 127.0.0.1")?;
-    give_more_ports(names, port, ports)?;
-    Ok(port)
-}
-
-/// Sets `{port}` to one that is known, and `{port2}` to `{port4}` to others.
-fn give_more_ports(names: &mut Names, port: u16, ports: &mut Ports) -> Result<(), String> {
-    names.set("port", port.to_string());
-    for name in ["port2", "port3", "port4"] {
-        let port = ports.free().ok_or("no port is free on 127.0.0.1")?;
-        names.set(name, port.to_string());
-    }
-    Ok(())
-}
-
-fn start<'a>(
-    server: &'a Server,
-    names: Names,
-    port: u16,
-    setting: &Setting<'a>,
-) -> Result<Serving<'a>, Failure> {
-    let log = setting.scratch.join(format!("{}.log", server.name));
-    let plimsoll = &setting.places.plimsoll;
-    Serving::start(Start { server, names, port, log, plimsoll }, setting.stopped)
-        .map_err(|(reason, log)| Failure { reason, log: Some(log) })
 }
 
 /// Warms up, loads and stops a server that is ready.
 fn load(
     slot: &Slot<'_>,
     setting: &Setting<'_>,
-    mut names: Names,
+    place: &Place<'_>,
     mut serving: Serving<'_>,
     run: &mut CaseRun,
 ) -> Result<(), Failure> {
-    let url = serving.url();
-    names.set("url", url.clone());
-    names.set("scratch", setting.scratch.display().to_string());
-    names.set("server", slot.server.name.clone());
-    names.set("suite", setting.suite.directory.display().to_string());
-    let (scratch, plimsoll) = (setting.scratch, setting.places.plimsoll.as_path());
-    let place = Place { names: &names, scratch, plimsoll, url: &url };
+    let scratch = setting.scratch;
     let cpus = slot.load.cpus.as_ref();
     let (warmup_ns, limit_ns) = (setting.suite.warmup_ns, slot.load.limit_ns);
-    if let Some(line) = loading::warmup(slot.load, warmup_ns, &place)? {
+    if let Some(line) = loading::warmup(slot.load, warmup_ns, place)? {
         let called = loading::call(&line, scratch, cpus, limit_ns, setting.stopped);
         called.and_then(|called| called.reading).map_err(|error| Failure {
             reason: format!("the warm-up: {error}"),
             log: Some(serving.last_lines()),
         })?;
     }
-    let line = loading::line(slot.load, warmup_ns, &place)?;
-    run.command = loading::shown(slot.load, &url);
+    let line = loading::line(slot.load, warmup_ns, place)?;
+    run.command = loading::shown(slot.load, place.url);
     let (roots, options) = serving.watched()?;
     let sampler = sample::Sampler::start(roots, options).map_err(|error| error.to_string())?;
     let ticks = CpuTicks::read();

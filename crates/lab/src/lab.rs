@@ -1,17 +1,17 @@
-//! A suite from its preparation to its study.
-
-use std::collections::BTreeMap;
+//! The runs of a suite, up to its study.
 
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::secret::Masks;
 use plimsoll_core::study::{Case, CaseRun, LoadFacts, SCHEMA, ServerFacts, Study};
-use plimsoll_core::units::{format_count, format_ns};
 use plimsoll_io::clock;
 
-use crate::case::{Setting, carry_out, fresh};
+use crate::case::{carry_out, fresh};
+use crate::cast::Setting;
 use crate::order::{Slot, order};
-use crate::prepare::{self, Places, Prepared};
+use crate::prepare::{Places, Prepared};
 use crate::programs::Ports;
+use crate::progress::Progress;
+use crate::ready::{Ready, Unfit};
 use crate::store::{Store, StoreError};
 use crate::suite::{Load, Server, Suite};
 
@@ -70,48 +70,15 @@ impl<'a> Lab<'a> {
             })
     }
 
-    /// Prepares the servers, carries out the runs that the store does not have yet, and gives the
+    /// Carries out the runs that are possible and that the store does not have yet, and gives the
     /// study of all that it then has. What fails is said in its case, and the rest goes on.
     ///
     /// # Errors
-    /// A name that stands for nothing, and a folder that cannot be written.
-    pub fn run(&mut self, store: &Store) -> Result<Study, LabError> {
-        let slots = self.slots()?;
-        let wanted: Vec<&str> = self.suite.servers.iter().map(|it| it.name.as_str()).collect();
-        let wanted: Vec<&str> = wanted
-            .into_iter()
-            .filter(|name| slots.iter().any(|slot| slot.server.name == *name))
-            .collect();
-        let mut servers = prepare::servers(
-            self.suite,
-            &self.places,
-            &wanted,
-            self.builds,
-            self.stopped,
-            self.say,
-        );
-        let testers: BTreeMap<_, _> = slots
-            .iter()
-            .map(|slot| (slot.load.tester, prepare::tester(slot.load.tester, &self.places)))
-            .collect();
-        if (self.stopped)() {
-            // A build that was stopped is no reason to leave a server out.
-            servers.clear();
-        }
-        for (name, prepared) in &servers {
-            if let Some(reason) = &prepared.skipped {
-                (self.say)(&format!("{name} is left out: {reason}"));
-            }
-        }
-        let is_possible = |slot: &Slot<'_>| {
-            let here =
-                |prepared: Option<&Prepared>| prepared.is_some_and(|it| it.skipped.is_none());
-            here(servers.get(&slot.server.name)) && here(testers.get(&slot.load.tester))
-        };
+    /// A folder that cannot be written.
+    pub fn run(&mut self, ready: &Ready<'a>, store: &Store) -> Result<Study, LabError> {
         let before = store.study().unwrap_or_default();
-        let mut study = self.outline(&servers, &testers, &slots, store, &before);
-        let possible: Vec<Slot<'a>> = slots.into_iter().filter(|slot| is_possible(slot)).collect();
-        self.carry_out_all(&possible, store, &mut study)?;
+        let mut study = self.outline(ready, store, &before);
+        self.carry_out_all(&ready.possible(), store, &mut study)?;
         store.save_study(&study)?;
         Ok(study)
     }
@@ -123,7 +90,10 @@ impl<'a> Lab<'a> {
         study: &mut Study,
     ) -> Result<(), LabError> {
         let mut ports = Ports::new(std::process::id().wrapping_mul(7919));
-        for (i, slot) in slots.iter().enumerate() {
+        let mut progress = Progress::new(slots.len());
+        let runs = study.cases.iter().flat_map(|case| &case.runs);
+        let resumed = runs.map(|run| run.resumed + 1).max().unwrap_or(0);
+        for (slot, place) in slots.iter().zip(1..) {
             let names = (&slot.server.name, &slot.load.name);
             let mut cases = study.cases.iter_mut();
             let Some(case) = cases.find(|case| (&case.server, &case.load) == names) else {
@@ -136,13 +106,13 @@ impl<'a> Lab<'a> {
             if (self.stopped)() {
                 break;
             }
-            let mut run = self.one(slot, store, &mut ports)?;
+            let mut run = CaseRun { resumed, ..self.one(slot, store, &mut ports)? };
             if (self.stopped)() && run.failure.is_some() {
                 // Cut short from outside: nothing can be said of it.
                 break;
             }
             store.save(slot, &mut run)?;
-            (self.say)(&progress(slot, i + 1, slots.len(), &run));
+            (self.say)(&progress.line(slot, place, &run));
             case.runs.retain(|run| !is_it(run));
             case.runs.push(run);
             case.runs.sort_by_key(|run| run.repeat);
@@ -173,16 +143,9 @@ impl<'a> Lab<'a> {
 
     /// The study with the runs that the store has. What is not prepared this time keeps what was
     /// known of it `before`.
-    fn outline(
-        &self,
-        servers: &BTreeMap<String, Prepared>,
-        testers: &BTreeMap<crate::testers::Tester, Prepared>,
-        slots: &[Slot<'_>],
-        store: &Store,
-        before: &Study,
-    ) -> Study {
-        let suite = self.suite;
-        let cases = self.cases(servers, testers, slots, store, before);
+    fn outline(&self, ready: &Ready<'_>, store: &Store, before: &Study) -> Study {
+        let (suite, Ready { servers, testers, .. }) = (self.suite, ready);
+        let cases = self.cases(ready, store, before);
         let runs = || cases.iter().flat_map(|case| &case.runs);
         let server_facts = |server: &Server| {
             let mut ours = cases.iter().filter(|case| case.server == server.name);
@@ -234,15 +197,8 @@ impl<'a> Lab<'a> {
     }
 
     /// The cases that are wanted, and those that were carried out before.
-    fn cases(
-        &self,
-        servers: &BTreeMap<String, Prepared>,
-        testers: &BTreeMap<crate::testers::Tester, Prepared>,
-        slots: &[Slot<'_>],
-        store: &Store,
-        before: &Study,
-    ) -> Vec<Case> {
-        let suite = self.suite;
+    fn cases(&self, ready: &Ready<'_>, store: &Store, before: &Study) -> Vec<Case> {
+        let (suite, Ready { slots, servers, testers }) = (self.suite, ready);
         let is_used = |server: &str, load: &str| {
             slots.iter().any(|slot| slot.server.name == server && slot.load.name == load)
         };
@@ -301,23 +257,6 @@ fn split(only: &str) -> (Option<&str>, Option<&str>) {
     (Some(server).filter(|it| given(it)), Some(load).filter(|it| given(it)))
 }
 
-/// `[3/40] nginx wrk-100 #2: 82759/s, p99 1.20 ms`
-fn progress(slot: &Slot<'_>, done: usize, all: usize, run: &CaseRun) -> String {
-    let what = match &run.failure {
-        Some(failure) => format!("FAILED: {failure}"),
-        None => {
-            let figures = &run.figures;
-            let rate = figures.rate_rps.map(|rate| format!("{}/s", format_count(rate as u64)));
-            let p99 =
-                figures.latency_s(0.99).map(|s| format!("p99 {}", format_ns((s * 1e9) as u64)));
-            let cpu = run.server.as_ref().map(|it| format!("CPU {:.0} %", it.cpu_percent_mean));
-            let parts: Vec<String> = [rate, p99, cpu].into_iter().flatten().collect();
-            parts.join(", ")
-        }
-    };
-    format!("[{done}/{all}] {} {} #{}: {what}", slot.server.name, slot.load.name, slot.repeat)
-}
-
 /// Why a lab could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -327,4 +266,7 @@ pub enum LabError {
     /// The folder of the study.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Servers that cannot be measured.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
 }

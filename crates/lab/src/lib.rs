@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod cast;
+mod check;
 mod home;
 mod lab;
 mod loading;
@@ -17,6 +19,8 @@ pub mod order;
 pub mod prepare;
 pub mod process;
 mod programs;
+mod progress;
+mod ready;
 pub mod sample;
 mod serving;
 mod store;
@@ -24,4 +28,6 @@ pub mod suite;
 pub mod testers;
 
 pub use lab::{Lab, LabError, Unknown, words};
+pub use loading::{Sketch, sketch};
+pub use ready::{Ready, Unfit};
 pub use store::{Store, StoreError};

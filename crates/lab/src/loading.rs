@@ -10,10 +10,11 @@ use std::time::Duration;
 use plimsoll_core::secret::Masks;
 use plimsoll_io::clock;
 
+use crate::prepare::Places;
 use crate::process::Process;
-use crate::programs::find;
+use crate::programs::{find, last_line};
 use crate::sample::{self, Record};
-use crate::suite::{Call, Cpus, Load, Names, plan_shown};
+use crate::suite::{Call, Cpus, Load, Names, PORTS, Server, plan_shown};
 use crate::testers::{Finished, Reading, Tester};
 
 /// Most of a tester's output that is read.
@@ -71,6 +72,69 @@ pub(crate) fn line(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<Lin
         }
     };
     fill(load.tester, &load.tester.arguments(&given), plan, place)
+}
+
+/// A load as it will be for a server, but for ports and folders that nobody knows yet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sketch {
+    /// The keys of a plan of ours, the address among them.
+    Plan(toml::Table),
+    /// The arguments of a tester.
+    Arguments(Vec<String>),
+}
+
+/// What a load will be for a server.
+///
+/// # Errors
+/// A placeholder that means nothing for this server.
+pub fn sketch(load: &Load, server: &Server, places: &Places) -> Result<Sketch, String> {
+    const PORT: &str = "10240";
+    let mut names = places.names(server);
+    let services = server.with.iter().map(|name| format!("{name}.port"));
+    let ports = PORTS.iter().map(|name| (*name).to_owned());
+    services.chain(ports).for_each(|name| names.set(&name, PORT));
+    let url = format!("{}://127.0.0.1:{PORT}{}", server.scheme, server.path);
+    names.set("url", url.as_str());
+    names.set("scratch", places.work_of(server).display().to_string());
+    match &load.call {
+        Call::Plan(plan) => Ok(Sketch::Plan(with_address(plan, &names, &url))),
+        Call::Arguments(arguments) => {
+            let fill = |text: &String| names.fill(text);
+            let filled = arguments.iter().map(fill).collect::<Result<_, _>>();
+            let why = |error| format!("args, for server '{}': {error}", server.name);
+            filled.map(Sketch::Arguments).map_err(why)
+        }
+    }
+}
+
+/// How our own tester reads a load without sending anything. `None` for another tester's.
+///
+/// # Errors
+/// As for [`line`].
+pub(crate) fn reading_only(load: &Load, place: &Place<'_>) -> Result<Option<Line>, String> {
+    let (mut given, plan) = match &load.call {
+        Call::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
+        Call::Arguments(arguments) if load.tester == Tester::Plimsoll => (arguments.clone(), None),
+        Call::Arguments(_) => return Ok(None),
+    };
+    given.insert(1, "--print-plan".to_owned());
+    fill(Tester::Plimsoll, &given, plan, place).map(Some)
+}
+
+/// How one request of a load is sent. `None` for one that is a command line.
+///
+/// # Errors
+/// As for [`line`].
+pub(crate) fn one_request(load: &Load, place: &Place<'_>) -> Result<Option<Line>, String> {
+    let Call::Plan(plan) = &load.call else { return Ok(None) };
+    let mut given = plan_arguments();
+    given.extend(["-n", "1", "-c", "1", "-t", "1"].map(str::to_owned));
+    // In the place of a schedule that may be long, another, so that what needs one has one.
+    if ["rate", "stages", "rate-file", "rate_file"].iter().any(|key| plan.contains_key(*key)) {
+        given.extend(["-r", "1k"].map(str::to_owned));
+    }
+    let file = plan_file(plan, place, "plan.toml")?;
+    fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&given), Some(file), place).map(Some)
 }
 
 /// The line of the measured part as one would type it, without what is added to read its figures.
@@ -147,18 +211,24 @@ fn plan_file(
     place: &Place<'_>,
     name: &'static str,
 ) -> Result<PlanFile, String> {
-    let mut plan: toml::Table =
-        plan.iter().map(|(key, value)| (key.clone(), filled(value, place.names))).collect();
-    plan.entry("url").or_insert_with(|| place.url.into());
-    if place.url.starts_with("https:") {
-        plan.entry("insecure").or_insert_with(|| true.into());
-    }
+    let plan = with_address(plan, place.names, place.url);
     let path = place.scratch.join(name);
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let written = |plan| toml::to_string(plan).map_err(|error| wrong(&error));
     let file = nameless(&path, &written(&plan)?).map_err(|error| wrong(&error))?;
     fs::write(&path, written(&plan_shown(&plan))?).map_err(|error| wrong(&error))?;
     Ok(PlanFile { file, name })
+}
+
+/// A plan that is filled in and says where to go.
+fn with_address(plan: &toml::Table, names: &Names, url: &str) -> toml::Table {
+    let mut plan: toml::Table =
+        plan.iter().map(|(key, value)| (key.clone(), filled(value, names))).collect();
+    plan.entry("url").or_insert_with(|| url.into());
+    if url.starts_with("https:") {
+        plan.entry("insecure").or_insert_with(|| true.into());
+    }
+    plan
 }
 
 /// A file with a text that nobody else can open: its name is taken away before it is written.
@@ -223,17 +293,8 @@ pub(crate) fn call(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Called, String> {
     let cannot = |error: io::Error| format!("{}: {error}", line.program);
-    let stream = |name: &str| File::create(scratch.join(name)).map_err(cannot);
-    let mut command = Command::new(&line.program);
-    let stdin = match &line.plan {
-        Some(plan) => Stdio::from(plan.file.try_clone().map_err(cannot)?),
-        None => Stdio::null(),
-    };
-    command.args(&line.arguments).current_dir(scratch).stdin(stdin);
-    command.stdout(stream("stdout")?).stderr(stream("stderr")?);
-    let cpus = cpus.map_or(&[][..], |cpus| cpus.numbers());
     let began_ns = clock::now_ns();
-    let mut process = Process::start_group(command, cpus).map_err(cannot)?;
+    let mut process = begin(line, scratch, cpus).map_err(cannot)?;
     let sampler = sample::Root::of(process.id())
         .ok()
         .and_then(|root| sample::Sampler::start(vec![root], sample::Options::default()).ok());
@@ -258,6 +319,45 @@ pub(crate) fn call(
         stderr => format!("{}\n{stderr}\n", finished.stdout.trim_end()),
     };
     Ok(Called { reading, output, usage })
+}
+
+/// Lets our own tester read a load, until `stopped`.
+///
+/// # Errors
+/// What it says is wrong.
+pub(crate) fn accepted(
+    line: &Line,
+    scratch: &Path,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("{}: {error}", line.program);
+    let mut process = begin(line, scratch, None).map_err(cannot)?;
+    wait(&process, clock::now_ns().saturating_add(READING_LIMIT_NS), stopped)?;
+    let status = process.finish(Duration::ZERO).map_err(cannot)?;
+    if status.is_some_and(|status| status.success()) {
+        return Ok(());
+    }
+    let said = read(&scratch.join("stderr"), line).map_err(cannot)?;
+    let last = last_line(&said).unwrap_or("it cannot be read");
+    let what = last.strip_prefix("plimsoll: ").unwrap_or(last);
+    // The plan is not the user's file, and its lines are not the suite's.
+    let in_plan = what.strip_prefix("plan.toml").and_then(|rest| rest.split_once(": "));
+    Err(in_plan.map_or(what, |(_, what)| what).to_owned())
+}
+
+/// How long reading a load may take, ns: files may be large.
+const READING_LIMIT_NS: u64 = 60_000_000_000;
+
+fn begin(line: &Line, scratch: &Path, cpus: Option<&Cpus>) -> io::Result<Process> {
+    let mut command = Command::new(&line.program);
+    let stdin = match &line.plan {
+        Some(plan) => Stdio::from(plan.file.try_clone()?),
+        None => Stdio::null(),
+    };
+    command.args(&line.arguments).current_dir(scratch).stdin(stdin);
+    let stream = |name: &str| File::create(scratch.join(name));
+    command.stdout(stream("stdout")?).stderr(stream("stderr")?);
+    Process::start_group(command, cpus.map_or(&[][..], |cpus| cpus.numbers()))
 }
 
 fn wait(process: &Process, until_ns: u64, stopped: &dyn Fn() -> bool) -> Result<(), String> {

@@ -34,6 +34,8 @@ pub struct Places {
     pub plimsoll: PathBuf,
     /// The folder under which each server has its own, kept between runs of the lab.
     pub work: PathBuf,
+    /// The suite's folder.
+    pub suite: PathBuf,
 }
 
 impl Places {
@@ -50,6 +52,8 @@ impl Places {
         names.set("plimsoll", self.plimsoll.display().to_string());
         names.set("dir", server.directory.display().to_string());
         names.set("work", self.work_of(server).display().to_string());
+        names.set("suite", self.suite.display().to_string());
+        names.set("server", server.name.clone());
         names
     }
 }
@@ -84,10 +88,14 @@ pub fn servers(
     all
 }
 
-/// The programs it needs that are not on this machine.
+/// The programs it needs that are not on this machine. A path starts from its directory.
 #[must_use]
 pub fn missing(server: &Server) -> Vec<&str> {
-    server.requires.iter().map(String::as_str).filter(|name| find(name).is_none()).collect()
+    let is_there = |name: &str| match name.contains('/') {
+        true => server.directory.join(name).to_str().and_then(find).is_some(),
+        false => find(name).is_some(),
+    };
+    server.requires.iter().map(String::as_str).filter(|name| !is_there(name)).collect()
 }
 
 fn prepare(

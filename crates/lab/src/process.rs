@@ -86,6 +86,26 @@ fn kill(pid: Pid, leads_group: bool) {
     let _ = kill_process(pid, Signal::KILL);
 }
 
+/// Ties the calling thread to CPUs, where there are any.
+///
+/// # Errors
+/// Which cannot be had, and what to do.
+pub(crate) fn tie_to(cpus: &[usize]) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    clock::pin_to_cpus(cpus).map_err(|error| {
+        let numbers: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        io::Error::new(
+            error.kind(),
+            format!(
+                "it cannot be tied to CPU {}: {error}: change server_cpus, tester_cpus or cpus",
+                numbers.join(",")
+            ),
+        )
+    })
+}
+
 /// A child that does not outlive this value.
 #[derive(Debug)]
 pub struct Process {
@@ -122,9 +142,7 @@ impl Process {
         let mut running = running();
         // A child takes over the CPUs of the thread that starts it.
         let child = std::thread::spawn(move || {
-            if !cpus.is_empty() {
-                clock::pin_to_cpus(&cpus)?;
-            }
+            tie_to(&cpus)?;
             command.spawn()
         })
         .join()

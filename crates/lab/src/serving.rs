@@ -191,10 +191,20 @@ impl<'a> Serving<'a> {
             }
             if clock::now_ns() >= until_ns {
                 let limit = plimsoll_core::units::format_duration(limit_ns);
-                return Err(format!("it was not ready within {limit}: {why}"));
+                return Err(format!("it was not ready within {limit}: {why}{}", self.hint()));
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// What may keep it from ever being ready.
+    fn hint(&self) -> &'static str {
+        let Server { command, env, files, .. } = self.server;
+        let is_told = command.iter().chain(env.values()).any(|text| text.contains("{port}"));
+        if is_told || !files.is_empty() {
+            return "";
+        }
+        ": it is to listen on {port}, which neither its command nor its env says"
     }
 
     fn is_ready(&self) -> Result<(), String> {
@@ -265,11 +275,14 @@ impl<'a> Serving<'a> {
 fn spawn(start: Start<'_>) -> Result<Serving<'_>, String> {
     let Start { server, names, port, log, plimsoll } = start;
     for (to, from) in &server.files {
-        let wrong = |error: &dyn std::fmt::Display| format!("files: {from}: {error}");
-        let to = server.directory.join(names.fill(to).map_err(|error| wrong(&error))?);
-        let template = fs::read_to_string(server.directory.join(from));
-        let text = names.fill_file(&template.map_err(|error| wrong(&error))?);
-        fs::write(&to, text).map_err(|error| format!("files: {}: {error}", to.display()))?;
+        let path = |text: &str| -> Result<PathBuf, String> {
+            let filled = names.fill(text).map_err(|error| format!("files: {error}"))?;
+            Ok(server.directory.join(filled))
+        };
+        let (to, from) = (path(to)?, path(from)?);
+        let at = |path: &Path, error| format!("files: {}: {error}", path.display());
+        let template = fs::read_to_string(&from).map_err(|error| at(&from, error))?;
+        fs::write(&to, names.fill_file(&template)).map_err(|error| at(&to, error))?;
     }
     let fill = |text: &String| names.fill(text).map_err(|error| format!("command: {error}"));
     let words = server.command.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
@@ -315,7 +328,15 @@ fn start_at_home(mut command: Command, cpus: &[usize]) -> Result<(Process, Home)
 fn judge(document: &str) -> Result<(), String> {
     let result: RunResult =
         serde_json::from_str(document).map_err(|_| "no answer at all".to_owned())?;
-    if result.ledger.ok == 1 {
+    answered(&result)
+}
+
+/// Whether what was asked was answered as expected.
+///
+/// # Errors
+/// What a result says was wrong.
+pub(crate) fn answered(result: &RunResult) -> Result<(), String> {
+    if result.ledger.ok > 0 && result.ledger.failed == 0 {
         return Ok(());
     }
     let error = result.errors.first();

@@ -48,15 +48,24 @@ pub enum StoreError {
 const SUITE: &str = "suite.toml";
 
 impl Store {
+    /// That a folder holds no study.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn vacant(folder: &Path) -> Result<(), StoreError> {
+        match folder.join(SUITE).exists() {
+            true => Err(StoreError::Taken(folder.to_path_buf())),
+            false => Ok(()),
+        }
+    }
+
     /// Takes a folder for a new study of this suite.
     ///
     /// # Errors
     /// It holds one, or cannot be written.
     pub fn create(folder: &Path, suite: &str) -> Result<Self, StoreError> {
+        Self::vacant(folder)?;
         let store = Self { folder: folder.to_path_buf() };
-        if store.path(SUITE).exists() {
-            return Err(StoreError::Taken(store.folder));
-        }
         store.make(folder)?;
         store.write(&store.path(SUITE), &kept(suite))?;
         Ok(store)

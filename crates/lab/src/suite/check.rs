@@ -10,14 +10,23 @@ use super::read::{ExcludeEntry, Fault, LoadEntry, ServerEntry};
 use super::{Call, Suite};
 
 /// The ports that a server may ask for.
-const PORTS: [&str; 4] = ["port", "port2", "port3", "port4"];
+pub(crate) const PORTS: [&str; 4] = ["port", "port2", "port3", "port4"];
+
+/// What a server's own placeholders are called, before it has ports.
+const OF_SERVER: [&str; 5] = ["plimsoll", "dir", "work", "suite", "server"];
+
+/// What loads have beside them.
+const OF_LOAD: [&str; 2] = ["url", "scratch"];
+
+fn names_of(names: impl IntoIterator<Item = &'static str>) -> Names {
+    let mut known = Names::default();
+    names.into_iter().for_each(|name| known.set(name, ""));
+    known
+}
 
 /// That every placeholder of its commands will stand for something.
 pub(super) fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
-    let mut names = Names::default();
-    for name in ["plimsoll", "dir", "work"] {
-        names.set(name, "");
-    }
+    let mut names = names_of(OF_SERVER);
     // It has no ports before it is started.
     let commands = entry.build.iter().map(|line| ("build", line));
     let version = entry.version.iter().map(|line| ("version", line));
@@ -31,12 +40,42 @@ pub(super) fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
         names.set(&format!("{service}.port"), "");
     }
     let values = entry.env.iter().map(|(key, value)| (key.as_str(), value));
-    let targets = entry.files.keys().map(|to| ("files", to));
+    let files = entry.files.iter().flat_map(|(to, from)| [("files", to), ("files", from)]);
     let one = [("command", &entry.command)].into_iter();
-    for (key, text) in one.chain(values).chain(targets) {
+    for (key, text) in one.chain(values).chain(files) {
         names.fill(text).map_err(|error| format!("{key}: {error}"))?;
     }
     Ok(())
+}
+
+/// That there is none where none is filled in. Other braces may stand there: an answer is
+/// expected to have some.
+pub(super) fn no_placeholders(entry: &ServerEntry) -> Result<(), String> {
+    let directory = entry.directory.as_ref().and_then(|path| path.to_str());
+    let ready = entry.ready.as_ref().and_then(|ready| ready.http.as_deref());
+    let path = entry.path.as_deref();
+    let lists = [("requires", &entry.requires), ("expect", &entry.expect)];
+    let lists = lists.into_iter().flat_map(|(key, list)| {
+        let texts = list.iter().map(String::as_str);
+        texts.map(move |text| (key, text))
+    });
+    let ones = [("directory", directory), ("ready.http", ready), ("path", path)];
+    let ones = ones.into_iter().filter_map(|(key, text)| Some((key, text?)));
+    for (key, text) in ones.chain(lists) {
+        if let Some(name) = Names::within(text).find(|name| is_placeholder(name)) {
+            return Err(format!(
+                "{key}: {{{name}}} is not filled in here, only in build, version, command, env, \
+                 files and in loads: write out what it stands for"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is one that the lab fills in somewhere.
+fn is_placeholder(name: &str) -> bool {
+    let known = || OF_SERVER.iter().chain(&OF_LOAD).chain(&PORTS);
+    name.ends_with(".port") || known().any(|known| *known == name)
 }
 
 /// Whether the servers and loads that are named exist.
@@ -92,11 +131,7 @@ pub(super) fn check_services(
 
 /// Whether what stands in braces in command lines of testers will be known.
 pub(super) fn check_arguments(suite: &Suite, loads: &[Spanned<LoadEntry>]) -> Result<(), Fault> {
-    let mut names = Names::default();
-    for name in ["plimsoll", "dir", "work", "url", "scratch", "server", "suite"] {
-        names.set(name, "");
-    }
-    PORTS.into_iter().for_each(|name| names.set(name, ""));
+    let mut names = names_of(OF_SERVER.into_iter().chain(OF_LOAD).chain(PORTS));
     for service in &suite.services {
         names.set(&format!("{}.port", service.name), "");
     }

@@ -42,6 +42,11 @@ impl Names {
         self.replace(text, |name| Ok(format!("{{{name}}}"))).unwrap_or_default()
     }
 
+    /// What stands in a text as a placeholder would, known or not.
+    pub fn within(text: &str) -> impl Iterator<Item = &str> {
+        text.split('{').skip(1).filter_map(placeholder)
+    }
+
     fn replace(
         &self,
         text: &str,

@@ -21,6 +21,7 @@ pub use cpus::Cpus;
 pub use fill::{Names, Unfilled};
 pub use read::{REPEATS_MAX, SuiteError, read};
 
+pub(crate) use check::PORTS;
 pub(crate) use kept::kept;
 pub(crate) use shown::plan_shown;
 
@@ -132,6 +133,8 @@ pub enum Stop {
 pub struct Load {
     /// Its name; as the suite's.
     pub name: String,
+    /// The line of the suite that it begins in, from 1.
+    pub line: usize,
     /// Who makes it.
     pub tester: Tester,
     /// How it is called.

@@ -11,6 +11,7 @@ use toml::Spanned;
 
 use super::check::{
     check_arguments, check_references, check_services, check_unique, known_placeholders,
+    no_placeholders,
 };
 use super::{Call, Cpus, Exclude, Load, Ready, Server, Stop, Suite};
 use crate::testers::Tester;
@@ -60,9 +61,9 @@ struct File {
 pub(super) struct ServerEntry {
     pub(super) name: String,
     #[serde(default)]
-    requires: Vec<String>,
+    pub(super) requires: Vec<String>,
     pub(super) version: Option<String>,
-    directory: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
     #[serde(default)]
     pub(super) build: Vec<String>,
     #[serde(default)]
@@ -70,13 +71,13 @@ pub(super) struct ServerEntry {
     pub(super) command: String,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    ready: Option<ReadyEntry>,
+    pub(super) ready: Option<ReadyEntry>,
     stop: Option<String>,
     stop_timeout: Option<String>,
     scheme: Option<String>,
-    path: Option<String>,
+    pub(super) path: Option<String>,
     #[serde(default)]
-    expect: Vec<String>,
+    pub(super) expect: Vec<String>,
     #[serde(default)]
     pub(super) with: Vec<String>,
     cpus: Option<String>,
@@ -84,8 +85,8 @@ pub(super) struct ServerEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ReadyEntry {
-    http: Option<String>,
+pub(super) struct ReadyEntry {
+    pub(super) http: Option<String>,
     status: Option<u16>,
     #[serde(default)]
     port: bool,
@@ -123,7 +124,7 @@ const ENTRIES_MAX: usize = 1000;
 const READY_TIMEOUT_NS: u64 = 30_000_000_000;
 const STOP_TIMEOUT_NS: u64 = 10_000_000_000;
 const LOAD_LIMIT_NS: u64 = 600_000_000_000;
-const COLUMNS: [&str; 7] = ["rate", "p50", "p90/p50", "p99/p50", "p99.9/p50", "rss", "cpu"];
+const COLUMNS: [&str; 7] = ["rate", "p50", "p99", "p90/p50", "p99.9/p50", "rss", "cpu"];
 
 /// Reads a suite. `path` is what errors call the file, `directory` where the suite's own paths
 /// start from.
@@ -131,18 +132,24 @@ const COLUMNS: [&str; 7] = ["rate", "p50", "p90/p50", "p99/p50", "p99.9/p50", "r
 /// # Errors
 /// The first thing that is wrong, with its line.
 pub fn read(path: &Path, directory: &Path, text: &str) -> Result<Suite, SuiteError> {
-    let error = |(span, what): Fault| {
-        let before = &text.as_bytes()[..span.start.min(text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        SuiteError { path: path.display().to_string(), line, what }
+    let error = |(span, what): Fault| SuiteError {
+        path: path.display().to_string(),
+        line: line_of(text, &span),
+        what,
     };
     let file: File = toml::from_str(text).map_err(|wrong| {
         error((wrong.span().unwrap_or(0..0), wrong.message().replace('\n', ", ")))
     })?;
-    suite(file, directory.to_path_buf()).map_err(error)
+    suite(file, directory.to_path_buf(), text).map_err(error)
 }
 
-fn suite(file: File, directory: PathBuf) -> Result<Suite, Fault> {
+/// The line that a part of the text begins in, from 1.
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    let before = &text.as_bytes()[..span.start.min(text.len())];
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn suite(file: File, directory: PathBuf, text: &str) -> Result<Suite, Fault> {
     check_name(file.name.get_ref()).map_err(at(&file.name))?;
     let repeats = file.repeats.as_ref().map_or(REPEATS, |repeats| *repeats.get_ref());
     if !(1..=REPEATS_MAX).contains(&repeats) {
@@ -185,7 +192,10 @@ fn suite(file: File, directory: PathBuf) -> Result<Suite, Fault> {
         services: file.services.iter().map(server).collect::<Result<_, _>>()?,
         loads: loads
             .iter()
-            .map(|entry| load(entry.get_ref(), tester_cpus.as_ref()).map_err(at(entry)))
+            .map(|entry| {
+                let line = line_of(text, &entry.span());
+                load(entry.get_ref(), line, tester_cpus.as_ref()).map_err(at(entry))
+            })
             .collect::<Result<_, _>>()?,
         excludes: file.exclude.iter().map(|entry| exclude(entry.get_ref())).collect(),
         tester_cpus,
@@ -255,6 +265,7 @@ fn server(
         return Err(format!("path: '{path}' does not begin with '/'"));
     }
     known_placeholders(entry)?;
+    no_placeholders(entry)?;
     for text in &entry.expect {
         text.parse::<plimsoll_core::expect::Expectation>().map_err(|error| error.to_string())?;
     }
@@ -306,7 +317,7 @@ fn ready(entry: Option<&ReadyEntry>) -> Result<Ready, String> {
     }
 }
 
-fn load(entry: &LoadEntry, default_cpus: Option<&Cpus>) -> Result<Load, String> {
+fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<Load, String> {
     check_name(&entry.name)?;
     let tester: Tester = entry.tester.as_deref().unwrap_or("plimsoll").parse()?;
     let call = match &entry.args {
@@ -315,6 +326,9 @@ fn load(entry: &LoadEntry, default_cpus: Option<&Cpus>) -> Result<Load, String> 
                 return Err(format!("{key}: stands beside args; say it there"));
             }
             let arguments = words("args", args)?;
+            if tester == Tester::Plimsoll && arguments.first().is_none_or(|word| word != "run") {
+                return Err("args: begin with run, or name the tester they are for".to_owned());
+            }
             if !arguments.iter().any(|argument| argument.contains("{url}")) {
                 return Err("args: put {url} where the address belongs".to_owned());
             }
@@ -331,7 +345,7 @@ fn load(entry: &LoadEntry, default_cpus: Option<&Cpus>) -> Result<Load, String> 
         None => LOAD_LIMIT_NS,
     };
     let cpus = cpus(entry.cpus.as_deref(), default_cpus)?;
-    Ok(Load { name: entry.name.clone(), tester, call, limit_ns, cpus })
+    Ok(Load { name: entry.name.clone(), line, tester, call, limit_ns, cpus })
 }
 
 fn exclude(entry: &ExcludeEntry) -> Exclude {

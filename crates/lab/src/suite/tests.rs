@@ -92,6 +92,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("name = \"own\"", "name = \"Nginx\"", "19: name 'Nginx' is there twice"),
         ("tester = \"wrk\"", "tester = \"siege\"", "29: tester: 'siege' is none of plimsoll"),
         ("-c1 {url}", "-c1", "29: args: put {url}"),
+        ("tester = \"wrk\"", "", "29: args: begin with run, or name the tester they are for"),
         ("-c1 {url}", "-c1 {suit} {url}", "29: args: nothing is known as {suit}"),
         ("limit = \"1m\"", "connections = 3", "29: connections: stands beside args"),
         ("server = \"own\"", "server = \"x\"", "40: exclude: there is no server 'x'"),
@@ -99,6 +100,19 @@ fn what_is_wrong_is_said_with_its_line() {
         ("{plimsoll} serve", "{plimsol} serve", "19: command: nothing is known as {plimsol}"),
         ("rate = \"1k\"", "warmup = \"1s\"", "35: warmup: say it for the whole suite"),
         ("{ http = \"/\", status", "{ port = true, status", "10: ready: give either"),
+        ("\"nginx.conf\" }", "\"{suit}/nginx.conf\" }", "10: files: nothing is known as {suit}"),
+        ("\"nginx.conf\" }", "\"{url}\" }", "10: files: nothing is known as {url}"),
+        ("{ http = \"/\"", "{ http = \"/{server}\"", "10: ready.http: {server} is not filled in"),
+        (
+            "body*=hello",
+            "body*={suite}",
+            "10: expect: {suite} is not filled in here, only in build",
+        ),
+        ("requires = [\"nginx\"]", "requires = [\"{work}/x\"]", "10: requires: {work} is not"),
+        ("cpus = \"3\"", "path = \"/{backend.port}\"", "19: path: {backend.port} is not filled"),
+        ("cpus = \"3\"", "directory = \"{work}\"", "19: directory: {work} is not filled in"),
+        ("cpus = \"3\"", "cpus = \"{port}\"", "19: cpus: '{port}' are no CPUs"),
+        ("limit = \"1m\"", "limit = \"{port}\"", "29: limit: '{port}' is not a duration"),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = of(&GOOD.replacen(from, to, 1)).expect_err(to);
@@ -130,6 +144,30 @@ fn no_text_panics() {
     for end in 0..GOOD.len() {
         let _ = of(&GOOD[..end]);
         let _ = of(&GOOD[end..]);
+    }
+}
+
+#[test]
+fn the_default_columns_have_the_99th_percentile_itself() {
+    let columns = of(&GOOD.replace("columns = [\"rate\", \"p99/p50\"]", "")).unwrap().columns;
+    let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    assert_eq!(columns.join(" "), "rate p50 p99 p90/p50 p99.9/p50 rss cpu");
+}
+
+/// A path of the suite's own, in every field that is filled in; and braces that are none.
+#[test]
+fn fields_are_filled_in_alike() {
+    for (from, to) in [
+        ("\"nginx.conf\" }", "\"{suite}/nginx-{server}.conf\" }"),
+        ("command = \"x\"", "command = \"{suite}/{server}\""),
+        ("command = \"x\"", "command = \"x\"\nversion = \"cat {suite}/version\""),
+        ("command = \"x\"", "command = \"x\"\nbuild = [\"make -C {suite} {server}\"]"),
+        ("command = \"x\"", "command = \"x\"\nenv = { AT = \"{suite}\" }"),
+        ("body*=hello", "body*={\\\"a\\\":{b}}"),
+        ("-c1 {url}", "-c1 -s {suite}/a.lua {url} {server}"),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        assert_eq!(of(&GOOD.replacen(from, to, 1)).map(drop), Ok(()), "{to}");
     }
 }
 

@@ -9,6 +9,7 @@ pub mod ab;
 pub mod fortio;
 pub mod hey;
 mod k6;
+mod length;
 pub mod oha;
 mod plimsoll;
 mod reading;

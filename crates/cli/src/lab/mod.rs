@@ -1,5 +1,8 @@
 //! `plimsoll lab`: a suite carried out, and its study written.
 
+mod loads;
+mod planned;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,13 +14,12 @@ use anyhow::Context as _;
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::study::Study;
 use plimsoll_lab::order::Slot;
-use plimsoll_lab::suite::{Call, Suite};
+use plimsoll_lab::suite::Suite;
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
 
 use crate::args::Format;
 use crate::exit::{COULD_NOT_RUN, Exit};
 use crate::lab_args::LabFlags;
-use crate::plan_file;
 use crate::signals::Caught;
 use crate::study;
 
@@ -29,6 +31,9 @@ use crate::study;
 pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let text = read(&flags.suite)?;
     let mut suite = checked(flags, &text)?;
+    let places = places(flags, &suite)?;
+    let lengths = loads::read(&suite, &places)
+        .map_err(|error| Exit::Usage(format!("{}:{error}", flags.suite.display())))?;
     let folder = flags.output.clone().unwrap_or_else(|| Path::new("results").join(&suite.name));
     let folder = std::path::absolute(&folder)
         .with_context(|| format!("the folder '{}'", folder.display()))?;
@@ -48,7 +53,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     };
     let mut lab = Lab {
         suite: &suite,
-        places: places(flags, &suite)?,
+        places,
         only: flags.only.clone(),
         builds: !flags.no_build,
         environment,
@@ -60,26 +65,59 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     if flags.list {
         return Err(Exit::Text(list(&suite, &lab)));
     }
-    if flags.dry_run {
-        return Err(Exit::Text(dry_run(&lab).map_err(|error| usage(&error))?));
-    }
     // Names are checked before a folder is made for nothing.
     let slots = lab.slots().map_err(|error| usage(&error))?;
+    let words = planned::words(&slots, &suite, &lengths);
+    if flags.dry_run {
+        return Err(Exit::Text(dry_run(&slots, &words)));
+    }
+    if resumed.is_none() {
+        Store::vacant(&folder).map_err(|error| usage(&error))?;
+    }
+    words.iter().for_each(|line| (lab.say)(line));
+    if let Some(warning) = resumed.as_ref().and_then(|store| planned::taken_up(&slots, store)) {
+        (lab.say)(&warning);
+    }
+    let ready = lab.prepare(resumed.as_ref()).map_err(could_not)?;
+    if let Some(code) = caught.code() {
+        // Nothing was measured yet that would have to be kept.
+        return Ok(code);
+    }
     let store = match resumed {
         Some(store) => store,
         None => Store::create(&folder, &text).map_err(|error| usage(&error))?,
     };
-    let study = lab.run(&store).map_err(|error| match error {
-        LabError::Unknown(error) => usage(&error),
-        LabError::Store(error) => Exit::CouldNotRun(error.to_string()),
-    })?;
+    let study = lab.run(&ready, &store).map_err(could_not)?;
     let written = write(&study, &store);
+    let open = slots.iter().filter(|slot| !is_there(&study, slot)).count();
+    if open > 0 {
+        let all = slots.len();
+        (lab.say)(&format!("{open} of {all} runs gave no figures: --continue makes them (again)"));
+    }
     if let Some(code) = caught.code() {
         // The terminal that the table is for may be what has gone.
         return Ok(code);
     }
     written?;
-    Ok(code(&study, &slots))
+    let nothing = study.cases.iter().all(|case| case.runs.is_empty());
+    let failed = open > 0 || nothing;
+    Ok(if failed { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
+}
+
+/// Whether a run gave figures, or is none that could be carried out.
+fn is_there(study: &Study, slot: &Slot<'_>) -> bool {
+    study.case(&slot.server.name, &slot.load.name).is_some_and(|case| {
+        case.skipped.is_some()
+            || case.runs.iter().any(|run| run.repeat == slot.repeat && run.failure.is_none())
+    })
+}
+
+fn could_not(error: LabError) -> Exit {
+    match error {
+        LabError::Unknown(error) => Exit::Usage(error.to_string()),
+        LabError::Store(error) => Exit::CouldNotRun(error.to_string()),
+        LabError::Unfit(error) => Exit::CouldNotRun(error.to_string()),
+    }
 }
 
 /// Takes up a study where it was, with the order and the repeats that it was begun with.
@@ -116,19 +154,6 @@ fn resume(
     Ok(store)
 }
 
-/// 0 when every run that was asked for and possible gave figures.
-fn code(study: &Study, slots: &[Slot<'_>]) -> ExitCode {
-    let is_there = |slot: &Slot<'_>| {
-        study.case(&slot.server.name, &slot.load.name).is_some_and(|case| {
-            case.skipped.is_some()
-                || case.runs.iter().any(|run| run.repeat == slot.repeat && run.failure.is_none())
-        })
-    };
-    let nothing = study.cases.iter().all(|case| case.runs.is_empty());
-    let failed = !slots.iter().all(is_there);
-    if failed || nothing { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS }
-}
-
 fn read(path: &Path) -> Result<String, Exit> {
     fs::read_to_string(path).map_err(|error| {
         Exit::Usage(format!("cannot read the suite '{}': {error}", path.display()))
@@ -150,25 +175,7 @@ fn checked(flags: &LabFlags, text: &str) -> Result<Suite, Exit> {
         suite.repeats = repeats;
     }
     suite.seed = flags.seed.unwrap_or(suite.seed);
-    check_plans(&suite)
-        .map_err(|error| Exit::Usage(format!("{}: {error}", flags.suite.display())))?;
     Ok(suite)
-}
-
-/// Settings of a load are those of a plan file, which the lab itself does not know.
-fn check_plans(suite: &Suite) -> Result<(), String> {
-    let definition = crate::args::run_definition();
-    for load in &suite.loads {
-        let Call::Plan(plan) = &load.call else { continue };
-        for name in plan.keys() {
-            if ["repeat", "repeats"].contains(&name.as_str()) {
-                return Err(format!("load '{}': say repeats at the suite's top", load.name));
-            }
-            plan_file::setting_named(name, &definition)
-                .map_err(|error| format!("load '{}': {error}", load.name))?;
-        }
-    }
-    Ok(())
 }
 
 fn places(flags: &LabFlags, suite: &Suite) -> anyhow::Result<prepare::Places> {
@@ -176,6 +183,7 @@ fn places(flags: &LabFlags, suite: &Suite) -> anyhow::Result<prepare::Places> {
     Ok(prepare::Places {
         plimsoll: std::env::current_exe().context("this program's own path")?,
         work: std::path::absolute(&work).context("the work folder")?,
+        suite: suite.directory.clone(),
     })
 }
 
@@ -206,15 +214,18 @@ fn list(suite: &Suite, lab: &Lab<'_>) -> String {
     text
 }
 
-fn dry_run(lab: &Lab<'_>) -> Result<String, plimsoll_lab::Unknown> {
+fn dry_run(slots: &[Slot<'_>], words: &[String]) -> String {
     let mut text = String::new();
-    for slot in lab.slots()? {
+    for slot in slots {
         let (server, load) = (&slot.server.name, slot.load);
         let command = load.command();
         text +=
             &format!("{:>4}  {server} {} #{}: {command}\n", slot.position, load.name, slot.repeat);
     }
-    Ok(text)
+    for line in words {
+        text += &format!("\n{line}\n");
+    }
+    text
 }
 
 /// Writes the reports beside the study, and the table to stdout.

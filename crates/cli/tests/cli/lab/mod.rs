@@ -1,6 +1,9 @@
 //! The lab from the outside: with the built-in target as the server, and with servers that do what
 //! servers should not.
 
+mod before;
+mod going_on;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -121,55 +124,43 @@ fn every_case_is_carried_out_and_written_down() {
     assert_eq!(sorted, (1..=8).collect::<Vec<_>>());
 }
 
+/// A server that works once and then no more.
+const FLAKY: &str = "command = \"sh -c 'test -e {work}/was && { echo cannot bind; exit 7; }; \
+                     touch {work}/was; exec {plimsoll} serve --listen 127.0.0.1:{port}'\"";
+
+/// What fails later is said in its case, once for all runs alike, and the rest goes on.
 #[test]
-fn servers_that_fail_say_why_and_the_rest_goes_on() {
-    let good = serve("");
-    let suite = Suite::of(
-        "repeats = 1",
-        &[
-            ("good", &good),
-            ("missing", "command = 'x'\nrequires = ['no-such-program-here']"),
-            ("unbuilt", "command = 'x'\nbuild = ['echo first; echo no compiler; exit 3']"),
-            ("absent", "command = 'no-such-program-here'"),
-            ("ends", "command = \"sh -c 'echo cannot bind; exit 7'\""),
-            ("silent", "command = 'sleep 1000'\nready = { port = true, timeout = '100ms' }"),
-            ("wrong", &serve("expect = ['body*=goodbye']")),
-            ("slow", &serve("ready = { http = '/status/503', timeout = '200ms' }")),
-        ],
-    );
+fn servers_that_fail_later_say_why_once_and_the_rest_goes_on() {
+    let suite = Suite::of("repeats = 2", &[("good", &serve("")), ("flaky", FLAKY)]);
     let finished = suite.run(&[]);
     assert_eq!(finished.code, Some(1), "{finished:?}");
-    let study = suite.study();
-    let skipped = |name: &str| {
-        let mut servers = study["servers"].as_array().expect("servers").iter();
-        servers.find(|server| server["name"] == name).expect("it")["skipped"].clone()
-    };
-    assert_eq!(skipped("good"), Value::Null);
-    assert_eq!(skipped("missing"), "not on this machine: no-such-program-here");
-    let unbuilt = skipped("unbuilt").to_string();
-    assert!(unbuilt.contains("failed: no compiler"), "{unbuilt}");
-    assert_eq!(suite.runs("good", "few")[0]["failure"], Value::Null);
-    assert!(suite.runs("missing", "few").is_empty());
-    for (name, want, log) in [
-        ("absent", "cannot start `no-such-program-here`", None),
-        ("ends", "the server ended (exit status: 7): cannot bind", Some("cannot bind")),
-        ("silent", "it was not ready within 100ms: port ", None),
-        ("wrong", "a wrong answer to http://127.0.0.1:", None),
-        ("slow", "it was not ready within 200ms: expect_status", None),
-    ] {
-        let run = &suite.runs(name, "more")[0];
-        let failure = run["failure"].as_str().expect("a failure");
-        assert!(failure.starts_with(want) && !failure.contains('\n'), "{name}: {failure}");
-        if let Some(log) = log {
-            assert_eq!(run["log"], log, "{name}");
+    let why = "the server ended (exit status: 7): cannot bind";
+    for load in ["few", "more"] {
+        assert_eq!(suite.runs("good", load)[0]["failure"], Value::Null);
+        for run in suite.runs("flaky", load) {
+            assert_eq!((&run["failure"], &run["log"]), (&why.into(), &"cannot bind".into()));
         }
     }
+    let open = "\n4 of 8 runs gave no figures: --continue makes them (again)\n";
+    assert!(finished.stderr.ends_with(open), "{}", finished.stderr);
+    let of_flaky = |line: &&str| line.starts_with('[') && line.contains(" flaky ");
+    let lines: Vec<&str> = finished.stderr.lines().filter(of_flaky).collect();
+    assert_eq!(lines.len(), 4, "{}", finished.stderr);
+    assert!(lines[0].ends_with(&format!(": FAILED: {why}")), "{lines:?}");
+    let first = lines[0].split(' ').next().expect("a place");
+    assert!(lines[1..].iter().all(|line| line.ends_with(&format!(": FAILED as in {first}"))));
+    let report = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = format!("- 2 cases: 4 of 4 runs failed (few, flaky; more, flaky): {why} ");
+    assert!(report.contains(&note), "{report}");
+    assert_eq!(report.matches(why).count(), 1, "{report}");
 }
 
 /// A server that is gone after the load has not stood it, whatever the tester says.
 #[test]
 fn a_server_that_dies_under_load_is_found_out() {
-    let dies = format!("command = \"sh -c '{SERVE} & read_pid=$!; sleep 0.7; kill -9 $read_pid'\"");
+    // Not yet when it is tried.
+    let waits = "test -e {work}/was || { touch {work}/was; wait; }";
+    let dies = format!("command = \"sh -c '{SERVE} & pid=$!; {waits}; sleep 0.7; kill -9 $pid'\"");
     let text = format!(
         "name = 'test'\nrepeats = 1\n[[servers]]\nname = 'dies'\n{dies}\n\
          [[loads]]\nname = 'long'\nrate = 200\nconnections = 2\nduration = '2s'\n"
@@ -201,7 +192,8 @@ fn a_load_that_was_cut_short_is_no_repeat() {
     let causes = run["causes"].as_array().expect("causes");
     assert!(causes.iter().any(|cause| cause["code"] == "aborted"), "{run}");
     assert!(run["figures"]["completed"].as_u64().is_some_and(|count| count > 0), "kept: {run}");
-    assert!(finished.stdout.contains("1 of 1 FAILED"), "{}", finished.stdout);
+    let row = finished.stdout.lines().find(|line| line.starts_with("1  ends  a  "));
+    assert!(row.is_some_and(|row| row.contains("  FAILED  ")), "{}", finished.stdout);
 }
 
 /// Its numbers go on in the measured part, and its CPU time is not that part's.
@@ -290,52 +282,6 @@ fn groups_of(lab: u32, folder: &Path, depth: usize) -> usize {
 }
 
 #[test]
-fn a_study_goes_on_where_it_was() {
-    let suite = Suite::of("repeats = 2", &[("a", &serve(""))]);
-    assert_eq!(suite.run(&["--only", "a/few"]).code, Some(0));
-    assert_eq!(suite.runs("a", "few").len(), 2);
-    let before = suite.runs("a", "few");
-    let again = suite.run(&[]);
-    assert_eq!(again.code, Some(2));
-    assert!(again.stderr.contains("--continue"), "{again:?}");
-    let finished = suite.run(&["--continue"]);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(!finished.stderr.contains("a few"), "made again: {}", finished.stderr);
-    assert_eq!(finished.stderr.matches("a more").count(), 2, "{}", finished.stderr);
-    assert_eq!((suite.runs("a", "few"), suite.runs("a", "more").len()), (before, 2));
-    // Asking for less takes nothing away.
-    assert_eq!(suite.run(&["--continue", "--only", "a/more", "--repeats", "1"]).code, Some(0));
-    assert_eq!((suite.runs("a", "few").len(), suite.runs("a", "more").len()), (2, 2));
-    let positions: std::collections::BTreeSet<u64> =
-        [suite.runs("a", "few"), suite.runs("a", "more")]
-            .concat()
-            .iter()
-            .map(|run| run["position"].as_u64().expect("a place"))
-            .collect();
-    assert_eq!(positions.len(), 4, "each run has a place of its own");
-}
-
-/// What is not asked for again stays in the study: its versions, and what failed.
-#[test]
-fn going_on_with_a_part_leaves_the_rest_as_it_was() {
-    let good = serve("version = 'echo a-1'");
-    let broken = "command = \"sh -c 'echo cannot bind; exit 7'\"\nversion = 'echo b-1'";
-    let suite = Suite::of("repeats = 1", &[("a", &good), ("b", broken)]);
-    assert_eq!(suite.run(&["--seed", "7"]).code, Some(1));
-    let finished = suite.run(&["--continue", "--only", "a"]);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    let study = suite.study();
-    assert_eq!((&study["seed"], &study["servers"][1]["version"]), (&7.into(), &"b-1".into()));
-    assert!(suite.runs("b", "few")[0]["failure"].is_string(), "{study}");
-    let finished = suite.run(&["--continue"]);
-    assert_eq!(finished.code, Some(1), "what failed is made again, and fails: {finished:?}");
-    assert_eq!(suite.runs("b", "few").len(), 1);
-    let finished = suite.run(&["--continue", "--seed", "8"]);
-    assert_eq!(finished.code, Some(2));
-    assert!(finished.stderr.contains("was drawn from 7"), "{finished:?}");
-}
-
-#[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     let suite = Suite::of("repeats = 50", &[("a", &serve(""))]);
     let mut command = plimsoll(&["lab", "suite.toml"]);
@@ -345,6 +291,8 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     assert_eq!(finished.code, Some(130), "{finished:?}");
     let runs = suite.runs("a", "few").len() + suite.runs("a", "more").len();
     assert!((3..100).contains(&runs), "{runs}");
+    let open = format!("{} of 100 runs gave no figures: --continue", 100 - runs);
+    assert!(finished.stderr.contains(&open), "{}", finished.stderr);
     assert_eq!(suite.processes(), 0);
 }
 
@@ -357,8 +305,10 @@ fn a_second_signal_leaves_no_server_either() {
 }
 
 fn second_signal(serve: &str) {
+    // Not yet when it is tried.
+    let trap = "test -e {work}/was && trap : TERM; touch {work}/was";
     let stubborn = format!(
-        "command = \"sh -c 'trap : TERM; {serve} & while :; do wait; sleep 1; done'\"\n\
+        "command = \"sh -c '{trap}; {serve} & while :; do wait; sleep 1; done'\"\n\
          stop_timeout = '80s'"
     );
     let mut text = format!("name = 'test'\n[[servers]]\nname = 'a'\n{stubborn}\n");
@@ -390,7 +340,7 @@ warmup = '50ms'
 [[servers]]
 name = 'front'
 command = \"sh {work}/start.sh\"
-files = { '{work}/start.sh' = 'start.sh.in' }
+files = { '{work}/start.sh' = '{suite}/start-{server}.sh.in' }
 env = { BACK = '{back.port}' }
 with = ['back']
 expect = ['status=200']
@@ -402,57 +352,10 @@ command = '{plimsoll} serve --listen 127.0.0.1:{port}'
     // It serves only if the service listens where its variable says.
     let script = "exec 2>&1\n'{plimsoll}' run -n 1 -c 1 --format none http://127.0.0.1:$BACK/ || exit 9\n\
                   f() { :; }\nexec '{plimsoll}' serve --listen 127.0.0.1:{port}\n";
-    fs::write(suite.path().join("start.sh.in"), script).expect("a template");
+    let script =
+        format!("test -e '{{suite}}/suite.toml' && test {{server}} = front || exit 8\n{script}");
+    fs::write(suite.path().join("start-front.sh.in"), script).expect("a template");
     let finished = suite.run(&[]);
     assert_eq!(finished.code, Some(0), "{finished:?} {:?}", suite.runs("front", "few"));
     assert_eq!(suite.runs("front", "more").len(), 1);
-}
-
-#[test]
-fn what_would_be_run_is_shown_and_not_run() {
-    let suite = Suite::of("repeats = 2", &[("a", &serve("")), ("b", "command = 'x'")]);
-    let listed = suite.run(&["--list"]);
-    assert_eq!(listed.code, Some(0), "{listed:?}");
-    assert!(listed.stdout.contains("  more  ") && listed.stdout.contains("  b  "), "{listed:?}");
-    let dry = suite.run(&["--dry-run", "--only", "/few"]);
-    assert_eq!((dry.code, dry.stdout.lines().count()), (Some(0), 4), "{dry:?}");
-    assert!(!suite.path().join("results").exists() && !suite.path().join(".work").exists());
-}
-
-#[test]
-fn what_is_wrong_is_one_line() {
-    let suite = Suite::of("repeats = 0", &[("a", &serve(""))]);
-    let good = Suite::of("", &[("a", &serve(""))]);
-    let misspelt = fs::read_to_string(good.path().join("suite.toml")).expect("a suite");
-    let misspelt = Suite::new(&(misspelt + "[[loads]]\nname = 'slow'\nrates = 10\n"));
-    for (suite, flags, want) in [
-        (&suite, &[][..], "plimsoll: suite.toml:2: repeats: give 1 to 1000\n"),
-        (
-            &good,
-            &["--only", "b"],
-            "plimsoll: --only b: there is no such server; --list shows what there is\n",
-        ),
-        (
-            &good,
-            &["--only", "a/x"],
-            "plimsoll: --only a/x: there is no such load; --list shows what there is\n",
-        ),
-        (&good, &["--repeats", "0"], "plimsoll: --repeats: give 1 to 1000\n"),
-        (
-            &misspelt,
-            &["--list"],
-            "plimsoll: suite.toml: load 'slow': 'rates' is no key of a plan: the nearest is \
-             'rate', and `plimsoll run --help` has them all\n",
-        ),
-    ] {
-        let finished = suite.run(flags);
-        assert_eq!((finished.code, finished.stderr.as_str()), (Some(2), want));
-        assert!(!suite.path().join("results").exists());
-    }
-    let finished = good.run(&["--continue"]);
-    assert_eq!(finished.code, Some(2));
-    assert!(finished.stderr.contains("holds no study to go on with"), "{finished:?}");
-    let finished = run(&mut plimsoll(&["lab", "no-such-suite.toml"]));
-    assert_eq!(finished.code, Some(2));
-    assert!(finished.stderr.contains("cannot read the suite 'no-such-suite.toml'"), "{finished:?}");
 }

@@ -1,0 +1,162 @@
+//! Everything before the first load: what is there, what is built, and whether each server can be
+//! measured. What is missing leaves its server out; what does not work ends the study.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plimsoll_core::study::failure_kind;
+
+use crate::case::fresh;
+use crate::cast::{Failure, Setting};
+use crate::check::check;
+use crate::lab::{Lab, LabError};
+use crate::order::Slot;
+use crate::prepare::{self, Prepared};
+use crate::programs::Ports;
+use crate::store::{Store, StoreError};
+use crate::suite::{Load, Server};
+use crate::testers::Tester;
+
+/// What a study is made of.
+#[derive(Debug)]
+pub struct Ready<'a> {
+    /// The runs that are wanted, in their order.
+    pub(crate) slots: Vec<Slot<'a>>,
+    /// What is known of each of their servers.
+    pub(crate) servers: BTreeMap<String, Prepared>,
+    /// What is known of each of their testers.
+    pub(crate) testers: BTreeMap<Tester, Prepared>,
+}
+
+/// Servers that cannot be measured as the suite says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfit(String);
+
+impl<'a> Ready<'a> {
+    /// The runs whose server and tester are there.
+    pub(crate) fn possible(&self) -> Vec<Slot<'a>> {
+        let here = |prepared: Option<&Prepared>| prepared.is_some_and(|it| it.skipped.is_none());
+        let is_possible = |slot: &&Slot<'_>| {
+            here(self.servers.get(&slot.server.name)) && here(self.testers.get(&slot.load.tester))
+        };
+        self.slots.iter().filter(is_possible).copied().collect()
+    }
+}
+
+impl<'a> Lab<'a> {
+    /// Builds the servers, asks for versions, and tries each server that has runs which the store
+    /// of an earlier go does not have. Says a line for each. What it gives is of no use once
+    /// `stopped` says so.
+    ///
+    /// # Errors
+    /// A name that stands for nothing, a folder that cannot be written, and servers that failed.
+    pub fn prepare(&mut self, before: Option<&Store>) -> Result<Ready<'a>, LabError> {
+        let slots = self.slots()?;
+        let is_wanted = |server: &&Server| slots.iter().any(|slot| slot.server.name == server.name);
+        let wanted = self.suite.servers.iter().filter(is_wanted);
+        let wanted: Vec<&str> = wanted.map(|server| server.name.as_str()).collect();
+        let servers = prepare::servers(
+            self.suite,
+            &self.places,
+            &wanted,
+            self.builds,
+            self.stopped,
+            self.say,
+        );
+        let testers: BTreeMap<_, _> = slots
+            .iter()
+            .map(|slot| (slot.load.tester, prepare::tester(slot.load.tester, &self.places)))
+            .collect();
+        let ready = Ready { slots, servers, testers };
+        if (self.stopped)() {
+            // A build that was stopped is no reason to leave a server out.
+            return Ok(ready);
+        }
+        for (name, prepared) in &ready.servers {
+            if let Some(reason) = &prepared.skipped {
+                (self.say)(&format!("{name} is left out: {reason}"));
+            }
+        }
+        let is_there = |slot: &Slot<'_>| {
+            let runs = before.map(|store| store.load(&slot.server.name, &slot.load.name));
+            let mut runs = runs.into_iter().flatten();
+            runs.any(|run| run.repeat == slot.repeat && run.failure.is_none())
+        };
+        let mut slots = ready.possible();
+        slots.retain(|slot| !is_there(slot));
+        self.check_all(&slots)?;
+        Ok(ready)
+    }
+
+    /// Tries every server of some runs.
+    fn check_all(&mut self, slots: &[Slot<'a>]) -> Result<(), LabError> {
+        let mut ports = Ports::new(std::process::id().wrapping_mul(7919));
+        let mut failed: Vec<(&str, Failure)> = Vec::new();
+        let mut good = Vec::new();
+        for server in &self.suite.servers {
+            let is_asked = |load: &&Load| {
+                let mut slots = slots.iter().filter(|slot| slot.server.name == server.name);
+                slots.any(|slot| slot.load.name == load.name)
+            };
+            let loads: Vec<&Load> = self.suite.loads.iter().filter(is_asked).collect();
+            if loads.is_empty() {
+                continue;
+            }
+            let scratch = self.check_folder(server);
+            fresh(&scratch).map_err(|source| StoreError::Io { path: scratch.clone(), source })?;
+            let setting = Setting {
+                suite: self.suite,
+                places: &self.places,
+                scratch: &scratch,
+                stopped: self.stopped,
+            };
+            let outcome = check(server, &loads, &setting, &mut ports);
+            if (self.stopped)() {
+                return Ok(());
+            }
+            match outcome {
+                Ok(words) => {
+                    (self.say)(&format!("check {}: {words}", server.name));
+                    good.push(server.name.as_str());
+                }
+                Err(failure) => {
+                    (self.say)(&format!("check {}: FAILED: {}", server.name, failure.reason));
+                    failed.push((&server.name, failure));
+                }
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(self.unfit(&failed, &good).into()) }
+    }
+
+    /// Where the logs of a server are while it is tried. No server's own folder begins with a dot.
+    fn check_folder(&self, server: &Server) -> PathBuf {
+        self.places.work.join(".check").join(&server.name)
+    }
+
+    /// One line for all that failed.
+    fn unfit(&self, failed: &[(&str, Failure)], good: &[&str]) -> Unfit {
+        let mut kinds: BTreeMap<String, (&str, Vec<&str>)> = BTreeMap::new();
+        for (name, failure) in failed {
+            let kind = kinds.entry(failure_kind(&failure.reason));
+            kind.or_insert((&failure.reason, Vec::new())).1.push(name);
+        }
+        let words = kinds.values().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
+        let words = words.collect::<Vec<_>>().join("; ");
+        let has_log = failed
+            .iter()
+            .any(|(_, failure)| failure.log.as_ref().is_some_and(|log| !log.trim().is_empty()));
+        let logs = match has_log {
+            true => format!(" (logs: {})", self.places.work.join(".check").display()),
+            false => String::new(),
+        };
+        let others = match good {
+            [] => String::new(),
+            good => format!(", or go without (--only {})", good.join(",")),
+        };
+        Unfit(format!(
+            "nothing was loaded, because servers failed their check: {words}{logs}: mend \
+                       that{others}"
+        ))
+    }
+}
