@@ -80,7 +80,7 @@ fn head(study: &Study, case: &Case, run: &CaseRun) -> Vec<Cell> {
     let server = study.servers.iter().find(named_server);
     let load = study.loads.iter().find(named_load);
     let is_run = run.repeat > 0;
-    let counts = is_run.then_some(run.failure.is_none());
+    let counts = is_run.then_some(run.is_whole());
     let codes: Vec<&str> = run.causes.iter().map(|cause| cause.code.as_str()).collect();
     vec![
         of_text("study", Some(&study.name)),
@@ -92,6 +92,7 @@ fn head(study: &Study, case: &Case, run: &CaseRun) -> Vec<Cell> {
         of_text("skipped", case.skipped.as_deref()),
         number("repeat", is_run.then_some(run.repeat)),
         number("position", is_run.then_some(run.position)),
+        number("resumed", is_run.then_some(run.resumed)),
         of_text("started_at", Some(&run.started_at)),
         number("counts", counts),
         of_text("failure", run.failure.as_deref()),

@@ -1,10 +1,9 @@
 //! What the views of a study say alike: headings, cells, rows with what is missing from them,
-//! notes, comparisons in words.
+//! comparisons in words.
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
-use plimsoll_core::study::{Case, CaseRun, Column, LoadFacts, Measure, Study};
+use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study, repeats_to_compare};
 use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate, three_digits};
-use plimsoll_core::verdict::Verdict;
 
 use crate::facts::counted;
 
@@ -131,6 +130,15 @@ pub(super) fn interval_words(case: &Case, column: &Column) -> Option<String> {
     Some(if low == high { low } else { format!("{low} – {high}") })
 }
 
+/// How sure the least sure interval of a median is, 0 to 1; none where no case has one.
+pub(super) fn confidence(study: &Study) -> Option<f64> {
+    let cells = study
+        .cases
+        .iter()
+        .flat_map(|case| study.columns.iter().filter_map(|column| case.middle(column)?.interval));
+    cells.map(|interval| interval.confidence).min_by(f64::total_cmp)
+}
+
 /// What has a row in the tables.
 pub(super) struct Row<'a> {
     /// From 1.
@@ -186,122 +194,6 @@ pub(super) fn loads(study: &Study) -> impl Iterator<Item = &LoadFacts> {
     study.loads.iter().filter(move |load| measured(load))
 }
 
-/// What a reader of the row has to know, in a few words; empty where nothing is out of the
-/// ordinary.
-pub(super) fn remark(study: &Study, case: &Case) -> String {
-    let runs = case.runs.len();
-    let failed = case.failures().count();
-    let mut words = Vec::new();
-    if (runs as u64) < u64::from(study.repeats) {
-        words.push(format!("{runs} of {} runs", study.repeats));
-    }
-    if failed > 0 {
-        words.push(format!("{failed} of {runs} FAILED"));
-    }
-    for verdict in [Verdict::Invalid, Verdict::Suspect] {
-        let count = counted_runs(case).filter(|run| run.verdict == Some(verdict)).count();
-        if count > 0 {
-            words.push(format!("{count} {}", verdict.name()));
-        }
-    }
-    words.join(", ")
-}
-
-fn counted_runs(case: &Case) -> impl Iterator<Item = &CaseRun> {
-    case.runs.iter().filter(|run| run.failure.is_none())
-}
-
-/// How bad what a note says is, the worst last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Weight {
-    /// Something to know that takes nothing from the figures.
-    Note,
-    /// The figures may be distorted.
-    Suspect,
-    /// They are not the server's.
-    Invalid,
-    /// They do not count.
-    Failed,
-}
-
-/// Something that was said about runs of a case.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Note<'a> {
-    pub(super) weight: Weight,
-    pub(super) load: &'a str,
-    pub(super) server: &'a str,
-    /// How many of the case's runs, and what.
-    pub(super) text: String,
-    /// The last lines of the server's log.
-    pub(super) log: Option<&'a str>,
-}
-
-/// What was said about the runs, the worst first; what several runs of a case have in common is
-/// said once, in the words of the first.
-pub(super) fn notes(study: &Study) -> Vec<Note<'_>> {
-    let mut notes: Vec<Note<'_>> = study.cases.iter().flat_map(case_notes).collect();
-    notes.sort_by_key(|note| std::cmp::Reverse(note.weight));
-    notes
-}
-
-fn case_notes(case: &Case) -> Vec<Note<'_>> {
-    let mut found: Vec<(Said<'_>, usize)> = Vec::new();
-    for said in case.runs.iter().flat_map(said) {
-        let same = |known: &Said<'_>| known.weight == said.weight && known.what == said.what;
-        match found.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, count)) => *count += 1,
-            None => found.push((said, 1)),
-        }
-    }
-    let runs = case.runs.len();
-    let mut notes = Vec::new();
-    for (said, count) in found {
-        let what = match said.weight {
-            Weight::Failed => " failed",
-            Weight::Invalid => " invalid",
-            Weight::Suspect => " suspect",
-            Weight::Note => "",
-        };
-        let text = format!("{count} of {}{what}: {}", counted(runs as u64, "run"), said.words);
-        let (load, server) = (case.load.as_str(), case.server.as_str());
-        notes.push(Note { weight: said.weight, load, server, text, log: said.log });
-    }
-    notes
-}
-
-/// Something said of one run.
-struct Said<'a> {
-    weight: Weight,
-    /// What counts as the same in several runs.
-    what: &'a str,
-    words: &'a str,
-    log: Option<&'a str>,
-}
-
-fn said(run: &CaseRun) -> Vec<Said<'_>> {
-    if let Some(failure) = &run.failure {
-        let log = run.log.as_deref();
-        return vec![Said { weight: Weight::Failed, what: failure, words: failure, log }];
-    }
-    let causes = run.causes.iter().map(|cause| {
-        let weight = match cause.verdict {
-            Verdict::Valid => Weight::Note,
-            Verdict::Suspect => Weight::Suspect,
-            Verdict::Invalid => Weight::Invalid,
-        };
-        Said { weight, what: &cause.code, words: &cause.text, log: None }
-    });
-    let usages = || [("server", &run.server), ("tester", &run.tester)].into_iter();
-    let lost = usages().filter_map(|(whose, usage)| {
-        let words = usage.as_ref()?.cpu_unknown.as_deref()?;
-        let what = if whose == "server" { "the server's CPU" } else { "the tester's CPU" };
-        Some(Said { weight: Weight::Note, what, words, log: None })
-    });
-    let usage = usages().filter_map(|(_, usage)| usage.as_ref()).flat_map(|usage| &usage.notes);
-    let usage = usage.map(|note| Said { weight: Weight::Note, what: note, words: note, log: None });
-    causes.chain(lost).chain(usage).collect()
-}
-
 /// How many repeats the intervals of a study stand on, and how sure they are.
 pub(super) fn repeats_words(study: &Study) -> String {
     let repeats = counted(study.repeats.into(), "repeat");
@@ -347,7 +239,7 @@ pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
 }
 
 /// What was decided, in a word or two.
-pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
+pub(super) fn decision_words(study: &Study, measure: Measure, comparison: &Comparison) -> String {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
         Measure::Cpu | Measure::CpuPerRequest | Measure::Rss | Measure::Pss => ("less", "more"),
@@ -359,6 +251,10 @@ pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> Strin
         (_, Some(Reason::TooSmall)) => "alike".to_owned(),
         (_, Some(Reason::NothingMeasured)) => String::new(),
         (_, Some(Reason::UnlikeFailures)) => "can't tell: failures".to_owned(),
+        // It holds for all of them: a note says it once.
+        (_, Some(Reason::TooFewRepeats)) if study.repeats < repeats_to_compare() => {
+            "can't tell".to_owned()
+        }
         (_, Some(Reason::TooFewRepeats)) => match comparison.repeats_needed {
             Some(needed) => format!("can't tell: needs {needed} repeats"),
             None => "can't tell: too few repeats".to_owned(),
@@ -390,6 +286,11 @@ fn ratio_words(ratio: f64) -> String {
         r if r < 10.0 => format!("{r:.3}"),
         r => format_rate(r),
     }
+}
+
+/// The call that measures a study again.
+pub(super) fn again(study: &Study) -> String {
+    format!("plimsoll lab suite.toml --repeats {} --seed {}", study.repeats, study.seed)
 }
 
 /// How to read comparisons.

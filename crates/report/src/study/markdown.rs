@@ -9,9 +9,11 @@ use plimsoll_core::comparison::Reason;
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{
-    self, ALL, COMPARED_HOW, Note, Row, Weight, cell, change_words, decision_words, heading,
-    interval_words, legend, remark, repeats_words,
+    self, ALL, COMPARED_HOW, Row, cell, change_words, decision_words, heading, interval_words,
+    legend, repeats_words,
 };
+use super::notes::{self, Note, Weight};
+use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
 use crate::markdown::escape::{code, fenced, prose};
 use crate::markdown::{table_of, write_blocks};
 
@@ -43,61 +45,57 @@ fn head(study: &Study) -> String {
 }
 
 /// A table with a row for each case, and for what was left out.
-fn by_case(study: &Study, more: &[&str], cells: impl Fn(&Case) -> Vec<String>) -> String {
+fn by_case(study: &Study, value: impl Fn(&Case, &Column) -> String) -> String {
     let headings: Vec<String> = study.columns.iter().map(|it| prose(&heading(it))).collect();
-    let mut head = vec!["#", "Load", "Tester", "Upstream server"];
+    let mut head = vec!["#", "Load", "Tester", "Upstream server", VERDICT];
     head.extend(headings.iter().map(String::as_str));
-    head.extend(more);
     let row = |row: &Row<'_>| {
         let name = |name: &str| if name == ALL { format!("*{ALL}*") } else { prose(name) };
         let mut line = vec![row.number.to_string(), name(row.load), prose(row.tester)];
         line.push(name(row.server));
         match &row.content {
-            Ok(case) => line.extend(cells(case)),
+            Ok(case) => {
+                line.push(verdict(study, case));
+                line.extend(study.columns.iter().map(|column| value(case, column)));
+            }
             Err(reason) => {
-                let empty = study.columns.len().saturating_sub(1) + more.len();
                 line.push(format!("skipped: {}", prose(reason)));
-                line.extend(vec![String::new(); empty]);
+                line.extend(vec![String::new(); study.columns.len()]);
             }
         }
         line
     };
     let rows: Vec<Vec<String>> = facts::rows(study).iter().map(row).collect();
-    table_of(&head, 4, &rows)
+    table_of(&head, 5, &rows)
+}
+
+/// What is not as it should be stands out.
+fn verdict(study: &Study, case: &Case) -> String {
+    let words = prose(&verdict_words(study, case));
+    match Standing::of_case(case) {
+        standing if standing.leaves_out() => format!("❌ {words}"),
+        Standing::Suspect => format!("⚠️ {words}"),
+        _ => words,
+    }
 }
 
 fn medians(study: &Study) -> String {
     let value = |case: &Case, column: &Column| {
         case.middle(column).map_or_else(String::new, |middle| cell(column, middle.median))
     };
-    let cells = |case: &Case| {
-        let mut cells: Vec<String> = study.columns.iter().map(|it| value(case, it)).collect();
-        cells.push(remark(study, case));
-        cells
-    };
-    let table = by_case(study, &["Remarks"], cells);
+    let table = by_case(study, value);
     let what = if study.repeats > 1 { "Medians of" } else { "Figures of" };
-    format!(
-        "## Results\n\n{table}\n{what} {}. {}.\n",
-        prose(&repeats_words(study)),
-        prose(&legend(&study.columns))
-    )
+    let words = [repeats_words(study), legend(&study.columns), verdict_legend(study)];
+    let words: Vec<String> =
+        words.iter().filter(|words| !words.is_empty()).map(|words| prose(words)).collect();
+    format!("## Results\n\n{table}\n{what} {}.\n", words.join(". "))
 }
 
 /// How far the repeats are apart, where there are several.
 fn spread(study: &Study) -> String {
-    let mut confidence: Option<f64> = None;
-    for case in &study.cases {
-        for column in &study.columns {
-            let interval = case.middle(column).and_then(|middle| middle.interval);
-            let lower = |it: f64| confidence.map_or(it, |least| least.min(it));
-            confidence = interval.map(|it| lower(it.confidence)).or(confidence);
-        }
-    }
-    let Some(confidence) = confidence else { return String::new() };
+    let Some(confidence) = facts::confidence(study) else { return String::new() };
     let value = |case: &Case, column: &Column| interval_words(case, column).unwrap_or_default();
-    let cells = |case: &Case| study.columns.iter().map(|it| value(case, it)).collect();
-    let table = by_case(study, &[], cells);
+    let table = by_case(study, value);
     format!(
         "### Between repeats\n\n{table}\nWhere the true median lies, with at least {:.0} % \
          confidence whatever the shape of the noise.\n",
@@ -106,7 +104,7 @@ fn spread(study: &Study) -> String {
 }
 
 fn notes(study: &Study) -> String {
-    let notes = facts::notes(study);
+    let notes = notes::notes(study);
     if notes.is_empty() {
         return String::new();
     }
@@ -126,12 +124,7 @@ fn note_words(note: &Note<'_>) -> String {
         Weight::Suspect => "⚠️ ",
         Weight::Note => "",
     };
-    let mut text = format!(
-        "- {sign}**{}, {}**: {}\n",
-        prose(note.load),
-        prose(note.server),
-        prose(&note.text)
-    );
+    let mut text = format!("- {sign}**{}**: {}\n", prose(&note.about), prose(&note.text));
     if let Some(log) = note.log.filter(|log| !log.trim().is_empty()) {
         let lines: Vec<&str> = log.lines().collect();
         let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
@@ -168,7 +161,7 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
     head.extend(headings.iter().map(String::as_str));
     let cell = |case: &Case, measure: Measure| {
         let Some(comparison) = study.against_baseline(case, measure) else { return String::new() };
-        let words = decision_words(measure, &comparison);
+        let words = decision_words(study, measure, &comparison);
         let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
         if comparison.reason == Some(Reason::NothingMeasured) {
             return String::new();
@@ -185,10 +178,12 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
             std::iter::once(prose(&case.server)).chain(cells).collect()
         })
         .collect();
-    match table_of(&head, 1, &rows) {
-        table if table.is_empty() => table,
-        table => format!("### {}\n\n{table}", prose(&load.name)),
+    if rows.is_empty() {
+        return String::new();
     }
+    let unranked = unranked_words(study, &load.name);
+    let unranked = unranked.map(|words| format!("\n{}.\n", prose(&words))).unwrap_or_default();
+    format!("### {}\n\n{}{unranked}", prose(&load.name), table_of(&head, 1, &rows))
 }
 
 /// What was measured by what: versions, commands, CPUs.
@@ -222,8 +217,9 @@ fn environment(study: &Study) -> String {
 
 fn again(study: &Study) -> String {
     format!(
-        "## Run it again\n\n```sh\nplimsoll lab suite.toml\n```\n\nwith the suite {}: {}. The \
-         commands above run a server or a load by itself.\n",
+        "## Run it again\n\n```sh\n{}\n```\n\nwith the suite {}: {}. The commands above run a \
+         server or a load by itself.\n",
+        facts::again(study),
         code(&study.name),
         prose(&repeats_words(study))
     )

@@ -12,6 +12,8 @@ mod facts;
 pub mod html;
 pub mod json;
 pub mod markdown;
+mod notes;
+mod standing;
 pub mod text;
 
 #[cfg(test)]

@@ -148,6 +148,37 @@ pub(crate) fn echo() -> Study {
     study
 }
 
+/// What a newcomer's study may look like: three repeats, two of them measured in a second go; a
+/// server that failed in the same way wherever it was asked, and one whose figures are the tester's
+/// own.
+pub(crate) fn doubtful() -> Study {
+    let mut study = of(&MODELS, 3, 5);
+    study.loads.truncate(4);
+    study.loads.drain(..2);
+    study.cases.retain(|case| study.loads.iter().any(|load| load.name == case.load));
+    for (case, port) in study.cases.iter_mut().zip(10_240..) {
+        for run in &mut case.runs {
+            run.resumed = u32::from(run.repeat == 3 || (run.repeat == 2 && case.load == "10k"));
+            match (case.server.as_str(), case.load.as_str(), run.repeat) {
+                ("http-echo", "closed-100", _) | ("http-echo", "10k", 2..) => {
+                    run.failure = Some(format!("port {port}: Connection refused"));
+                    run.figures = Figures::default();
+                }
+                ("plimsoll", "closed-100", 1..=2) | ("plimsoll", "10k", _) => {
+                    run.verdict = Some(Verdict::Invalid);
+                    run.causes = vec![Cause {
+                        verdict: Verdict::Invalid,
+                        code: "late".to_owned(),
+                        text: "requests were started 2.1 ms late: give it more threads".to_owned(),
+                    }];
+                }
+                _ => {}
+            }
+        }
+    }
+    study
+}
+
 /// One repeat of one server, no baseline, no quantiles, nothing sampled.
 pub(crate) fn small() -> Study {
     let mut study = of(&MODELS[..1], 1, 0);
@@ -241,7 +272,7 @@ fn case_mut<'a>(study: &'a mut Study, server: &str, load: &str) -> &'a mut Case 
 
 fn of(models: &[Model], repeats: u32, seconds: u64) -> Study {
     let mut spread = Spread::new();
-    let columns = "rate p50 p90/p50 p99/p50 p99.9/p50 rss cpu";
+    let columns = "rate p50 p99 p90/p50 p99.9/p50 rss cpu";
     let mut study = Study {
         schema: SCHEMA.to_owned(),
         tool: Some(Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() }),

@@ -25,7 +25,13 @@ fn rows(study: &Study) -> String {
 }
 
 fn all() -> Vec<Study> {
-    vec![samples::echo(), samples::small(), samples::nothing(), samples::hostile()]
+    vec![
+        samples::echo(),
+        samples::doubtful(),
+        samples::small(),
+        samples::nothing(),
+        samples::hostile(),
+    ]
 }
 
 /// From a line to before another.
@@ -45,6 +51,40 @@ fn a_study_on_a_terminal() {
 fn a_study_of_one_case() {
     insta::assert_snapshot!(plain(&samples::small()));
     insta::assert_snapshot!(plain(&samples::nothing()));
+}
+
+/// Runs that do not count are seen beside the figures and win nothing; what holds for many runs is
+/// said once.
+#[test]
+fn a_study_that_cannot_be_believed_says_so() {
+    let study = samples::doubtful();
+    insta::assert_snapshot!(plain(&study));
+    let text = marked(&study);
+    insta::assert_snapshot!(part(&text, "## Results", "## Servers and loads"));
+    let counted = rows(&study).lines().filter(|line| line.contains(",true,")).count();
+    assert_eq!(counted, 3 * 6 - 5 - 5, "of 18 runs five failed and five are invalid");
+}
+
+/// What the number of repeats decides is said of the study's own number.
+#[test]
+fn what_repeats_are_too_few_for_is_said_once() {
+    for (repeats, want) in [
+        (1, "1 repeat is too few to tell servers apart: it takes 4 of each case"),
+        (3, "3 repeats are too few to tell servers apart: it takes 4 of each case"),
+    ] {
+        let mut study = samples::echo();
+        study.repeats = repeats;
+        study.cases.iter_mut().for_each(|case| case.runs.truncate(repeats as usize));
+        for text in [plain(&study), marked(&study)] {
+            let text = text.replace('\n', " ");
+            assert_eq!(text.matches(want).count(), 1, "{text}");
+            assert!(!text.contains("needs 4 repeats"), "{text}");
+        }
+    }
+    assert!(!plain(&samples::echo()).contains("too few"));
+    let mut study = samples::echo();
+    study.cases[0].runs.truncate(3);
+    assert!(plain(&study).contains("can't tell: needs 4 repeats"), "of a case, not of the study");
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{Decision, Reason};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
-use super::facts::{
-    self, Row, Weight, cell, change_words, decision_words, heading, interval_words, remark,
-};
+use super::facts::{self, Row, cell, change_words, decision_words, heading, interval_words};
+use super::notes::{self, Weight};
+use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
 use crate::facts::printable;
 use crate::text::Style;
 use crate::text::table::{shorten, wrap};
@@ -29,7 +29,8 @@ const NOTES_SHOWN: usize = 12;
 /// # Errors
 /// Those of `out`.
 pub fn write(study: &Study, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let mut blocks = vec![head(study), medians(study, style), spread(study), notes(study, style)];
+    let mut blocks =
+        vec![head(study), medians(study, style), spread(study, style), notes(study, style)];
     blocks.extend(facts::loads(study).map(|load| compared(study, load, style)));
     let blocks: Vec<String> =
         blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -81,59 +82,75 @@ fn table(rows: &[Vec<String>], words: usize) -> Vec<String> {
     }
 }
 
-/// A table with a row for each case, and for what was left out.
-fn by_case(study: &Study, value: impl Fn(&Case, &Column) -> String) -> Vec<String> {
+/// A table with a row for each case, and for what was left out. Rows with runs that do not count
+/// stand out.
+fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String) -> Vec<String> {
     let name = |text: &str| shorten(&printable(text), NAME);
-    let mut head: Vec<String> = ["#", "Load", "Server"].map(str::to_owned).to_vec();
+    let mut head: Vec<String> = ["#", "Load", "Server", VERDICT].map(str::to_owned).to_vec();
     head.extend(study.columns.iter().map(heading));
     let row = |row: &Row<'_>| {
         let mut line = vec![row.number.to_string(), name(row.load), name(row.server)];
         match &row.content {
-            Ok(case) => line.extend(study.columns.iter().map(|it| value(case, it))),
-            Err(_) => line.extend(study.columns.iter().map(|_| "–".to_owned())),
+            Ok(case) => {
+                line.push(verdict_words(study, case));
+                line.extend(study.columns.iter().map(|it| value(case, it)));
+            }
+            Err(_) => {
+                line.push("skipped".to_owned());
+                line.extend(study.columns.iter().map(|_| "–".to_owned()));
+            }
         }
         line
     };
     let rows = facts::rows(study);
     let cells: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(row)).collect();
-    table(&cells, 3)
+    let is_bad =
+        |row: &Row<'_>| row.content.as_ref().is_ok_and(|case| Standing::of_case(case).leaves_out());
+    // Its lines are the head and the rows, an empty one, and the same once more.
+    let of_line = |at: usize| rows.get((at % (rows.len() + 2)).checked_sub(1)?);
+    let paint = |(at, line): (usize, String)| match of_line(at).is_some_and(is_bad) {
+        true => style.bad(&line),
+        false => line,
+    };
+    table(&cells, 4).into_iter().enumerate().map(paint).collect()
 }
 
 fn medians(study: &Study, style: Style) -> Vec<String> {
     let value = |case: &Case, column: &Column| {
         case.middle(column).map_or_else(|| "–".to_owned(), |middle| cell(column, middle.median))
     };
-    let mut lines = by_case(study, value);
+    let mut lines = by_case(study, style, value);
     for row in &facts::rows(study) {
-        let words = match &row.content {
-            Ok(case) => remark(study, case),
-            Err(reason) => format!("skipped: {reason}"),
-        };
-        if !words.is_empty() {
-            lines.push(style.bad(&shorten(&printable(&format!("{}: {words}", row.number)), WIDTH)));
+        if let Err(reason) = &row.content {
+            let words = printable(&format!("{}: skipped: {reason}", row.number));
+            lines.push(style.bad(&shorten(&words, WIDTH)));
         }
+    }
+    let legend = verdict_legend(study);
+    if !legend.is_empty() {
+        lines.extend(wrap("", "", &legend));
     }
     lines
 }
 
 /// Where the true medians lie, where no comparison says how sure anything is.
-fn spread(study: &Study) -> Vec<String> {
+fn spread(study: &Study, style: Style) -> Vec<String> {
     if study.baseline.is_some() || study.repeats < 2 {
         return Vec::new();
     }
     let value = |case: &Case, column: &Column| {
         interval_words(case, column).unwrap_or_else(|| "–".to_owned())
     };
-    let mut lines = by_case(study, value);
+    let mut lines = by_case(study, style, value);
     lines.insert(0, "Where the true medians lie".to_owned());
     lines
 }
 
 fn notes(study: &Study, style: Style) -> Vec<String> {
-    let notes = facts::notes(study);
+    let notes = notes::notes(study);
     let mut lines = Vec::new();
     for note in notes.iter().take(NOTES_SHOWN) {
-        let words = printable(&format!("{}, {}: {}", note.load, note.server, note.text));
+        let words = printable(&format!("{}: {}", note.about, note.text));
         let wrapped = wrap("- ", "  ", &words);
         let is_bad = note.weight >= Weight::Invalid;
         lines
@@ -156,12 +173,17 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
             rows.extend(compared_row(study, case, measure));
         }
     }
-    if rows.len() < 2 {
+    let unranked = unranked_words(study, &load.name);
+    if rows.len() < 2 && unranked.is_none() {
         return Vec::new();
     }
     let title = printable(&format!("{}, against {baseline}", load.name));
     let mut lines = vec![style.paint("1", &shorten(&title, WIDTH))];
-    lines.extend(table(&rows, 2));
+    if rows.len() > 1 {
+        lines.extend(table(&rows, 2));
+    }
+    let unranked = unranked.map(|words| wrap("", "", &printable(&words))).unwrap_or_default();
+    lines.extend(unranked.iter().map(|line| style.bad(line)));
     lines
 }
 
@@ -170,7 +192,7 @@ fn compared_row(study: &Study, case: &Case, measure: Measure) -> Option<Vec<Stri
     if comparison.reason == Some(Reason::NothingMeasured) {
         return None;
     }
-    let mut words = decision_words(measure, &comparison);
+    let mut words = decision_words(study, measure, &comparison);
     if let (Decision::CannotTell, Some(detectable)) = (comparison.decision, comparison.detectable) {
         words += &format!(" below {}", facts::share_words(detectable));
     }

@@ -77,9 +77,9 @@ fn is_marked(q: f64) -> bool {
     [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].iter().any(|marked| (marked - q).abs() < 1e-9)
 }
 
-/// The medians over the repeats of the quantiles that every run has.
+/// The medians over the repeats that count of the quantiles that all of them have.
 fn spectrum(case: &Case) -> Vec<Quantile> {
-    let mut counted = case.runs.iter().filter(|run| run.failure.is_none());
+    let mut counted = case.whole();
     let Some(first) = counted.next() else { return Vec::new() };
     let others: Vec<&CaseRun> = counted.collect();
     let mut quantiles: Vec<Quantile> = Vec::new();

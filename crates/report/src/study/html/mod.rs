@@ -17,7 +17,8 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::Reason;
 use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
-use super::facts::{self, COMPARED_HOW, Weight, change_words, decision_words};
+use super::facts::{self, COMPARED_HOW, change_words, decision_words};
+use super::notes::{self, Weight};
 use crate::page::escape::{Escaped, Lines};
 use crate::page::push;
 use crate::page::table::{Column, Table, Text, clipped, pairs};
@@ -90,7 +91,7 @@ fn head(study: &Study, title: &str, page: &mut String) {
 
 /// What was said about the runs, with the logs of servers that failed.
 fn notes(study: &Study, page: &mut String) {
-    let notes = facts::notes(study);
+    let notes = notes::notes(study);
     if notes.is_empty() {
         return;
     }
@@ -101,9 +102,9 @@ fn notes(study: &Study, page: &mut String) {
             Weight::Suspect => ("suspect", "! "),
             Weight::Note => ("note", ""),
         };
-        let case = format!("{}, {}", note.load, note.server);
-        let (case, text) = (Escaped(&case), clipped(&note.text));
-        push(page, format_args!("<li class=\"{class}\">{sign}<b>{case}</b>: {}", Escaped(&text)));
+        let (about, text) = (clipped(&note.about), clipped(&note.text));
+        let (about, text) = (Escaped(&about), Escaped(&text));
+        push(page, format_args!("<li class=\"{class}\">{sign}<b>{about}</b>: {text}"));
         if let Some(log) = note.log.filter(|log| !log.trim().is_empty()) {
             page.push_str("<details><summary>The end of its log</summary><pre>");
             capped(log, CASE_OUTPUT_BYTES, page);
@@ -143,7 +144,11 @@ fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     let measures = study.measures();
     let cell = |case: &Case, measure: &Measure| match study.against_baseline(case, *measure) {
         Some(comparison) if comparison.reason != Some(Reason::NothingMeasured) => {
-            format!("{} {}", change_words(&comparison), decision_words(*measure, &comparison))
+            format!(
+                "{} {}",
+                change_words(&comparison),
+                decision_words(study, *measure, &comparison)
+            )
         }
         _ => String::new(),
     };
@@ -184,7 +189,7 @@ fn subjects(study: &Study, page: &mut String) {
     let environment = facts::environment(study);
     let environment = environment.iter().map(|(name, value)| (name.as_str(), clipped(value)));
     pairs("The host", environment.collect(), page);
-    let words = format!("plimsoll lab suite.toml, with the suite {}", study.name);
+    let words = format!("{}, with the suite {}", facts::again(study), study.name);
     pairs("Run it again", vec![("", words), ("", facts::repeats_words(study))], page);
     page.push_str("</section>\n");
 }

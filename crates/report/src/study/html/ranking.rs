@@ -12,6 +12,7 @@ use crate::page::chart::percent;
 use crate::page::escape::Escaped;
 use crate::page::push;
 use crate::study::facts::{name, rank_words, value_words};
+use crate::study::standing::{Standing, unranked_words, verdict_words};
 
 const HOW: &str = "Bars are medians, whiskers where the true median lies, dots the runs. A rank \
     such as ≈ 1–3 says that these servers cannot be told apart from others. Who fails more often \
@@ -33,16 +34,25 @@ pub(super) fn write(
     for measure in study.measures() {
         let places = study.ranking(&load.name, measure);
         if places.iter().any(|place| place.middle.median != 0.0) {
-            ranking(measure, &places, looks, page);
+            ranking(study, measure, &places, looks, page);
         }
     }
     page.push_str("</div>\n");
+    if let Some(words) = unranked_words(study, &load.name) {
+        push(page, format_args!("<p class=\"note unranked\">{}</p>\n", Escaped(&words)));
+    }
     if number == 0 {
         push(page, format_args!("<p class=\"note\">{}</p>\n", Escaped(HOW)));
     }
 }
 
-fn ranking(measure: Measure, places: &[Place<'_>], looks: &Looks<'_>, page: &mut String) {
+fn ranking(
+    study: &Study,
+    measure: Measure,
+    places: &[Place<'_>],
+    looks: &Looks<'_>,
+    page: &mut String,
+) {
     let better = match measure.better() {
         Better::Higher => "more is better",
         Better::Lower => "less is better",
@@ -59,17 +69,29 @@ fn ranking(measure: Measure, places: &[Place<'_>], looks: &Looks<'_>, page: &mut
     let values = places.iter().flat_map(|place| &place.middle.values);
     let highest = values.copied().fold(f64::MIN_POSITIVE, f64::max);
     for place in places {
-        row(measure, place, highest, looks, page);
+        row(study, measure, place, highest, looks, page);
     }
     page.push_str("</tbody></table>\n");
 }
 
-fn row(measure: Measure, place: &Place<'_>, highest: f64, looks: &Looks<'_>, page: &mut String) {
+fn row(
+    study: &Study,
+    measure: Measure,
+    place: &Place<'_>,
+    highest: f64,
+    looks: &Looks<'_>,
+    page: &mut String,
+) {
     let look = looks.look(&place.case.server);
     let rank = rank_words(place.best, place.worst);
     push(page, format_args!("<tr><td class=\"rank\">{rank}</td><th scope=\"row\"><span>"));
     look.write("", "", page);
-    push(page, format_args!("{}</span></th><td class=\"bar\">", Escaped(&place.case.server)));
+    push(page, format_args!("{}</span>", Escaped(&place.case.server)));
+    if Standing::of_case(place.case) >= Standing::Suspect {
+        let verdict = verdict_words(study, place.case);
+        push(page, format_args!("<small>{}</small>", Escaped(&verdict)));
+    }
+    page.push_str("</th><td class=\"bar\">");
     bar(measure, place, highest, look.class, page);
     let median = value_words(measure, place.middle.median);
     push(page, format_args!("</td><td class=\"n\">{}</td></tr>\n", Escaped(&median)));

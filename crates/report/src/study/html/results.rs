@@ -7,7 +7,8 @@ use super::looks::Looks;
 use crate::page::escape::Escaped;
 use crate::page::push;
 use crate::page::table::clipped;
-use crate::study::facts::{self, ALL, Row, cell, heading, interval_words, legend, remark};
+use crate::study::facts::{self, ALL, Row, cell, heading, interval_words, legend};
+use crate::study::standing::{Standing, VERDICT, verdict_legend, verdict_words};
 
 /// Writes the section.
 pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
@@ -20,7 +21,7 @@ pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
         "<section>\n<h2>Results</h2>\n<div class=\"table\"><table class=\"results sortable\">\n\
          <thead><tr>",
     );
-    for name in ["#", "Load", "Tester", "Server"] {
+    for name in ["#", "Load", "Tester", "Server", VERDICT] {
         push(page, format_args!("<th scope=\"col\">{name}</th>"));
     }
     for column in &study.columns {
@@ -29,17 +30,28 @@ pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
             format_args!("<th scope=\"col\" class=\"n\">{}</th>", Escaped(&heading(column))),
         );
     }
-    page.push_str("<th scope=\"col\">Remarks</th></tr></thead>\n<tbody>\n");
+    page.push_str("</tr></thead>\n<tbody>\n");
     let mut load = "";
     for row in &rows {
         // A rule between loads, until the table is sorted otherwise.
-        page.push_str(if row.load == load { "<tr>" } else { "<tr class=\"first\">" });
+        let rule = if row.load == load { "" } else { "first " };
+        let class = row.content.as_ref().map_or("", |case| class(case));
+        push(page, format_args!("<tr class=\"{rule}{class}\">"));
         load = row.load;
         write_row(study, row, looks, page);
     }
     page.push_str("</tbody></table>\n");
     note(study, page);
     page.push_str("</div>\n</section>\n");
+}
+
+/// How a row stands out.
+fn class(case: &Case) -> &'static str {
+    match Standing::of_case(case) {
+        standing if standing.leaves_out() => "invalid",
+        Standing::Suspect => "suspect",
+        _ => "",
+    }
 }
 
 fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String) {
@@ -60,11 +72,12 @@ fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String)
     push(page, format_args!("{}</th>", Escaped(&clipped(row.server))));
     match &row.content {
         Ok(case) => {
+            let verdict = verdict_words(study, case);
+            push(page, format_args!("<td class=\"verdict\">{}</td>", Escaped(&verdict)));
             for column in &study.columns {
                 value(case, column, page);
             }
-            let remark = remark(study, case);
-            push(page, format_args!("<td class=\"remark\">{}</td></tr>\n", Escaped(&remark)));
+            page.push_str("</tr>\n");
         }
         Err(reason) => {
             let span = study.columns.len() + 1;
@@ -94,13 +107,16 @@ fn value(case: &Case, column: &Column, page: &mut String) {
 }
 
 fn note(study: &Study, page: &mut String) {
-    let mut words = format!("{}.", legend(&study.columns));
-    if study.repeats > 1 {
-        words = format!(
-            "Medians over the repeats, and below each where the true median lies, whatever the \
-             shape of the noise: with 95 % confidence where the repeats suffice for it, else from the \
-             lowest to the highest run, which at 5 repeats is 94 %. {words}"
+    let mut words: Vec<String> = vec![legend(&study.columns), verdict_legend(study)];
+    words.retain(|words| !words.is_empty());
+    if let Some(confidence) = facts::confidence(study) {
+        let medians = format!(
+            "Medians over the repeats, and below each where the true median lies, with at least \
+             {:.0} % confidence whatever the shape of the noise",
+            (confidence * 100.0).floor()
         );
+        words.insert(0, medians);
     }
+    let words = format!("{}.", words.join(". "));
     push(page, format_args!("<p class=\"note\">{}</p>", Escaped(&words)));
 }

@@ -6,7 +6,13 @@ use crate::page::checks;
 use crate::study::samples;
 
 fn all() -> Vec<Study> {
-    vec![samples::echo(), samples::small(), samples::nothing(), samples::hostile()]
+    vec![
+        samples::echo(),
+        samples::doubtful(),
+        samples::small(),
+        samples::nothing(),
+        samples::hostile(),
+    ]
 }
 
 #[test]
@@ -52,8 +58,8 @@ fn a_page_says_what_the_text_says() {
     for part in [
         "skipped: no program `pipy` in PATH",
         "skipped: excluded: it closes each connection late",
-        "1 of 5 FAILED",
-        "1 suspect",
+        "<td class=\"verdict\">FAILED 1/5</td>",
+        "<td class=\"verdict\">suspect 1/5</td>",
         "97 % of its CPU",
         "panic: runtime error: out of memory\n",
         "82 012<small>80 970 – 82 322</small>",
@@ -67,6 +73,33 @@ fn a_page_says_what_the_text_says() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+/// The number of repeats is the study's, wherever it stands.
+#[test]
+fn a_page_speaks_of_the_repeats_there_are() {
+    let three = page(&samples::doubtful());
+    assert!(!three.contains("5 repeats"), "{three}");
+    assert!(three.contains("plimsoll lab suite.toml --repeats 3 --seed 1"));
+    let mut study = samples::echo();
+    study.cases.iter_mut().for_each(|case| case.runs.truncate(3));
+    assert!(page(&study).contains("with at least 75 % confidence"));
+    assert!(page(&samples::echo()).contains("with at least 87 % confidence"));
+}
+
+#[test]
+fn runs_that_do_not_count_are_marked_and_win_nothing() {
+    let page = page(&samples::doubtful());
+    for part in [
+        "<tr class=\"invalid\"><td class=\"n\" data-v=\"3\">3</td>",
+        "<td class=\"verdict\">INVALID 2/3</td>",
+        "<td class=\"verdict\">FAILED</td><td class=\"n\">–</td>",
+        "<small>INVALID 2/3</small></th><td class=\"bar\">",
+        "because no run counts: plimsoll (INVALID)",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("Connection refused").count(), 1, "said once");
 }
 
 #[test]

@@ -56,10 +56,15 @@ pub(super) fn write(study: &Study, load: &LoadFacts, number: usize, page: &mut S
     if number > 0 {
         return;
     }
-    let how = "Each line is a run. CPU: 100 % is one core; the server's is drawn through, the \
-        tester's dashed. Memory: the server's resident pages, those that its processes share counted \
-        once for each. All servers have the same axes.";
-    push(page, format_args!("<p class=\"how\">{}</p>\n", Escaped(how)));
+    let has_more = study.repeats as usize > RUNS_DRAWN;
+    let which =
+        if has_more { format!(", the first {RUNS_DRAWN} are drawn") } else { String::new() };
+    let how = format!(
+        "Each line is a run{which}. CPU: 100 % is one core; the server's is drawn through, the \
+         tester's dashed. Memory: the server's resident pages, those that its processes share \
+         counted once for each. All servers have the same axes."
+    );
+    push(page, format_args!("<p class=\"how\">{}</p>\n", Escaped(&how)));
 }
 
 struct Axes {
@@ -69,7 +74,7 @@ struct Axes {
 }
 
 fn drawn(case: &Case) -> Drawn<'_> {
-    let runs = || case.runs.iter().filter(|run| run.failure.is_none()).take(RUNS_DRAWN);
+    let runs = || case.whole().take(RUNS_DRAWN);
     let of = |usage: fn(&CaseRun) -> Option<&Usage>| {
         runs().filter_map(usage).map(sum).map(thin).collect()
     };
