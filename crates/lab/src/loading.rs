@@ -342,7 +342,8 @@ pub(crate) fn accepted(
     let what = last.strip_prefix("plimsoll: ").unwrap_or(last);
     // The plan is not the user's file, and its lines are not the suite's.
     let in_plan = what.strip_prefix("plan.toml").and_then(|rest| rest.split_once(": "));
-    Err(in_plan.map_or(what, |(_, what)| what).to_owned())
+    let what = in_plan.map_or(what, |(_, what)| what);
+    Err(what.strip_prefix("run 'stdin': ").unwrap_or(what).to_owned())
 }
 
 /// How long reading a load may take, ns: files may be large.

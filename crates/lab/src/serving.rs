@@ -305,12 +305,19 @@ fn spawn(start: Start<'_>) -> Result<Serving<'_>, String> {
     let (process, home) = match start_at_home(command()?, cpus) {
         Ok((process, home)) => (process, Ok(home)),
         Err(why) => {
-            let process = Process::start_group(command()?, cpus)
-                .map_err(|error| format!("cannot start `{program}`: {error}"))?;
+            let process = Process::start_group(command()?, cpus).map_err(|error| {
+                format!("cannot start `{program}`: {error}{}", no_shell(&words))
+            })?;
             (process, Err(why))
         }
     };
     Ok(Serving { server, process, home, holders: None, port, log, plimsoll })
+}
+
+/// What a command that cannot be started may want: it is given to no shell.
+fn no_shell(words: &[String]) -> &'static str {
+    let is_of_shell = |word: &String| ["cd", "&&", "||", ";", "|"].contains(&word.as_str());
+    if words.iter().any(is_of_shell) { ": for a shell write sh -c '…'" } else { "" }
 }
 
 /// Starts a command in a control group of its own.

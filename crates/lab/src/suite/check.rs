@@ -39,7 +39,7 @@ pub(super) fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
     for service in &entry.with {
         names.set(&format!("{service}.port"), "");
     }
-    let values = entry.env.iter().map(|(key, value)| (key.as_str(), value));
+    let values = entry.env.values().map(|value| ("env", value));
     let files = entry.files.iter().flat_map(|(to, from)| [("files", to), ("files", from)]);
     let one = [("command", &entry.command)].into_iter();
     for (key, text) in one.chain(values).chain(files) {

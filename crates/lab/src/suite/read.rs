@@ -57,7 +57,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: write [[servers]] before its keys")]
 pub(super) struct ServerEntry {
     pub(super) name: String,
     #[serde(default)]
@@ -84,7 +84,7 @@ pub(super) struct ServerEntry {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, such as { http = \"/\" }")]
 pub(super) struct ReadyEntry {
     pub(super) http: Option<String>,
     status: Option<u16>,

@@ -102,6 +102,12 @@ fn what_is_wrong_is_said_with_its_line() {
         ("{ http = \"/\", status", "{ port = true, status", "10: ready: give either"),
         ("\"nginx.conf\" }", "\"{suit}/nginx.conf\" }", "10: files: nothing is known as {suit}"),
         ("\"nginx.conf\" }", "\"{url}\" }", "10: files: nothing is known as {url}"),
+        ("cpus = \"3\"", "env = { A = \"{url}\" }", "19: env: nothing is known as {url}"),
+        (
+            "cpus = \"3\"",
+            "ready = true",
+            "23: invalid type: boolean `true`, expected a table, such",
+        ),
         ("{ http = \"/\"", "{ http = \"/{server}\"", "10: ready.http: {server} is not filled in"),
         (
             "body*=hello",

@@ -54,8 +54,8 @@ impl Standing {
         match self {
             Self::Unsaid => "–: the tester does not judge itself, and the lab saw nothing wrong",
             Self::Valid => "valid: the figures are the server's",
-            Self::Suspect => "suspect: they may be distorted, but count",
-            Self::Invalid => "INVALID: they are the tester's, and do not count",
+            Self::Suspect => "suspect: the figures may be distorted, but count",
+            Self::Invalid => "INVALID: the figures are the tester's, and do not count",
             Self::Failed => "FAILED: nothing that counts was measured",
         }
     }

@@ -19,6 +19,7 @@ fn servers_that_do_not_work_end_the_study_before_the_first_load() {
             ("missing", "command = 'x'\nrequires = ['no-such-program-here']"),
             ("unbuilt", "command = 'x'\nbuild = ['echo first; echo no compiler; exit 3']"),
             ("absent", "command = 'no-such-program-here'"),
+            ("shell", "command = 'cd /tmp && {plimsoll} serve --listen 127.0.0.1:{port}'"),
             ("ends", "command = \"sh -c 'echo cannot bind; exit 7'\""),
             ("silent", "command = 'sleep 1000'\nready = { port = true, timeout = '100ms' }"),
             ("wrong", &serve("expect = ['body*=goodbye']")),
@@ -38,6 +39,10 @@ fn servers_that_do_not_work_end_the_study_before_the_first_load() {
             "unbuilt is left out: build: `echo first; echo no compiler; exit 3` failed: no ",
         ),
         ("absent", "check absent: FAILED: cannot start `no-such-program-here`: No such file"),
+        (
+            "shell",
+            "check shell: FAILED: cannot start `cd`: No such file or directory (os error 2): for ",
+        ),
         ("ends", "check ends: FAILED: the server ended (exit status: 7): cannot bind"),
         ("silent", "check silent: FAILED: it was not ready within 100ms: port "),
         ("wrong", "check wrong: FAILED: a wrong answer to http://127.0.0.1:"),
@@ -84,8 +89,7 @@ fn loads_that_do_not_work_end_the_study_before_the_first_load() {
             "a wrong answer to its request: status 503; say `expect` in the load if",
         ),
         ("rate-file = 'times'", "rate-file: rate file 'times': No such file or directory"),
-        ("body-file = '{suit}/x'\nmethod = 'PUT'", "body file '{suit}/x': No such file"),
-        ("gate = 'p99<soon'", "ended with 2: plimsoll: "),
+        ("script = '{suit}/x'", "script: cannot read the script '{suit}/x': No such file"),
         ("cpus = '8000'", "it cannot be tied to CPU 8000: Invalid argument"),
     ] {
         let text = format!(
@@ -250,7 +254,7 @@ fn what_is_wrong_is_one_line() {
             &braces,
             &["--only", "a/few"],
             "plimsoll: suite.toml:15: args: nothing is known as {back.port}: there are {dir}, \
-             {plimsoll}, {port2}, {port3}, {port4}, {port}, {scratch}, {server}, {suite}, {url}, \
+             {plimsoll}, {port}, {port2}, {port3}, {port4}, {scratch}, {server}, {suite}, {url}, \
              {work}\n",
         ),
     ] {
