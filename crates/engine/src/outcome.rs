@@ -12,7 +12,7 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
-    AddressFacts, Around40Ms, Evidence, Outcomes, Quoted, TcpFacts, connections_needed,
+    AckDelays, AddressFacts, Evidence, Outcomes, Peaks, Quoted, TcpFacts, connections_needed,
     connects_retried, covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Plan};
@@ -269,8 +269,18 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         settling: steady.then(|| settling(&result.series)).flatten(),
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
-        around_40ms: Around40Ms::of(service),
+        ack_delays: ack_delays(result, host),
         outcomes: outcomes(result),
+    }
+}
+
+fn ack_delays(result: &RunResult, host: &Happened) -> AckDelays {
+    let kinds = result.endpoints.iter().map(|part| Peaks::of(&part.service));
+    let all = || vec![Peaks::of(&result.latency.service)];
+    AckDelays {
+        service: if result.endpoints.len() > 1 { kinds.collect() } else { all() },
+        receiving: Peaks::of(&result.phases.receiving),
+        host_delayed: host.tcp.delayed_acks,
     }
 }
 

@@ -9,6 +9,7 @@
 //! It is monotone: more evidence against the tester never makes the verdict better. So no cause may
 //! be left out because of another, and none may look at another's evidence to excuse itself.
 
+mod ack;
 mod lateness;
 mod load;
 #[cfg(test)]
@@ -27,9 +28,10 @@ use crate::part::Spread;
 use crate::units::format_rate;
 use lateness::LATENESS_FLOOR_NS;
 
+pub use ack::{AckDelays, Peak, Peaks};
 pub use lateness::{QUOTED, Quoted, QuotedQuantile};
 pub use load::connections_needed;
-pub use network::{Around40Ms, TcpFacts, connects_retried};
+pub use network::{TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
 pub use tester::covered_ns;
 
@@ -140,8 +142,8 @@ pub struct Evidence {
     pub served: Spread,
     /// The addresses of the server, where there are several.
     pub addresses: Vec<AddressFacts>,
-    /// Service times about the length of a delayed acknowledgement.
-    pub around_40ms: Around40Ms,
+    /// Times about the lengths of delayed acknowledgements.
+    pub ack_delays: AckDelays,
     /// Good responses and failed ones.
     pub outcomes: Outcomes,
 }
@@ -201,7 +203,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         shape::skew_connections,
         shape::skew_addresses,
         load::beyond_hour,
-        network::delayed_ack,
+        ack::delayed_ack,
         shape::mixed_outcomes,
         lateness::gave_way,
         tester::clock_step,

@@ -76,6 +76,16 @@ impl Dice<'_> {
         }
     }
 
+    fn peaks(&mut self) -> Peaks {
+        let peak = Peak {
+            fast: self.count(),
+            below: self.count(),
+            inside: self.count(),
+            above: self.count(),
+        };
+        Peaks { at: [peak, Peak::default()], count: self.total() }
+    }
+
     fn settling(&mut self) -> Option<Settling> {
         let head = self.count();
         let found = Settling {
@@ -117,11 +127,10 @@ impl Dice<'_> {
             settling: self.settling(),
             served: self.served(),
             addresses: self.addresses(),
-            around_40ms: Around40Ms {
-                below: self.count(),
-                inside: self.count(),
-                above: self.count(),
-                count: self.total(),
+            ack_delays: AckDelays {
+                service: vec![self.peaks()],
+                receiving: self.peaks(),
+                host_delayed: self.count(),
             },
             outage: Outage { share: self.share(), longest_ns: self.ns(), ..Outage::default() },
             outcomes: Outcomes {
@@ -199,7 +208,7 @@ const STEPS: [(&str, Step); 35] = [
             least.sent /= 4;
         }
     }),
-    ("around_40ms", |e| e.around_40ms.inside *= 20),
+    ("ack_delays", |e| e.ack_delays.receiving.at[0].inside *= 20),
     ("outcomes", |e| e.outcomes.failed += 100),
     ("outage.share", |e| e.outage.share += 0.01),
     ("outage.longest", |e| e.outage.longest_ns += 400_000_000),
@@ -209,7 +218,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 80),
+        numbers in prop::collection::vec(any::<u16>(), 90),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();

@@ -60,9 +60,9 @@ pub(super) fn retransmits(e: &Evidence) -> Option<Cause> {
         return None;
     };
     let text = format!(
-        "TCP sent {} segments {seen}: that may cost a request 200 ms each time, which is the \
+        "TCP sent {} {seen}: that may cost a request 200 ms each time, which is the \
          network's doing and not the server's: look for a link or queue that loses packets",
-        format_count(resent)
+        counted(resent, "segment")
     );
     cause(Verdict::Suspect, "retransmits", text)
 }
@@ -104,55 +104,4 @@ pub(super) fn listen_drops(e: &Evidence) -> Option<Cause> {
         counted(dropped, "connection")
     );
     cause(Verdict::Suspect, "listen_drops", text)
-}
-
-/// Service times about 40 ms, the least that Linux delays an acknowledgement, and their neighbours:
-/// three ranges of the same width. The delay comes out as 40 ms and a tick of the kernel or two:
-/// with 250 ticks a second, 44 ms and 48 ms are the most frequent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Around40Ms {
-    /// From 24 to 38 ms.
-    pub below: u64,
-    /// From 38 to 52 ms.
-    pub inside: u64,
-    /// From 52 to 66 ms.
-    pub above: u64,
-    /// Service times in all.
-    pub count: u64,
-}
-
-impl Around40Ms {
-    /// Counts them.
-    #[must_use]
-    pub fn of(service: &Histogram) -> Self {
-        let at_most = [24, 38, 52, 66].map(|ms| service.count_at_most(ms * 1_000_000));
-        Self {
-            below: at_most[1] - at_most[0],
-            inside: at_most[2] - at_most[1],
-            above: at_most[3] - at_most[2],
-            count: service.count(),
-        }
-    }
-}
-
-/// A peak stands out when it is this many times as high as the higher of its neighbours.
-const PEAK: u64 = 10;
-
-pub(super) fn delayed_ack(e: &Evidence) -> Option<Cause> {
-    let around = &e.around_40ms;
-    if around.inside < STRUCK_MIN
-        || share(around.inside, around.count) < STRUCK_SUSPECT
-        || around.inside < PEAK * around.below.max(around.above)
-    {
-        return None;
-    }
-    note(
-        "delayed_ack",
-        format!(
-            "{} of the requests took 38 to 52 ms and hardly any a little less or more, as when a \
-             server that writes an answer in pieces waits for a delayed ACK (Nagle's algorithm): \
-             unless it means to take 40 ms, set TCP_NODELAY there (it is set here)",
-            percent(share(around.inside, around.count))
-        ),
-    )
 }

@@ -61,7 +61,14 @@ fn at_addresses(facts: &[(u64, u64)]) -> Evidence {
 
 const SHORT_PAUSE: Pause = Pause { at_ns: 1_000_000_000, for_ns: 49_000_000 };
 
-const PEAK_AT_40MS: Around40Ms = Around40Ms { below: 3, inside: 300, above: 5, count: 10_000 };
+/// Service times with a peak at 40 ms beside fast ones.
+fn peak_at_40ms(peak: Peak) -> Evidence {
+    let peaks = Peaks { at: [peak, Peak::default()], count: 10_000 };
+    let ack_delays = AckDelays { service: vec![peaks], ..AckDelays::default() };
+    Evidence { ack_delays, ..good() }
+}
+
+const PEAK: Peak = Peak { fast: 9_000, below: 3, inside: 300, above: 5 };
 
 fn cut_off(share: f64, longest_ns: u64) -> Evidence {
     Evidence { outage: Outage { share, longest_ns, ..Outage::default() }, ..good() }
@@ -149,7 +156,7 @@ fn each_cause_is_provoked_alone() {
         (at_addresses(&[(5000, 40_000), (5000, 60_000)]), Verdict::Valid, "skew_addresses"),
         (at_addresses(&[(5000, 40_000), (5000, 900_000)]), Verdict::Suspect, "skew_addresses"),
         (at_addresses(&[(9000, 40_000), (1000, 41_000)]), Verdict::Suspect, "skew_addresses"),
-        (Evidence { around_40ms: PEAK_AT_40MS, ..good() }, Verdict::Valid, "delayed_ack"),
+        (peak_at_40ms(PEAK), Verdict::Valid, "delayed_ack"),
         (outcomes(400, 50_000_000, 600, 100_000), Verdict::Valid, "mixed_outcomes"),
         (outcomes(9900, 100_000, 100, 200_000), Verdict::Valid, "mixed_outcomes"),
     ];
@@ -260,15 +267,10 @@ fn what_is_ordinary_provokes_nothing() {
         ("hardly an answer", at_addresses(&[(70, 40_000), (50, 900_000)])),
         (
             "a broad distribution around 40 ms",
-            Evidence {
-                around_40ms: Around40Ms { below: 900, inside: 1000, above: 950, count: 10_000 },
-                ..good()
-            },
+            peak_at_40ms(Peak { below: 900, inside: 1000, above: 950, ..PEAK }),
         ),
-        (
-            "a handful at 40 ms",
-            Evidence { around_40ms: Around40Ms { inside: 9, ..PEAK_AT_40MS }, ..good() },
-        ),
+        ("a handful at 40 ms", peak_at_40ms(Peak { inside: 9, ..PEAK })),
+        ("nothing fast beside 40 ms", peak_at_40ms(Peak { fast: 0, ..PEAK })),
     ] {
         assert_eq!(judge(&evidence), (Verdict::Valid, vec![]), "{name}");
     }
@@ -290,16 +292,6 @@ fn connects_of_a_second_were_tried_twice() {
     }
     assert_eq!((connect.count(), connects_retried(&connect)), (7, 3));
     assert_eq!(connects_retried(&Histogram::new()), 0);
-}
-
-#[test]
-fn service_times_around_40_ms() {
-    let mut service = Histogram::new();
-    for (ms, n) in [(1, 500), (25, 2), (37, 1), (39, 5), (44, 200), (48, 7), (53, 4), (70, 9)] {
-        service.record_n(ms * 1_000_000, n);
-    }
-    let want = Around40Ms { below: 3, inside: 212, above: 4, count: 728 };
-    assert_eq!(Around40Ms::of(&service), want);
 }
 
 /// A series of seconds with these median service times, in µs, and so many requests each.

@@ -22,6 +22,8 @@ pub struct TcpCounters {
     pub listen_overflows: u64,
     /// Connections that listeners here lost, for that reason or any other.
     pub listen_drops: u64,
+    /// Acknowledgements sent once their delay was over.
+    pub delayed_acks: u64,
 }
 
 impl TcpCounters {
@@ -44,6 +46,7 @@ impl TcpCounters {
             syns_resent: more(|counters| counters.syns_resent),
             listen_overflows: more(|counters| counters.listen_overflows),
             listen_drops: more(|counters| counters.listen_drops),
+            delayed_acks: more(|counters| counters.delayed_acks),
         }
     }
 }
@@ -60,6 +63,7 @@ fn counters(snmp: &str, netstat: &str) -> Option<TcpCounters> {
         syns_resent: extended("TCPSynRetrans"),
         listen_overflows: extended("ListenOverflows"),
         listen_drops: extended("ListenDrops"),
+        delayed_acks: extended("DelayedACKs"),
     })
 }
 
@@ -81,8 +85,8 @@ mod tests {
         CurrEstab InSegs OutSegs RetransSegs InErrs OutRsts InCsumErrors\n\
         Tcp: 1 200 120000 -1 9574597 9552669 21767 1204795 4 468541858 468701850 19328 0 841736 0\n\
         Udp: InDatagrams\nUdp: 5";
-    const NETSTAT: &str = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPSynRetrans\n\
-        TcpExt: 0 7 9 4367\nIpExt: InNoRoutes\nIpExt: 0";
+    const NETSTAT: &str = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPSynRetrans \
+        DelayedACKs\nTcpExt: 0 7 9 4367 260\nIpExt: InNoRoutes\nIpExt: 0";
 
     #[test]
     fn counters_by_their_names() {
@@ -94,9 +98,16 @@ mod tests {
             syns_resent: 4367,
             listen_overflows: 7,
             listen_drops: 9,
+            delayed_acks: 260,
         };
         assert_eq!(counters(SNMP, NETSTAT), Some(want));
-        let bare = TcpCounters { syns_resent: 0, listen_overflows: 0, listen_drops: 0, ..want };
+        let bare = TcpCounters {
+            syns_resent: 0,
+            listen_overflows: 0,
+            listen_drops: 0,
+            delayed_acks: 0,
+            ..want
+        };
         for missing in ["", "TcpExt: ListenDrops", "TcpExt: ListenDrops\nTcpExt: x", "TcpExt:"] {
             assert_eq!(counters(SNMP, missing), Some(bare), "{missing:?}");
         }
