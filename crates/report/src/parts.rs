@@ -96,8 +96,8 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     }
     if connections.tls_full + connections.tls_resumed > 0 {
         let suite = connections.tls.as_deref().unwrap_or("TLS");
-        let [full, resumed] = [connections.tls_full, connections.tls_resumed].map(format_count);
-        words.push(format!("{suite}: {full} full handshakes, {resumed} resumed"));
+        let full = counted(connections.tls_full, "full handshake");
+        words.push(format!("{suite}: {full}, {} resumed", format_count(connections.tls_resumed)));
     }
     if let Some(outage) = result.outage.filter(|outage| outage.cut_off_ns > 0) {
         words.push(format!(

@@ -113,7 +113,7 @@ fn groups(usage: &Usage) -> Vec<String> {
             group.memory_peak_bytes.map(|bytes| format!("{} at most", format_bytes(bytes))),
             group.throttled_periods.map(|periods| {
                 let length = format_ns(group.throttled_ns.unwrap_or(0));
-                format!("stopped by its quota {} times, {length}", format_count(periods))
+                format!("stopped by its quota {}, {length}", counted(periods, "time"))
             }),
         ];
         let figures: Vec<String> = figures.into_iter().flatten().collect();

@@ -2,7 +2,7 @@
 
 use plimsoll_core::stats::median;
 use plimsoll_core::study::{Case, CaseRun, Column, LoadFacts, Measure, Quantile, Study};
-use plimsoll_core::units::{format_ns, format_rate};
+use plimsoll_core::units::{counted, format_ns, format_rate};
 
 use super::looks::Looks;
 use crate::page::chart::{Chart, Line, Mark, curve};
@@ -54,8 +54,8 @@ pub(super) fn percentiles(
         group: None,
         title: "Latency by percentile",
         description: format!(
-            "Latency in logarithmic scale against percentile, {} servers, from {} to {}.",
-            spectra.len(),
+            "Latency in logarithmic scale against percentile, {}, from {} to {}.",
+            counted(spectra.len() as u64, "server"),
             format_ns(lowest_ns),
             format_ns(highest_ns)
         ),
@@ -186,9 +186,9 @@ fn group(
         group: None,
         title,
         description: format!(
-            "99th percentile of latency in logarithmic scale against rate, {} cases. The values \
-             are in the table of results.",
-            points.len()
+            "99th percentile of latency in logarithmic scale against rate, {}. The values are \
+             in the table of results.",
+            counted(points.len() as u64, "case")
         ),
         how: "",
         x: &x,

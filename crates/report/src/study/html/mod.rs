@@ -19,6 +19,7 @@ use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
 use super::facts::{self, COMPARED_HOW, change_words, decision_words};
 use super::notes::{self, Weight};
+use crate::facts::counted;
 use crate::page::escape::{Escaped, Lines};
 use crate::page::push;
 use crate::page::table::{Column, Table, Text, clipped, pairs};
@@ -229,8 +230,9 @@ fn capped(text: &str, most: usize, page: &mut String) {
     push(
         page,
         format_args!(
-            "{}\n… {left_out} bytes left out here; the JSON document has what was kept …\n{}",
+            "{}\n… {} left out here; the JSON document has what was kept …\n{}",
             Lines(&text[..from]),
+            counted(left_out as u64, "byte"),
             Lines(&text[to..])
         ),
     );
