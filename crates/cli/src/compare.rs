@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
 use plimsoll_core::comparison::{Contrast, Settings, Side};
+use plimsoll_core::repeats::{self, Repeats};
 use plimsoll_core::result::{self, Tool};
 use plimsoll_core::study::{self, Study};
 use plimsoll_report::comparison::{write_json, write_markdown, write_text};
@@ -19,7 +20,8 @@ use serde_json::Value;
 
 use crate::args::{CompareFlags, CompareFormat};
 use crate::exit::{Exit, GATE};
-use crate::outputs::{has_color, is_stdout};
+use crate::outputs::is_stdout;
+use crate::terminal::{columns, has_color};
 
 /// More documents than this on a side are refused: all of them are held in memory.
 const DOCUMENTS_MAX: usize = 1000;
@@ -65,6 +67,7 @@ fn refuse_unlike(base: &Side, new: &Side, flags: &CompareFlags) -> Result<(), Ex
 /// What a document is.
 enum Document {
     Result(Box<RunResult>),
+    Repeats(Repeats),
     Study(Box<Study>),
     /// Of another schema, or of none: what it says.
     Other(Option<String>),
@@ -90,6 +93,10 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
         let name = file.display().to_string();
         match document(file)? {
             Document::Result(result) => results.push((name, *result)),
+            Document::Repeats(repeats) => {
+                let named = |(repeat, run)| (format!("{name}, repeat {repeat}"), run);
+                results.extend((1_u32..).zip(repeats.runs).map(named));
+            }
             Document::Study(study) => studies.push(*study),
             Document::Other(_) if is_directory => {}
             Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&name, schema))),
@@ -133,6 +140,9 @@ fn document(path: &Path) -> anyhow::Result<Document> {
         Some(result::SCHEMA) => {
             Document::Result(serde_json::from_value(value).with_context(wrong)?)
         }
+        Some(repeats::SCHEMA) => {
+            Document::Repeats(serde_json::from_value(value).with_context(wrong)?)
+        }
         Some(study::SCHEMA) => Document::Study(serde_json::from_value(value).with_context(wrong)?),
         _ => Document::Other(schema),
     })
@@ -149,13 +159,14 @@ fn write(contrast: &Contrast, flags: &CompareFlags) -> anyhow::Result<()> {
         Some(path) => {
             let cannot = || format!("cannot write '{}'", path.display());
             let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
-            let written = format(contrast, flags, &mut out, Style { color: false });
+            let style = Style { color: false, width: columns(false) };
+            let written = format(contrast, flags, &mut out, style);
             written.and_then(|()| out.flush()).with_context(cannot)
         }
         None => {
             let color = has_color(flags.no_color);
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = format(contrast, flags, &mut out, Style { color });
+            let written = format(contrast, flags, &mut out, Style { color, width: columns(true) });
             match written.and_then(|()| out.flush()) {
                 // A reader that has gone away has read enough.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

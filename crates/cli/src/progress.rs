@@ -8,10 +8,14 @@ use plimsoll_core::{Ledger, Plan};
 use plimsoll_engine::Progress;
 use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
 
+use crate::terminal::{columns_of_stderr, takes_escapes};
+
 /// Shows how a run goes, if somebody is there to see it.
 #[derive(Debug)]
 pub(crate) struct Live {
     shown: bool,
+    /// What stands before each line.
+    title: String,
     planned_ns: Option<u64>,
     planned_requests: Option<u64>,
     warmup_ns: u64,
@@ -22,9 +26,11 @@ pub(crate) struct Live {
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 impl Live {
-    pub(crate) fn new(plan: &Plan, wanted: bool) -> Self {
+    pub(crate) fn new(plan: &Plan, wanted: bool, title: &str) -> Self {
+        let gap = if title.is_empty() { "" } else { "  " };
         Self {
-            shown: wanted && io::stderr().is_terminal(),
+            shown: wanted && io::stderr().is_terminal() && takes_escapes(),
+            title: format!("{title}{gap}"),
             planned_ns: plan.duration_ns,
             planned_requests: plan.requests,
             warmup_ns: plan.warmup_ns,
@@ -50,7 +56,7 @@ impl Live {
             Progress::Interval(point) => self.interval(point),
         };
         // The line is a courtesy: a terminal that is gone must not stop the run.
-        let _ = write!(io::stderr(), "{CLEAR_LINE}{text}");
+        let _ = write!(io::stderr(), "{CLEAR_LINE}{}{text}", self.title);
         let _ = io::stderr().flush();
     }
 
@@ -64,7 +70,8 @@ impl Live {
         self.errors += point.errors;
         let elapsed_ns = point.t_ns + point.interval_ns;
         let draining = self.planned_ns.is_some_and(|planned_ns| point.t_ns >= planned_ns);
-        line(&ProgressSnapshot {
+        let columns = columns_of_stderr().saturating_sub(self.title.chars().count());
+        let snapshot = ProgressSnapshot {
             stage: if draining { Stage::Draining } else { Stage::Measuring },
             elapsed_ns,
             planned_ns: self.planned_ns,
@@ -72,7 +79,8 @@ impl Live {
             ledger: self.ledger,
             errors: self.errors,
             last: Some(point),
-        })
+        };
+        line(&snapshot, columns)
     }
 
     /// Takes the line away.

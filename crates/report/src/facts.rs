@@ -89,6 +89,32 @@ pub(crate) fn sentence(result: &RunResult) -> String {
     }
 }
 
+/// What came of the conditions of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Whether all were met, and none ended the run.
+    pub(crate) is_met: bool,
+    /// In a few words: `1 of 2 gates failed`.
+    pub(crate) words: String,
+}
+
+/// What came of gates and of the conditions to end the run; `None` where there were none, or
+/// nothing to say of them.
+pub(crate) fn standing(result: &RunResult) -> Option<Standing> {
+    let failed = result.gates.iter().filter(|gate| !gate.pass).count();
+    let gates = match (failed, result.gates.len()) {
+        (_, 0) => None,
+        (0, 1) => Some("gate passed".to_owned()),
+        (0, _) => Some("gates passed".to_owned()),
+        (_, 1) => Some("gate failed".to_owned()),
+        (failed, all) => Some(format!("{failed} of {all} gates failed")),
+    };
+    let aborted = result.aborted.as_ref().map(|_| "aborted".to_owned());
+    let is_met = failed == 0 && aborted.is_none();
+    let words: Vec<String> = aborted.into_iter().chain(gates).collect();
+    (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
+}
+
 /// What is wrong besides the tester's causes: a ledger that does not balance, an early end, times
 /// that no bucket holds.
 pub(crate) fn caveats(result: &RunResult) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The line that shows a run while it goes on: at most 100 columns, made once a second.
+//! The line that shows a run while it goes on: no wider than the terminal, made once a second.
 
 use plimsoll_core::Ledger;
 use plimsoll_core::clock::Clock;
@@ -34,25 +34,24 @@ pub struct ProgressSnapshot<'a> {
     pub last: Option<&'a Point>,
 }
 
-/// The most columns a line takes; words that do not fit are left out from the end.
-const WIDTH: usize = 100;
-
-/// The line, without an end of line.
+/// The line, without an end of line; words that do not fit into the columns are left out from the
+/// end, because a line that wraps could not be taken away again.
 #[must_use]
-pub fn line(snapshot: &ProgressSnapshot<'_>) -> String {
+pub fn line(snapshot: &ProgressSnapshot<'_>, columns: usize) -> String {
     let mut words = vec![position(snapshot)];
     if let Some(point) = snapshot.last {
         words.extend(pace(point));
     }
     let ledger = &snapshot.ledger;
     let lost = ledger.timed_out + ledger.broken;
-    let counts = [(ledger.failed, "failed"), (lost, "lost"), (snapshot.errors, "errors")];
+    let errors = if snapshot.errors == 1 { "error" } else { "errors" };
+    let counts = [(ledger.failed, "failed"), (lost, "lost"), (snapshot.errors, errors)];
     for (count, word) in counts {
         if count > 0 {
             words.push(format!("{} {word}", short(count)));
         }
     }
-    while words.iter().map(|word| word.chars().count() + 2).sum::<usize>() > WIDTH + 2 {
+    while words.iter().map(|word| word.chars().count() + 2).sum::<usize>() > columns + 2 {
         words.pop();
     }
     words.join("  ")
@@ -138,7 +137,7 @@ mod tests {
                 ..measuring
             },
         ];
-        insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
+        insta::assert_snapshot!(cases.iter().map(|case| line(case, 100)).collect::<Vec<_>>().join("\n"), @r"
         5s/10s  1 000/s  p50 47.5 µs  p99 290 ms
         5s/10s
         draining 5s, 100 open
@@ -163,7 +162,9 @@ mod tests {
             last: Some(&point),
             ..ProgressSnapshot::default()
         };
-        let line = line(&snapshot);
-        assert!(line.chars().count() <= 100 && !line.contains('\n'), "{line}");
+        for columns in [40, 80, 100] {
+            let line = line(&snapshot, columns);
+            assert!(line.chars().count() <= columns && !line.contains('\n'), "{line}");
+        }
     }
 }

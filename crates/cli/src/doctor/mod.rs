@@ -19,7 +19,7 @@ use plimsoll_io::host::resolve;
 
 use crate::args::{DoctorFlags, Planned};
 use crate::exit::{COULD_NOT_RUN, Exit};
-use crate::outputs::has_color;
+use crate::terminal::has_color;
 use finding::Level;
 use planned::Planning;
 use readings::Readings;

@@ -65,7 +65,7 @@ fn other_word(other: &MeasureContrast) -> String {
 }
 
 /// A value of a measure, with its unit; `-` where there is none.
-fn value_words(measure: Measure, value: Option<f64>) -> String {
+pub(crate) fn value_words(measure: Measure, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     match measure {
         // Nothing real, and it would not fit.

@@ -103,7 +103,7 @@ fn hostile() -> Contrast {
 
 fn text(contrast: &Contrast, color: bool) -> String {
     let mut bytes = Vec::new();
-    write_text(contrast, &mut bytes, Style { color }).unwrap();
+    write_text(contrast, &mut bytes, Style { color, ..Style::default() }).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -126,20 +126,20 @@ fn one_case() {
               pass  rate<-20%             -10.0 %
               FAIL  pss>+1%                     -   pss was not measured on both sides
 
-    Measure                  base          new      ratio       from         to    shows
-    rate                 49 990/s     44 991/s      0.900      0.891      0.909    1.3 %  slower
-    p50                  950.0 µs     1.056 ms      1.111      1.101      1.121    1.3 %  perhaps slower
-    p99                  2.400 ms     2.667 ms      1.111      1.101      1.121    1.3 %  perhaps slower
-    p99.9                9.000 ms     10.00 ms      1.111      1.101      1.121    1.3 %  perhaps slower
-    errors                 0.06 %       0.06 %   +0.00 pt   -0.06 pt   +0.06 pt   0.1 pt
-    cpu_per_request      18.00 µs     20.00 µs      1.111      1.111      1.111    1.0 %  perhaps more
-    rss                  5.00 MiB     5.00 MiB      1.000      1.000      1.000    1.0 %
+    Measure              base       new     ratio      from        to   shows
+    rate             49 990/s  44 991/s     0.900     0.891     0.909   1.3 %  slower
+    p50              950.0 µs  1.056 ms     1.111     1.101     1.121   1.3 %  perhaps slower
+    p99              2.400 ms  2.667 ms     1.111     1.101     1.121   1.3 %  perhaps slower
+    p99.9            9.000 ms  10.00 ms     1.111     1.101     1.121   1.3 %  perhaps slower
+    errors             0.06 %    0.06 %  +0.00 pt  -0.06 pt  +0.06 pt  0.1 pt
+    cpu_per_request  18.00 µs  20.00 µs     1.111     1.111     1.111   1.0 %  perhaps more
+    rss              5.00 MiB  5.00 MiB     1.000     1.000     1.000   1.0 %
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
-    than 1 % are never called.
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
+    1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
     cases without a difference, each case by itself; perhaps: true of that measure, were it the only
     one.
@@ -155,19 +155,19 @@ fn one_run_each() {
     Base      base.json · 1 run · begun 2026-11-21T12:00:02Z
     New       new.json · 1 run · begun 2026-11-21T12:00:03Z
 
-    Measure                  base          new      ratio       from         to    shows
-    rate                 49 990/s     44 991/s      0.900          -          -        -  can't tell
-    p50                  950.0 µs     1.056 ms      1.111          -          -        -
-    p99                  2.400 ms     2.667 ms      1.111          -          -        -
-    p99.9                9.000 ms     10.00 ms      1.111          -          -        -
-    errors                 0.02 %       0.02 %   +0.00 pt          -          -        -
-    cpu_per_request      18.00 µs     20.00 µs      1.111          -          -        -
-    rss                  5.00 MiB     5.00 MiB      1.000          -          -        -
+    Measure              base       new     ratio  from  to  shows
+    rate             49 990/s  44 991/s     0.900     -   -      -  can't tell
+    p50              950.0 µs  1.056 ms     1.111     -   -      -
+    p99              2.400 ms  2.667 ms     1.111     -   -      -
+    p99.9            9.000 ms  10.00 ms     1.111     -   -      -
+    errors             0.02 %    0.02 %  +0.00 pt     -   -      -
+    cpu_per_request  18.00 µs  20.00 µs     1.111     -   -      -
+    rss              5.00 MiB  5.00 MiB     1.000     -   -      -
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
-    than 1 % are never called.
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
+    1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
     cases without a difference, each case by itself; perhaps: true of that measure, were it the only
     one.
@@ -191,16 +191,16 @@ fn several_cases() {
     Case                                  base        new   ratio    from      to   shows
     nginx under closed        rate    49 990/s   49 990/s   1.000   0.990   1.010   1.3 %  can't tell
     haproxy under closed      rate    49 990/s   44 991/s   0.900   0.891   0.909   1.3 %  slower
-      perhaps p50 slower 1.111 (1.101 to 1.121), p99 slower 1.111 (1.101 to 1.121), p99.9 slower 1.111
-        (1.101 to 1.121), cpu_per_request more 1.111 (1.111 to 1.111)
+      perhaps p50 slower 1.111 (1.101 to 1.121), p99 slower 1.111 (1.101 to 1.121), p99.9 slower
+        1.111 (1.101 to 1.121), cpu_per_request more 1.111 (1.111 to 1.111)
     proxy under many connect… rate    49 990/s   59 988/s   1.200   1.189   1.212   1.3 %  faster
-      perhaps p50 faster 0.833 (0.826 to 0.841), p99 faster 0.833 (0.826 to 0.841), p99.9 faster 0.833
-        (0.826 to 0.841), cpu_per_request less 0.833 (0.833 to 0.833)
+      perhaps p50 faster 0.833 (0.826 to 0.841), p99 faster 0.833 (0.826 to 0.841), p99.9 faster
+        0.833 (0.826 to 0.841), cpu_per_request less 0.833 (0.833 to 0.833)
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1
-    than 1 % are never called.
+    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
+    1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
     cases without a difference, each case by itself; perhaps: true of that measure, were it the only
     one.
@@ -317,6 +317,20 @@ fn colours_are_all_that_differs() {
             plain = plain.replace(code, "");
         }
         assert_eq!(plain, text(&contrast, false));
+    }
+}
+
+#[test]
+fn one_case_fits_a_narrow_terminal() {
+    for (contrast, width) in [(one(), 80), (single(1.0), 80), (one(), 60)] {
+        let mut bytes = Vec::new();
+        write_text(&contrast, &mut bytes, Style { width, ..Style::default() }).unwrap();
+        let shown = String::from_utf8(bytes).unwrap();
+        let too_long = shown.lines().find(|line| line.chars().count() > width);
+        assert_eq!(too_long, None, "{shown}");
+        let wide = text(&contrast, false);
+        let figures = |text: &str| text.matches(|c: char| c.is_ascii_digit()).count();
+        assert!(figures(&shown) >= figures(&wide), "no figure is cut: {shown}");
     }
 }
 

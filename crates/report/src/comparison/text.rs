@@ -1,6 +1,6 @@
-//! The comparison on a screen, at most 100 columns: what was decided first, then one table. Of one
-//! case it has every measure; of several, the measure that decides each, and beneath it what else
-//! differs.
+//! The comparison on a screen, as wide as the terminal and at most 100 columns: what was decided
+//! first, then one table. Of one case it has every measure; of several, the measure that decides
+//! each, and beneath it what else differs: there a line takes 100 columns.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::facts::{counted, printable};
 use crate::text::Style;
-use crate::text::table::{labelled, shorten, wrap};
+use crate::text::table::{labelled, shorten, table, wrap};
 
 /// Writes the report.
 ///
@@ -21,11 +21,16 @@ use crate::text::table::{labelled, shorten, wrap};
 /// Those of `out`.
 pub fn write(contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let body = match contrast.cases.as_slice() {
-        [case] => one(case),
+        [case] => one(case, style.columns()),
         cases => several(cases, style),
     };
-    let blocks =
-        [head(contrast, style), sides(contrast), limits(contrast, style), body, foot(contrast)];
+    let blocks = [
+        head(contrast, style),
+        sides(contrast, style),
+        limits(contrast, style),
+        body,
+        foot(contrast, style),
+    ];
     let blocks: Vec<String> =
         blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", blocks.join("\n\n"))
@@ -37,7 +42,7 @@ fn head(contrast: &Contrast, style: Style) -> Vec<String> {
         [case] => {
             let word = case_word(case).to_uppercase();
             let sentence = case_sentence(case);
-            let lines = wrap(&format!("{word}  "), "  ", &printable(&sentence));
+            let lines = wrap(&format!("{word}  "), "  ", &printable(&sentence), style.columns());
             painted(lines, &word, case.decision, style)
         }
         _ => vec![count_sentence(contrast)],
@@ -60,7 +65,7 @@ fn color(decision: Decision) -> &'static str {
     }
 }
 
-fn sides(contrast: &Contrast) -> Vec<String> {
+fn sides(contrast: &Contrast, style: Style) -> Vec<String> {
     let row = |side: &SideFacts| {
         let mut words = vec![printable(&side.name), counted(side.runs as u64, "run")];
         if !side.first_started_at.is_empty() {
@@ -71,16 +76,17 @@ fn sides(contrast: &Contrast) -> Vec<String> {
         }
         words.join(" · ")
     };
-    let mut lines = wrap("Base      ", "          ", &row(&contrast.base));
-    lines.extend(wrap("New       ", "          ", &row(&contrast.new)));
+    let width = style.columns();
+    let mut lines = wrap("Base      ", "          ", &row(&contrast.base), width);
+    lines.extend(wrap("New       ", "          ", &row(&contrast.new), width));
     for difference in &contrast.differences {
-        lines.extend(wrap("- ", "  ", &printable(&format!("unlike: {difference}"))));
+        lines.extend(wrap("- ", "  ", &printable(&format!("unlike: {difference}")), width));
     }
     for note in &contrast.notes {
-        lines.extend(wrap("- ", "  ", &printable(note)));
+        lines.extend(wrap("- ", "  ", &printable(note), width));
     }
     if let [case] = contrast.cases.as_slice() {
-        lines.extend(case.notes.iter().flat_map(|note| wrap("- ", "  ", &printable(note))));
+        lines.extend(case.notes.iter().flat_map(|note| wrap("- ", "  ", &printable(note), width)));
     }
     lines
 }
@@ -92,7 +98,12 @@ fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
             [case_name(&judged.server, &judged.load), judged.note.clone().unwrap_or_default()];
         let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
         let first = format!("{word}  {:<18} {:>10}   ", judged.expr, judged_change(judged));
-        let lines = wrap(&format!("{LABEL}{first}"), LIMIT_NOTE, &printable(&words.join(": ")));
+        let lines = wrap(
+            &format!("{LABEL}{first}"),
+            LIMIT_NOTE,
+            &printable(&words.join(": ")),
+            style.columns(),
+        );
         let lines = lines.into_iter().map(|line| line[LABEL.len()..].to_owned());
         let paint = |line: String| if judged.pass { line } else { style.bad(&line) };
         lines.map(paint).collect::<Vec<String>>()
@@ -107,25 +118,24 @@ const LABEL: &str = "          ";
 const LIMIT_NOTE: &str = "                ";
 
 /// Every measure of one case.
-fn one(case: &CaseContrast) -> Vec<String> {
-    let row = |first: &str, cells: [String; 6], word: &str| {
-        let [base, new, change, low, high, shows] = cells;
-        let line = format!(
-            "{first:<16}{base:>13}{new:>13}{change:>11}{low:>11}{high:>11}{shows:>9}  {word}"
-        );
-        line.trim_end().to_owned()
+fn one(case: &CaseContrast, width: usize) -> Vec<String> {
+    let row = |measure: String, cells: [String; 6], word: String| {
+        let mut row = vec![measure];
+        row.extend(cells);
+        row.push(word);
+        row
     };
     let head = ["base", "new", "ratio", "from", "to", "shows"].map(str::to_owned);
     let headline = &case.headline;
-    let mut lines = vec![
-        row("Measure", head, ""),
-        row(&headline.measure.to_string(), cells(headline), case_word(case)),
+    let word = case_word(case).to_owned();
+    let mut rows = vec![
+        row("Measure".to_owned(), head, String::new()),
+        row(headline.measure.to_string(), cells(headline), word),
     ];
     let others = case.others.iter();
-    lines.extend(
-        others.map(|other| row(&other.measure.to_string(), cells(other), &other_word(other))),
-    );
-    lines.extend(power_sentence(case));
+    rows.extend(others.map(|it| row(it.measure.to_string(), cells(it), other_word(it))));
+    let mut lines = table(&rows, 1, width);
+    lines.extend(power_sentence(case).iter().flat_map(|text| wrap("", "", text, width)));
     lines
 }
 
@@ -148,14 +158,18 @@ fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
         let word = style.paint(color(case.decision), case_word(case));
         let measure = case.headline.measure.to_string();
         lines.push(row(&name, &measure, cells(&case.headline), &word));
-        lines.extend(others(case));
-        lines.extend(case.notes.iter().flat_map(|note| wrap("  - ", "    ", &printable(note))));
+        lines.extend(others(case, style));
+        lines.extend(
+            case.notes
+                .iter()
+                .flat_map(|note| wrap("  - ", "    ", &printable(note), style.columns())),
+        );
     }
     lines
 }
 
 /// What else differs in a case of several, on one line where it fits.
-fn others(case: &CaseContrast) -> Vec<String> {
+fn others(case: &CaseContrast, style: Style) -> Vec<String> {
     let differs = case.others.iter().filter(|it| it.comparison.decision != Decision::CannotTell);
     let words: Vec<String> = differs
         .map(|other| {
@@ -164,12 +178,16 @@ fn others(case: &CaseContrast) -> Vec<String> {
             format!("{} {word} {change} ({low} to {high})", other.measure)
         })
         .collect();
-    if words.is_empty() { Vec::new() } else { wrap("  perhaps ", "    ", &words.join(", ")) }
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        wrap("  perhaps ", "    ", &words.join(", "), style.columns())
+    }
 }
 
-fn foot(contrast: &Contrast) -> Vec<String> {
+fn foot(contrast: &Contrast, style: Style) -> Vec<String> {
     let mut lines: Vec<String> =
-        legend(contrast).iter().flat_map(|text| wrap("", "", text)).collect();
+        legend(contrast).iter().flat_map(|text| wrap("", "", text, style.columns())).collect();
     let cases = contrast.cases.len();
     if cases > 1 {
         let by_chance = (1.0 - contrast.settings.confidence) * cases as f64;
@@ -177,7 +195,7 @@ fn foot(contrast: &Contrast) -> Vec<String> {
             "Of {} cases without any difference chance calls {by_chance:.1} at most, on average.",
             format_count(cases as u64)
         );
-        lines.extend(wrap("", "", &text));
+        lines.extend(wrap("", "", &text, style.columns()));
     }
     lines
 }

@@ -97,22 +97,31 @@ fn head(result: &RunResult, page: &mut String) {
 /// The verdict with its causes, then what was run, when and by what.
 fn banner(result: &RunResult, page: &mut String) {
     let loader = &result.loader;
-    let (name, sign) = (loader.verdict.name(), sign(loader.verdict));
+    let standing = facts::standing(result);
+    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
+    // The colour says that something is wrong, the words what.
+    let look = if is_met { loader.verdict } else { Verdict::Invalid };
+    let (look, sign) = (look.name(), sign(look));
+    let words = standing.into_iter().map(|standing| standing.words);
+    let words: Vec<String> =
+        std::iter::once(loader.verdict.name().to_owned()).chain(words).collect();
     let sentence = facts::sentence(result);
-    push(page, format_args!("<header class=\"verdict {name}\">\n<p class=\"mark\">"));
+    push(page, format_args!("<header class=\"verdict {look}\">\n<p class=\"mark\">"));
     push(
         page,
-        format_args!("<span aria-hidden=\"true\">{sign}</span>{}</p>\n", name.to_uppercase()),
+        format_args!(
+            "<span aria-hidden=\"true\">{sign}</span>{}</p>\n",
+            words.join(", ").to_uppercase()
+        ),
     );
     push(page, format_args!("<div><h1>{}</h1>\n", Escaped(&unbroken(&sentence))));
     let mut causes: Vec<String> = loader.causes.iter().map(|cause| cause.text.clone()).collect();
     causes.extend(caveats(result));
     let beyond_hour = result.latency.response.beyond_hour();
     if beyond_hour > 0 {
-        let count = format_count(beyond_hour);
         causes.push(format!(
-            "{count} response times of more than an hour: quantiles show an hour, the maximum is \
-             exact"
+            "{} of more than an hour: quantiles show an hour, the maximum is exact",
+            facts::counted(beyond_hour, "response time")
         ));
     }
     if !causes.is_empty() {

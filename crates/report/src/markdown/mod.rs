@@ -101,13 +101,17 @@ pub(crate) fn table_of(head: &[&str], words: usize, rows: &[Vec<String>]) -> Str
 
 fn verdict(result: &RunResult) -> String {
     let loader = &result.loader;
+    let standing = facts::standing(result);
+    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
     let sign = match loader.verdict {
+        _ if !is_met => "❌",
         Verdict::Valid => "✅",
         Verdict::Suspect => "⚠️",
         Verdict::Invalid => "❌",
     };
-    let name = loader.verdict.name().to_uppercase();
-    let mut text = format!("## {sign} {name}: {}\n\n", facts::sentence(result));
+    let words = [Some(loader.verdict.name().to_owned()), standing.map(|standing| standing.words)];
+    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ").to_uppercase();
+    let mut text = format!("## {sign} {words}: {}\n\n", facts::sentence(result));
     for cause in &loader.causes {
         text += &format!("- {}\n", prose(&cause.text));
     }

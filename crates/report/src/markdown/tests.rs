@@ -18,7 +18,7 @@ fn summary(result: &RunResult) -> String {
 #[test]
 fn a_whole_report() {
     insta::assert_snapshot!(whole(&samples::parts()), @r"
-    ## ✅ VALID: the schedule was kept, 1 000 responses/s
+    ## ❌ VALID, ABORTED, 1 OF 2 GATES FAILED: the schedule was kept, 1 000 responses/s
 
     - aborted after 4.00 s because errors\>1% FOR 3s: this is what had happened until then
 

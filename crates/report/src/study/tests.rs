@@ -109,7 +109,8 @@ fn a_terminal_gets_lines_that_fit_and_no_escapes() {
             assert!(line.chars().count() <= 110, "{line}");
             assert_eq!(line, line.trim_end());
         }
-        let colored = written(|out| text::write(&study, out, Style { color: true }));
+        let colored =
+            written(|out| text::write(&study, out, Style { color: true, ..Style::default() }));
         let stripped = ["\x1b[31m", "\x1b[1m", "\x1b[0m"]
             .iter()
             .fold(colored, |text, escape| text.replace(escape, ""));

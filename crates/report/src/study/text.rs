@@ -13,7 +13,7 @@ use super::notes::{self, Weight};
 use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
 use crate::facts::printable;
 use crate::text::Style;
-use crate::text::table::{shorten, wrap};
+use crate::text::table::{self, shorten, table};
 
 /// The most columns a line takes.
 const WIDTH: usize = 110;
@@ -44,42 +44,9 @@ fn head(study: &Study) -> Vec<String> {
     lines
 }
 
-/// Lines of a table, its head first, whose columns are as wide as what is in them: `words` of them
-/// and those without a heading from the left, the rest from the right. What does not fit goes into
-/// a further table that begins with the words.
-fn table(rows: &[Vec<String>], words: usize) -> Vec<String> {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let is_words = |at: usize| at < words || rows[0].get(at).is_some_and(String::is_empty);
-    let names: usize = widths.iter().take(words).map(|width| width + 2).sum();
-    let mut lines = Vec::new();
-    let mut from = words;
-    loop {
-        let mut to = from;
-        let mut taken = names;
-        while to < count && (to == from || taken + widths[to] + 2 <= WIDTH) {
-            taken += widths[to] + 2;
-            to += 1;
-        }
-        let line = |row: &[String]| {
-            let columns = (0..words).chain(from..to).filter_map(|at| Some((at, row.get(at)?)));
-            let cell = |(at, cell): (usize, &String)| {
-                let width = widths[at];
-                if is_words(at) { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") }
-            };
-            columns.map(cell).collect::<String>().trim_end().to_owned()
-        };
-        lines.extend(rows.iter().map(|row| line(row)));
-        from = to;
-        if from >= count {
-            return lines;
-        }
-        lines.push(String::new());
-    }
+/// A text in lines as long as those of the other reports.
+fn wrap(first: &str, next: &str, text: &str) -> Vec<String> {
+    table::wrap(first, next, text, table::WIDTH)
 }
 
 /// A table with a row for each case, and for what was left out. Rows with runs that do not count
@@ -112,7 +79,7 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
         true => style.bad(&line),
         false => line,
     };
-    table(&cells, 4).into_iter().enumerate().map(paint).collect()
+    table(&cells, 4, WIDTH).into_iter().enumerate().map(paint).collect()
 }
 
 fn medians(study: &Study, style: Style) -> Vec<String> {
@@ -180,7 +147,7 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     let title = printable(&format!("{}, against {baseline}", load.name));
     let mut lines = vec![style.paint("1", &shorten(&title, WIDTH))];
     if rows.len() > 1 {
-        lines.extend(table(&rows, 2));
+        lines.extend(table(&rows, 2, WIDTH));
     }
     let unranked = unranked.map(|words| wrap("", "", &printable(&words))).unwrap_or_default();
     lines.extend(unranked.iter().map(|line| style.bad(line)));

@@ -1,13 +1,20 @@
-//! Laying out lines for a terminal: columns side by side, labels, wrapping. Widths are counted in
-//! characters, and escapes that colour count as none.
+//! Laying out lines for a terminal: columns side by side, tables, labels, wrapping. Widths are
+//! counted in characters, and escapes that colour count as none. Nothing here cuts a figure: what
+//! does not fit goes below.
 
-/// The most columns a line takes.
+/// The most columns a line takes, however wide the terminal is.
 pub(crate) const WIDTH: usize = 100;
 
-const LABEL: usize = 10;
+pub(crate) const LABEL: usize = 10;
+
+/// Where the right one of two columns begins, where there is room.
+const RIGHT_AT: usize = 60;
+
+/// The least room between two columns of text.
+const GUTTER: usize = 3;
 
 /// Characters that take a column.
-fn columns(line: &str) -> usize {
+pub(crate) fn columns(line: &str) -> usize {
     let mut in_escape = false;
     line.chars()
         .filter(|&c| {
@@ -18,18 +25,70 @@ fn columns(line: &str) -> usize {
         .count()
 }
 
-/// `left` and `right` next to each other, `right` from column `at` on, or one space behind a
-/// longer `left`.
-pub(crate) fn beside(left: &[String], right: &[String], at: usize) -> Vec<String> {
+fn widest(lines: &[String]) -> usize {
+    lines.iter().map(|line| columns(line)).max().unwrap_or(0)
+}
+
+/// `left` and `right` next to each other where both fit into the width, else one above the other.
+pub(crate) fn beside(left: &[String], right: &[String], width: usize) -> Vec<String> {
+    if right.is_empty() {
+        return left.to_vec();
+    }
+    let (least, needed) = (widest(left) + GUTTER, widest(right));
+    if least + needed > width {
+        return left.iter().cloned().chain([String::new()]).chain(right.iter().cloned()).collect();
+    }
+    let at = if RIGHT_AT + needed <= width { least.max(RIGHT_AT) } else { least };
     let line = |i: usize| {
         let (left, right) = (left.get(i).map_or("", |s| s), right.get(i).map_or("", |s| s));
         if right.is_empty() {
             return left.to_owned();
         }
-        let gap = at.saturating_sub(columns(left)).max(1);
-        format!("{left}{}{right}", " ".repeat(gap))
+        format!("{left}{}{right}", " ".repeat(at - columns(left)))
     };
     (0..left.len().max(right.len())).map(line).collect()
+}
+
+/// Lines of a table, its head first, whose columns are as wide as what is in them: `words` of them
+/// and those without a heading from the left, the rest from the right. What does not fit goes into
+/// a further table that begins with the words.
+pub(crate) fn table(rows: &[Vec<String>], words: usize, width: usize) -> Vec<String> {
+    let Some(head) = rows.first() else { return Vec::new() };
+    let wide = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| columns(cell)).max().unwrap_or(0)
+    };
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(wide).collect();
+    let is_words = |at: usize| at < words || head.get(at).is_some_and(String::is_empty);
+    let names: usize = widths.iter().take(words).map(|width| width + 2).sum();
+    let mut lines = Vec::new();
+    let mut from = words;
+    loop {
+        let mut to = from;
+        let mut taken = names;
+        while to < count && (to == from || taken + widths[to] <= width) {
+            taken += widths[to] + 2;
+            to += 1;
+        }
+        let line = |row: &[String]| {
+            let columns = (0..words).chain(from..to).filter_map(|at| Some((at, row.get(at)?)));
+            let cell = |(at, cell): (usize, &String)| padded(cell, widths[at], is_words(at));
+            columns.map(cell).collect::<String>().trim_end().to_owned()
+        };
+        lines.extend(rows.iter().map(|row| line(row)));
+        from = to;
+        if from >= count {
+            return lines;
+        }
+        lines.push(String::new());
+    }
+}
+
+/// A cell and the room behind it.
+fn padded(cell: &str, width: usize, from_left: bool) -> String {
+    let room = " ".repeat(width.saturating_sub(columns(cell)));
+    if from_left { format!("{cell}{room}  ") } else { format!("{room}{cell}  ") }
 }
 
 /// Lines behind a label that stands on the first of them.
@@ -47,47 +106,125 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Breaks a text at spaces; a word longer than a line is shortened.
-pub(crate) fn wrap(first: &str, next: &str, text: &str) -> Vec<String> {
+/// Breaks a text at spaces, but not within `17 188` or before a unit; and a word that is longer than
+/// a line where the line ends.
+pub(crate) fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut is_empty = true;
-    for word in text.split(' ') {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+    for word in words(text) {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
             lines.push(std::mem::replace(&mut line, next.to_owned()));
             is_empty = true;
         }
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        for c in word.chars() {
+            if line.chars().count() >= width {
+                lines.push(std::mem::replace(&mut line, next.to_owned()));
+            }
+            line.push(c);
+        }
         is_empty = false;
     }
     lines.push(line);
-    lines.iter().map(|line| shorten(line.trim_end(), WIDTH)).collect()
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The words of a text, a figure with what stands behind it as one; two spaces part all.
+fn words(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let is_between = |at: usize| {
+        let behind_figure = at > 0 && bytes[at - 1].is_ascii_digit();
+        bytes[at] == b' ' && !(behind_figure && bytes.get(at + 1).is_some_and(|&b| b != b' '))
+    };
+    let mut words = Vec::new();
+    let mut from = 0;
+    for at in (0..bytes.len()).filter(|&at| is_between(at)) {
+        words.push(&text[from..at]);
+        from = at + 1;
+    }
+    words.push(&text[from..]);
+    words
+}
+
+/// The same in at most so many lines, with a mark at the end where something was cut off: for
+/// texts from outside, which may be of any length.
+pub(crate) fn wrap_within(
+    (first, next): (&str, &str),
+    text: &str,
+    width: usize,
+    most: usize,
+) -> Vec<String> {
+    // No line is longer than the width, so the rest would be cut off anyway.
+    let text = shorten(text, most * width);
+    let mut lines = wrap(first, next, &text, width);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = shorten(&format!("{last} …"), width);
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn columns_line_up_also_behind_colours() {
-        let left = ["a".to_owned(), "\x1b[31mbb\x1b[0m".to_owned(), "longer than it".to_owned()];
-        let right = ["1".to_owned(), "2".to_owned(), "3".to_owned(), "4".to_owned()];
-        assert_eq!(
-            beside(&left, &right, 4),
-            ["a   1", "\x1b[31mbb\x1b[0m  2", "longer than it 3", "    4"]
-        );
+    fn owned(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| (*line).to_owned()).collect()
     }
 
     #[test]
-    fn long_texts_are_wrapped_and_long_words_shortened() {
+    fn columns_line_up_also_behind_colours() {
+        let left = owned(&["a", "\x1b[31mbb\x1b[0m", "longer"]);
+        let right = owned(&["1", "2", "3", "4"]);
+        assert_eq!(
+            beside(&left, &right, 10),
+            ["a        1", "\x1b[31mbb\x1b[0m       2", "longer   3", "         4"]
+        );
+        assert_eq!(beside(&left, &[], 10), left);
+        let at = beside(&left, &right, WIDTH)[0].find('1');
+        assert_eq!(at, Some(RIGHT_AT), "where there is room all begin at one column");
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_goes_below() {
+        let (left, right) = (owned(&["left"]), owned(&["right"]));
+        assert_eq!(beside(&left, &right, 12), ["left   right"]);
+        assert_eq!(beside(&left, &right, 11), ["left", "", "right"]);
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells_and_continue_below() {
+        let rows = [owned(&["Name", "p50", "p99"]), owned(&["a", "\x1b[31m1 ms\x1b[0m", "20 ms"])];
+        let whole = ["Name   p50    p99", "a     \x1b[31m1 ms\x1b[0m  20 ms"];
+        assert_eq!(table(&rows, 1, 17), whole);
+        let split = ["Name   p50", "a     \x1b[31m1 ms\x1b[0m", "", "Name    p99", "a     20 ms"];
+        assert_eq!(table(&rows, 1, 16), split);
+        assert!(table(&[], 1, 16).is_empty());
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_and_long_words_broken() {
         let text = "word ".repeat(30);
-        let lines = wrap("- ", "  ", text.trim());
+        let lines = wrap("- ", "  ", text.trim(), 80);
         assert_eq!(lines.len(), 2);
         assert!(lines[1].starts_with("  word"));
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
-        assert_eq!(wrap("", "", &"é".repeat(200)), [format!("{}…", "é".repeat(WIDTH - 1))]);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        let lines = wrap("", "> ", &"é".repeat(15), 10);
+        assert_eq!(lines, ["é".repeat(10), format!("> {}", "é".repeat(5))]);
+        let figures = wrap("", "", "at 17 188 responses/s, 2 µs   200: 5", 14);
+        assert_eq!(figures, ["at", "17 188 respons", "es/s, 2 µs", "200: 5"]);
+    }
+
+    #[test]
+    fn texts_from_outside_have_an_end() {
+        let cut = wrap_within(("", ""), &"word ".repeat(30), 20, 2);
+        assert_eq!(cut, ["word word word word", "word word word word…"]);
+        assert_eq!(wrap_within(("", ""), "short", 20, 2), ["short"]);
+        assert_eq!(wrap_within(("", ""), &"x".repeat(1000), 10, 2).len(), 2);
     }
 }

@@ -1,0 +1,86 @@
+//! What would make a result say more: one short line that points to the guide. Of several reasons
+//! the first is given, for a report is no place to teach.
+
+use plimsoll_core::RunResult;
+use plimsoll_core::verdict::Verdict;
+
+use crate::Clock;
+use crate::facts::{FEW_BEYOND, Tail};
+
+/// A shorter run sees little of what recurs: collections of garbage, checkpoints, cron jobs.
+const SHORT_NS: u64 = 5_000_000_000;
+
+/// What to do and where it is explained; `None` where nothing is to be said, or where something
+/// else comes first: figures that are not the server's, and runs that were ended early.
+pub(crate) fn advice(result: &RunResult) -> Option<String> {
+    let is_cut = result.interrupted || result.aborted.is_some();
+    if result.loader.verdict == Verdict::Invalid || is_cut || result.ledger.completed == 0 {
+        return None;
+    }
+    let (text, section) = reason(result)?;
+    Some(format!("{text} (docs/measuring-well.md, {section})"))
+}
+
+fn reason(result: &RunResult) -> Option<(&'static str, u32)> {
+    let samples = Clock::HEADLINE.histogram(result).count();
+    if Tail::beyond(samples, 9900) < FEW_BEYOND {
+        return Some(("few samples beyond the p99: run longer", 5));
+    }
+    if result.elapsed_ns < SHORT_NS {
+        return Some(("too short for what recurs: run longer", 5));
+    }
+    if !result.plan.is_open_loop() {
+        return Some(("for what users wait give a rate, -r", 2));
+    }
+    let is_judged = !result.gates.is_empty();
+    is_judged.then_some(("one run tells no spread: --repeat 5", 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn one_reason_is_given_and_none_where_nothing_is_to_be_said() {
+        let open = |change: fn(&mut RunResult)| {
+            let mut result = samples::stall();
+            change(&mut result);
+            result
+        };
+        for (name, result, want) in [
+            ("a closed loop", samples::steady(), Some("-r (docs/measuring-well.md, 2)")),
+            ("gates on one run", samples::stall(), Some("--repeat 5 (docs/measuring-well.md, 6)")),
+            ("nothing judged", open(|result| result.gates.clear()), None),
+            ("short", open(|result| result.elapsed_ns = SHORT_NS - 1), Some("what recurs: run")),
+            ("ended early", samples::parts(), None),
+            ("nothing completed", samples::nothing(), None),
+            ("nothing sent", samples::bare(), None),
+            (
+                "few samples come before a closed loop",
+                RunResult { interrupted: false, ..samples::cut_short() },
+                Some("few samples beyond the p99"),
+            ),
+        ] {
+            let advice = advice(&result);
+            let is_as_wanted = match (&advice, want) {
+                (Some(advice), Some(want)) => advice.contains(want),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(is_as_wanted, "{name}: {advice:?}");
+        }
+    }
+
+    #[test]
+    fn it_fits_a_line_and_the_guide_has_the_section() {
+        let guide = include_str!("../../../docs/measuring-well.md");
+        for result in [samples::steady(), samples::stall(), samples::cut_short()] {
+            let result = RunResult { interrupted: false, ..result };
+            let advice = advice(&result).unwrap();
+            assert!(advice.chars().count() <= 70, "{advice}");
+            let (_, section) = reason(&result).unwrap();
+            assert!(guide.contains(&format!("\n## {section}. ")), "{advice}");
+        }
+    }
+}

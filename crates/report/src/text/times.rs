@@ -1,0 +1,218 @@
+//! Times and counts in tables: the two clocks, the phases, and the parts of a run.
+
+use plimsoll_core::units::{format_count, format_ns, format_rate, three_digits};
+use plimsoll_core::{Histogram, RunResult};
+
+use super::Style;
+use super::table::{beside, labelled, shorten, table, wrap};
+use crate::Clock;
+use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
+use crate::parts::{self, Row, Step};
+
+/// Every table of times, and what the marks in them mean.
+pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
+    let width = style.columns();
+    let mut lines = beside(&latency(result), &phases(result), width);
+    let tables = [
+        outcomes(result, width),
+        parts("Endpoint", &parts::endpoints(result), style),
+        parts("Address", &parts::addresses(result), style),
+    ];
+    for table in tables.into_iter().filter(|table| !table.is_empty()) {
+        lines.push(String::new());
+        lines.extend(table);
+    }
+    let notes = footnote(&lines, width);
+    lines.extend(notes);
+    lines
+}
+
+/// What a run with several loads has to say first: each by itself.
+pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
+    let steps = parts::steps(result);
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let mut head = vec![format!("Stage ({})", steps.len())];
+    head.extend(["target/s", "achieved/s"].map(str::to_owned));
+    head.extend(COUNTS_AND_TIMES.map(str::to_owned));
+    let row = |step: &Step| {
+        let achieved = step.achieved_rps.map_or_else(|| "-".to_owned(), format_rate);
+        let mut cells = vec![name(&step.row, style), format_rate(step.target_rps), achieved];
+        cells.extend(counts_and_times(&step.row, style));
+        cells
+    };
+    let shown = steps.iter().take(PARTS_SHOWN).map(row);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
+    let mut lines = table(&rows, 1, style.columns());
+    lines.extend(more(steps.len()));
+    let clock = Clock::HEADLINE.name();
+    let text = format!("times are the {clock}; the figures below are over all stages");
+    lines.extend(wrap("", "", &text, style.columns()));
+    lines
+}
+
+/// Rows of a table of parts; of more, their number is said.
+const PARTS_SHOWN: usize = 12;
+
+const COUNTS_AND_TIMES: [&str; 5] = ["scheduled", "not ok", "p50", "p99", "max"];
+
+/// What the other columns of a table of parts take, and the least that a name may.
+const FIGURES_ROOM: usize = 56;
+const NAME_ROOM: usize = 20;
+
+fn more(rows: usize) -> Option<String> {
+    let more = rows.saturating_sub(PARTS_SHOWN);
+    (more > 0).then(|| format!("and {more} more"))
+}
+
+fn parts(label: &str, rows: &[Row], style: Style) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut head = vec![label.to_owned()];
+    head.extend(COUNTS_AND_TIMES.map(str::to_owned));
+    let line = |row: &Row| {
+        let mut cells = vec![name(row, style)];
+        cells.extend(counts_and_times(row, style));
+        cells
+    };
+    let shown = rows.iter().take(PARTS_SHOWN).map(line);
+    let rows_shown: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
+    let mut lines = table(&rows_shown, 1, style.columns());
+    lines.extend(more(rows.len()));
+    lines
+}
+
+/// Names of any length leave room for the figures.
+fn name(row: &Row, style: Style) -> String {
+    let room = style.columns().saturating_sub(FIGURES_ROOM).max(NAME_ROOM);
+    shorten(&printable(&row.name), room)
+}
+
+fn counts_and_times(row: &Row, style: Style) -> [String; 5] {
+    let not_ok = short_count(row.not_ok);
+    let not_ok = if row.not_ok > 0 { style.bad(&not_ok) } else { not_ok };
+    let max = row.max_ns.map_or_else(|| "-".to_owned(), format_ns);
+    [short_count(row.scheduled), not_ok, row.p50.words(), row.p99.words(), max]
+}
+
+/// A count in at most nine columns.
+fn short_count(count: u64) -> String {
+    match count {
+        0..=9_999_999 => format_count(count),
+        10_000_000..=999_999_999 => format!("{} M", three_digits(count as f64 / 1e6)),
+        _ => format!("{} G", three_digits(count as f64 / 1e9)),
+    }
+}
+
+fn latency(result: &RunResult) -> Vec<String> {
+    let lead = Clock::HEADLINE;
+    let clocks = [lead, lead.other()];
+    let histograms = clocks.map(|clock| clock.histogram(result));
+    if histograms.iter().all(|histogram| histogram.is_empty()) {
+        return labelled("Latency", &["nothing was measured".to_owned()]);
+    }
+    let row = |label: &str, cells: [(String, String); 2]| {
+        let cells = cells.map(|(value, beyond)| format!("{value:>15}{beyond:>10}"));
+        format!("{label:<7}{}", cells.concat()).trim_end().to_owned()
+    };
+    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
+        let cell = |histogram| of(histogram).map_or_else(|| "-".to_owned(), format_ns);
+        row(label, histograms.map(|histogram| (cell(histogram), String::new())))
+    };
+    let mut lines = vec![
+        row("Latency", clocks.map(|clock| (clock.name().to_owned(), "beyond".to_owned()))),
+        row("", clocks.map(|clock| (facts::origin(clock, &result.plan).to_owned(), String::new()))),
+        plain("min", Histogram::min_ns),
+        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+    ];
+    for (label, per_10k) in QUANTILES {
+        lines.push(row(label, histograms.map(|histogram| quantile_cell(histogram, per_10k))));
+    }
+    lines.push(plain("max", Histogram::max_ns));
+    let samples = |histogram: &Histogram| (format_count(histogram.count()), String::new());
+    lines.push(row("n", histograms.map(samples)));
+    lines
+}
+
+/// What the marks mean, those that are used in the lines.
+fn footnote(lines: &[String], width: usize) -> Vec<String> {
+    let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
+    let mut notes = Vec::new();
+    if has(" ~ ") {
+        notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
+    }
+    if has(" n/a") {
+        notes.push("n/a no sample beyond, see max".to_owned());
+    }
+    if notes.is_empty() { notes } else { wrap("", "", &notes.join("; "), width) }
+}
+
+fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
+    if histogram.is_empty() {
+        return ("-".to_owned(), String::new());
+    }
+    let tail = Tail::of(histogram, per_10k);
+    (tail.words(), short_count(tail.beyond))
+}
+
+/// Median, 99th percentile and maximum.
+pub(super) fn spread(histogram: &Histogram) -> [String; 3] {
+    let max = histogram.max_ns().map_or_else(|| "-".to_owned(), format_ns);
+    [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
+}
+
+/// The phases that took time. What stands before the first of them is the lag, by its two parts: the
+/// wait for a connection and the tester's own lateness.
+fn phases(result: &RunResult) -> Vec<String> {
+    let phases = &result.phases;
+    let rows = [
+        ("blocked", &phases.blocked),
+        ("lateness", &result.loader.lateness),
+        ("dns", &phases.dns),
+        ("connect", &phases.connect),
+        ("tls", &phases.tls),
+        ("sending", &phases.sending),
+        ("waiting", &phases.waiting),
+        ("receiving", &phases.receiving),
+    ];
+    let happened = |histogram: &Histogram| histogram.max_ns().is_some_and(|max_ns| max_ns > 0);
+    let rows: Vec<String> = rows
+        .iter()
+        .filter(|(_, histogram)| happened(histogram))
+        .map(|(label, histogram)| {
+            let cells = spread(histogram).map(|cell| format!("{cell:>10}"));
+            format!("{label:<10}{}", cells.concat())
+        })
+        .collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    let head = format!("{:<10}{:>10}{:>10}{:>10}", "Phases", "p50", "p99", "max");
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// Response times by outcome, where there was more than one.
+fn outcomes(result: &RunResult, width: usize) -> Vec<String> {
+    let by = &result.by_outcome;
+    let rows = [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)];
+    let row = |label: &str, histogram: &Histogram| {
+        let mut cells = vec![label.to_owned(), format_count(histogram.count())];
+        cells.extend(spread(histogram));
+        cells
+    };
+    let present = rows.iter().filter(|(_, histogram)| !histogram.is_empty());
+    let mut rows: Vec<Vec<String>> =
+        present.map(|(label, histogram)| row(label, histogram)).collect();
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    rows.insert(0, ["Outcome", "count", "p50", "p99", "max"].map(str::to_owned).to_vec());
+    let mut lines = table(&rows, 1, width);
+    if !by.incomplete.is_empty() {
+        let text = "incomplete: no whole response; counted with the time they had waited";
+        lines.extend(wrap("", "", text, width));
+    }
+    lines
+}
