@@ -171,6 +171,11 @@ pub(crate) struct RunFlags {
     /// At a rate, drop a request that has waited this long for a connection
     #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub shed_after: Option<u64>,
+    /// Run the same load so many times in turn, each with a seed of its own, and report how far the
+    /// runs lie apart
+    #[arg(long, value_name = "N", default_value = "1", value_parser = repeats)]
+    #[arg(help_heading = "Load")]
+    pub repeat: u32,
     /// Load before the measured part, shown apart
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Load")]
@@ -461,6 +466,14 @@ pub(crate) fn threads(text: &str) -> Result<u32, String> {
         0 => Err("0 leaves nobody to work: give 1 or more".to_owned()),
         threads => Ok(threads),
     }
+}
+
+/// Results of all repeats are held in memory until the last has ended.
+const REPEATS_MAX: u32 = 1000;
+
+fn repeats(text: &str) -> Result<u32, String> {
+    let repeats = text.parse().ok().filter(|repeats| (1..=REPEATS_MAX).contains(repeats));
+    repeats.ok_or_else(|| format!("'{text}' is not a number from 1 to {REPEATS_MAX}"))
 }
 
 fn connections(text: &str) -> Result<(u32, Option<u32>), String> {

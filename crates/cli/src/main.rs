@@ -22,6 +22,7 @@ mod plan_file;
 mod progress;
 mod proxy;
 mod proxy_args;
+mod repeat;
 mod report;
 mod request;
 mod request_args;
@@ -31,6 +32,7 @@ mod serve;
 mod serve_args;
 mod signals;
 mod study;
+mod terminal;
 mod url;
 
 use std::process::ExitCode;

@@ -2,17 +2,21 @@
 //! written costs a second and not a run.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
+use plimsoll_core::repeats::Repeats;
 use plimsoll_core::series::Point;
 use plimsoll_report::text::Style;
-use plimsoll_report::{Clock, csv, hgrm, hlog, html, json, junit, markdown, text, timeseries};
+use plimsoll_report::{
+    Clock, csv, hgrm, hlog, html, json, junit, markdown, repeats, text, timeseries,
+};
 
 use crate::args::{Format, OutputFlags};
 use crate::exit::Exit;
+use crate::terminal::{columns, has_color};
 
 /// A report and where it goes; `None` is stdout.
 struct Output {
@@ -66,8 +70,10 @@ impl Outputs {
             }
         }
         let timeseries = flags.timeseries.as_deref().map(series).transpose()?;
-        let color = has_report_on_stdout(flags) && has_color(flags.no_color);
-        Ok(Self { outputs, timeseries, created, style: Style { color } })
+        let on_stdout = has_report_on_stdout(flags);
+        let color = on_stdout && has_color(flags.no_color);
+        let style = Style { color, width: columns(on_stdout) };
+        Ok(Self { outputs, timeseries, created, style })
     }
 
     /// Takes away the files made for a run that could not be.
@@ -99,23 +105,32 @@ impl Outputs {
     /// # Errors
     /// The first that could not be written.
     pub(crate) fn write(self, result: &RunResult) -> anyhow::Result<()> {
+        self.write_with(|kind, out, style| format(kind, result, out, style))
+    }
+
+    /// Writes the reports of several repeats.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn write_repeats(self, repeats: &Repeats) -> anyhow::Result<()> {
+        self.write_with(|kind, out, style| format_repeats(kind, repeats, out, style))
+    }
+
+    fn write_with(
+        self,
+        report: impl Fn(Format, &mut dyn Write, Style) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
         let mut first_error = Ok(());
         for output in self.outputs {
             let name = output.file.as_ref().map_or("stdout", |(name, _)| name).to_owned();
-            let written = write(output, result, self.style);
+            let kind = output.format;
+            let written = write(output, |out| report(kind, out, self.style));
             if written.is_err() && first_error.is_ok() {
                 first_error = written.with_context(|| format!("'{name}'"));
             }
         }
         first_error
     }
-}
-
-/// Whether text on stdout is coloured, where `--no-color` is as given.
-pub(crate) fn has_color(no_color: bool) -> bool {
-    !no_color
-        && io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Where the summary of a step goes, if there is to be one.
@@ -228,7 +243,7 @@ fn empty(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
 }
 
-fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
+fn write(output: Output, report: impl Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     match output.file {
         Some((_, mut file)) => {
             if output.format == Format::Github {
@@ -238,13 +253,12 @@ fn write(output: Output, result: &RunResult, style: Style) -> io::Result<()> {
                 empty(&file)?;
             }
             let mut out = BufWriter::new(file);
-            format(output.format, result, &mut out, style)?;
+            report(&mut out)?;
             out.flush()
         }
         None => {
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = format(output.format, result, &mut out, style);
-            unless_reader_is_gone(written.and_then(|()| out.flush()))
+            unless_reader_is_gone(report(&mut out).and_then(|()| out.flush()))
         }
     }
 }
@@ -261,5 +275,23 @@ fn format(format: Format, result: &RunResult, out: &mut dyn Write, style: Style)
         Format::Junit => junit::write(result, out),
         Format::Github => markdown::write_summary(result, out),
         Format::None => Ok(()),
+    }
+}
+
+fn format_repeats(
+    format: Format,
+    all: &Repeats,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
+    match format {
+        Format::Text => repeats::write_text(all, out, style),
+        Format::Json => repeats::write_json(all, out),
+        Format::Md | Format::Github => repeats::write_markdown(all, out),
+        Format::Csv => repeats::write_csv(all, out),
+        Format::None => Ok(()),
+        Format::Html | Format::Hgrm | Format::Hlog | Format::Junit => {
+            Err(io::Error::other("this report is of one run: put {repeat} into its path"))
+        }
     }
 }

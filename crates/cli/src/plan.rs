@@ -18,7 +18,15 @@ use crate::request::sent;
 /// # Errors
 /// Usage for flags that make no sense together, and files that cannot be read.
 pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
-    let sent = sent(&flags.request, flags.url.as_deref(), flags.seed)?;
+    seeded(flags, flags.seed)
+}
+
+/// The same with another seed, for a repeat.
+///
+/// # Errors
+/// As above.
+pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
+    let sent = sent(&flags.request, flags.url.as_deref(), seed)?;
     let default = Plan::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     let plan = Plan {
@@ -57,7 +65,7 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
             SpinFlag::Off => Spin::Off,
         },
         pin: flags.pin.clone(),
-        seed: flags.seed,
+        seed,
         gates: flags.conditions.gate.clone(),
         abort_when: flags.conditions.abort_when.clone(),
         require_valid: flags.require_valid,

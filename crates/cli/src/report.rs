@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use plimsoll_core::repeats::{self, Repeats};
 use plimsoll_core::result::SCHEMA;
 use plimsoll_core::study::{self as core_study, Study};
 use plimsoll_core::{RunResult, gate};
@@ -16,7 +17,7 @@ use crate::args::ReportFlags;
 use crate::ending::{has_failed_gate, say};
 use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
-use crate::study;
+use crate::{repeat, study};
 
 /// Writes the reports.
 ///
@@ -30,6 +31,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
             let text = "--gate is of one run; compare studies with plimsoll compare --fail-if";
             return Err(Exit::Usage(text.to_owned()));
         }
+        Document::Repeats(mut repeats) => return report_repeats(&mut repeats, flags),
         Document::Study(document) => {
             study::report(&document, &flags.outputs)?;
             return Ok(ExitCode::SUCCESS);
@@ -51,9 +53,25 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
     Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
 }
 
+/// Writes the reports of repeats, each judged by itself.
+fn report_repeats(repeats: &mut Repeats, flags: &ReportFlags) -> Result<ExitCode, Exit> {
+    repeat::check_paths(&flags.outputs)?;
+    if !flags.gate.is_empty() {
+        for run in &mut repeats.runs {
+            let judged = gate::judge(&flags.gate, run);
+            run.gates = judged.map_err(|error| Exit::Usage(error.to_string()))?;
+        }
+    }
+    let mut gates = repeats.runs.iter().flat_map(|run| &run.gates);
+    let failed = !flags.gate.is_empty() && gates.any(|gate| !gate.pass);
+    repeat::report(repeats, &flags.outputs)?;
+    Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
+}
+
 /// What can be shown again.
 enum Document {
     Result(Box<RunResult>),
+    Repeats(Box<Repeats>),
     Study(Box<Study>),
 }
 
@@ -74,6 +92,12 @@ fn read(path: &Path) -> anyhow::Result<Document> {
             let study = serde_json::from_value(document);
             let study = study.with_context(|| format!("'{name}' is not what a study has to be"))?;
             return Ok(Document::Study(Box::new(study)));
+        }
+        Some(repeats::SCHEMA) => {
+            let repeats = serde_json::from_value(document);
+            let repeats =
+                repeats.with_context(|| format!("'{name}' is not what repeats have to be"))?;
+            return Ok(Document::Repeats(Box::new(repeats)));
         }
         Some(other) => anyhow::bail!("'{name}' is a {other}, and this reads a {SCHEMA}"),
         None => anyhow::bail!("'{name}' is no result: write one with --json or --format json"),

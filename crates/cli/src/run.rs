@@ -12,9 +12,11 @@ use plimsoll_script::lua::Api;
 
 use crate::args::RunFlags;
 use crate::control::ControlSocket;
+use crate::ending::{end, say};
 use crate::exit::Exit;
 use crate::outputs::Outputs;
 use crate::progress::Live;
+use crate::repeat::{self, Job};
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
 
@@ -37,25 +39,39 @@ pub(crate) struct Beside<'a> {
     pub control: Option<&'a Path>,
     /// Whose processes are watched.
     pub monitor: Option<&'a Subject>,
+    /// What stands before the live progress; empty where there is one run alone.
+    pub title: &'a str,
 }
 
-/// Runs the flags' plan.
+/// Runs the flags' plan, as often as they say.
 ///
 /// # Errors
 /// When nothing could be run or a report could not be written.
 pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
-    run_plan(&crate::plan::plan(flags)?, flags)
+    let plan = crate::plan::plan(flags)?;
+    say(&crate::plan::notes(&plan));
+    if flags.repeat > 1 {
+        repeat::check(flags)?;
+        return repeat::take_turns(&[Job { name: None, flags }]);
+    }
+    let (_, code) = carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?;
+    Ok(code)
 }
 
-/// Runs a plan that was made of flags.
+/// Runs a plan that was made of flags, once, and writes its reports. The title stands before the
+/// live progress.
 ///
 /// # Errors
 /// When nothing could be run or a report could not be written.
-pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> {
-    let mut outputs = Outputs::open(&flags.outputs)?;
-    crate::ending::say(&crate::plan::notes(plan));
+pub(crate) fn carry_out(
+    plan: &Plan,
+    flags: &RunFlags,
+    mut outputs: Outputs,
+    title: &str,
+) -> Result<(RunResult, ExitCode), Exit> {
     let live = !flags.outputs.quiet && !flags.outputs.no_progress;
-    let beside = Beside { control: flags.control.as_deref(), monitor: flags.monitor.as_ref() };
+    let monitor = flags.monitor.as_ref();
+    let beside = Beside { control: flags.control.as_deref(), monitor, title };
     let Loaded { result, caught, series, mut scripts } =
         match load(plan, &mut outputs, live, beside) {
             Ok(loaded) => loaded,
@@ -72,10 +88,9 @@ pub(crate) fn run_plan(plan: &Plan, flags: &RunFlags) -> Result<ExitCode, Exit> 
     if let Some(scripts) = &mut scripts {
         scripts.done(&result)?;
     }
-    if let Some(code) = caught.code() {
-        return Ok(code);
-    }
-    Ok(crate::ending::end(&result, flags.outputs.quiet))
+    let code =
+        caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet));
+    Ok((result, code))
 }
 
 /// Carries out a plan with live progress, signals, and what is to go on beside it.
@@ -108,7 +123,7 @@ pub(crate) fn load(
     let api = if plan.is_open_loop() { Api::Wrk2 } else { Api::Wrk };
     let mut scripts = Scripts::load(plan, api, &url, &loading)?;
     let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
-    let mut live = Live::new(plan, live);
+    let mut live = Live::new(plan, live, beside.title);
     let mut series = Ok(());
     let threads = threads.unwrap_or_default();
     let ran = plimsoll_engine::run_scripted(plan, threads, &control, &mut |progress| {

@@ -22,6 +22,7 @@ pub mod part;
 pub mod phase;
 pub mod plan;
 pub mod recorder;
+pub mod repeats;
 pub mod result;
 pub mod schedule;
 pub mod seconds;

@@ -18,10 +18,23 @@ use crate::facts::{printable, tester_cores};
 /// # Errors
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    let columns = columns(result);
+    write_all(std::slice::from_ref(result), out)
+}
+
+/// Writes the line of names and a row for each result.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_all(results: &[RunResult], out: &mut dyn Write) -> io::Result<()> {
     let line = |cells: Vec<&str>| cells.join(",");
-    writeln!(out, "{}", line(columns.iter().map(|(name, _)| name.as_str()).collect()))?;
-    writeln!(out, "{}", line(columns.iter().map(|(_, cell)| cell.as_str()).collect()))
+    for (index, result) in results.iter().enumerate() {
+        let columns = columns(result);
+        if index == 0 {
+            writeln!(out, "{}", line(columns.iter().map(|(name, _)| name.as_str()).collect()))?;
+        }
+        writeln!(out, "{}", line(columns.iter().map(|(_, cell)| cell.as_str()).collect()))?;
+    }
+    Ok(())
 }
 
 type Column = (String, String);

@@ -1,5 +1,5 @@
 //! Views of a result: pure functions from a [`plimsoll_core::RunResult`] to bytes; and, in
-//! [`study`], of a [`plimsoll_core::study::Study`].
+//! [`study`], of a [`plimsoll_core::study::Study`]; in [`repeats`], of several results of one load.
 //!
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
 //! engine: what a view shows is in the result document, so a stored result prints the same text
@@ -8,6 +8,7 @@
 //! Markdown, no formulas in CSV.
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod comparison;
 pub mod csv;
 mod facts;
@@ -22,6 +23,7 @@ pub mod markdown;
 mod page;
 mod parts;
 pub mod progress;
+pub mod repeats;
 mod server;
 pub mod study;
 pub mod text;

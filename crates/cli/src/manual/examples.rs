@@ -103,6 +103,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--stages", "10s", U],
         "DURATION@RATE",
     ),
+    flag(
+        "repeat",
+        &["--repeat", "2", "-n", "100", U],
+        &["--repeat", "0", U],
+        "is not a number from 1 to 1000",
+    ),
     flag("warmup", &["--warmup", "50ms", "-n", "100", U], &["--warmup", "1", U], "not a duration"),
     flag("drain", &["--drain", "1s", "-n", "100", U], &["--drain", "long", U], "not a duration"),
     flag("timeout", &["--timeout", "2s", "-n", "100", U], &["--timeout", "0s", U], "--timeout"),

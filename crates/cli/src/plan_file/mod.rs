@@ -18,12 +18,10 @@ mod tests;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
-use plimsoll_core::Plan;
-
 use crate::args::RunFlags;
 use crate::exit::Exit;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
 pub(crate) use execute::execute;
 pub(crate) use read::setting_named;
 use setting::Settings;
@@ -40,12 +38,11 @@ pub(crate) struct Runs {
     print: bool,
 }
 
-/// One run, as often as it is repeated.
+/// One run.
 #[derive(Debug)]
 struct Run {
     /// What the file calls it; `None` for the run of a command line.
     name: Option<String>,
-    repeat: usize,
     settings: Settings,
     /// The file, and the line where the run starts in it.
     file: Option<(PathBuf, usize)>,
@@ -56,7 +53,6 @@ struct Run {
 struct Prepared {
     name: String,
     flags: Box<RunFlags>,
-    plan: Plan,
 }
 
 impl Runs {
@@ -75,7 +71,7 @@ impl Runs {
                     path
                 }
                 None if print => {
-                    let run = Run { name: None, repeat: 1, settings, file: None };
+                    let run = Run { name: None, settings, file: None };
                     return Ok(Some(Self { runs: vec![run], print }));
                 }
                 None => return Ok(None),
@@ -100,29 +96,21 @@ fn file_in_place_of_url(given: &ArgMatches) -> Option<PathBuf> {
 }
 
 impl Run {
-    /// The run once for each repetition, through the definition of the command line.
-    fn prepare(&self, definition: &Command) -> Result<Vec<Prepared>, Exit> {
-        let mut prepared = Vec::new();
-        for name in self.names() {
-            let arguments = self.settings.arguments(&name, definition);
-            let (flags, plan) = crate::args::run_flags(arguments)
-                .and_then(|flags| {
-                    let plan = crate::plan::plan(&flags)?;
-                    crate::run::check(&plan)?;
-                    Ok((flags, plan))
-                })
-                .map_err(|exit| exit.map(|text| self.place(&text, definition)))?;
-            prepared.push(Prepared { name, flags, plan });
-        }
-        Ok(prepared)
+    /// The run through the definition of the command line.
+    fn prepare(&self, definition: &Command) -> Result<Prepared, Exit> {
+        let name = self.name();
+        let checked = crate::args::run_flags(self.settings.arguments(name, definition));
+        let checked = checked.and_then(|flags| {
+            crate::repeat::check(&flags)?;
+            crate::run::check(&crate::plan::plan(&flags)?)?;
+            Ok(flags)
+        });
+        let flags = checked.map_err(|exit| exit.map(|text| self.place(&text, definition)))?;
+        Ok(Prepared { name: name.to_owned(), flags })
     }
 
-    fn names(&self) -> Vec<String> {
-        let name = self.name.as_deref().unwrap_or("run");
-        match self.repeat {
-            1 => vec![name.to_owned()],
-            repeat => (1..=repeat).map(|i| format!("{name}-{i}")).collect(),
-        }
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("run")
     }
 
     /// An error with where it comes from: the key if it can be told, or the run.

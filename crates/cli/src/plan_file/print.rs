@@ -31,9 +31,6 @@ pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> 
         if run.file.is_some() {
             let name = run.name.as_deref().unwrap_or_default();
             let _ = write!(text, "\n[[run]]\nname = {}\n", Toml::from(name));
-            if run.repeat > 1 {
-                let _ = writeln!(text, "repeat = {}", run.repeat);
-            }
         }
         write_settings(&run.settings, definition, &mut text)?;
     }

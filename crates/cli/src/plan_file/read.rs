@@ -16,7 +16,7 @@ use super::{Exit, Run};
 /// A plan file is written by a person, or made from what one wrote.
 const FILE_LIMIT_BYTES: u64 = 1 << 20;
 
-/// Runs of a file, each repetition counted.
+/// Runs of a file.
 const RUNS_LIMIT: usize = 1000;
 
 const NAME_LIMIT: usize = 100;
@@ -24,7 +24,6 @@ const NAME_LIMIT: usize = 100;
 /// Keys that are no flags: of the file, and of each run.
 pub(super) const RUN: &str = "run";
 pub(super) const NAME: &str = "name";
-pub(super) const REPEAT: &str = "repeat";
 
 /// A file that is being read.
 struct Reader<'a> {
@@ -37,7 +36,6 @@ struct Reader<'a> {
 #[derive(Default)]
 struct Said {
     name: Option<String>,
-    repeat: Option<usize>,
     settings: Settings,
 }
 
@@ -85,9 +83,8 @@ impl Reader<'_> {
                 // Without a name of its own the run of a file is called as the file is.
                 self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
             });
-            let repeat = defaults.repeat.unwrap_or(1);
             let file = Some((self.path.to_owned(), 1));
-            return Ok(vec![Run { name, repeat, settings: defaults.settings, file }]);
+            return Ok(vec![Run { name, settings: defaults.settings, file }]);
         };
         let wrong = || self.error(&tables.span(), "runs are tables: write [[run]] before each");
         let list = tables.get_ref().as_array().ok_or_else(wrong)?;
@@ -100,7 +97,6 @@ impl Reader<'_> {
             let said = self.table(table.get_ref().as_table().ok_or_else(wrong)?, false)?;
             runs.push(Run {
                 name: Some(said.name.unwrap_or_else(|| format!("run-{}", i + 1))),
-                repeat: said.repeat.or(defaults.repeat).unwrap_or(1),
                 settings: defaults.settings.overridden_by(&said.settings, self.definition),
                 file: Some((self.path.to_owned(), self.line(&table.span()))),
             });
@@ -115,12 +111,12 @@ impl Reader<'_> {
     /// No two runs may have the same name, and there is an end to them.
     fn check_names(&self, runs: &[Run], span: &Range<usize>) -> Result<(), Exit> {
         let (last, earlier) = runs.split_last().expect("one was just added");
-        if runs.iter().map(|run| run.repeat).sum::<usize>() > RUNS_LIMIT {
-            let message = format!("more than {RUNS_LIMIT} runs: repeat less, or use several files");
+        if runs.len() > RUNS_LIMIT {
+            let message = format!("more than {RUNS_LIMIT} runs: use several files");
             return Err(self.error(span, &message));
         }
-        let taken: Vec<String> = earlier.iter().flat_map(Run::names).collect();
-        match last.names().iter().find(|name| taken.contains(name)) {
+        let is_taken = earlier.iter().any(|run| run.name == last.name);
+        match last.name.as_ref().filter(|_| is_taken) {
             Some(name) => {
                 let message = format!("two runs are called '{name}': give each a name of its own");
                 Err(self.error(span, &message))
@@ -138,7 +134,6 @@ impl Reader<'_> {
             match name.get_ref().as_ref() {
                 RUN if is_top => {}
                 NAME => said.name = Some(self.name(value)?),
-                REPEAT => said.repeat = Some(self.repeat(value)?),
                 other => {
                     let arg = setting_named(other, self.definition)
                         .map_err(|message| self.error(&name.span(), &message))?;
@@ -195,13 +190,6 @@ impl Reader<'_> {
             let message = "a name stands in names of files: letters, digits, blanks and ._+=@%,- \
                            make it, 100 at most, and no dot comes first";
             self.error(&value.span(), message)
-        })
-    }
-
-    fn repeat(&self, value: &Spanned<DeValue<'_>>) -> Result<usize, Exit> {
-        let text = text(value.get_ref()).unwrap_or_default();
-        text.parse().ok().filter(|repeat| (1..=RUNS_LIMIT).contains(repeat)).ok_or_else(|| {
-            self.error(&value.span(), &format!("repeat is a number from 1 to {RUNS_LIMIT}"))
         })
     }
 }

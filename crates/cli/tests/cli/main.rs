@@ -20,6 +20,7 @@ mod outputs;
 mod peer;
 mod plan_file;
 mod proxy;
+mod repeat;
 mod secrets;
 mod serve;
 mod signals;

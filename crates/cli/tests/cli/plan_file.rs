@@ -34,15 +34,16 @@ fn reports_come_one_after_the_other_with_the_names_of_their_runs() {
     let server = Server::start(&[]);
     let plan = Plan::new(&format!(
         "url = '{}'\nrequests = 20\njson = '{{name}}.json'\n\
-         [[run]]\nname = 'one'\nconnections = 2\n[[run]]\nname = 'two'\nrepeat = 2\nrequests = 30",
+         [[run]]\nname = 'one'\nconnections = 2\n[[run]]\nname = 'two'\nrequests = 30\n\
+         [[run]]\nname = 'three'\nrequests = 40",
         server.url("/"),
     ));
     let finished = plan.run(&[]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
     let headings: Vec<&str> =
         finished.stdout.lines().filter(|line| line.starts_with("== ")).collect();
-    assert_eq!(headings, ["== one (1 of 3) ==", "== two-1 (2 of 3) ==", "== two-2 (3 of 3) =="]);
-    for (name, requests) in [("one.json", 20), ("two-1.json", 30), ("two-2.json", 30)] {
+    assert_eq!(headings, ["== one (1 of 3) ==", "== two (2 of 3) ==", "== three (3 of 3) =="]);
+    for (name, requests) in [("one.json", 20), ("two.json", 30), ("three.json", 40)] {
         assert_eq!(plan.report(name).ledger(["completed"]), [requests], "{name}");
     }
 }
@@ -50,7 +51,7 @@ fn reports_come_one_after_the_other_with_the_names_of_their_runs() {
 #[test]
 fn documents_come_one_after_the_other() {
     let server = Server::start(&[]);
-    let plan = Plan::new(&format!("url = '{}'\nrepeat = 3\n", server.url("/")));
+    let plan = Plan::new(&format!("url = '{}'\n{}", server.url("/"), "[[run]]\n".repeat(3)));
     let finished = plan.run(&["--format", "json", "-n", "15"]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let documents = serde_json::Deserializer::from_str(&finished.stdout);

@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::likeness;
 use crate::result::RunResult;
-use crate::study::{Case, CaseRun, Figures, Measure, Study};
-use crate::units::format_duration;
+use crate::study::{Case, CaseRun, Measure, Study};
 
 /// What is compared with what.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +67,7 @@ impl Side {
         };
         let facts = likeness::of_result(model);
         let mut notes = Vec::new();
-        let mut runs = vec![run_of(model, 1)];
+        let mut runs = vec![CaseRun::of(model, 1)];
         let mut known: BTreeSet<Key> = runs.iter().filter_map(key).collect();
         for (other, result) in others {
             let differences = likeness::differences(&facts, &likeness::of_result(result));
@@ -77,7 +76,7 @@ impl Side {
                 let differences = differences.join("; ");
                 return Err(SideError::Unlike { first, other, differences });
             }
-            let run = run_of(result, runs.len() as u32 + 1);
+            let run = CaseRun::of(result, runs.len() as u32 + 1);
             match key(&run).is_none_or(|key| known.insert(key)) {
                 true => runs.push(run),
                 false => notes.push(format!("'{other}' holds a run that was there: counted once")),
@@ -144,33 +143,4 @@ pub(super) fn key(run: &CaseRun) -> Option<Key> {
     // Figures are plain data: they cannot fail to serialize.
     let figures = || serde_json::to_string(&run.figures).unwrap_or_default();
     (!run.started_at.is_empty()).then(|| (run.started_at.clone(), figures()))
-}
-
-fn run_of(result: &RunResult, repeat: u32) -> CaseRun {
-    CaseRun {
-        repeat,
-        started_at: result.started_at.clone(),
-        failure: why_not_whole(result),
-        figures: Figures::of(result),
-        verdict: Some(result.loader.verdict),
-        causes: result.loader.causes.clone(),
-        server: result.target.clone(),
-        ..CaseRun::default()
-    }
-}
-
-/// Why a result does not count as a repeat of its plan; `None` if it counts.
-fn why_not_whole(result: &RunResult) -> Option<String> {
-    if let Some(condition) = &result.aborted {
-        return Some(format!("ended early by the condition '{condition}' of its plan"));
-    }
-    if result.interrupted {
-        return Some(format!("interrupted after {}", format_duration(result.elapsed_ns)));
-    }
-    let changes = result.rate.changes.len();
-    if changes > 0 {
-        return Some(format!("its rate was changed {changes} times while it went on"));
-    }
-    let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
-    nothing.then(|| "not one request was sent".to_owned())
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::result::{Environment, RunResult, Tool};
+use crate::units::format_duration;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
@@ -301,6 +302,21 @@ impl Study {
 }
 
 impl CaseRun {
+    /// A result of Plimsoll's own as a repeat of its plan.
+    #[must_use]
+    pub fn of(result: &RunResult, repeat: u32) -> Self {
+        Self {
+            repeat,
+            started_at: result.started_at.clone(),
+            failure: why_not_whole(result),
+            figures: Figures::of(result),
+            verdict: Some(result.loader.verdict),
+            causes: result.loader.causes.clone(),
+            server: result.target.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Whether it is a repeat like the others: it did not fail, and its own verdict does not say
     /// that the figures are not the server's.
     #[must_use]
@@ -309,7 +325,8 @@ impl CaseRun {
     }
 
     /// Why it is none, where it is none.
-    fn why_left_out(&self) -> Option<String> {
+    #[must_use]
+    pub fn why_left_out(&self) -> Option<String> {
         let invalid = || {
             let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
             let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
@@ -317,6 +334,22 @@ impl CaseRun {
         };
         self.failure.clone().or_else(|| (!self.is_whole()).then(invalid))
     }
+}
+
+/// Why a result does not count as a repeat of its plan; `None` if it counts.
+fn why_not_whole(result: &RunResult) -> Option<String> {
+    if let Some(condition) = &result.aborted {
+        return Some(format!("ended early by the condition '{condition}' of its plan"));
+    }
+    if result.interrupted {
+        return Some(format!("interrupted after {}", format_duration(result.elapsed_ns)));
+    }
+    let changes = result.rate.changes.len();
+    if changes > 0 {
+        return Some(format!("its rate was changed {changes} times while it went on"));
+    }
+    let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
+    nothing.then(|| "not one request was sent".to_owned())
 }
 
 impl Case {

@@ -1,0 +1,74 @@
+//! The repeats as Markdown: verdict and gates first, the spread, a row for each repeat.
+
+use std::io::{self, Write};
+
+use plimsoll_core::repeats::Repeats;
+use plimsoll_core::verdict::Verdict;
+
+use super::{
+    GateRow, ROW_HEAD, gates, missing, order, remarks, row, sentence, spread_head, spread_row,
+    standing,
+};
+use crate::facts::{load_words, request_words};
+use crate::markdown::escape::{code, prose};
+use crate::markdown::{table_of, write_blocks};
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(repeats: &Repeats, out: &mut dyn Write) -> io::Result<()> {
+    write_blocks(
+        &[head(repeats), load(repeats), gate_rows(repeats), spread(repeats), rows(repeats)],
+        out,
+    )
+}
+
+fn head(repeats: &Repeats) -> String {
+    let standing = standing(repeats);
+    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
+    let sign = match repeats.verdict {
+        _ if !is_met => "❌",
+        Verdict::Valid => "✅",
+        Verdict::Suspect => "⚠️",
+        Verdict::Invalid => "❌",
+    };
+    let words = [Some(repeats.verdict.name().to_owned()), standing.map(|standing| standing.words)];
+    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ").to_uppercase();
+    let remarks =
+        remarks(repeats).iter().map(|text| format!("- {}\n", prose(text))).collect::<String>();
+    format!("## {sign} {words}: {}\n\n{remarks}", sentence(repeats))
+}
+
+fn load(repeats: &Repeats) -> String {
+    let Some(first) = repeats.runs.first() else { return String::new() };
+    let words = load_words(first).join(" · ");
+    format!(
+        "{} · {} · {}",
+        code(&request_words(&first.plan)),
+        prose(&words),
+        prose(&order(repeats))
+    )
+}
+
+fn gate_rows(repeats: &Repeats) -> String {
+    let row = |gate: &GateRow<'_>| {
+        let word = if gate.pass { "pass" } else { "**FAIL**" };
+        vec![code(gate.expr), word.to_owned(), prose(&gate.measured)]
+    };
+    let rows: Vec<Vec<String>> = gates(repeats).iter().map(row).collect();
+    table_of(&["Gate", "", "measured in each repeat"], 3, &rows)
+}
+
+fn spread(repeats: &Repeats) -> String {
+    let head = spread_head(repeats);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = repeats.spread.iter().map(spread_row).collect();
+    let missing = missing(repeats).map(|text| format!("\n{}\n", prose(&text)));
+    table_of(&head, 1, &rows) + &missing.unwrap_or_default()
+}
+
+fn rows(repeats: &Repeats) -> String {
+    let rows = (1..).zip(&repeats.runs).map(|(repeat, run)| row(repeat, run).to_vec());
+    table_of(&ROW_HEAD, 1, &rows.collect::<Vec<_>>())
+}

@@ -1,0 +1,230 @@
+//! Views of the repeats of a load: text, Markdown, CSV, and the document itself.
+//!
+//! They share the words: what is said first, the spread, a row for each repeat, and what each gate
+//! came to. A view of one repeat is that of its result.
+
+mod markdown;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use plimsoll_core::RunResult;
+use plimsoll_core::repeats::{FOR_95_PERCENT, Repeats, Spread};
+use plimsoll_core::result::Gate;
+use plimsoll_core::stats::LEAST_VALUES;
+use plimsoll_core::study::{CaseRun, Measure};
+use plimsoll_core::verdict::{Cause, Verdict};
+
+use crate::comparison::value_words;
+use crate::facts::{Standing, counted};
+
+pub use markdown::write as write_markdown;
+pub use text::write as write_text;
+
+/// Writes the document, indented, with a newline at the end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(repeats: &Repeats, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, repeats)?;
+    out.write_all(b"\n")
+}
+
+/// Writes a line of names and a row for each repeat.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_csv(repeats: &Repeats, out: &mut dyn Write) -> io::Result<()> {
+    crate::csv::write_all(&repeats.runs, out)
+}
+
+/// What was measured of each repeat, in the order of [`ROW_HEAD`].
+const ROW_MEASURES: [Measure; 4] =
+    [Measure::Rate, Measure::Latency(0.5), Measure::Latency(0.99), Measure::Errors];
+
+/// The heads of [`row`].
+const ROW_HEAD: [&str; 7] = ["Repeat", "seed", "rate", "p50", "p99", "errors", "verdict"];
+
+/// The sentence beside the verdict of the whole.
+fn sentence(repeats: &Repeats) -> String {
+    let runs = repeats.runs.len();
+    let median = repeats.spread.iter().find(|spread| spread.measure.measure == Measure::Rate);
+    let median = median.map(|spread| figure(spread, spread.median));
+    let median = median.map(|rate| format!(", {rate} in the median")).unwrap_or_default();
+    match (repeats.verdict, repeats.worst) {
+        (_, None) => "nothing was run".to_owned(),
+        (Verdict::Valid, _) => {
+            let all = if runs == 1 { "the one repeat is" } else { "all repeats are" };
+            format!("{all} ({runs} of {}){median}", repeats.asked)
+        }
+        (Verdict::Suspect, Some(worst)) => {
+            format!("repeat {worst} of {runs} is: read the causes before the figures{median}")
+        }
+        (Verdict::Invalid, Some(worst)) => {
+            format!("repeat {worst} of {runs} is: its figures are not the server's{median}")
+        }
+    }
+}
+
+/// What came of the gates of all repeats, and of conditions that ended some.
+fn standing(repeats: &Repeats) -> Option<Standing> {
+    let runs = &repeats.runs;
+    let all = runs.len();
+    let aborted = runs.iter().filter(|run| run.aborted.is_some()).count();
+    let failed = runs.iter().filter(|run| run.gates.iter().any(|gate| !gate.pass)).count();
+    let has_gates = runs.iter().any(|run| !run.gates.is_empty());
+    let mut words = Vec::new();
+    if aborted > 0 {
+        words.push(format!("{aborted} of {all} aborted"));
+    }
+    match failed {
+        0 if has_gates => words.push("gates passed".to_owned()),
+        0 => {}
+        failed => words.push(format!("gates failed in {failed} of {all}")),
+    }
+    let is_met = failed == 0 && aborted == 0;
+    (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
+}
+
+/// What the verdicts rest on, each cause once with the repeats that have it, and what does not
+/// count.
+fn remarks(repeats: &Repeats) -> Vec<String> {
+    let mut causes: Vec<(&Cause, Vec<u32>)> = Vec::new();
+    for (repeat, run) in (1..).zip(&repeats.runs) {
+        for cause in &run.loader.causes {
+            let is_it = |(known, _): &&mut (&Cause, Vec<u32>)| {
+                (&known.code, known.verdict) == (&cause.code, cause.verdict)
+            };
+            match causes.iter_mut().find(is_it) {
+                Some((_, in_repeats)) => in_repeats.push(repeat),
+                None => causes.push((cause, vec![repeat])),
+            }
+        }
+    }
+    causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.verdict));
+    let mut remarks: Vec<String> = causes
+        .iter()
+        .map(|(cause, found)| format!("{}: {}", repeat_words(found), cause.text))
+        .collect();
+    // Why they do not count is said once, too.
+    let mut reasons: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for left_out in &repeats.left_out {
+        reasons.entry(&left_out.reason).or_default().push(left_out.repeat);
+    }
+    remarks.extend(reasons.iter().map(|(reason, left_out)| {
+        let verb = if left_out.len() == 1 { "does" } else { "do" };
+        format!("{} {verb} not count: {reason}", repeat_words(left_out))
+    }));
+    let begun = repeats.runs.len() as u32;
+    if begun < repeats.asked {
+        remarks.push(format!("{begun} of {} repeats were begun", repeats.asked));
+    }
+    remarks
+}
+
+/// `repeat 2`, `repeats 2, 3`.
+fn repeat_words(repeats: &[u32]) -> String {
+    let numbers: Vec<String> = repeats.iter().map(u32::to_string).collect();
+    let noun = if repeats.len() == 1 { "repeat" } else { "repeats" };
+    format!("{noun} {}", numbers.join(", "))
+}
+
+/// The order in which they were taken.
+fn order(repeats: &Repeats) -> String {
+    let all = counted(repeats.runs.len() as u64, "repeat");
+    match repeats.in_turns_with.as_slice() {
+        [] => format!("{all}, one after the other"),
+        others => format!("{all}, in turns with {}", others.join(", ")),
+    }
+}
+
+fn figure(spread: &Spread, value: f64) -> String {
+    value_words(spread.measure.measure, Some(value))
+}
+
+/// The heads of [`spread_row`].
+fn spread_head(repeats: &Repeats) -> Vec<String> {
+    let mut head = vec![format!("Over {}", counted(repeats.counted() as u64, "repeat"))];
+    head.extend(["median", "least", "greatest"].map(str::to_owned));
+    if let Some(interval) = repeats.spread.iter().find_map(|spread| spread.interval) {
+        head.push(format!("{} % interval", sure_words(interval.confidence)));
+    }
+    head
+}
+
+fn spread_row(spread: &Spread) -> Vec<String> {
+    let mut cells = vec![spread.measure.to_string()];
+    cells.extend([spread.median, spread.min, spread.max].map(|value| figure(spread, value)));
+    cells.extend(spread.interval.map(|interval| {
+        format!("{} to {}", figure(spread, interval.low), figure(spread, interval.high))
+    }));
+    cells
+}
+
+/// A confidence in per cent: what is promised where there are enough repeats, else what they have.
+fn sure_words(confidence: f64) -> String {
+    if confidence >= 0.95 { "95".to_owned() } else { format!("{:.1}", confidence * 100.0) }
+}
+
+/// What is missing to the intervals, and where repeats are explained.
+fn missing(repeats: &Repeats) -> Option<String> {
+    let counted = repeats.counted();
+    let what = match counted {
+        0 => return None,
+        n if n < LEAST_VALUES => format!(
+            "an interval takes {LEAST_VALUES} repeats that count, {FOR_95_PERCENT} for 95 %, and \
+             compare takes {LEAST_VALUES} on each side"
+        ),
+        n if n < FOR_95_PERCENT => format!("{FOR_95_PERCENT} repeats make it a 95 % interval"),
+        _ => return None,
+    };
+    Some(format!("{what} (docs/measuring-well.md, 6)"))
+}
+
+/// A repeat in a row.
+fn row(repeat: u32, run: &RunResult) -> [String; 7] {
+    let case = CaseRun::of(run, repeat);
+    let [rate, p50, p99, errors] =
+        ROW_MEASURES.map(|measure| value_words(measure, measure.of(&case)));
+    let verdict = run.loader.verdict;
+    let mut verdict_word = match verdict {
+        Verdict::Valid => verdict.name().to_owned(),
+        _ => verdict.name().to_uppercase(),
+    };
+    if case.why_left_out().is_some() {
+        verdict_word += ", left out";
+    }
+    [repeat.to_string(), run.plan.seed.to_string(), rate, p50, p99, errors, verdict_word]
+}
+
+/// A gate over the repeats.
+struct GateRow<'a> {
+    expr: &'a str,
+    /// Whether every repeat met it.
+    pass: bool,
+    /// What each repeat measured, those that did not meet it marked.
+    measured: String,
+}
+
+/// The gates in the order of the plan.
+fn gates(repeats: &Repeats) -> Vec<GateRow<'_>> {
+    let Some(first) = repeats.runs.first() else { return Vec::new() };
+    let over_repeats = |index: usize| {
+        let judged: Vec<&Gate> =
+            repeats.runs.iter().filter_map(|run| run.gates.get(index)).collect();
+        let measured = judged.iter().map(|gate| {
+            let mark = if gate.pass { "" } else { "✗" };
+            format!("{}{mark}", gate.measured())
+        });
+        let measured = measured.collect::<Vec<_>>().join(", ");
+        (judged.iter().all(|gate| gate.pass), measured)
+    };
+    let rows = first.gates.iter().enumerate().map(|(index, gate)| {
+        let (pass, measured) = over_repeats(index);
+        GateRow { expr: &gate.expr, pass, measured }
+    });
+    rows.collect()
+}

@@ -1,0 +1,185 @@
+//! The views of repeats, made of results made by hand.
+
+use plimsoll_core::repeats::{Repeats, seed_of};
+use plimsoll_core::verdict::Verdict;
+
+use super::*;
+use crate::samples;
+use crate::text::Style;
+
+/// Runs of a load, each a little slower than the one before, with seeds of their own.
+fn runs(count: u32) -> Vec<RunResult> {
+    let run = |repeat| {
+        let mut run = samples::stall();
+        run.plan.seed = seed_of(run.plan.seed, repeat);
+        let (p99_us, step_us) = (220_000.0, 20_000.0 * f64::from(repeat));
+        run.gates[0].value = Some(p99_us + step_us);
+        run.gates[0].pass = p99_us + step_us < 250_000.0;
+        run.rate.achieved_rps -= f64::from(repeat);
+        run.rate.good_rps = Some(run.rate.achieved_rps);
+        run
+    };
+    (1..=count).map(run).collect()
+}
+
+fn repeats(runs: Vec<RunResult>, asked: u32, in_turns_with: &[&str]) -> Repeats {
+    let tool = runs[0].tool.clone();
+    Repeats::of(runs, asked, in_turns_with.iter().map(|name| (*name).to_owned()).collect(), tool)
+}
+
+fn text(repeats: &Repeats, width: usize) -> String {
+    let mut bytes = Vec::new();
+    write_text(repeats, &mut bytes, Style { width, ..Style::default() }).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn five_repeats() {
+    let mut runs = runs(5);
+    runs[1].loader.verdict = Verdict::Suspect;
+    runs[1].loader.causes = samples::ramp().loader.causes;
+    runs[3].loader.causes = samples::ramp().loader.causes[..1].to_vec();
+    insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
+    SUSPECT, GATES FAILED IN 4 OF 5  repeat 2 of 5 is: read the causes before the
+      figures, 997.0/s in the median
+    - repeats 2, 4: a worker used 97 % of its CPU, so the tester may have been the
+      limit: give it more threads (-t) or a lower rate
+    - repeat 2: the tester did not run for 420 ms from 21.3 s on (420 ms in all):
+      what waited then looks slower than the server was
+
+    GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
+    5 repeats, one after the other
+
+    Gates     FAIL  p99<250ms          240.0 ms, 260.0 ms✗, 280.0 ms✗, 300.0 ms✗,
+                    320.0 ms✗
+              pass  errors<1%          0 %, 0 %, 0 %, 0 %, 0 %
+
+    Over 5 repeats    median     least  greatest       93.8 % interval
+    rate             997.0/s   995.0/s   999.0/s    995.0/s to 999.0/s
+    p50             40.41 µs  40.41 µs  40.41 µs  40.41 µs to 40.41 µs
+    p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
+    errors               0 %       0 %       0 %            0 % to 0 %
+    6 repeats make it a 95 % interval (docs/measuring-well.md, 6)
+
+    Repeat  seed     rate       p50       p99  errors  verdict
+    1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
+    2          2  998.0/s  40.41 µs  200.1 ms     0 %  SUSPECT
+    3          3  997.0/s  40.41 µs  200.1 ms     0 %    valid
+    4          4  996.0/s  40.41 µs  200.1 ms     0 %    valid
+    5          5  995.0/s  40.41 µs  200.1 ms     0 %    valid
+    ");
+}
+
+#[test]
+fn six_repeats_in_turns_without_gates() {
+    let mut runs = runs(6);
+    runs.iter_mut().for_each(|run| run.gates.clear());
+    insta::assert_snapshot!(text(&repeats(runs, 6, &["low", "high"]), 80), @r"
+    VALID  all repeats are (6 of 6), 996.5/s in the median
+
+    GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
+    6 repeats, in turns with low, high
+
+    Over 6 repeats    median     least  greatest         95 % interval
+    rate             996.5/s   994.0/s   999.0/s    994.0/s to 999.0/s
+    p50             40.41 µs  40.41 µs  40.41 µs  40.41 µs to 40.41 µs
+    p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
+    errors               0 %       0 %       0 %            0 % to 0 %
+
+    Repeat  seed     rate       p50       p99  errors  verdict
+    1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
+    2          2  998.0/s  40.41 µs  200.1 ms     0 %    valid
+    3          3  997.0/s  40.41 µs  200.1 ms     0 %    valid
+    4          4  996.0/s  40.41 µs  200.1 ms     0 %    valid
+    5          5  995.0/s  40.41 µs  200.1 ms     0 %    valid
+    6          6  994.0/s  40.41 µs  200.1 ms     0 %    valid
+    ");
+}
+
+#[test]
+fn what_a_signal_left() {
+    let mut runs = runs(2);
+    runs.iter_mut().for_each(|run| run.gates.truncate(1));
+    runs[1].interrupted = true;
+    insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
+    VALID, GATES FAILED IN 1 OF 2  all repeats are (2 of 5), 999.0/s in the median
+    - repeat 2 does not count: interrupted after 10s
+    - 2 of 5 repeats were begun
+
+    GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
+    2 repeats, one after the other
+
+    Gates     FAIL  p99<250ms          240.0 ms, 260.0 ms✗
+
+    Over 1 repeat    median     least  greatest
+    rate            999.0/s   999.0/s   999.0/s
+    p50            40.41 µs  40.41 µs  40.41 µs
+    p99            200.1 ms  200.1 ms  200.1 ms
+    errors              0 %       0 %       0 %
+    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each
+    side (docs/measuring-well.md, 6)
+
+    Repeat  seed     rate       p50       p99  errors          verdict
+    1          1  999.0/s  40.41 µs  200.1 ms     0 %            valid
+    2          2  998.0/s  40.41 µs  200.1 ms     0 %  valid, left out
+    ");
+}
+
+#[test]
+fn markdown() {
+    let mut bytes = Vec::new();
+    write_markdown(&repeats(runs(2), 2, &[]), &mut bytes).unwrap();
+    insta::assert_snapshot!(String::from_utf8(bytes).unwrap(), @r"
+    ## ❌ VALID, GATES FAILED IN 1 OF 2: all repeats are (2 of 2), 998.5/s in the median
+
+    `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
+
+    | Gate |  | measured in each repeat |
+    | --- | --- | --- |
+    | `p99<250ms` | **FAIL** | 240.0 ms, 260.0 ms✗ |
+    | `errors<1%` | pass | 0 %, 0 % |
+
+    | Over 2 repeats | median | least | greatest |
+    | --- | ---: | ---: | ---: |
+    | rate | 998.5/s | 998.0/s | 999.0/s |
+    | p50 | 40.41 µs | 40.41 µs | 40.41 µs |
+    | p99 | 200.1 ms | 200.1 ms | 200.1 ms |
+    | errors | 0 % | 0 % | 0 % |
+
+    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (docs/measuring-well.md, 6)
+
+    | Repeat | seed | rate | p50 | p99 | errors | verdict |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | 1 | 1 | 999.0/s | 40.41 µs | 200.1 ms | 0 % | valid |
+    | 2 | 2 | 998.0/s | 40.41 µs | 200.1 ms | 0 % | valid |
+    ");
+}
+
+#[test]
+fn csv_has_a_row_for_each_repeat() {
+    let mut bytes = Vec::new();
+    write_csv(&repeats(runs(3), 3, &[]), &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(cells.len(), 4);
+    assert!(cells.iter().all(|count| *count == cells[0]), "{cells:?}");
+}
+
+#[test]
+fn no_width_is_exceeded_and_no_figure_is_cut() {
+    let hostile = vec![samples::hostile(), samples::hostile()];
+    for repeats in [repeats(runs(5), 5, &["low"]), repeats(hostile, 2, &[])] {
+        let widest = text(&repeats, 100);
+        let figures = |text: &str| -> Vec<String> {
+            let words = text.split_whitespace().map(str::to_owned);
+            words.filter(|word| word.chars().all(|c| c.is_ascii_digit() || c == '.')).collect()
+        };
+        for width in [60, 72, 80, 100] {
+            let text = text(&repeats, width);
+            assert!(!text.contains('\x1b'));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            let found = figures(&text);
+            assert!(figures(&widest).iter().all(|it| found.contains(it)), "{width}: {text}");
+        }
+    }
+}
