@@ -197,8 +197,8 @@ impl<'a> Turn<'a> {
         }
         let plan = crate::plan::seeded(flags, seed_of(flags.seed, repeat))?;
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
-        let title = format!("{repeat} of {}", flags.repeat);
-        let title = self.job.name.map_or(title.clone(), |name| format!("{name} {title}"));
+        let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
+        let title = format!("{name}{repeat} of {}", flags.repeat);
         let (result, code) = crate::run::carry_out(&plan, flags, outputs, &title)?;
         self.results.push(result);
         Ok(code)
@@ -234,9 +234,12 @@ impl<'a> Turn<'a> {
     /// Says which run's report comes next, where a person reads the reports of several.
     fn announce(&self) -> Result<(), Exit> {
         let (index, of) = self.place;
-        let Some(name) = self.job.name.filter(|_| of > 1 && has_heading(self.job.flags)) else {
-            return Ok(());
+        let flags = self.job.flags;
+        let is_headed = match flags.repeat {
+            1 => has_heading(&flags.outputs),
+            _ => has_heading(&of_all(&flags.outputs)),
         };
+        let Some(name) = self.job.name.filter(|_| of > 1 && is_headed) else { return Ok(()) };
         let gap = if self.has_spoken.replace(true) { "\n" } else { "" };
         let mut out = io::stdout().lock();
         let written = writeln!(out, "{gap}== {name} ({index} of {of}) ==");
@@ -250,9 +253,9 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn has_heading(flags: &RunFlags) -> bool {
-    let format = flags.outputs.format.unwrap_or(Format::Text);
-    format == Format::Text && has_report_on_stdout(&flags.outputs)
+fn has_heading(outputs: &OutputFlags) -> bool {
+    let format = outputs.format.unwrap_or(Format::Text);
+    format == Format::Text && has_report_on_stdout(outputs)
 }
 
 fn tool() -> Tool {
