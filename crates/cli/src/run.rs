@@ -88,8 +88,7 @@ pub(crate) fn carry_out(
     if let Some(scripts) = &mut scripts {
         scripts.done(&result)?;
     }
-    let code =
-        caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet));
+    let code = caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet));
     Ok((result, code))
 }
 

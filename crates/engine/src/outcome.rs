@@ -269,7 +269,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         settling: steady.then(|| settling(&result.series)).flatten(),
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
-        ack_delays: ack_delays(result, host),
+        ack_delays: ack_delays(result, &host),
         outcomes: outcomes(result),
     }
 }

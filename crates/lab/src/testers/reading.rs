@@ -94,6 +94,7 @@ impl From<&Reading> for Figures {
             completed: reading.completed,
             failed: reading.failed,
             errors: (!untold).then_some(errors),
+            outage: reading.result.as_ref().and_then(|result| result.outage).map(|it| it.share),
             connections: reading.result.as_ref().map(|result| result.connections.opened),
             mean_s: reading.mean_s,
             max_s: reading.max_s,

@@ -357,6 +357,7 @@ fn run(model: &Model, kind: &Kind, repeat: u32, seconds: u64, spread: &mut Sprea
         started_at: format!("2026-11-21T10:{:02}:00Z", 20 + repeat),
         command: kind.command.replace("{url}", "http://127.0.0.1:41873/"),
         figures: Figures {
+            outage: None,
             connections: None,
             rate_rps: Some(rounded(rate_rps)),
             good_rps: None,
