@@ -60,7 +60,7 @@ fn no_response_is_said_beside_the_originals_report() {
     let url = server.url("/").replace("https", "http");
     let says = "malformed message head: it looks like TLS: use https:// (receiving)\n";
     for command in [&["wrk", "-t1", "-c2", "-d1s"][..], &["wrk2", "-t1", "-c2", "-d1s", "-R20"]] {
-        let finished = ran(&[command, &[&url]].concat());
+        let finished = ran(&[command, &[url.as_str()]].concat());
         assert_eq!(finished.code, Some(0), "{finished:?}");
         assert!(finished.stdout.contains("0 requests in"), "{finished:?}");
         assert!(finished.stderr.starts_with("INVALID"), "{finished:?}");
