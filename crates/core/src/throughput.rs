@@ -225,7 +225,9 @@ impl Stage {
     /// How many responses are missing so many bins after its start, at the rate that it had with
     /// `late` more. Those missing at its end stay so.
     fn missing(&self, bin: usize, late: f64) -> f64 {
-        let Some((due, done)) = self.by_bin.get(bin).or(self.by_bin.last()) else { return 0.0 };
+        let Some((due, done)) = self.by_bin.get(bin).or_else(|| self.by_bin.last()) else {
+            return 0.0;
+        };
         let share = if self.due > 0.0 { (self.done + late) / self.due } else { 0.0 };
         share * due - done
     }
