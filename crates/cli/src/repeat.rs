@@ -219,8 +219,8 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Names a run of a plan that failed. Why stands above: on stderr or, unless it is quiet, in the
-    /// report.
+    /// Names a run of a plan that failed. Why stands above: on stderr or, unless it is quiet, in
+    /// the report.
     fn say_if_failed(&self, repeat: u32, code: ExitCode) {
         let has_failed = severity(code).is_some() && code != ExitCode::SUCCESS;
         let Some(name) = self.job.name.filter(|_| has_failed && self.place.1 > 1) else { return };

@@ -234,6 +234,8 @@ fn stages(plan: &Plan) -> Vec<StageResult> {
 
 fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
     let host = watch.happened();
+    // The last look may come after the last request.
+    let is_under_load = |at_ns: &u64| plan.duration_ns.is_none_or(|end_ns| *at_ns < end_ns);
     let failures = |kind: &str| {
         result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
     };
@@ -246,7 +248,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
-        gave_way_ns: watch.gave_way_ns(),
+        gave_way_ns: watch.gave_way_ns().filter(is_under_load),
         pauses: result.loader.pauses.clone(),
         paused_ns: result.loader.paused_ns,
         disordered: result.loader.disordered,

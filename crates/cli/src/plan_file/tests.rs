@@ -124,7 +124,7 @@ fn errors_say_the_line_and_the_key() {
             "connections = 1",
             "plan.toml:1: run 'plan': the following required arguments were not provided: <URL>",
         ),
-        ("url = 'a'", "plan.toml:1: url: 'a' is not a URL"),
+        ("url = 'a'", "plan.toml:1: url: 'a' has no scheme: write http://a"),
         (
             "url = 'http://a/'\nheader = ['A: b', 'none']",
             "plan.toml:2: header: a header of -H has no colon",

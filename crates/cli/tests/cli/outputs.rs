@@ -68,7 +68,10 @@ fn assert_text(text: &str) {
         assert!(text.contains(word), "no {word} in {text}");
     }
     assert!(!text.contains('\u{1b}'), "no colour where nobody looks");
-    assert!(text.lines().count() <= 40, "one screen: {text}");
+    // The causes of a verdict stand before the load, and a busy machine has many of them.
+    let lines = text.lines().skip_while(|line| !line.starts_with("GET "));
+    let count = lines.count();
+    assert!((20..=36).contains(&count), "one screen, not {count} lines: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 110), "one screen: {text}");
 }
 

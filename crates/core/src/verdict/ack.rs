@@ -160,7 +160,8 @@ mod tests {
     }
 
     /// As it was measured: a server that writes head and body apart without TCP_NODELAY, 8
-    /// connections. The first answer on each is fast, because the kernel acknowledges at once there.
+    /// connections. The first answer on each is fast, because the kernel acknowledges at once
+    /// there.
     const NAGLE: [(f64, u64); 3] = [(0.3, 8), (44.0, 270), (48.0, 10)];
     /// The same behind a warm-up, which has the first answers.
     const NAGLE_WARM: [(f64, u64); 2] = [(44.0, 270), (48.0, 10)];

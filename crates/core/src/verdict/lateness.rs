@@ -6,7 +6,7 @@
 
 use super::{Cause, Evidence, Verdict, cause, note};
 use crate::Histogram;
-use crate::units::{format_duration, format_ns};
+use crate::units::format_ns;
 
 /// Below this, lateness is noise whatever the server's speed.
 pub(super) const LATENESS_FLOOR_NS: u64 = 100_000;
@@ -106,7 +106,7 @@ pub(super) fn gave_way(e: &Evidence) -> Option<Cause> {
     let text = format!(
         "others needed the CPUs, so the tester stopped spinning after {}: from then on each \
          request is late by a wake-up. Give the server CPUs of its own, or set --spin on or off",
-        format_duration(e.gave_way_ns?)
+        format_ns(e.gave_way_ns?)
     );
     note("gave_way", text)
 }

@@ -61,8 +61,8 @@ impl std::iter::Sum for CpuTicks {
     }
 }
 
-/// The line of `cpu`, or of one CPU, `cpu0`: user, nice, system, idle, iowait, irq, softirq, steal; what follows (guests) is
-/// counted in user already.
+/// The line of `cpu`, or of one CPU, `cpu0`: user, nice, system, idle, iowait, irq, softirq, steal;
+/// what follows (guests) is counted in user already.
 fn cpu_ticks(stat: &str, name: &str) -> Option<CpuTicks> {
     let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     let ticks: Vec<u64> =

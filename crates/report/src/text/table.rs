@@ -106,8 +106,8 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Breaks a text at spaces, but not within `17 188` or before a unit; and a word that is longer than
-/// a line where the line ends.
+/// Breaks a text at spaces, but not within `17 188` or before a unit; and a word that is longer
+/// than a line where the line ends.
 pub(crate) fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();

@@ -163,8 +163,8 @@ pub(super) fn spread(histogram: &Histogram) -> [String; 3] {
     [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
 }
 
-/// The phases that took time. What stands before the first of them is the lag, by its two parts: the
-/// wait for a connection and the tester's own lateness.
+/// The phases that took time. What stands before the first of them is the lag, by its two parts:
+/// the wait for a connection and the tester's own lateness.
 fn phases(result: &RunResult) -> Vec<String> {
     let phases = &result.phases;
     let rows = [
