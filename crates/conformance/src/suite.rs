@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 use crate::experiments::{Experiment, LEFT_OUT};
 use crate::findings::{Cell, Findings, Omitted, Participant, Row, SCHEMA};
-use crate::harness::{Bench, Process, Subject};
+use crate::harness::{Bench, Disturbance, Process, Subject};
 use crate::judge::Outcome;
 use crate::tool::Tool;
 
 /// How long a tester may take to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often an experiment is made on a machine that is busy with other things.
+/// How often an experiment is made that fails on a machine that is busy with other things.
 const ATTEMPTS: u32 = 3;
 
 /// What is to be done.
@@ -99,19 +102,28 @@ fn row(
     }
 }
 
-/// An experiment on a tester, and the share of the machine that others used where it mattered. One
-/// that a busy machine can make fail is made again, and says nothing if it stays busy.
+/// An experiment on a tester, and the share of the machine that others used. A tester that passes
+/// although CPU time was taken from it has passed. A failure says nothing where that can cause it:
+/// the experiment is made again.
 fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Outcome, Option<f64>) {
     let mut last = None;
     for _ in 0..ATTEMPTS {
+        bench.begin(experiment.needs_quiet);
         let (Ok(outcome) | Err(outcome)) = (experiment.run)(bench, subject);
-        let others = bench.take_others_share();
-        match (outcome, others) {
-            (Outcome::Fail { figure, expected }, Some(share)) if experiment.needs_quiet => {
-                let why = format!("the machine is too busy to tell: {figure}; expected {expected}");
-                last = Some((Outcome::Unmeasured { why }, Some(share)));
+        let Disturbance { stolen_share, others_share } = bench.take_disturbance();
+        let excuse = match (stolen_share, others_share) {
+            (Some(share), _) => Some(("the hypervisor took", share)),
+            (None, Some(share)) if experiment.needs_quiet => Some(("other processes used", share)),
+            _ => None,
+        };
+        match (outcome, excuse) {
+            (Outcome::Fail { figure, expected }, Some((what, share))) => {
+                let share = share * 100.0;
+                let why =
+                    format!("{what} {share:.1} % of the CPUs' time: {figure}; expected {expected}");
+                last = Some((Outcome::Unmeasured { why }, others_share));
             }
-            judged => return judged,
+            (judged, _) => return (judged, others_share),
         }
     }
     last.unwrap_or_else(|| (Outcome::broken("not attempted"), None))

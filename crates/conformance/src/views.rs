@@ -171,6 +171,9 @@ pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::
                 writeln!(out, "{}{line}", if index == 0 { "- " } else { "  " })?;
             }
         }
+        if experiment.needs_quiet {
+            writeln!(out, "- **Machine**: needs a quiet one.")?;
+        }
         writeln!(out)?;
     }
     Ok(())

@@ -22,15 +22,8 @@ fn experiments_by_number_of_requests_pass() {
     for row in rows {
         let repeats = row["cells"][0]["repeats"].as_array().expect("repeats");
         assert_eq!(repeats.len(), 2);
-        assert!(repeats.iter().all(is_pass), "{row:#}");
+        assert!(repeats.iter().all(|repeat| repeat["outcome"] == "pass"), "{row:#}");
     }
-}
-
-/// A pass; or nothing, because a hypervisor took the CPUs away all the time.
-fn is_pass(outcome: &Value) -> bool {
-    let is_stolen =
-        || outcome["why"].as_str().is_some_and(|why| why.starts_with("the hypervisor took "));
-    outcome["outcome"] == "pass" || (outcome["outcome"] == "unmeasured" && is_stolen())
 }
 
 /// One that ends well without a request cannot pass, and one that ends badly is not judged.
@@ -42,7 +35,10 @@ fn a_tester_that_sends_nothing_does_not_pass() {
         let findings = findings(&flags);
         for row in findings["experiments"].as_array().expect("rows") {
             let outcome = &row["cells"][0]["repeats"][0];
-            assert_eq!(outcome["outcome"], want, "{outcome}");
+            // Nothing is said of one that fails while the hypervisor takes the CPUs away.
+            let why = outcome["why"].as_str().unwrap_or_default();
+            let is_excused = why.starts_with("the hypervisor took ");
+            assert!(outcome["outcome"] == want || is_excused, "{outcome}");
         }
     }
 }
@@ -61,8 +57,7 @@ fn findings_are_written_again() {
     };
     let table = again(&["--format", "md", "--only", "few-samples"]);
     assert_eq!(table.code, Some(0), "{table:?}");
-    let of_both = ["pass", "unmeasured"].map(|word| format!("| 33 | `few-samples` | {word} 2/2 |"));
-    assert!(of_both.iter().any(|cell| table.stdout.contains(cell)), "{}", table.stdout);
+    assert!(table.stdout.contains("| 33 | `few-samples` | pass 2/2 |"), "{}", table.stdout);
     assert!(!table.stdout.contains("truncated"), "{}", table.stdout);
     let missing = run(&mut plimsoll(&["conformance", "--from", "/no/such/file"]));
     assert_eq!(missing.code, Some(2), "{missing:?}");

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use self::load::{START_NS, Seen, carry, schedule};
-use crate::harness::{Acted, Action, Bench, Pin, Reference, Run, Runs, Sample, Setup, Subject};
+use crate::harness::{
+    Acted, Action, Bench, Disturbance, Pin, Reference, Run, Runs, Sample, Setup, Subject,
+};
 use crate::judge::{Outcome, quantile_of};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
@@ -93,7 +95,7 @@ struct MadeUp {
 }
 
 impl Runs for MadeUp {
-    fn run(&self, _: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+    fn run(&self, _: &Subject, setup: &Setup, _: bool) -> Result<Run, Outcome> {
         // The one thing here that a wrapper stands for is a limit of open files.
         let is_refused = !setup.wrapper.is_empty()
             && setup.ask.connections > 60
@@ -127,8 +129,8 @@ impl Runs for MadeUp {
         false
     }
 
-    fn take_others_share(&self) -> Option<f64> {
-        None
+    fn take_disturbance(&self) -> Disturbance {
+        Disturbance::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What experiments run on: loads for a tester, judged only where there was a load.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::run::{Reference, Run, Runner, Setup};
@@ -18,13 +19,23 @@ pub struct Subject {
     pub version: String,
 }
 
+/// Who took CPU time from the runs of an experiment: the share of the machine's CPU time in the
+/// worst run, `None` where it was too little to matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Disturbance {
+    /// The hypervisor.
+    pub stolen_share: Option<f64>,
+    /// Other processes.
+    pub others_share: Option<f64>,
+}
+
 /// How runs come about: on this machine, or made up by a test.
 pub trait Runs: std::fmt::Debug {
-    /// A run, again if the machine was disturbed, however it ends.
+    /// A run, however it ends. With `needs_quiet`, one that the hypervisor disturbed is made again.
     ///
     /// # Errors
     /// The outcome, where there is nothing to judge.
-    fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome>;
+    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Outcome>;
 
     /// A load as this machine lets anyone send it: from a bare loop on the tester's CPU, to an
     /// oracle on its own. What it is short of the ideal is the machine's noise.
@@ -36,9 +47,8 @@ pub trait Runs: std::fmt::Debug {
     /// Whether it was told to end early.
     fn is_stopped(&self) -> bool;
 
-    /// The share of the machine that others used in the worst run since this was last asked, where
-    /// it was enough to matter.
-    fn take_others_share(&self) -> Option<f64>;
+    /// What disturbed the runs since this was last asked.
+    fn take_disturbance(&self) -> Disturbance;
 }
 
 /// What experiments are made with.
@@ -49,6 +59,7 @@ pub struct Bench {
     pub quick: bool,
     /// Whether the machine's clock may be set.
     pub may_step_clock: bool,
+    needs_quiet: Cell<bool>,
 }
 
 impl Bench {
@@ -59,13 +70,21 @@ impl Bench {
             runs: Box::new(Runner::new(order)),
             quick: order.quick,
             may_step_clock: order.may_step_clock,
+            needs_quiet: Cell::new(true),
         }
     }
 
     /// A bench whose runs are made up.
     #[cfg(test)]
     pub(crate) fn made_up(runs: Box<dyn Runs>) -> Self {
-        Self { runs, quick: true, may_step_clock: true }
+        Self { runs, quick: true, may_step_clock: true, needs_quiet: Cell::new(true) }
+    }
+
+    /// What follows is an attempt at an experiment that a busy machine can spoil, or cannot. What
+    /// disturbed earlier runs is forgotten.
+    pub fn begin(&self, needs_quiet: bool) {
+        self.needs_quiet.set(needs_quiet);
+        self.runs.take_disturbance();
     }
 
     /// The first of the two when runs may take their time, the second when they are to be short.
@@ -80,10 +99,10 @@ impl Bench {
         self.runs.is_stopped()
     }
 
-    /// See [`Runs::take_others_share`].
+    /// See [`Runs::take_disturbance`].
     #[must_use]
-    pub fn take_others_share(&self) -> Option<f64> {
-        self.runs.take_others_share()
+    pub fn take_disturbance(&self) -> Disturbance {
+        self.runs.take_disturbance()
     }
 
     /// Runs it and reads what the tester said.
@@ -121,7 +140,7 @@ impl Bench {
     /// The outcome, where there is nothing to judge. A tester that ended well without its load has
     /// failed; one that did not may only be unable to run here.
     pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
-        let run = self.runs.run(subject, setup)?;
+        let run = self.runs.run(subject, setup, self.needs_quiet.get())?;
         let seen = run.log.entries.len() as u64;
         if seen >= setup.least {
             return Ok(run);

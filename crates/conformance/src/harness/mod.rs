@@ -12,7 +12,7 @@ mod reference;
 mod run;
 mod tester;
 
-pub use bench::{Bench, Runs, Subject};
+pub use bench::{Bench, Disturbance, Runs, Subject};
 pub use link::Link;
 pub use oracle::OracleProcess;
 pub use process::{Machine, Process, Sample};

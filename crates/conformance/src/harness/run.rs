@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::bench::{Runs, Subject};
+use super::bench::{Disturbance, Runs, Subject};
 use super::oracle::OracleProcess;
 use super::process::{Machine, Sample, usage};
 use super::reference;
@@ -20,9 +20,9 @@ use crate::oracle::{Log, Mode, clock_ns};
 use crate::suite::Order;
 use crate::tool::{Ask, Call, Finished, Reading};
 
-/// The share of CPU time stolen from the machine above which a run is void.
+/// The share of CPU time stolen from the machine above which a run is disturbed.
 const STEAL_MAX: f64 = 0.005;
-/// The share of it that others used above which a figure is given with a warning.
+/// The share of it that others used above which a run is disturbed.
 const OTHERS_MAX: f64 = 0.03;
 /// How often a run is made, when the machine's CPUs were taken away each time, and how long is
 /// waited in between: neighbours that take them do so for a while.
@@ -216,7 +216,7 @@ pub(super) struct Runner {
     /// Set from outside to end it all early.
     stop: Arc<AtomicBool>,
     runs: Cell<u32>,
-    others_share: Cell<f64>,
+    disturbance: Cell<Disturbance>,
 }
 
 impl Runner {
@@ -232,7 +232,7 @@ impl Runner {
             cpus,
             stop: Arc::clone(&order.stop),
             runs: Cell::new(0),
-            others_share: Cell::new(0.0),
+            disturbance: Cell::default(),
         }
     }
 
@@ -309,6 +309,18 @@ impl Runner {
         Ok(run)
     }
 
+    /// Notes what disturbed a run, if it is the worst yet.
+    fn disturb(&self, stolen: f64, others: f64) {
+        let worst = |known: Option<f64>, share: f64, most: f64| {
+            known.into_iter().chain((share > most).then_some(share)).reduce(f64::max)
+        };
+        let known = self.disturbance.get();
+        self.disturbance.set(Disturbance {
+            stolen_share: worst(known.stolen_share, stolen, STEAL_MAX),
+            others_share: worst(known.others_share, others, OTHERS_MAX),
+        });
+    }
+
     /// The address testers reach the oracle at.
     fn reach(&self, setup: &Setup) -> Ipv4Addr {
         if setup.listen.is_unspecified() { Ipv4Addr::LOCALHOST } else { setup.listen }
@@ -339,12 +351,11 @@ impl Runs for Runner {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn take_others_share(&self) -> Option<f64> {
-        let share = self.others_share.replace(0.0);
-        (share > OTHERS_MAX).then_some(share)
+    fn take_disturbance(&self) -> Disturbance {
+        self.disturbance.take()
     }
 
-    fn run(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Outcome> {
         let mut stolen = 0.0;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 && !self.is_stopped() {
@@ -356,8 +367,8 @@ impl Runs for Runner {
             let after = Machine::read();
             let (Some(before), Some(after)) = (before, after) else { return Ok(run) };
             let (steal, others) = after.shares_since(&before, ours_ns.get());
-            if steal <= STEAL_MAX {
-                self.others_share.set(self.others_share.get().max(others));
+            if steal <= STEAL_MAX || !needs_quiet {
+                self.disturb(steal, others);
                 return Ok(run);
             }
             stolen = steal;
