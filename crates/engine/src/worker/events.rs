@@ -13,10 +13,6 @@ use crate::client::Flight;
 use crate::error::{TIMEOUT, kind};
 use crate::scripted::Scripted;
 
-/// How long to wait for the FIN of a server that said it would close. Letting the server close
-/// first keeps the port's TIME-WAIT on its side, where it costs no local port.
-const FIN_WAIT_NS: u64 = 1_000_000_000;
-
 impl<D: Driver> Worker<D> {
     #[inline]
     pub(super) fn handle(&mut self, at_ns: u64, event: Event) {
@@ -151,8 +147,13 @@ impl<D: Driver> Worker<D> {
                 return;
             }
             // The first answer of this kind starts the wait; what a server sends after it is noise.
-            client.due_ns = client.due_ns.min(at_ns + FIN_WAIT_NS);
-            self.deadlines.watch(index, client.due_ns);
+            match self.fin_wait.until_ns(at_ns) {
+                Some(until_ns) => {
+                    client.due_ns = client.due_ns.min(until_ns);
+                    self.deadlines.watch(index, client.due_ns);
+                }
+                None => self.close(index, at_ns, Close::Graceful),
+            }
         } else if client.connection.open_requests() == 0
             && (self.driver.queued_bytes(Token(index)) > 0 || client.withholds())
         {
@@ -389,6 +390,7 @@ impl<D: Driver> Worker<D> {
         } else if client.withholds() && client.connection.open_requests() > 0 {
             self.send_withheld(index);
         } else {
+            self.fin_wait.was_in_vain(now_ns);
             self.close(index, now_ns, Close::Graceful);
         }
     }

@@ -7,6 +7,7 @@
 
 mod events;
 mod exchange;
+mod fin_wait;
 mod orders;
 mod pool;
 mod scripts;
@@ -47,6 +48,7 @@ use crate::routes::Routes;
 use crate::scripted::{Scripted, is_fixed};
 use crate::signals::{Seen, Signals};
 use crate::source::Prepared;
+use fin_wait::FinWait;
 use pool::{Idle, Opener};
 
 pub use crate::observer::CpuUse;
@@ -227,6 +229,7 @@ pub struct Worker<D: Driver> {
     idle: VecDeque<Idle>,
     opener: Opener,
     deadlines: Deadlines,
+    fin_wait: FinWait,
     /// What all workers of a closed loop take from.
     tickets: Arc<Tickets>,
     admission: Admission,
@@ -299,6 +302,7 @@ impl<D: Driver> Worker<D> {
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
             deadlines: Deadlines::new(room as usize),
+            fin_wait: FinWait::default(),
             admission: Admission::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
             tickets: Arc::clone(&assignment.tickets),
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },

@@ -257,6 +257,29 @@ fn a_connection_that_will_be_closed_is_not_used_again() {
     assert!(ledger.reconnects > 10, "{ledger:?}");
 }
 
+/// A server may say that it closes, and leave that to the client: users don't wait for it long.
+#[test]
+fn a_server_that_says_it_closes_and_never_does_costs_its_users_little() {
+    // How often a response that announces the close is not followed by one: 1 in N, 0 for never.
+    for (what, never_every) in [("closes", 0), ("never closes", 1), ("closes mostly", 50)] {
+        let script = move |number: u64, _| match (number + 1).is_multiple_of(never_every) {
+            true => Answer::LastOneSlowly(MS, 1000 * S),
+            false => Answer::LastOne(MS),
+        };
+        for workers in [1, 2] {
+            let plan = Plan { connections: 2, workers, duration_ns: Some(21 * S), ..plan() };
+            let ran = run(&plan, &SimOptions::default(), |_| script);
+            let ledger = ran.sum().ledger;
+            assert_eq!(ledger.completed, ledger.scheduled, "{what}: {ledger:?}");
+            let per_user_s = ledger.completed as f64 / 21.0 / 2.0;
+            // A response takes two round trips: one to connect, one to answer.
+            let ideal_per_s = S as f64 / (MS + 2 * ROUND_TRIP) as f64;
+            let share = per_user_s / ideal_per_s;
+            assert!((0.97..=1.01).contains(&share), "{what}, {workers} workers: {share:.3}");
+        }
+    }
+}
+
 /// A connect that fails took as long as it took, on both clocks.
 #[test]
 fn a_request_whose_connect_times_out_took_the_timeout() {
