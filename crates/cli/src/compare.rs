@@ -18,7 +18,7 @@ use plimsoll_report::comparison::{write_json, write_markdown, write_text};
 use plimsoll_report::text::Style;
 use serde_json::Value;
 
-use crate::args::{CompareFlags, CompareFormat};
+use crate::compare_args::{CompareFlags, CompareFormat};
 use crate::exit::{Exit, GATE};
 use crate::outputs::is_stdout;
 use crate::terminal::{columns, has_color};

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use crate::args::ConformanceFlags;
+use crate::conformance_args::ConformanceFlags;
 use crate::exit::Exit;
 
 /// Runs the experiments, or the part of them that was asked for.
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 /// When a name is not known, a tester cannot be started, or the findings cannot be written.
 #[cfg(target_os = "linux")]
 pub(crate) fn conformance(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
-    use crate::args::ConformancePart;
+    use crate::conformance_args::ConformancePart;
     match &flags.part {
         Some(ConformancePart::Oracle { mode, listen, log }) => linux::oracle(mode, *listen, log),
         None if flags.list => linux::list(flags),
@@ -48,7 +48,7 @@ mod linux {
     use plimsoll_conformance::{Findings, Order, Tool, suite, testers};
     use plimsoll_core::nearest::did_you_mean;
 
-    use crate::args::{ConformanceFlags, FindingsFormat};
+    use crate::conformance_args::{ConformanceFlags, FindingsFormat};
     use crate::exit::Exit;
     use crate::outputs::is_stdout;
     use crate::signals::Caught;

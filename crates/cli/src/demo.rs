@@ -10,8 +10,9 @@ use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
-use crate::args::{DemoFlags, Format, OutputFlags};
+use crate::args::DemoFlags;
 use crate::exit::Exit;
+use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, is_stdout};
 use crate::run::{Beside, Loaded, load};
 

@@ -14,8 +14,8 @@ use plimsoll_report::{
     Clock, csv, hgrm, hlog, html, json, junit, markdown, repeats, text, timeseries,
 };
 
-use crate::args::{Format, OutputFlags};
 use crate::exit::Exit;
+use crate::output_args::{Format, OutputFlags};
 use crate::terminal::{columns, has_color};
 
 /// A report and where it goes; `None` is stdout.

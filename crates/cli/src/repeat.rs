@@ -16,10 +16,11 @@ use plimsoll_core::RunResult;
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::result::Tool;
 
-use crate::args::{Format, OutputFlags, RunFlags};
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, has_report_on_stdout};
+use crate::run_args::RunFlags;
 
 /// Codes of runs, the worst first. That of all is the worst of them.
 const WORST_FIRST: [u8; 5] = [COULD_NOT_RUN, USAGE, GATE, VERDICT, 0];

@@ -10,13 +10,13 @@ use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_lab::sample::{Options, Root, Sampler, Subject};
 use plimsoll_script::lua::Api;
 
-use crate::args::RunFlags;
 use crate::control::ControlSocket;
 use crate::ending::{end, say};
 use crate::exit::Exit;
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::repeat::{self, Job};
+use crate::run_args::RunFlags;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
 

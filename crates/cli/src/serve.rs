@@ -14,9 +14,10 @@ use plimsoll_target::{
     tls_config,
 };
 
-use crate::args::{DriverFlag, ServeFlags};
+use crate::args::DriverFlag;
 use crate::exit::Exit;
 use crate::outputs::is_stdout;
+use crate::serve_args::ServeFlags;
 use crate::signals::Caught;
 
 const DEFAULT_ADDRESS: SocketAddr =

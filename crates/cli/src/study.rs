@@ -9,8 +9,8 @@ use plimsoll_core::study::Study;
 use plimsoll_report::study::{csv, html, json, markdown, text};
 use plimsoll_report::text::Style;
 
-use crate::args::{Format, OutputFlags};
 use crate::exit::Exit;
+use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{check_stdout, has_report_on_stdout, is_stdout};
 use crate::terminal::has_color;
 

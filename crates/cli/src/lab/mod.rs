@@ -17,9 +17,9 @@ use plimsoll_lab::order::Slot;
 use plimsoll_lab::suite::Suite;
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
 
-use crate::args::Format;
 use crate::exit::{COULD_NOT_RUN, Exit};
 use crate::lab_args::LabFlags;
+use crate::output_args::Format;
 use crate::signals::Caught;
 use crate::study;
 

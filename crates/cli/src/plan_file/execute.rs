@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Command;
 
 use super::{Prepared, Runs, print};
-use crate::args::Format;
 use crate::exit::Exit;
+use crate::output_args::Format;
 use crate::outputs::{has_report_on_stdout, is_stdout};
 use crate::repeat::{Job, take_turns};
 

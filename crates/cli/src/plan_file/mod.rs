@@ -18,8 +18,8 @@ mod tests;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::args::RunFlags;
 use crate::exit::Exit;
+use crate::run_args::RunFlags;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 pub(crate) use execute::execute;

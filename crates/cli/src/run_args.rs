@@ -1,0 +1,210 @@
+//! Flags of `run`, and how their values are read. Flags that other commands share are in files of
+//! their own: the request, the connections, TLS, the output.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use plimsoll_core::expect::Expectation;
+use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
+use plimsoll_core::secret::Secret;
+use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
+use plimsoll_lab::sample::Subject;
+
+use crate::args::{DriverFlag, count32, threads};
+use crate::connection_args::{ConnectionFlags, TlsFlags};
+use crate::output_args::OutputFlags;
+use crate::request_args::{RequestFlags, secret};
+
+/// Stages of `--stages`.
+#[derive(Debug, Clone)]
+pub(crate) struct Stages(pub Vec<Stage>);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpinFlag {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalFlag {
+    #[default]
+    Uniform,
+    Poisson,
+}
+
+impl From<ArrivalFlag> for Arrival {
+    fn from(flag: ArrivalFlag) -> Self {
+        match flag {
+            ArrivalFlag::Uniform => Self::Uniform,
+            ArrivalFlag::Poisson => Self::Poisson,
+        }
+    }
+}
+
+/// Flags of `run`. Every number is a total, never per thread or per connection.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    /// Where to send the requests; with --targets, in place of their server; or a plan file,
+    /// NAME.toml
+    #[arg(required = false, required_unless_present_any = ["plan", "targets"])]
+    pub url: Option<String>,
+
+    /// Open connections; MIN..MAX: at a rate, up to MAX as requests have to wait for one
+    #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
+    #[arg(help_heading = "Load")]
+    pub connections: (u32, Option<u32>),
+    /// How long to start requests [default: 10s if neither -d nor -n]
+    #[arg(short, long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
+    pub duration: Option<u64>,
+    /// Exactly how many requests to start
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, help_heading = "Load")]
+    pub requests: Option<u64>,
+    /// Requests per second; without it, closed loop
+    #[arg(short, long, value_name = "R", value_parser = parse_rate_uhz, help_heading = "Load")]
+    pub rate: Option<u64>,
+    /// How arrivals are spread around the rate
+    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
+    pub arrival: ArrivalFlag,
+    /// A rate over time: 10s@100,1m@100..5k,30s@5k
+    #[arg(long, value_name = "S", value_parser = stages, help_heading = "Load")]
+    #[arg(conflicts_with_all = ["rate", "duration", "requests"])]
+    pub stages: Option<Stages>,
+    /// When each request is due: a file with a time after the start on each line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages", "arrival", "warmup"])]
+    #[arg(help_heading = "Load")]
+    pub rate_file: Option<PathBuf>,
+    /// At a rate, drop a request that has waited this long for a connection
+    #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
+    pub shed_after: Option<u64>,
+    /// Run the same load so many times in turn, each with a seed of its own, and report how far the
+    /// runs lie apart
+    #[arg(long, value_name = "N", default_value = "1", value_parser = repeats)]
+    #[arg(help_heading = "Load")]
+    pub repeat: u32,
+    /// Load before the measured part, shown apart
+    #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
+    pub warmup: u64,
+    /// How long to wait for open requests at the end
+    #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
+    pub drain: u64,
+    /// How long a request may take
+    #[arg(long, value_name = "T", default_value = "30s", value_parser = parse_duration_ns)]
+    #[arg(help_heading = "Load")]
+    pub timeout: u64,
+
+    #[command(flatten)]
+    pub request: RequestFlags,
+    /// What a response must be like, or its request fails: status=200..299, bytes=100..,
+    /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
+    #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
+    pub expect: Vec<Expectation>,
+    /// Follow so many redirects for one request, on the same server
+    #[arg(long, value_name = "N", default_value = "0", value_parser = count32)]
+    #[arg(help_heading = "Request")]
+    pub redirects: u32,
+    /// Keep and send cookies, each connection its own
+    #[arg(long, help_heading = "Request")]
+    pub cookies: bool,
+
+    #[command(flatten)]
+    pub connection: ConnectionFlags,
+    #[command(flatten)]
+    pub tls: TlsFlags,
+
+    /// A Lua script of wrk's kind decides what is sent; what follows -- is given to it
+    #[arg(short, long, value_name = "FILE", help_heading = "Request")]
+    pub script: Option<PathBuf>,
+    /// What the script is given
+    #[arg(last = true, value_name = "ARGS", requires = "script", help_heading = "Request")]
+    #[arg(value_parser = secret)]
+    pub script_arguments: Vec<Secret>,
+
+    /// Worker threads [default: chosen from the CPUs, the rate and the connections]
+    #[arg(short, long, value_name = "N", value_parser = threads, help_heading = "Tester")]
+    pub threads: Option<u32>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>)]
+    #[arg(help_heading = "Tester")]
+    pub seed: u64,
+    /// How to reach the kernel
+    #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
+    pub driver: DriverFlag,
+    /// Spin instead of sleeping: at a rate, before a request is due and shortly after work, while
+    /// others leave a CPU for it (auto); all the time (on); never (off)
+    #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
+    pub spin: SpinFlag,
+    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = whole::<u32>)]
+    #[arg(help_heading = "Tester")]
+    pub pin: Vec<u32>,
+    /// Exit with 4 unless the verdict is valid
+    #[arg(long, help_heading = "Expectations")]
+    pub require_valid: bool,
+
+    /// Take commands on a Unix socket while it runs: status, rate, connections, stop
+    #[arg(long, value_name = "SOCKET", help_heading = "While it runs")]
+    pub control: Option<PathBuf>,
+    /// Watch a server's processes beside the load: CPU, memory, threads, files; by number, by name,
+    /// or by the port they listen on here
+    #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
+    pub monitor: Option<Subject>,
+    /// Take the runs from a plan file; flags beside it count for each of them
+    #[arg(long, value_name = "FILE", help_heading = "Plan")]
+    pub plan: Option<PathBuf>,
+    /// Print the plan file that says what the flags say, secrets masked, and run nothing
+    #[arg(long, help_heading = "Plan")]
+    pub print_plan: bool,
+
+    /// Mask values of this name too, or with it in their names: of headers, of parameters in URLs
+    /// and of fields in forms; may be given again
+    #[arg(long, value_name = "NAME", help_heading = "Secrets")]
+    pub redact: Vec<String>,
+    /// Write secrets as they are, into every report and into --print-plan
+    #[arg(long, help_heading = "Secrets")]
+    pub show_secrets: bool,
+
+    #[command(flatten)]
+    pub conditions: ConditionFlags,
+    #[command(flatten)]
+    pub outputs: OutputFlags,
+}
+
+/// Conditions on a run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Conditions")]
+pub(crate) struct ConditionFlags {
+    /// Exit with 3 unless the result meets this: 'p99<250ms', 'errors<1%', 'rate>=99%'
+    #[arg(long, value_name = "EXPR")]
+    pub gate: Vec<String>,
+    /// End the run, and exit with 3, once this holds: 'errors>5% FOR 5s'
+    #[arg(long, value_name = "EXPR")]
+    pub abort_when: Vec<String>,
+}
+
+/// Results of all repeats are held in memory until the last has ended.
+const REPEATS_MAX: u32 = 1000;
+
+fn repeats(text: &str) -> Result<u32, String> {
+    let repeats = text.parse().ok().filter(|repeats| (1..=REPEATS_MAX).contains(repeats));
+    repeats.ok_or_else(|| format!("'{text}' is not a number from 1 to {REPEATS_MAX}"))
+}
+
+fn connections(text: &str) -> Result<(u32, Option<u32>), String> {
+    match text.split_once("..") {
+        None => Ok((count32(text)?, None)),
+        Some((min, max)) => Ok((count32(min)?, Some(count32(max)?))),
+    }
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a whole number: write 0, 1, 2 and so on"))
+}
+
+fn stages(text: &str) -> Result<Stages, String> {
+    parse_stages(text).map(Stages).map_err(|error| error.to_string())
+}
