@@ -5,11 +5,13 @@
 //!
 //! A connection's life is in `pool`, what events mean is in `events`.
 
+mod assignment;
 mod events;
 mod exchange;
 mod fin_wait;
 mod orders;
 mod pool;
+mod record;
 mod scripts;
 mod send;
 #[cfg(test)]
@@ -22,36 +24,32 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
-use plimsoll_core::details::Details;
-use plimsoll_core::outage::Outage;
 use plimsoll_core::part::{Part, Place};
-use plimsoll_core::plan::{Spin, Timestamps};
-use plimsoll_core::recorder::{Interval, Outcome, Recorder};
+use plimsoll_core::recorder::{Interval, Outcome};
 use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
-use plimsoll_core::throughput::Answers;
-use plimsoll_core::verdict::Pause;
-use plimsoll_io::{Driver, DriverOptions, PayloadId, Route, SocketOptions};
+use plimsoll_io::{Driver, PayloadId};
 use plimsoll_script::lua::{ScriptError, Thread};
 
 use crate::admission::{Admission, Tickets, Timetable};
 use crate::client::Client;
 use crate::deadlines::Deadlines;
 use crate::dialog::Wants;
-use crate::error::RunError;
 use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::outcome::planned_window_ns;
 use crate::reach::{Reach, SLOW_CONNECT_NS};
 use crate::routes::Routes;
-use crate::scripted::{Scripted, is_fixed};
+use crate::scripted::Scripted;
 use crate::signals::{Seen, Signals};
 use crate::source::Prepared;
 use fin_wait::FinWait;
 use pool::{Idle, Opener};
 
 pub use crate::observer::CpuUse;
+pub use assignment::Assignment;
+pub use record::Record;
 
 /// How long the drain may last after an interrupt.
 pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
@@ -62,137 +60,8 @@ const LAST_REQUEST_NS: u64 = 1_000_000;
 /// However long there is nothing to do, a worker looks this often whether it was told something.
 const TICK_NS: u64 = 50_000_000;
 
-/// One receive takes this much at most.
-const RECEIVE_BUFFER_BYTES: u32 = 8192;
-
 /// Takes an interval that is over, and may give back one that was emptied.
 pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a;
-
-/// What a worker is told.
-#[derive(Debug, Clone)]
-pub struct Assignment {
-    plan: Arc<Plan>,
-    prepared: Arc<Prepared>,
-    judge: Arc<Judge>,
-    routes: Arc<[Route]>,
-    tickets: Arc<Tickets>,
-    setup: Setup,
-    tracks_addresses: bool,
-    spin: Spin,
-    worker: u32,
-}
-
-impl Assignment {
-    /// The first worker's part of the plan, which says how many workers there are. Requests
-    /// are told apart by address if there are several, or if there may be (`addresses_change`).
-    ///
-    /// # Errors
-    /// A request that cannot be written, or an expectation that cannot be checked.
-    pub fn new(
-        plan: Arc<Plan>,
-        routes: Arc<[Route]>,
-        addresses_change: bool,
-        spin: Spin,
-    ) -> Result<Self, RunError> {
-        let prepared = Arc::new(Prepared::new(&plan)?);
-        let judge = Arc::new(Judge::new(&plan, &prepared)?);
-        let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
-        let tickets = Arc::new(Tickets::of(&plan));
-        let setup = Setup::default();
-        let worker = 0;
-        Ok(Self { plan, prepared, judge, routes, tickets, setup, tracks_addresses, spin, worker })
-    }
-
-    /// The same run, another worker's part. What connections are set up with is each worker's own.
-    #[must_use]
-    pub fn for_worker(&self, worker: u32, setup: Setup) -> Self {
-        Self { worker, setup, ..self.clone() }
-    }
-
-    /// The same, with a script's way of its own: the request that it has made, where that never
-    /// changes, and the address it has chosen.
-    #[must_use]
-    pub fn with_script(mut self, thread: &Thread) -> Self {
-        if let Some(bytes) = thread.fixed().filter(|_| is_fixed(thread)) {
-            self.prepared = Arc::new(Prepared::of_bytes(bytes));
-        }
-        if let Some(address) = thread.address() {
-            let from = self.routes.iter().find_map(|route| route.from);
-            let from = from.filter(|from| from.is_ipv4() == address.is_ipv4());
-            self.routes = [Route { to: address.into(), from }].into();
-        }
-        self
-    }
-
-    /// The plan it is part of.
-    #[must_use]
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The CPU it is to be tied to, if the plan says so.
-    #[must_use]
-    pub fn pinned_to(&self) -> Option<usize> {
-        let pin = &self.plan.pin;
-        (!pin.is_empty()).then(|| pin[self.worker as usize % pin.len()] as usize)
-    }
-
-    /// What its driver has to be set up for.
-    #[must_use]
-    pub fn driver_options(&self) -> DriverOptions {
-        let sockets = self.share(self.plan.connections_limit());
-        DriverOptions {
-            sockets,
-            reserved: sockets,
-            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-            long_lived: !self.plan.connects_per_request(),
-            spin: self.spin,
-            receive_timestamps: self.plan.timestamps == Timestamps::Kernel,
-            socket: SocketOptions::default(),
-        }
-    }
-
-    /// This worker's share of so many connections.
-    fn share(&self, connections: u32) -> u32 {
-        share(connections, self.worker, self.plan.workers)
-    }
-}
-
-/// What a worker brings back.
-pub struct Record {
-    /// The measured part.
-    pub measured: Recorder,
-    /// The warm-up, if the plan has one.
-    pub warmup: Option<Box<Recorder>>,
-    /// Stretches in which the worker did not run: the first of them.
-    pub pauses: Vec<Pause>,
-    /// How long all of them were together, ns.
-    pub paused_ns: u64,
-    /// CPU used in the measured part.
-    pub cpu: CpuUse,
-    /// Of it, spent spinning, ns.
-    pub spun_ns: u64,
-    /// CPU used and time spent spinning while requests were started, without the drain.
-    pub in_window: (CpuUse, u64),
-    /// How long the measured part took, ns, with its drain.
-    pub elapsed_ns: u64,
-    /// How long requests were started, ns.
-    pub window_ns: u64,
-    /// When the last response was complete, ns after the start of the measured part.
-    pub answered_ns: u64,
-    /// When responses came.
-    pub answers: Answers,
-    /// How far its users were cut off from the server.
-    pub outage: Outage,
-    /// What became of its connections.
-    pub connections: Connections,
-    /// Whether it was cut short from outside.
-    pub interrupted: bool,
-    /// What the plan asked for beside that.
-    pub details: Details,
-    /// The script, as it has become, and which worker had it.
-    pub script: Option<(u32, Thread)>,
-}
 
 /// One thread's share of a run.
 pub struct Worker<D: Driver> {

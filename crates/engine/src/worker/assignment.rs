@@ -1,0 +1,110 @@
+//! What a worker is told before it starts: the plan, its number, and what all workers of a run share.
+
+use std::sync::Arc;
+
+use plimsoll_conn::Setup;
+use plimsoll_core::Plan;
+use plimsoll_core::plan::{Spin, Timestamps};
+use plimsoll_core::schedule::share;
+use plimsoll_io::{DriverOptions, Route, SocketOptions};
+use plimsoll_script::lua::Thread;
+
+use crate::admission::Tickets;
+use crate::error::RunError;
+use crate::judge::Judge;
+use crate::routes::Routes;
+use crate::scripted::is_fixed;
+use crate::source::Prepared;
+
+/// One receive takes this much at most.
+const RECEIVE_BUFFER_BYTES: u32 = 8192;
+
+/// What a worker is told.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    pub(super) plan: Arc<Plan>,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) judge: Arc<Judge>,
+    pub(super) routes: Arc<[Route]>,
+    pub(super) tickets: Arc<Tickets>,
+    pub(super) setup: Setup,
+    pub(super) tracks_addresses: bool,
+    spin: Spin,
+    pub(super) worker: u32,
+}
+
+impl Assignment {
+    /// The first worker's part of the plan, which says how many workers there are. Requests
+    /// are told apart by address if there are several, or if there may be (`addresses_change`).
+    ///
+    /// # Errors
+    /// A request that cannot be written, or an expectation that cannot be checked.
+    pub fn new(
+        plan: Arc<Plan>,
+        routes: Arc<[Route]>,
+        addresses_change: bool,
+        spin: Spin,
+    ) -> Result<Self, RunError> {
+        let prepared = Arc::new(Prepared::new(&plan)?);
+        let judge = Arc::new(Judge::new(&plan, &prepared)?);
+        let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
+        let tickets = Arc::new(Tickets::of(&plan));
+        let setup = Setup::default();
+        let worker = 0;
+        Ok(Self { plan, prepared, judge, routes, tickets, setup, tracks_addresses, spin, worker })
+    }
+
+    /// The same run, another worker's part. What connections are set up with is each worker's own.
+    #[must_use]
+    pub fn for_worker(&self, worker: u32, setup: Setup) -> Self {
+        Self { worker, setup, ..self.clone() }
+    }
+
+    /// The same, with a script's way of its own: the request that it has made, where that never
+    /// changes, and the address it has chosen.
+    #[must_use]
+    pub fn with_script(mut self, thread: &Thread) -> Self {
+        if let Some(bytes) = thread.fixed().filter(|_| is_fixed(thread)) {
+            self.prepared = Arc::new(Prepared::of_bytes(bytes));
+        }
+        if let Some(address) = thread.address() {
+            let from = self.routes.iter().find_map(|route| route.from);
+            let from = from.filter(|from| from.is_ipv4() == address.is_ipv4());
+            self.routes = [Route { to: address.into(), from }].into();
+        }
+        self
+    }
+
+    /// The plan it is part of.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The CPU it is to be tied to, if the plan says so.
+    #[must_use]
+    pub fn pinned_to(&self) -> Option<usize> {
+        let pin = &self.plan.pin;
+        (!pin.is_empty()).then(|| pin[self.worker as usize % pin.len()] as usize)
+    }
+
+    /// What its driver has to be set up for.
+    #[must_use]
+    pub fn driver_options(&self) -> DriverOptions {
+        let sockets = self.share(self.plan.connections_limit());
+        DriverOptions {
+            sockets,
+            reserved: sockets,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+            long_lived: !self.plan.connects_per_request(),
+            spin: self.spin,
+            receive_timestamps: self.plan.timestamps == Timestamps::Kernel,
+            socket: SocketOptions::default(),
+        }
+    }
+
+    /// This worker's share of so many connections.
+    pub(super) fn share(&self, connections: u32) -> u32 {
+        share(connections, self.worker, self.plan.workers)
+    }
+}
