@@ -1,9 +1,6 @@
 //! One run of one case: start the server, see that it answers, warm it up, load it, watch it, see
 //! that it still answers, stop it.
 
-use std::fs;
-use std::path::Path;
-
 use plimsoll_core::result::RunResult;
 use plimsoll_core::study::{CaseRun, Figures};
 use plimsoll_core::units::format_ns;
@@ -183,7 +180,7 @@ fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRu
     }
 }
 
-/// Why a run is no repeat of its load, where it is none.
+/// Why a run is not a full repeat of its load; `None` if it is one.
 fn cut_short(result: &RunResult) -> Option<(&'static str, String)> {
     let after = format_ns(result.elapsed_ns);
     if let Some(condition) = &result.aborted {
@@ -259,8 +256,8 @@ fn judge(slot: &Slot<'_>, steal_share: f64, run: &mut CaseRun) {
     run.causes.extend(causes);
 }
 
-/// Whether the tester was at its limit while the server was not, each with so many CPUs: with all
-/// of its CPUs, or with one thread, which cannot use two.
+/// Whether the tester was at its limit while the server was not, each with its number of
+/// CPUs. The limit is all of its CPUs, or a single thread, which cannot use two.
 fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -> Option<String> {
     let (used, of_server) = (tester.known_cores()?, server.known_cores()? / server_cpus);
     let of_tester = used / tester_cpus;
@@ -278,15 +275,6 @@ fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -
          and CPUs or use a cheaper one",
         of_server * 100.0
     ))
-}
-
-/// Removes and makes anew the folder of a run.
-pub(crate) fn fresh(scratch: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(scratch) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    fs::create_dir_all(scratch)
 }
 
 #[cfg(test)]

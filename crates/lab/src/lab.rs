@@ -1,11 +1,14 @@
 //! The runs of a suite, up to its study.
 
+use std::path::Path;
+use std::{fs, io};
+
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::secret::Masks;
 use plimsoll_core::study::{Case, CaseRun, LoadFacts, SCHEMA, ServerFacts, Study};
 use plimsoll_io::clock;
 
-use crate::case::{carry_out, fresh};
+use crate::case::carry_out;
 use crate::cast::Setting;
 use crate::order::{Slot, order};
 use crate::prepare::{Places, Prepared};
@@ -124,14 +127,17 @@ impl<'a> Lab<'a> {
 
     fn one(&self, slot: &Slot<'_>, store: &Store, ports: &mut Ports) -> Result<CaseRun, LabError> {
         let scratch = store.scratch(slot);
-        fresh(&scratch).map_err(|source| StoreError::Io { path: scratch.clone(), source })?;
-        let setting = Setting {
-            suite: self.suite,
-            places: &self.places,
-            scratch: &scratch,
-            stopped: self.stopped,
-        };
+        let setting = self.setting(&scratch)?;
         Ok(carry_out(slot, &setting, ports))
+    }
+
+    /// What servers are started with, their logs and files in `scratch`, which is emptied.
+    ///
+    /// # Errors
+    /// A folder that cannot be emptied or made.
+    pub(crate) fn setting<'b>(&'b self, scratch: &'b Path) -> Result<Setting<'b>, StoreError> {
+        empty(scratch).map_err(|source| StoreError::Io { path: scratch.to_owned(), source })?;
+        Ok(Setting { suite: self.suite, places: &self.places, scratch, stopped: self.stopped })
     }
 
     fn pause(&self) {
@@ -243,6 +249,15 @@ fn merged(
     };
     let skipped = now.map_or(was_skipped, |it| it.skipped.clone());
     Prepared { version, skipped: skipped.filter(|_| !has_runs) }
+}
+
+/// Removes a folder and makes it anew.
+fn empty(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::create_dir_all(folder)
 }
 
 /// A command line as one would type it, secrets masked.

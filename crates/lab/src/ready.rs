@@ -6,14 +6,13 @@ use std::path::PathBuf;
 
 use plimsoll_core::study::failure_kind;
 
-use crate::case::fresh;
-use crate::cast::{Failure, Setting};
+use crate::cast::Failure;
 use crate::check::check;
 use crate::lab::{Lab, LabError};
 use crate::order::Slot;
 use crate::prepare::{self, Prepared};
 use crate::programs::Ports;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use crate::suite::{Load, Server};
 use crate::testers::Tester;
 
@@ -104,14 +103,7 @@ impl<'a> Lab<'a> {
                 continue;
             }
             let scratch = self.check_folder(server);
-            fresh(&scratch).map_err(|source| StoreError::Io { path: scratch.clone(), source })?;
-            let setting = Setting {
-                suite: self.suite,
-                places: &self.places,
-                scratch: &scratch,
-                stopped: self.stopped,
-            };
-            let outcome = check(server, &loads, &setting, &mut ports);
+            let outcome = check(server, &loads, &self.setting(&scratch)?, &mut ports);
             if (self.stopped)() {
                 return Ok(());
             }

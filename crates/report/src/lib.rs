@@ -22,6 +22,7 @@ pub mod junit;
 pub mod markdown;
 mod page;
 mod parts;
+mod phases;
 pub mod progress;
 pub mod repeats;
 mod server;

@@ -74,24 +74,8 @@ const SPREAD_HEAD: [(&str, Column); 5] =
 
 /// Where the time went.
 pub(super) fn phases(result: &RunResult, page: &mut String) {
-    let phases = &result.phases;
-    let rows = [
-        ("lag: due, not yet sent", &result.lag),
-        ("\u{2003}waiting for a connection", &phases.blocked),
-        ("\u{2003}the tester was late", &result.loader.lateness),
-        ("looking the name up", &phases.dns),
-        ("opening a connection", &phases.connect),
-        ("TLS handshake", &phases.tls),
-        ("sending", &phases.sending),
-        ("waiting for the first byte", &phases.waiting),
-        ("receiving", &phases.receiving),
-    ];
-    let happened = |histogram: &Histogram| histogram.max_ns().is_some_and(|max_ns| max_ns > 0);
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .filter(|(_, histogram)| happened(histogram))
-        .map(|(label, histogram)| spread_row(label, histogram))
-        .collect();
+    let rows: Vec<Vec<String>> =
+        crate::phases::phases(result).map(|row| spread_row(row.words, row.histogram)).collect();
     if !rows.is_empty() {
         let note = "Connections are opened once and kept, unless the plan says otherwise.";
         Table { caption: "Where the time went", head: &SPREAD_HEAD, rows, note }.write(page);

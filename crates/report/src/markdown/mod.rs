@@ -284,23 +284,8 @@ fn outcomes(result: &RunResult) -> String {
 }
 
 fn phases(result: &RunResult) -> String {
-    let phases = &result.phases;
-    let rows = [
-        ("lag", &result.lag),
-        ("blocked", &phases.blocked),
-        ("tester's lateness", &result.loader.lateness),
-        ("dns", &phases.dns),
-        ("connect", &phases.connect),
-        ("tls", &phases.tls),
-        ("sending", &phases.sending),
-        ("waiting", &phases.waiting),
-        ("receiving", &phases.receiving),
-    ];
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .filter(|(_, histogram)| histogram.max_ns().is_some_and(|max_ns| max_ns > 0))
-        .map(|(label, histogram)| spread(label, histogram))
-        .collect();
+    let rows: Vec<Vec<String>> =
+        crate::phases::phases(result).map(|row| spread(row.name, row.histogram)).collect();
     table(&["Phase", "count", "p50", "p99", "max"], &rows)
 }
 

@@ -8,6 +8,7 @@ use super::table::{beside, labelled, shorten, table, wrap};
 use crate::Clock;
 use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
 use crate::parts::{self, Row, Step};
+use crate::phases::PhaseRow;
 
 /// Every table of times, and what the marks in them mean.
 pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
@@ -163,29 +164,13 @@ pub(super) fn spread(histogram: &Histogram) -> [String; 3] {
     [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
 }
 
-/// The phases that took time. What stands before the first of them is the lag, by its two parts:
-/// the wait for a connection and the tester's own lateness.
+/// The phases that took time. The lag is shown as its two parts.
 fn phases(result: &RunResult) -> Vec<String> {
-    let phases = &result.phases;
-    let rows = [
-        ("blocked", &phases.blocked),
-        ("lateness", &result.loader.lateness),
-        ("dns", &phases.dns),
-        ("connect", &phases.connect),
-        ("tls", &phases.tls),
-        ("sending", &phases.sending),
-        ("waiting", &phases.waiting),
-        ("receiving", &phases.receiving),
-    ];
-    let happened = |histogram: &Histogram| histogram.max_ns().is_some_and(|max_ns| max_ns > 0);
-    let rows: Vec<String> = rows
-        .iter()
-        .filter(|(_, histogram)| happened(histogram))
-        .map(|(label, histogram)| {
-            let cells = spread(histogram).map(|cell| format!("{cell:>10}"));
-            format!("{label:<10}{}", cells.concat())
-        })
-        .collect();
+    let row = |row: PhaseRow<'_>| {
+        let cells = spread(row.histogram).map(|cell| format!("{cell:>10}"));
+        Some(format!("{:<10}{}", row.short?, cells.concat()))
+    };
+    let rows: Vec<String> = crate::phases::phases(result).filter_map(row).collect();
     if rows.is_empty() {
         return rows;
     }

@@ -1,0 +1,37 @@
+//! Where the time of requests went, phase by phase: the rows that the text, Markdown and HTML views
+//! show, each in its own words and layout.
+
+use plimsoll_core::{Histogram, RunResult};
+
+/// One row: a phase, or the lag that comes before the first of them.
+pub(crate) struct PhaseRow<'a> {
+    /// One word, for the narrow table of the text view. `None` for the lag: that view shows only its
+    /// two parts.
+    pub(crate) short: Option<&'static str>,
+    /// The term.
+    pub(crate) name: &'static str,
+    /// What happens, for readers who don't know the term. Parts of the lag are indented.
+    pub(crate) words: &'static str,
+    pub(crate) histogram: &'a Histogram,
+}
+
+/// The rows that took any time, in the order in which a request goes through them. The lag is the
+/// sum of the two rows after it: the wait for a connection and the tester's own lateness.
+pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
+    let phases = &result.phases;
+    let late = &result.loader.lateness;
+    let rows = [
+        (None, "lag", "lag: due, not yet sent", &result.lag),
+        (Some("blocked"), "blocked", "\u{2003}waiting for a connection", &phases.blocked),
+        (Some("lateness"), "tester's lateness", "\u{2003}the tester was late", late),
+        (Some("dns"), "dns", "looking the name up", &phases.dns),
+        (Some("connect"), "connect", "opening a connection", &phases.connect),
+        (Some("tls"), "tls", "TLS handshake", &phases.tls),
+        (Some("sending"), "sending", "sending", &phases.sending),
+        (Some("waiting"), "waiting", "waiting for the first byte", &phases.waiting),
+        (Some("receiving"), "receiving", "receiving", &phases.receiving),
+    ];
+    rows.into_iter()
+        .map(|(short, name, words, histogram)| PhaseRow { short, name, words, histogram })
+        .filter(|row| row.histogram.max_ns().is_some_and(|max_ns| max_ns > 0))
+}
