@@ -1,5 +1,5 @@
 //! Where reports go. Every file is opened before the load starts, so that a path that cannot be
-//! written costs a second and not a run.
+//! written costs a second and not a whole run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
@@ -291,7 +291,7 @@ fn format_repeats(
         Format::Csv => repeats::write_csv(all, out),
         Format::None => Ok(()),
         Format::Html | Format::Hgrm | Format::Hlog | Format::Junit => {
-            Err(io::Error::other("this report is of one run: put {repeat} into its path"))
+            Err(io::Error::other("this report shows one run: put {repeat} into its path"))
         }
     }
 }

@@ -200,7 +200,7 @@ fn balance(text: &str) -> Result<plimsoll_target::proxy::Balance, String> {
         None if text == "least" => Ok(Balance::LeastLoaded),
         None if text == "hash" => Ok(Balance::HashAddress),
         Some(("hash", field)) if !field.is_empty() => Ok(Balance::HashField(field.to_owned())),
-        _ => Err(format!("'{text}' is none of round-robin, least, hash, hash:FIELD")),
+        _ => Err(format!("'{text}' is not one of round-robin, least, hash, hash:FIELD")),
     }
 }
 

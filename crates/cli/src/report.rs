@@ -1,4 +1,5 @@
-//! `plimsoll report`: a result document as any of the reports that its run could have written.
+//! `plimsoll report`: writes a result document as any of the reports that its run could have
+//! written.
 
 use std::fs;
 use std::io::Read as _;
@@ -22,13 +23,13 @@ use crate::{repeat, study};
 /// Writes the reports.
 ///
 /// # Errors
-/// A document that cannot be read or is none, gates that cannot be read, and reports that cannot
-/// be written.
+/// A file that cannot be read or is not a document, gates that cannot be read, and reports that
+/// cannot be written.
 pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
     let mut result = match read(&flags.file)? {
         Document::Result(result) => *result,
         Document::Study(_) if !flags.gate.is_empty() => {
-            let text = "--gate is of one run; compare studies with plimsoll compare --fail-if";
+            let text = "--gate judges one run; compare studies with plimsoll compare --fail-if";
             return Err(Exit::Usage(text.to_owned()));
         }
         Document::Repeats(mut repeats) => return report_repeats(&mut repeats, flags),
@@ -100,7 +101,7 @@ fn read(path: &Path) -> anyhow::Result<Document> {
             return Ok(Document::Repeats(Box::new(repeats)));
         }
         Some(other) => anyhow::bail!("'{name}' is a {other}, and this reads a {SCHEMA}"),
-        None => anyhow::bail!("'{name}' is no result: write one with --json or --format json"),
+        None => anyhow::bail!("'{name}' is not a result: write one with --json or --format json"),
     }
     let result = serde_json::from_value(document);
     let result = result.with_context(|| format!("'{name}' is not what a {SCHEMA} has to be"))?;

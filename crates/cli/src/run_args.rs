@@ -1,5 +1,5 @@
-//! Flags of `run`, and how their values are read. Flags that other commands share are in files of
-//! their own: the request, the connections, TLS, the output.
+//! Flags of `run`, and the parsers of their values. Flags for the request, for connections, TLS and
+//! reports have files of their own.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ pub(crate) struct RunFlags {
     /// How long to start requests [default: 10s if neither -d nor -n]
     #[arg(short, long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub duration: Option<u64>,
-    /// Exactly how many requests to start
+    /// How many requests to start, exactly
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, help_heading = "Load")]
     pub requests: Option<u64>,
     /// Requests per second; without it, closed loop
@@ -79,8 +79,8 @@ pub(crate) struct RunFlags {
     /// At a rate, drop a request that has waited this long for a connection
     #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub shed_after: Option<u64>,
-    /// Run the same load so many times in turn, each with a seed of its own, and report how far the
-    /// runs lie apart
+    /// Run the same load N times in turn, each with a seed of its own, and report how far the runs
+    /// differ
     #[arg(long, value_name = "N", default_value = "1", value_parser = repeats)]
     #[arg(help_heading = "Load")]
     pub repeat: u32,
@@ -103,7 +103,7 @@ pub(crate) struct RunFlags {
     /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
     #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
     pub expect: Vec<Expectation>,
-    /// Follow so many redirects for one request, on the same server
+    /// Follow up to N redirects for one request, on the same server
     #[arg(long, value_name = "N", default_value = "0", value_parser = count32)]
     #[arg(help_heading = "Request")]
     pub redirects: u32,
@@ -116,10 +116,10 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub tls: TlsFlags,
 
-    /// A Lua script of wrk's kind decides what is sent; what follows -- is given to it
+    /// Lua script, as for wrk, that decides what is sent; arguments after -- go to it
     #[arg(short, long, value_name = "FILE", help_heading = "Request")]
     pub script: Option<PathBuf>,
-    /// What the script is given
+    /// Arguments for the script
     #[arg(last = true, value_name = "ARGS", requires = "script", help_heading = "Request")]
     #[arg(value_parser = secret)]
     pub script_arguments: Vec<Secret>,

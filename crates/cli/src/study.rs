@@ -1,4 +1,4 @@
-//! A study's reports: beside it after a lab, or again from its document.
+//! The reports of a study: written beside it after a lab, or again from its document.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -59,7 +59,7 @@ pub(crate) fn report(study: &Study, flags: &OutputFlags) -> Result<(), Exit> {
         ("--github-summary", flags.github_summary.is_some()),
     ];
     if let Some((flag, _)) = strangers.iter().find(|(_, given)| *given) {
-        return Err(Exit::Usage(format!("{flag} is of one run, and this is a study of several")));
+        return Err(Exit::Usage(format!("{flag} shows one run, and this is a study of several")));
     }
     check_stdout(flags, None)?;
     let format = flags.format.unwrap_or(Format::Text);

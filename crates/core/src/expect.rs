@@ -1,8 +1,8 @@
-//! What a response has to be like, as people write it: `status=200..299`, `body~=REGEX`,
+//! Expectations on a response, as people write them: `status=200..299`, `body~=REGEX`,
 //! `bytes=100..`.
 //!
-//! A response that is not fails its request, with the kind of what was not met. Reading and
-//! showing stand here; matching regular expressions is the engine's.
+//! A response that does not meet one fails its request, and the failure names the kind of
+//! expectation. This file reads and prints expectations; the engine matches regular expressions.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ use crate::units::parse_count;
 pub enum Expectation {
     /// The status is in one of these ranges, both ends included.
     Status(Vec<(u16, u16)>),
-    /// The body has from so many bytes to so many, as received, framing left out.
+    /// The length of the body is between these, in bytes, both included, as received, without
+    /// framing.
     Bytes(u64, u64),
     /// The body matches a regular expression, or must not.
     BodyMatches {
@@ -46,7 +47,7 @@ pub enum Expectation {
 /// An expectation that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expectation '{0}' is none: write status=200..299,304, bytes=100..200, body~=REGEX, \
+    "unknown expectation '{0}': write status=200..299,304, bytes=100..200, body~=REGEX, \
      body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE or header:NAME~=REGEX"
 )]
 pub struct ExpectError(String);

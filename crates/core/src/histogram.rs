@@ -1,8 +1,8 @@
 //! Histograms of durations: HdrHistogram in nanoseconds, three significant digits, up to an hour,
 //! beside an exact minimum, maximum and sum.
 //!
-//! Buckets are those of Gil Tene's HdrHistogram, so the `hdr` string of a result decodes with any
-//! HdrHistogram library. Nothing is clamped silently: a value beyond an hour stands in the last
+//! Buckets are those of Gil Tene's HdrHistogram, so any HdrHistogram library decodes the `hdr`
+//! string of a result. Nothing is clamped silently: a value beyond an hour goes into the last
 //! bucket, is exact in the maximum, and is counted in [`Histogram::beyond_hour`].
 //!
 //! Absent on purpose: any correction for coordinated omission. The engine measures from the
@@ -340,7 +340,7 @@ enum DocumentError {
     Hdr(String),
     #[error("hdr holds {hdr} values, count says {count}")]
     Count { hdr: u64, count: u64 },
-    #[error("min_us and max_us are no extremes of {0} values")]
+    #[error("min_us and max_us are not the extremes of {0} values")]
     Extremes(u64),
 }
 

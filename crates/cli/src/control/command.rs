@@ -1,5 +1,5 @@
-//! The language of a control socket: an object with a `command` and what that needs, and an object
-//! for an answer, with `error` in it when it could not be done.
+//! The language of a control socket: a command is an object with `command` and its arguments; an
+//! answer is an object, with `error` if the command failed.
 
 use plimsoll_core::nearest::did_you_mean;
 use plimsoll_core::schedule::RATE_LIMIT_UHZ;
@@ -70,7 +70,7 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
         }
         other => {
             let meant = did_you_mean(other, ["status", "rate", "connections", "stop"]);
-            Err(format!("'{other}' is no command{meant}; there are {COMMANDS}"))
+            Err(format!("'{other}' is not a command{meant}; there are {COMMANDS}"))
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `--control SOCKET`: a Unix socket that takes commands for a run while it goes on, a line of JSON
-//! each, and answers each with a line. A thread of its own serves it; it shares with the run what
-//! [`status`] keeps, under a lock that is held to copy some numbers and no longer.
+//! `--control SOCKET`: a Unix socket that takes commands during a run. Each command is a line of
+//! JSON, and so is each answer. A thread of its own serves it and shares [`status`] with the run,
+//! under a lock that is held only to copy some numbers.
 //!
-//! Absent on purpose: TCP, and passwords. Who may open the file may steer the run, and that is its
-//! owner.
+//! Absent on purpose: TCP, and passwords. Whoever may open the file may steer the run, and that is
+//! its owner.
 
 mod command;
 mod server;
@@ -116,7 +116,7 @@ fn make_room(path: &Path) -> io::Result<()> {
     };
     let refuse = |text: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, text.to_owned()));
     if !metadata.file_type().is_socket() {
-        return refuse("a file is there, and it is no socket: give another path");
+        return refuse("a file is there, and it is not a socket: give another path");
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),

@@ -1,4 +1,4 @@
-//! A control socket with a run that only writes down what it is told, and the status by itself.
+//! A control socket with a fake run that records its orders, and the status alone.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -118,7 +118,7 @@ fn what_cannot_be_done_is_an_answer() {
         ("\u{0}\u{1}", "JSON"),
         ("{}", "say what to do"),
         (r#"{"command":7}"#, "say what to do"),
-        (r#"{"command":"go"}"#, "'go' is no command"),
+        (r#"{"command":"go"}"#, "'go' is not a command"),
         (r#"{"command":"status","x":1}"#, "'x' means nothing"),
         (r#"{"command":"rate"}"#, "'rps' is missing"),
         (r#"{"command":"rate","rps":null}"#, "'rps' is missing"),

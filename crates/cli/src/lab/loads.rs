@@ -1,5 +1,5 @@
-//! The loads of a suite, read as `run` would read them before anything is started: what is wrong
-//! with their values, and how long they take.
+//! Checks the loads of a suite before anything starts: reads each as `run` would, reports values
+//! that are wrong, and works out how long each load takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -17,9 +17,9 @@ use crate::plan_file::setting_named;
 /// How long a load takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Length {
-    /// The warm-up of its own, where it has one in the place of the suite's, ns.
+    /// Its own warm-up, ns, if it has one that replaces the suite's.
     pub(super) warmup_ns: Option<u64>,
-    /// The measured part, ns. `None`: until so many requests are done.
+    /// The measured part, ns. `None` for a load that ends after a number of requests.
     pub(super) load_ns: Option<u64>,
 }
 
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_load_is_one_line() {
         for (lines, want) in [
-            ("rates = 10", "'rates' is no key of a plan: the nearest is 'rate'"),
+            ("rates = 10", "'rates' is not a key of a plan: the nearest is 'rate'"),
             ("rate = 'fast'", "invalid value 'fast' for '--rate <R>'"),
             ("rate = true", "rate is a text or number"),
             ("rate = [1, 2]", "rate is a text or number"),

@@ -1,4 +1,4 @@
-//! From the text of a plan file to settings. Every error says the file and the line.
+//! Reads settings from the text of a plan file. Every error names the file and the line.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -197,7 +197,7 @@ impl Reader<'_> {
 /// The flag of a key.
 ///
 /// # Errors
-/// A name that is none, and the nearest that is.
+/// An unknown name, with the nearest known one.
 pub(crate) fn setting_named<'a>(name: &str, definition: &'a Command) -> Result<&'a Arg, String> {
     let wanted = name.replace('_', "-");
     let mut flags = definition.get_arguments().filter(|arg| is_setting(arg));
@@ -212,7 +212,7 @@ pub(crate) fn setting_named<'a>(name: &str, definition: &'a Command) -> Result<&
         definition.get_arguments().filter(|arg| is_setting(arg)).map(key).collect();
     let nearest = nearest(&wanted, known.iter().map(String::as_str));
     let nearest = nearest.map_or_else(String::new, |key| format!("the nearest is '{key}', and "));
-    Err(format!("'{name}' is no key of a plan: {nearest}`plimsoll run --help` has them all"))
+    Err(format!("'{name}' is not a key of a plan: {nearest}`plimsoll run --help` has them all"))
 }
 
 /// A text or a number, as it would stand on a command line.

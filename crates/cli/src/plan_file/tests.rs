@@ -1,5 +1,5 @@
-//! Plan files without a run: what is read, what is refused and where, and the way from arguments
-//! to a file and back for every flag.
+//! Plan files without a run: what is read, what is refused and in which line, and every flag's way
+//! from arguments to a file and back.
 
 use std::ffi::OsString;
 use std::fs;
@@ -113,7 +113,7 @@ fn errors_say_the_line_and_the_key() {
         ("url = ", "plan.toml:1: "),
         (
             "url = 'http://a/'\nconections = 1",
-            "plan.toml:2: 'conections' is no key of a plan: the nearest is 'connections'",
+            "plan.toml:2: 'conections' is not a key of a plan: the nearest is 'connections'",
         ),
         (
             "url = 'http://a/'\n\nrate = 'fast'",
@@ -147,13 +147,13 @@ fn errors_say_the_line_and_the_key() {
         ),
         (
             "url = 'http://a/'\nheader = 'A: b'\nheaders = 'A: b'",
-            "plan.toml:3: 'headers' is no key",
+            "plan.toml:3: 'headers' is not a key",
         ),
         ("no-keepalive = true\nno_keepalive = true", "plan.toml:2: 'no_keepalive' is said twice"),
         ("url = 1\nurl = 2", "plan.toml:2: duplicate key"),
-        ("plan = 'other.toml'", "plan.toml:1: 'plan' is no key"),
-        ("print-plan = true", "plan.toml:1: 'print-plan' is no key"),
-        ("help = true", "plan.toml:1: 'help' is no key"),
+        ("plan = 'other.toml'", "plan.toml:1: 'plan' is not a key"),
+        ("print-plan = true", "plan.toml:1: 'print-plan' is not a key"),
+        ("help = true", "plan.toml:1: 'help' is not a key"),
         ("run = 1", "plan.toml:1: runs are tables: write [[run]]"),
         ("run = []", "plan.toml:1: runs are tables: write [[run]]"),
         ("[run]\nurl = 'http://a/'", "plan.toml:1: runs are tables: write [[run]]"),
@@ -170,7 +170,7 @@ fn errors_say_the_line_and_the_key() {
              --html 'x-{repeat}.html'",
         ),
         ("[[run]]\nname = 'x'\n[[run]]\nname = 'x'", "plan.toml:3: two runs are called 'x'"),
-        ("[[run]]\nrun = 1", "plan.toml:2: 'run' is no key"),
+        ("[[run]]\nrun = 1", "plan.toml:2: 'run' is not a key"),
     ];
     for (text, says) in cases {
         let error = Scratch::new(text).error(&[]);

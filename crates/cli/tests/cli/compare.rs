@@ -189,7 +189,7 @@ fn unlike_sides_are_refused_in_one_line() {
     assert!(ended.stdout.contains("unlike: connections 4 and 9"), "{}", ended.stdout);
     let ended = sides.compare("base/0.json,other.json", "new", &[]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("no repeats of one load"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not repeats of one load"), "{}", ended.stderr);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn what_is_no_side_is_refused_in_one_line() {
         ("missing.json", &[][..], 1, "cannot read 'missing.json'"),
         ("base/0.json,missing.json", &[], 1, "cannot read 'missing.json'"),
         ("text.json", &[], 1, "is not JSON"),
-        ("list.json", &[], 1, "is no result"),
+        ("list.json", &[], 1, "is not a result"),
         ("other.json", &[], 1, "is of schema 'other/1'"),
         ("broken.json", &[], 1, "is not what its schema asks for"),
         ("empty", &[], 1, "'empty' holds no result"),

@@ -1,5 +1,4 @@
-//! Conditions on runs and the exit codes they end with, the reports made for machines, and results
-//! shown again.
+//! Conditions on runs and their exit codes, reports for machines, and results shown again.
 
 use std::fs;
 use std::path::Path;
@@ -172,8 +171,8 @@ fn what_is_no_result_is_refused_with_a_line() {
     for (text, what) in [
         ("", "is not JSON"),
         ("[1, 2", "is not JSON"),
-        ("[]", "is no result"),
-        ("{\"schema\": 3}", "is no result"),
+        ("[]", "is not a result"),
+        ("{\"schema\": 3}", "is not a result"),
         ("{\"schema\": \"plimsoll/result/99\"}", "this reads a plimsoll/result/1"),
         ("{\"schema\": \"plimsoll/result/1\"}", "missing field"),
     ] {

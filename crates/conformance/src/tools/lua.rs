@@ -91,7 +91,7 @@ end
 /// What the script's line says.
 ///
 /// # Errors
-/// There is none, or something is missing from it.
+/// No such line, or something is missing from it.
 pub(super) fn read(stdout: &str, reading: &mut Reading) -> Result<(), String> {
     let said = marked(stdout)?;
     let completed = count_at(&said, "/requests")?;
@@ -128,5 +128,5 @@ pub(super) fn pairs(value: Option<&Value>, unit_s: f64) -> Result<Quantiles, Str
     let rows = value.and_then(Value::as_array).ok_or("no quantiles")?;
     let row = |row: &Value| Some((row.get(0)?.as_f64()?, row.get(1)?.as_f64()? * unit_s));
     let quantiles: Option<Quantiles> = rows.iter().filter(|row| !row.is_null()).map(row).collect();
-    quantiles.ok_or_else(|| "a quantile that is none".to_owned())
+    quantiles.ok_or_else(|| "a quantile that is not a number".to_owned())
 }

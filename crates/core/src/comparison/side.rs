@@ -1,7 +1,7 @@
 //! One side of a comparison: the repeats of one load as result documents, or a study.
 //!
-//! Both become cases of a study, so that there is one way to take figures from them. What has to be
-//! alike on both sides is kept beside them as facts in words.
+//! Both become cases of a study, so that there is one way to take figures from them. The facts that
+//! must match on both sides are kept beside the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct Side {
     pub facts: BTreeMap<String, String>,
     /// What was measured.
     pub cases: Vec<SideCase>,
-    /// What one has to know of it.
+    /// What readers have to know about it.
     pub notes: Vec<String>,
 }
 
@@ -36,11 +36,11 @@ pub struct SideCase {
 /// Why documents make no side: one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
-    /// There is none.
+    /// It holds no result.
     #[error("'{0}' holds no result: give result documents, as --json writes them, or a study")]
     Empty(String),
     /// They are not repeats of one load.
-    #[error("'{first}' and '{other}' are no repeats of one load: {differences}")]
+    #[error("'{first}' and '{other}' are not repeats of one load: {differences}")]
     Unlike {
         /// The file that came first.
         first: String,

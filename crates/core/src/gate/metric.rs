@@ -1,5 +1,5 @@
-//! What can be measured, by the names that conditions call it: `p99`, `ok.p99`, `errors`,
-//! `status.5xx`, `rate`, `verdict`.
+//! The metrics that conditions can name: `p99`, `ok.p99`, `errors`, `status.5xx`, `rate`,
+//! `verdict`.
 
 use std::str::FromStr;
 
@@ -187,7 +187,7 @@ impl FromStr for Metric {
         }
         if let Some(status) = text.strip_prefix("status.") {
             let wrong = || {
-                format!("'{status}' is no status: write status.503, or status.1xx to status.5xx")
+                format!("'{status}' is not a status: write status.503, or status.1xx to status.5xx")
             };
             return statuses(status).ok_or_else(wrong);
         }
@@ -205,7 +205,7 @@ impl FromStr for Metric {
 
 fn unknown(text: &str) -> String {
     if text.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
-        return format!("'{text}' is no percentile from 0 to 100: write p50, p99 or p99.9");
+        return format!("'{text}' is not a percentile from 0 to 100: write p50, p99 or p99.9");
     }
     if let Some(meant) = meant(text) {
         return format!("no metric '{text}': did you mean '{meant}'?");
@@ -218,7 +218,7 @@ fn unknown(text: &str) -> String {
     )
 }
 
-/// The metric whose name is near a text that is none.
+/// The metric that an unknown name probably meant.
 fn meant(text: &str) -> Option<String> {
     let timings = || TIMINGS.iter().map(|(name, _)| *name);
     if let Some((name, rest)) = text.split_once('.') {

@@ -1,5 +1,5 @@
-//! What a condition is about besides the whole run: `@endpoint:NAME`, `@stage:2`,
-//! `@address:NAME`, `@10s..20s`, `@last:10s`.
+//! The part of a run that a condition is about: `@endpoint:NAME`, `@stage:2`, `@address:NAME`,
+//! `@10s..20s`, `@last:10s`.
 
 use super::metric::Source;
 use crate::nearest::nearest;
@@ -28,7 +28,7 @@ pub(super) enum Scope {
     Address(String),
     /// What ended between two times from the start of the measured part, ns.
     Between(u64, u64),
-    /// What ended in the last so many ns.
+    /// What ended within the last stretch of this length, ns.
     Last(u64),
 }
 
@@ -55,13 +55,13 @@ impl Scope {
                     let meant = nearest(other, ["endpoint", "address", "stage", "last"]);
                     let meant = meant.map(|kind| format!("did you mean '@{kind}:{name}'?"));
                     let advice = meant.unwrap_or_else(|| POSSIBLE.to_owned());
-                    Err(format!("'@{text}' is no part of a run: {advice}"))
+                    Err(format!("'@{text}' is not a part of a run: {advice}"))
                 }
             };
         }
         let (from, to) = text
             .split_once("..")
-            .ok_or_else(|| format!("'@{text}' is no part of a run: {POSSIBLE}"))?;
+            .ok_or_else(|| format!("'@{text}' is not a part of a run: {POSSIBLE}"))?;
         let (from_ns, to_ns) = (whole_seconds(from)?, whole_seconds(to)?);
         if from_ns >= to_ns {
             return Err(format!("'@{text}' has its ends the wrong way round"));

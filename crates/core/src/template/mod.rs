@@ -1,9 +1,9 @@
 //! Templates: text with places that are filled anew for each request.
 //!
-//! [`parse`] reads the text, [`Compiler`] finds the tables it takes values from, and a
-//! [`Template`] writes it out for a request's number. What is written is a function of the seed and
-//! the number alone, so it is the same whatever the number of workers. Absent on purpose: the time,
-//! which would make two runs differ, and any computing.
+//! [`parse`] reads the text, [`Compiler`] finds the tables it takes values from, and a [`Template`]
+//! writes it for a request's number. The output is a function of the seed and the number alone, so
+//! it does not depend on the number of workers. Absent on purpose: the time, which would make two
+//! runs differ, and any computing.
 
 mod encoding;
 mod fill;
@@ -60,7 +60,7 @@ pub enum TemplateError {
     #[error("'{0}' opens a template that is not closed: {OTHERWISE}")]
     Open(String),
     /// What stands between the braces is not known.
-    #[error("'{{{{{0}}}}}' is no template: write {KNOWN}; {OTHERWISE}")]
+    #[error("'{{{{{0}}}}}' is not a template: write {KNOWN}; {OTHERWISE}")]
     Unknown(String),
     /// What follows a name does not fit it.
     #[error("'{{{{{given}}}}}' cannot be filled: write {wanted}")]
@@ -108,7 +108,7 @@ pub enum Span<'t> {
 /// beginning for itself.
 ///
 /// # Errors
-/// The first template that is not closed, or is none.
+/// The first template that is not closed or not known.
 pub fn spans(text: &str) -> Result<Vec<Span<'_>>, TemplateError> {
     let mut spans = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What is read, what is refused, and what is written for a number.
+//! Which templates are read, which are refused, and what they write for a number.
 
 use super::*;
 use crate::plan::Table;
@@ -60,9 +60,9 @@ fn what_is_refused_says_what_to_write() {
         ("{{seq", "not closed"),
         ("a{{", "not closed"),
         ("{{{", "not closed"),
-        ("{{{seq}}", "'{{{seq}}' is no template"),
+        ("{{{seq}}", "'{{{seq}}' is not a template"),
         ("{{}}", "{{seq}}"),
-        ("{{sequence}}", "'{{sequence}}' is no template: write {{seq}}, {{uuid}}"),
+        ("{{sequence}}", "'{{sequence}}' is not a template: write {{seq}}, {{uuid}}"),
         ("{{seq 1}}", "--no-templates"),
         ("{{random}}", "{{random FROM TO}}"),
         ("{{random 1}}", "{{random FROM TO}}"),

@@ -1,7 +1,8 @@
-//! The command line: ab's options, with its order of things and its messages, and a few of our own.
+//! The command line: ab's options, its order of checks and its messages, and a few options of our
+//! own.
 //!
-//! Numbers are read as C's `atoi` does, since scripts may lean on that; where it makes another
-//! number of what was written, a warning says so.
+//! Numbers are read as C's `atoi` reads them, because scripts may rely on that. If `atoi` makes
+//! another number of what was written, a warning says so.
 
 use plimsoll_core::plan::{DriverPlan, Endpoint, Spin, TlsVersions};
 
@@ -173,7 +174,7 @@ impl<'p> Reader<'p> {
     fn way(&mut self, key: char, value: &str) -> Result<(), Usage> {
         if key == 'B' {
             let address = value.parse().map_err(|_| {
-                self.refused(&format!("-B {value} is no address: give one of this host"))
+                self.refused(&format!("-B {value} is not an address: give one of this host"))
             })?;
             self.command.bind = Some(address);
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is printed instead of a run: the usage, the version, and the reasons for none.
+//! What is printed instead of a run: the usage, the version, and the reasons not to run.
 
 use crate::Usage;
 
@@ -59,7 +59,7 @@ const OPTIONS: &str = "\
 Options are:
     -n requests     How many requests to send; 1 without it
     -c concurrency  How many of them at a time; 1 without it
-    -t timelimit    Stop after so many seconds, or after 50000 requests;
+    -t timelimit    Stop after this many seconds, or after 50000 requests;
                     an -n behind it sets another number
     -s timeout      Seconds that a request may take; 30 without it
     -b windowsize   Accepted, without effect: the kernel sizes its buffers

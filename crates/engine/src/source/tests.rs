@@ -1,4 +1,4 @@
-//! The exact bytes of requests, what is refused, and that numbers alone decide.
+//! The exact bytes of requests, what is refused, and that the number alone decides what is sent.
 
 use plimsoll_core::plan::{Body, Endpoint, Order, Proxy, Request, Table, Target};
 
@@ -119,7 +119,7 @@ fn requests_are_exact() {
     binary.request.body = Some(Body::new(b"\xff{{seq}}".to_vec()));
     let mut out = Vec::new();
     prepared(&binary).target(0).fill(1, b"", &mut out);
-    assert!(out.ends_with(b"\xff{{seq}}"), "bytes that are no text hold no templates");
+    assert!(out.ends_with(b"\xff{{seq}}"), "bytes that are not text hold no templates");
 }
 
 #[test]

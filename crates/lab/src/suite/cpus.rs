@@ -22,7 +22,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("'{text}' are no CPUs: write them as 0-3,8");
+        let wrong = || format!("'{text}' is not a list of CPUs: write them as 0-3,8");
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

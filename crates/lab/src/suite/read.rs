@@ -1,4 +1,4 @@
-//! A suite's file, read and checked. An error names the line.
+//! Reads and checks a suite's file. Errors name the line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -254,7 +254,7 @@ fn server(
         "INT" => Stop::Int,
         "QUIT" => Stop::Quit,
         "KILL" => Stop::Kill,
-        other => return Err(format!("stop: '{other}' is none of TERM, INT, QUIT, KILL")),
+        other => return Err(format!("stop: '{other}' is not one of TERM, INT, QUIT, KILL")),
     };
     let scheme = entry.scheme.clone().unwrap_or_else(|| "http".to_owned());
     if scheme != "http" && scheme != "https" {

@@ -1,4 +1,4 @@
-//! A suite that is read, what is wrong with others, and placeholders.
+//! A suite that can be read, mistakes in others, and placeholders.
 
 use std::path::Path;
 
@@ -81,16 +81,16 @@ fn what_is_wrong_is_said_with_its_line() {
         ("repeats = 3", "repeats = 0", "3: repeats: give 1 to 1000"),
         ("repeats = 3", "repeat = 3", "3: unknown field `repeat`"),
         ("\"500ms\"", "\"soon\"", "4: 'soon' is not a duration"),
-        ("\"1-2\"", "\"2-1\"", "6: '2-1' are no CPUs"),
+        ("\"1-2\"", "\"2-1\"", "6: '2-1' is not a list of CPUs"),
         ("baseline = \"nginx\"", "baseline = \"apache\"", "7: baseline: there is no server"),
-        ("\"p99/p50\"", "\"p99/speed\"", "8: `speed` is no measure"),
+        ("\"p99/p50\"", "\"p99/speed\"", "8: `speed` is not a measure"),
         ("name = \"nginx\"", "name = \"../nginx\"", "10: name '../nginx'"),
         ("'daemon off;'", "'daemon off;", "10: command: a quote is not closed"),
-        ("body*=hello", "happiness", "10: expectation 'happiness' is none"),
+        ("body*=hello", "happiness", "10: unknown expectation 'happiness'"),
         ("with = [\"backend\"]", "with = [\"db\"]", "10: with: there is no [[services]] 'db'"),
         ("stop = \"INT\"", "stop = \"HUP\"", "19: stop: 'HUP'"),
         ("name = \"own\"", "name = \"Nginx\"", "19: name 'Nginx' is there twice"),
-        ("tester = \"wrk\"", "tester = \"siege\"", "29: tester: 'siege' is none of plimsoll"),
+        ("tester = \"wrk\"", "tester = \"siege\"", "29: tester: 'siege' is not one of plimsoll"),
         ("-c1 {url}", "-c1", "29: args: put {url}"),
         ("tester = \"wrk\"", "", "29: args: begin with run, or name the tester they are for"),
         ("-c1 {url}", "-c1 {suit} {url}", "29: args: nothing is known as {suit}"),
@@ -117,7 +117,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("requires = [\"nginx\"]", "requires = [\"{work}/x\"]", "10: requires: {work} is not"),
         ("cpus = \"3\"", "path = \"/{backend.port}\"", "19: path: {backend.port} is not filled"),
         ("cpus = \"3\"", "directory = \"{work}\"", "19: directory: {work} is not filled in"),
-        ("cpus = \"3\"", "cpus = \"{port}\"", "19: cpus: '{port}' are no CPUs"),
+        ("cpus = \"3\"", "cpus = \"{port}\"", "19: cpus: '{port}' is not a list of CPUs"),
         ("limit = \"1m\"", "limit = \"{port}\"", "29: limit: '{port}' is not a duration"),
     ] {
         assert!(GOOD.contains(from), "{from}");
@@ -160,7 +160,7 @@ fn the_default_columns_have_the_99th_percentile_itself() {
     assert_eq!(columns.join(" "), "rate p50 p99 p90/p50 p99.9/p50 rss cpu");
 }
 
-/// A path of the suite's own, in every field that is filled in; and braces that are none.
+/// Every field that the lab fills in takes the suite's own path. Other braces are left alone.
 #[test]
 fn fields_are_filled_in_alike() {
     for (from, to) in [

@@ -1,6 +1,6 @@
-//! What hey 0.1 prints: its summary. Seconds with four decimals, and 0.0000 for what it has no
-//! figure of; quantiles leave out what failed, the rate does not. Of more than a million responses
-//! it keeps the latencies of the first, and divides the sum of all by their number.
+//! Reads the summary of hey 0.1. It has seconds with four decimals, and 0.0000 for figures it does
+//! not know. Quantiles leave out failures, the rate does not. Beyond a million responses it keeps
+//! only the latencies of the first million, and divides the sum of all by their number.
 
 use super::text::{
     Quantiles, Statuses, after, count, ended_well, number, number_after, quantile_of, reading,
@@ -50,7 +50,7 @@ fn statuses(text: &str) -> Result<Statuses, String> {
     for line in section(text, "Status code distribution:", "  [") {
         let pair =
             line.split_once(']').and_then(|(status, rest)| Some((count(status)?, count(rest)?)));
-        let (status, count) = pair.ok_or("a status that is none")?;
+        let (status, count) = pair.ok_or("a line of its status codes that cannot be read")?;
         statuses.add(i64::try_from(status).unwrap_or(0), count);
     }
     Ok(statuses)

@@ -1,9 +1,10 @@
-//! Load testers as programs: how each is called by its own command line, and what it said.
+//! Load testers as programs: how each is called, by its own command line, and how its output is
+//! read.
 //!
-//! Command lines are the user's. What is added to one is only what makes its figures readable, such
-//! as a file for its JSON. A figure that a tester does not print is `None`.
+//! Users write the command lines. The lab adds only what makes the figures readable, such as a file
+//! for the JSON. A figure that a tester does not print is `None`.
 //!
-//! Plimsoll is one of them: it is called, pinned and watched like the others.
+//! Plimsoll is one of the testers: it is called, pinned and watched like the others.
 
 pub mod ab;
 pub mod fortio;
@@ -158,7 +159,7 @@ impl FromStr for Tester {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.into_iter().find(|tester| tester.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("tester: '{text}' is none of {names}")
+            format!("tester: '{text}' is not one of {names}")
         })
     }
 }

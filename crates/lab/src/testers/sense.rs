@@ -1,8 +1,8 @@
-//! Whether what a tester said can be: one check that every reading passes, whoever it is of.
+//! Checks whether a tester's figures are possible; every reading passes through it.
 //!
-//! A figure that cannot be is taken out, with the reason in [`Reading::left_out`]; the others stay.
-//! Nothing here knows a tester. What is true of one alone (which answers its quantiles leave out)
-//! its own reader takes out.
+//! An impossible figure is removed, with the reason in [`Reading::left_out`]; the others stay.
+//! Nothing here depends on the tester. What is true of only one (which answers its quantiles leave
+//! out) is the business of its own reader.
 
 use super::Reading;
 use super::text::Quantiles;
@@ -117,7 +117,7 @@ fn fault(rows: &Quantiles, lived_s: f64) -> Option<String> {
     let longest_s = longest_s(lived_s);
     for (q, s) in rows {
         if !(0.0..=1.0).contains(q) {
-            return Some(format!("{q} is no quantile"));
+            return Some(format!("{q} is not a quantile"));
         }
         if let Some(wrong) = out_of_range(*s, longest_s) {
             return Some(format!("{}: {wrong}", name(*q)));

@@ -1,6 +1,6 @@
-//! Figures out of text: lines by their label, durations with units, tables of quantiles, JSON.
+//! Takes figures from text: lines by their label, durations with units, tables of quantiles, JSON.
 //!
-//! Nothing here knows a tester. What is not there is an error that names it, never a zero.
+//! Nothing here depends on the tester. A missing figure is an error that names it, never a zero.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub fn ended_well(run: &Finished) -> Result<(), String> {
 /// What follows a label that begins a line, spaces aside; the first such line.
 ///
 /// # Errors
-/// There is none.
+/// No such line.
 pub fn after<'a>(text: &'a str, label: &str) -> Result<&'a str, String> {
     let mut rests = text.lines().filter_map(|line| line.trim_start().strip_prefix(label));
     rests.next().map(str::trim).ok_or_else(|| format!("no `{label}` in what it printed"))
@@ -132,7 +132,7 @@ pub fn united(mut first: Quantiles, others: Quantiles) -> Quantiles {
 /// JSON.
 ///
 /// # Errors
-/// It is none.
+/// The text is not JSON.
 pub fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text.trim()).map_err(|error| format!("no JSON of its own: {error}"))
 }
@@ -150,7 +150,7 @@ pub fn marked(text: &str) -> Result<Value, String> {
 /// The number at a JSON pointer.
 ///
 /// # Errors
-/// There is none.
+/// No number is there.
 pub fn number_at(value: &Value, pointer: &str) -> Result<f64, String> {
     let found = value.pointer(pointer).and_then(Value::as_f64);
     found.ok_or_else(|| format!("no number at `{pointer}` of its JSON"))
@@ -159,7 +159,7 @@ pub fn number_at(value: &Value, pointer: &str) -> Result<f64, String> {
 /// The whole number at a JSON pointer.
 ///
 /// # Errors
-/// There is none.
+/// No whole number is there.
 pub fn count_at(value: &Value, pointer: &str) -> Result<u64, String> {
     let found = value.pointer(pointer).and_then(Value::as_u64);
     found.ok_or_else(|| format!("no whole number at `{pointer}` of its JSON"))
@@ -172,12 +172,12 @@ pub struct Statuses {
     pub completed: u64,
     /// Of those, the ones with a status of 400 or more.
     pub failed: u64,
-    /// What the tester counts under a status that is none: 0 or -1.
+    /// What the tester counts under 0 or -1, which are not statuses.
     pub none: u64,
 }
 
 impl Statuses {
-    /// Adds so many of one status.
+    /// Adds `count` responses of one status.
     pub fn add(&mut self, status: i64, count: u64) {
         if status <= 0 {
             self.none = self.none.saturating_add(count);
@@ -192,14 +192,14 @@ impl Statuses {
     /// Counts an object.
     ///
     /// # Errors
-    /// It is none, or has something else in it.
+    /// No object, or one with anything but counts by status in it.
     pub fn of(value: Option<&Value>) -> Result<Self, String> {
         let object = value.and_then(Value::as_object).ok_or("no counts by status in its JSON")?;
         let mut statuses = Self::default();
         for (status, count) in object {
             let pair = status.parse::<i64>().ok().zip(count.as_u64());
             let (status, count) =
-                pair.ok_or_else(|| format!("a status that is none: `{status}`"))?;
+                pair.ok_or_else(|| format!("not a count by status: `{status}`"))?;
             statuses.add(status, count);
         }
         Ok(statuses)

@@ -1,12 +1,13 @@
-//! What wrk 4 and wrk2 4 print with `--latency`.
+//! Reads what wrk 4 and wrk2 4 print with `--latency`.
 //!
-//! Figures are rounded to three digits, which is all their reports have. wrk2's recorded latency is
-//! from when a request was due; with `-U` it prints the uncorrected one as well, from the sending.
+//! Figures are rounded to three digits, which is all their reports have. wrk2's recorded latency
+//! counts from when a request was due; with `-U` it also prints the uncorrected one, from the
+//! sending.
 //!
-//! What they call timeouts are no requests without an answer. wrk counts answers that came later
-//! than its timeout: they are among its requests and in none of its latencies, which are those of
-//! the others alone. wrk2 counts, every two seconds anew, connections on which nothing was sent for
-//! so long, idle ones too; its latencies have everything.
+//! What they call timeouts are not requests without an answer. wrk counts answers that came later
+//! than its timeout: its requests include them, its latencies don't. wrk2 counts connections, again
+//! every two seconds, on which nothing was sent for that long, idle ones too; its latencies include
+//! everything.
 
 use super::text::{
     Quantiles, after, count_after, ended_well, number_after, quantile_of, reading, seconds,
@@ -44,7 +45,7 @@ pub(super) fn read_wrk2(run: &Finished) -> Result<Reading, String> {
     let (mut reading, idle) = counts(run)?;
     if idle > 0 {
         reading.left_out.push(format!(
-            "timeouts: wrk2 counts idle connections, every two seconds anew, as so many ({idle})"
+            "timeouts: wrk2 counts idle connections, again every two seconds, as timeouts ({idle})"
         ));
     }
     let rows = |title: &str| {

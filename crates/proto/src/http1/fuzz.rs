@@ -185,7 +185,7 @@ impl Trace {
     fn body(&mut self, piece: &[u8]) {
         assert!(!piece.is_empty(), "an empty piece");
         let allowed = !matches!(self.length, None | Some(BodyLength::None));
-        assert!(allowed, "a body where there is none");
+        assert!(allowed, "a body where none is allowed");
         self.body.extend_from_slice(piece);
     }
 

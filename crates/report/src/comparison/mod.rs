@@ -1,7 +1,7 @@
 //! Views of a comparison: text, Markdown, and the document itself.
 //!
-//! They share the words: what a decision is called of each measure, how figures and changes are
-//! written, and the sentences that say why nothing can be told.
+//! They share the wording: the names of decisions, the form of figures and changes, and the
+//! sentences for why nothing can be told.
 
 mod markdown;
 #[cfg(test)]
@@ -56,7 +56,7 @@ fn case_word(case: &CaseContrast) -> &'static str {
     }
 }
 
-/// What is said of a measure that the decision on its case does not rest on.
+/// The words for a measure that does not decide its case.
 fn other_word(other: &MeasureContrast) -> String {
     match other.comparison.decision {
         Decision::CannotTell => String::new(),
@@ -64,7 +64,7 @@ fn other_word(other: &MeasureContrast) -> String {
     }
 }
 
-/// A value of a measure, with its unit; `-` where there is none.
+/// A value of a measure, with its unit; `-` without a value.
 pub(crate) fn value_words(measure: Measure, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     match measure {
@@ -160,7 +160,7 @@ fn reason_words(found: &Comparison) -> Option<String> {
         ),
         Reason::WithinNoise => "within the noise".to_owned(),
         Reason::TooSmall => "no accident, but too small to matter".to_owned(),
-        Reason::UnlikeFailures => "failed answers are no speed".to_owned(),
+        Reason::UnlikeFailures => "a failed answer is not a fast one".to_owned(),
     };
     Some(words)
 }

@@ -1,4 +1,5 @@
-//! What the lab says before its first load: mistakes, how long it takes, and what does not work.
+//! What the lab reports before its first load: mistakes in the suite, how long the study takes, and
+//! servers that do not work.
 
 use std::fs;
 
@@ -235,7 +236,7 @@ fn what_is_wrong_is_one_line() {
         (
             &misspelt,
             &["--list"],
-            "plimsoll: suite.toml:15: load 'slow': 'rates' is no key of a plan: the nearest is \
+            "plimsoll: suite.toml:15: load 'slow': 'rates' is not a key of a plan: the nearest is \
              'rate', and `plimsoll run --help` has them all\n",
         ),
         (

@@ -95,7 +95,7 @@ pub(crate) const FATES: &[(&str, &[&str])] = &[
             "interim hints, then an answer",
             "list of equal lengths",
             "length and chunks",
-            "gzip that is none",
+            "invalid gzip",
             "gzip of every flag",
             "gzip as transfer coding",
             "bytes after the answer",

@@ -52,7 +52,7 @@ fn cookie(value: impl AsRef<[u8]>) -> Vec<Step> {
     (0..4).flat_map(|_| [Read, say(&bytes)]).collect()
 }
 
-/// Heads that are none, or that nobody should believe.
+/// Malformed heads, and heads that nobody should believe.
 pub(crate) const HEADS: &[Fault] = &[
     ("garbage", |dice| {
         let count = 1 + dice.below(3000);
@@ -168,7 +168,7 @@ pub(crate) const BODIES: &[Fault] = &[
         vec![Read, say(CHUNKED), Flood(b"1\r\nx\r\n".repeat(1000), 400)]
     }),
     ("bad trailer", |_| chunks("0\r\nA\0: b\r\n\r\n")),
-    ("gzip that is none", |_| answer(format!("{GZIP}abcdefghij"))),
+    ("invalid gzip", |_| answer(format!("{GZIP}abcdefghij"))),
     ("gzip of every flag", |_| {
         answer([GZIP.as_bytes(), b"\x1f\x8b\x08\xff\xff\xff\xff\xff\xff\xff"].concat())
     }),

@@ -99,7 +99,7 @@ fn results_that_are_no_repeats_make_no_side() {
     let error = Side::of_results("x", &both, false).unwrap_err().to_string();
     assert_eq!(
         error,
-        "'a' and 'b' are no repeats of one load: connections 50 and 7; kernel unknown and 6.1"
+        "'a' and 'b' are not repeats of one load: connections 50 and 7; kernel unknown and 6.1"
     );
     assert!(Side::of_results("x", &both, true).is_ok());
     assert!(matches!(Side::of_results("x", &[], false), Err(SideError::Empty(_))));

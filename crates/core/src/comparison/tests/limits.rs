@@ -20,9 +20,9 @@ fn limits_are_read_or_refused_with_what_to_write() {
         ("p99>+inf%", "p99>+10%"),
         ("p99>+%", "p99>+10%"),
         ("p99>+1%<-1%", "p99>+10%"),
-        ("speed>+1%", "`speed` is no measure: there are rate"),
-        ("rps>+1%", "`rps` is no measure: did you mean `rate`?"),
-        ("pp99>+1%", "`pp99` is no measure: did you mean `p99`?"),
+        ("speed>+1%", "`speed` is not a measure: there are rate"),
+        ("rps>+1%", "`rps` is not a measure: did you mean `rate`?"),
+        ("pp99>+1%", "`pp99` is not a measure: did you mean `p99`?"),
         ("rate<-100%", "100 %"),
         ("p99>+99999999999%", "100 %"),
     ] {
@@ -113,7 +113,7 @@ fn a_limit_says_how_many_runs_had_no_say() {
     assert!(judged.note.as_ref().is_some_and(|note| note.contains(&want)), "{judged:?}");
 }
 
-/// Success comes first: what fails is no speed, however fast.
+/// Success comes first: a failed answer is not a fast one.
 #[test]
 fn limits_on_speed_are_broken_by_failures() {
     let good = || failing("base", 0, 1000, [0; 5]);

@@ -1,4 +1,4 @@
-//! What command lines are read as, and what is said of those that cannot be.
+//! How command lines are read, and the errors for those that cannot be read.
 
 use plimsoll_core::plan::{DriverPlan, Spin, TlsVersions};
 
@@ -106,7 +106,7 @@ fn what_cannot_be_read() {
         ("-p f -i http://h/", 1, "Cannot mix HEAD with other methods\n\n"),
         ("-m X -u f http://h/", 1, "Cannot mix PUT with other methods\n\n"),
         ("-s 0 http://h/", 1, "ab: -s 0 leaves no time: give 1 or more\n"),
-        ("-B lo http://h/", 1, "ab: -B lo is no address: give one of this host\n"),
+        ("-B lo http://h/", 1, "ab: -B lo is not an address: give one of this host\n"),
         ("-X proxy http://h/", 1, "ab: -X proxy names no proxy: write HOST:PORT\n"),
         ("--driver x http://h/", 1, "ab: --driver x is unknown: give auto, uring or epoll\n"),
         ("--spin x http://h/", 1, "ab: --spin x is unknown: give auto, on or off\n"),

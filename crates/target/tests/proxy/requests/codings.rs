@@ -152,7 +152,7 @@ fn versions() -> Vec<Case> {
     ]
 }
 
-/// Chunk sizes that are none; an upstream has to be left without an end.
+/// Invalid chunk sizes: the upstream must not see an end of the body.
 fn sizes() -> Vec<Case> {
     let bad = |name, source, size: &str| {
         let body = format!("{size}\r\nhello\r\n0\r\n\r\n");
@@ -172,7 +172,7 @@ fn sizes() -> Vec<Case> {
         bad("chunk size after a space", "RFC 9112 7.1; http-garden", " 5"),
         bad("chunk size missing", "RFC 9112 7.1", ""),
         bad("chunk size missing before an extension", "RFC 9112 7.1", ";a"),
-        bad("chunk size that is no number", "RFC 9112 7.1", "g"),
+        bad("chunk size that is not a number", "RFC 9112 7.1", "g"),
         bad("chunk size with a NUL", "RFC 9112 7.1", "5\0"),
         bad("two chunk sizes", "RFC 9112 7.1", "5 5"),
         case(

@@ -78,7 +78,7 @@ fn request_lines() -> Vec<Case> {
             b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n\r\n",
             refused(&[400]),
         ),
-        case("bytes that are no text", "RFC 9112 2", b"\xff\xfe\xfd\r\n\r\n", refused(&[400])),
+        case("bytes that are not text", "RFC 9112 2", b"\xff\xfe\xfd\r\n\r\n", refused(&[400])),
     ]
 }
 

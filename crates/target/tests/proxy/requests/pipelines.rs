@@ -85,7 +85,7 @@ fn garbage() -> Vec<Case> {
             &post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\nG"),
         ),
         then("second with a folded field", "RFC 9112 5.2", &post("X: y\r\n z\r\n", "")),
-        then("second that is no request", "RFC 9112 2.2", "hello\r\n\r\n"),
+        then("second that is not a request", "RFC 9112 2.2", "hello\r\n\r\n"),
         then("second of another version", "RFC 9112 2.3", "GET /b HTTP/3.0\r\nHost: a\r\n\r\n"),
         then("a body of which nothing was said", "Kettle 2022: CL.0", "{\"a\":\"b\"}\r\n\r\n"),
         case(

@@ -135,7 +135,7 @@ fn hosts() -> Vec<Case> {
         bad("Host with a question mark", "RFC 9110 7.2", "Host: a?b\r\n"),
         bad("Host with a fragment", "RFC 9110 7.2", "Host: a#b\r\n"),
         bad("Host with a backslash", "http-garden", "Host: a\\b\r\n"),
-        bad("Host with a port that is none", "RFC 9110 7.2", "Host: a:b\r\n"),
+        bad("Host with an invalid port", "RFC 9110 7.2", "Host: a:b\r\n"),
         bad("Host with two ports", "RFC 9110 7.2", "Host: a:80:80\r\n"),
         bad("Host with an open bracket", "RFC 3986 3.2.2", "Host: [::1\r\n"),
         bad("Host beyond ASCII", "RFC 9112 3.2", "Host: caf\u{e9}\r\n"),

@@ -1,4 +1,4 @@
-//! Answers before the request is whole, more than one answer, and bodies where there is none.
+//! Answers before the request is whole, more than one answer, and bodies where none belongs.
 
 use super::{Ask, Case, POISON, Want, case, passed};
 
@@ -96,7 +96,7 @@ fn interim() -> Vec<Case> {
         )
         .closing(),
         case(
-            "interim response that is none",
+            "invalid interim response",
             source,
             format!("HTTP/1.1 1 x\r\n\r\n{OK}"),
             Want::Gateway,

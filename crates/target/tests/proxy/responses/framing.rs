@@ -36,7 +36,7 @@ fn lengths() -> Vec<Case> {
         bad("CL in hexadecimal", "RFC 9110 8.6", "Content-Length: 0x5\r\n"),
         bad("CL empty", "RFC 9110 8.6; CVE-2023-40225 HAProxy", "Content-Length:\r\n"),
         bad("CL beyond 64 bits", "RFC 9110 8.6", "Content-Length: 18446744073709551621\r\n"),
-        bad("CL that is no number", "RFC 9110 8.6", "Content-Length: five\r\n"),
+        bad("CL that is not a number", "RFC 9110 8.6", "Content-Length: five\r\n"),
         case(
             "two CL, equal",
             "RFC 9112 6.3",
@@ -85,7 +85,7 @@ fn chunks() -> Vec<Case> {
         bad("chunk size beyond 64 bits", "CVE-2021-32714 hyper", "10000000000000005\r\nhello"),
         bad("chunk size with 0x", "CVE-2022-24801 Twisted", "0x5\r\nhello\r\n0\r\n\r\n"),
         bad("chunk size with a minus sign", "RFC 9112 7.1", "-5\r\nhello\r\n0\r\n\r\n"),
-        bad("chunk size that is no number", "RFC 9112 7.1", "five\r\nhello\r\n0\r\n\r\n"),
+        bad("chunk size that is not a number", "RFC 9112 7.1", "five\r\nhello\r\n0\r\n\r\n"),
         bad("LF after a chunk size", "CVE-2025-22871 Go", "5\nhello\r\n0\r\n\r\n"),
         bad("LF in a chunk extension", "CVE-2025-55315 Kestrel", "5;a\nb\r\nhello\r\n0\r\n\r\n"),
         bad("data longer than its chunk", "Weikop 2025", "5\r\nhelloX\r\n0\r\n\r\n"),

@@ -1,4 +1,4 @@
-//! Answers whose head is none, or is more than one.
+//! Answers whose head is malformed, or that have more than one head.
 
 use super::{Case, Want, case, passed};
 
@@ -26,7 +26,7 @@ fn status_lines() -> Vec<Case> {
         bad("http in lower case", "RFC 9112 2.3", "http/1.1 200 OK"),
         bad("status of two digits", "RFC 9112 4", "HTTP/1.1 20 OK"),
         bad("status of four digits", "RFC 9112 4", "HTTP/1.1 2000 OK"),
-        bad("status that is no number", "RFC 9112 4", "HTTP/1.1 2x0 OK"),
+        bad("status that is not a number", "RFC 9112 4", "HTTP/1.1 2x0 OK"),
         bad("status with a sign", "RFC 9112 4", "HTTP/1.1 +20 OK"),
         bad("status 000", "RFC 9110 15", "HTTP/1.1 000 OK"),
         bad("status 099", "RFC 9110 15", "HTTP/1.1 099 OK"),
