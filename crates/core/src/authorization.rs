@@ -1,4 +1,4 @@
-//! How credentials are shown to a server or a proxy.
+//! Credentials: how they are sent to a server or a proxy.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

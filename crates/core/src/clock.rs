@@ -1,9 +1,10 @@
-//! The two clocks of a request, and which of them leads.
+//! The two clocks of a request, and which of them is the headline.
 //!
-//! Response time leads wherever one figure stands for the latency: in reports, in gates that name
-//! no clock, in comparisons and studies, in the live line. It is the time a user waits. In a closed
-//! loop with open connections it is the service time but for the tester's own work; where a request
-//! opens its connection first, it has the connect in it, which that user waited for too.
+//! Response time is the headline wherever one figure stands for the latency: in reports, in gates
+//! that name no clock, in comparisons and studies, in the live line. It is the time a user waits.
+//! In a closed loop with open connections it equals the service time, apart from the tester's own
+//! work. If a request opens its own connection, response time includes the connect, because the
+//! user waits for that too.
 
 use crate::histogram::{Histogram, Packed};
 use crate::part::Part;

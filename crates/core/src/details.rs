@@ -1,7 +1,8 @@
-//! What only the output of some other testers shows, kept only where a plan asks for it: rates of
-//! each worker over time, what the first response was like, the times of each single request.
+//! Details that only the output of other testers shows: the rates of each worker over time, the
+//! first response, the times of each request. A run keeps them only if its plan asks for them.
 //!
-//! Not part of the result document: nothing here is needed to believe or to compare a result.
+//! They are not part of the result document, because nothing here is needed to believe or compare a
+//! result.
 
 use crate::histogram::Histogram;
 

@@ -1,6 +1,6 @@
-//! Random numbers without a state: the value for request `number` of a stream is a function of the
-//! seed, the stream and the number. So whichever worker sends a request, and in whatever order, it
-//! draws the same, and two runs with one seed send the same.
+//! Random numbers without state: the value for request `number` of a stream is a function of the
+//! seed, the stream and the number. Whichever worker sends a request, and in whatever order, it
+//! draws the same value, so two runs with one seed send the same requests.
 //!
 //! A stream is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! 2014), whose outputs can be computed in any order.

@@ -1,8 +1,8 @@
-//! The host a run was measured on, as a later reader needs it: what the machine is, and the
-//! settings of its kernel that make figures differ from one machine to another.
+//! The host of a run, as a later reader needs it: what the machine is, and the kernel settings that
+//! make figures differ between machines.
 //!
-//! What a host does not tell is null or empty. Absent on purpose: names, addresses and serial
-//! numbers of the machine, which no figure depends on.
+//! A fact that the host does not reveal is null or empty. Absent on purpose: names, addresses and
+//! serial numbers of the machine, because no figure depends on them.
 
 use std::collections::BTreeMap;
 

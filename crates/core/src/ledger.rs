@@ -1,5 +1,5 @@
-//! The ledger: where every request of a run went. Its identities hold at the end of every run and
-//! in every result document, or the run has a bug and says so.
+//! The ledger: what became of every request of a run. Its identities hold at the end of every run
+//! and in every result document. If they don't, the program has a bug, and the report says so.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 //! arithmetic between the two.
 //!
 //! [`plan::Plan`] and [`result::RunResult`] are the waist of the program: plain data with a schema
-//! version, the only types that serialize. Everything here is a function of its arguments: no
+//! version, which all other crates exchange. Everything here is a function of its arguments: no
 //! clock, no randomness of its own, no input or output.
 #![forbid(unsafe_code)]
 

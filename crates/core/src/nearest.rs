@@ -1,5 +1,5 @@
-//! The known name that an unknown one was meant to be, for messages that refuse the unknown one:
-//! a slip of the keys, or what other testers call the same thing.
+//! Suggestions for unknown names: the known name that somebody probably meant, whether they
+//! mistyped it or used another tester's word for it.
 
 /// What other testers call some of our figures.
 const OTHER_WORDS: [(&str, &str); 17] = [
@@ -22,10 +22,10 @@ const OTHER_WORDS: [(&str, &str); 17] = [
     ("timeouts", "timed_out"),
 ];
 
-/// Longer words than this are no slips of a name.
+/// A word longer than this is not a mistyped name.
 const CHARS_MAX: usize = 100;
 
-/// The name among `known` that `given` was meant to be; `None` where none is near.
+/// The name among `known` that `given` probably meant; `None` when nothing is close.
 #[must_use]
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = letters(given);
@@ -48,19 +48,19 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     rated.min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
-/// What has to be the same: case and the sign between words do not.
+/// A name reduced to what is compared: upper case and the separator between words don't matter.
 fn letters(name: &str) -> Vec<char> {
     name.to_lowercase().replace('-', "_").chars().collect()
 }
 
-/// The question to add to a message that `given` is none of `known`: `: did you mean 'errors'?`.
-/// Empty where nothing is near.
+/// The end of a message that refuses an unknown name: `: did you mean 'errors'?`. Empty when
+/// nothing in `known` is close to `given`.
 #[must_use]
 pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map_or_else(String::new, |name| format!(": did you mean '{name}'?"))
 }
 
-/// How many letters have to be put in, taken out or changed (Levenshtein), or changed places with
+/// How many letters to insert, delete, replace (Levenshtein) or swap with
 /// their neighbour (Damerau's restricted form).
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];

@@ -1,10 +1,10 @@
-//! Whether the server could be reached: what no request tells.
+//! Outages: whether users could reach the server, which no request can tell.
 //!
-//! A closed loop sends when a connection is free. While none can be had it sends nothing, so
-//! nothing fails, and its figures are those of the time before. But its users wait. A user is one
-//! of the plan's connections; it is *cut off* from the start of a connect that failed until one
-//! succeeds. In how much of their time users were cut off is the outage, whatever the load was
-//! meant to be.
+//! A closed loop sends when a connection is free. Without any connection it sends nothing, so
+//! nothing fails, and the figures describe only the time before. But the users wait. A user is one
+//! of the plan's connections; it is *cut off* from the start of a connect that failed until a
+//! connect succeeds. The outage is the share of the users' time in which they were cut off, at any
+//! kind of load.
 
 use serde::{Deserialize, Serialize};
 

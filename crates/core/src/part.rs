@@ -1,5 +1,5 @@
-//! A part of the requests that is told apart from the others: those of one endpoint, of one stage,
-//! to one address.
+//! A part of a run's requests, counted apart from the others: those of one endpoint, of one stage,
+//! or to one address.
 
 use std::collections::BTreeMap;
 

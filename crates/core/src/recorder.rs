@@ -1,8 +1,8 @@
-//! What one worker writes down: the only thing on the path of a request that remembers.
+//! What one worker records: the only thing on the path of a request that remembers.
 //!
-//! Recording allocates nothing (an error's sample text is made the first time that error is seen).
-//! Outcomes are kept apart, so the response times of all requests are a sum of parts that are
-//! reported anyway.
+//! Recording allocates nothing, except for the sample text of an error when that error is first
+//! seen. Outcomes are kept apart, so the response times of all requests are the sum of parts that
+//! are reported anyway.
 
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -292,7 +292,7 @@ impl Recorder {
         });
     }
 
-    /// Acts on the parts a request belongs to; in most runs there are none.
+    /// Acts on the parts a request belongs to. Most runs have no parts.
     #[inline]
     pub fn each_part(&mut self, place: Place, mut act: impl FnMut(&mut Part)) {
         if place == Place::NOWHERE {

@@ -1,8 +1,8 @@
-//! The same load several times in turn: `plimsoll/repeats/1`.
+//! Repeats of one load: the document `plimsoll/repeats/1`.
 //!
-//! One run says how that run went. Repeats say how far the next one may lie from it: for each
-//! headline figure its median, least and greatest, and where the true median lies. The results
-//! themselves are in the document, each whole and as a run by itself would have written it.
+//! One run shows how that run went. Repeats show how far the next one may differ: for each headline
+//! figure the median, the least and the greatest value, and an interval for the true median. The
+//! document contains every result, whole, as a single run would have written it.
 
 use serde::{Deserialize, Serialize};
 

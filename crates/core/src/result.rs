@@ -1,8 +1,8 @@
 //! What happened: the result document, `plimsoll/result/1`.
 //!
-//! Its JSON Schema is `docs/result.schema.json`, which the tests hold against real output. All
-//! times are integers inside, so [`RunResult::merge`] is lossless and associative; the document
-//! prints them as seconds and microseconds.
+//! Its JSON Schema is `docs/result.schema.json`; tests check real output against it. Inside, all
+//! times are integers, so [`RunResult::merge`] is lossless and associative. The document prints
+//! them as seconds and microseconds.
 
 use std::collections::BTreeMap;
 
@@ -196,7 +196,7 @@ pub struct Gate {
     pub unit: Unit,
     /// Whether it was met.
     pub pass: bool,
-    /// What one has to know of the value, or why there is none.
+    /// What a reader has to know about the value, or why there is no value.
     #[serde(default)]
     pub note: Option<String>,
 }

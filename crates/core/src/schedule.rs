@@ -1,15 +1,15 @@
 //! When each request is due: pure functions of the plan.
 //!
 //! A [`Profile`] is a rate over time, piecewise linear. Its integral counts requests, and slot `i`
-//! is due when the integral reaches `i`: so any rate gives exactly rate times time requests, spaced
-//! evenly over the whole run and not per worker or connection. Poisson arrivals are the same thing
-//! with exponential steps in place of steps of one (the time-rescaling theorem), so they work under
+//! is due when the integral reaches `i`. So every rate gives exactly rate times time requests,
+//! spaced evenly over the whole run and not per worker or connection. Poisson arrivals use
+//! exponential steps in place of steps of one (the time-rescaling theorem), so they work under
 //! ramps too.
 //!
-//! Positions on the integral are integers (`REQUEST` is one request), so counts are exact; times
-//! are exact to the ns under a constant rate and to a few ns under a ramp.
+//! Positions on the integral are integers (`REQUEST` is one request), so counts are exact. Times
+//! are exact to the ns at a constant rate and to a few ns on a ramp.
 //!
-//! A closed loop has no schedule: a connection that is free sends.
+//! A closed loop has no schedule: a connection sends when it is free.
 
 use std::sync::Arc;
 
@@ -275,8 +275,8 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// The part of `worker` of `workers` in what is dealt to so many connections. A worker beyond
-    /// their number has none.
+    /// The part of `worker`, of `workers`, in what is dealt to `connections` connections. With more
+    /// workers than connections, the last workers have no part.
     #[must_use]
     pub fn new(connections: u32, worker: u32, workers: u32) -> Self {
         Self { connections: connections.into(), worker: worker.into(), workers: workers.into() }

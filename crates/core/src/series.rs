@@ -1,7 +1,7 @@
-//! What happened in each second: a point per interval, bounded however long the run is.
+//! What happened in each second: one point per interval, in bounded memory however long the run is.
 //!
-//! Points start one second long. When there are more than [`POINTS_LIMIT`] the series halves its
-//! resolution, so its memory has a ceiling and its counts stay exact.
+//! Points start one second long. When there are more than [`POINTS_LIMIT`], the series halves its
+//! resolution. Its memory has a ceiling, and its counts stay exact.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,27 +1,29 @@
-//! The rate of responses: which of them count, so that neither the tester's patience nor a single
+//! The rate of responses: which responses count, so that neither the tester's patience nor a single
 //! slow answer decides the figure.
 //!
-//! A run has a window, in which requests are started, and an end, by which the last answer is in.
-//! Responses over the time to the end measure the slowest answer; responses of the window over the
-//! window lose, at a rate, what was on its way when the window closed: a server that takes 200 ms
-//! seems to lose 200 ms of load. That load is missing at the start, where no answer could be there
-//! yet. So at a rate an answer that came a time after the window counts if one was missing at that
-//! time after the start: it stands where the answer to a request from before the run would stand. A
-//! server at its limit answers from the start on, so nothing is missing there, and what its queue
-//! still holds at the end adds nothing, however long the tester waits for it.
+//! A run has a window in which requests are started, and an end by which the last answer is in. Two
+//! simple definitions fail. Dividing all responses by the time to the end measures the slowest
+//! answer. Dividing the window's responses by the window loses, at a rate, whatever was in flight
+//! when the window closed: a server that takes 200 ms seems to lose 200 ms of load.
 //!
-//! What is missing is held against what was due: a load that rises has few answers at its start
-//! because few were asked for. Where the rate rises from one stage to the next answers are missing
-//! as at the start, and where it falls as many are left over.
+//! The window also starts empty: for those first 200 ms no answer can have arrived. So at a rate, a
+//! late answer counts if an answer was missing as long after the start as this one came after the
+//! window. It fills the place of an answer to a request from before the run. A server at its limit
+//! answers from the start, so no place is empty, and the queue it still holds at the end adds
+//! nothing, however long the tester waits for it.
 //!
-//! In a closed loop answers of the window count and no others: what is missing at its start is a
-//! part of a round trip, and users of other testers know the figure so.
+//! "Missing" is relative to what was due: a rising load has few answers at its start because it
+//! sent few requests. Where the rate rises from one stage to the next, answers are missing as at
+//! the start; where it falls, as many are left over.
+//!
+//! In a closed loop only the window's answers count. What is missing at its start is a part of one
+//! round trip, and other testers compute the figure the same way.
 
-/// How finely the time is divided in which answers are missing, and come late.
+/// How many bins the time is divided into in which answers are missing or come late.
 const BINS: usize = 1024;
 
-/// Rounds in which the rate settles. The distance to it shrinks with each by the share of the
-/// window that the slowest answers took, so they suffice for 99 % and more.
+/// Most rounds of the iteration for the rate. Each shrinks the remaining distance to the share of
+/// the window that the slowest answers took, so these suffice up to shares above 99 %.
 const ROUNDS: usize = 2000;
 
 /// Responses: all, and those as expected.
@@ -45,19 +47,19 @@ impl Count {
     }
 }
 
-/// What a schedule asked for: how many requests by when, and where its rate may jump.
+/// What a schedule asked for: how many requests were due by when, and where the rate may jump.
 pub struct Demand<'a> {
-    /// How many are due within so many ns after the start.
+    /// How many requests are due within the given time after the start, ns.
     pub due: &'a dyn Fn(u64) -> f64,
     /// Where its stages begin, ns after the start; the first at 0.
     pub starts_ns: &'a [u64],
 }
 
-/// When the measured part's responses came, as far as its rate depends on it. Fixed memory, made at
-/// the start.
+/// When the responses of the measured part came, in the detail that its rate needs. Memory is fixed
+/// and allocated at the start.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
-    /// Those of the window.
+    /// Responses within the window.
     in_window: Count,
     /// Those that came after it.
     late: Count,
@@ -76,7 +78,7 @@ impl Answers {
         Self::default()
     }
 
-    /// Of a schedule whose window is meant to be so long, ns; a shorter one is judged more
+    /// For a schedule with this planned window, ns; a shorter one is judged more
     /// coarsely.
     #[must_use]
     pub fn scheduled(window_ns: u64) -> Self {
@@ -172,8 +174,8 @@ impl Answers {
         counted
     }
 
-    /// How many late responses find one missing at their time, if so many of them count. Missing
-    /// are those of the last stage and, in each bin, those of the stages before.
+    /// How many late responses fill the place of a missing one, if `counted` of them count for the
+    /// rate. Missing are those of the last stage and, in each bin, those of the stages `before`.
     fn filled(&self, before: &[f64], last: &Stage, counted: f64) -> f64 {
         let mut filled = 0.0_f64;
         for (bin, (late, before)) in self.late_bins.iter().zip(before).enumerate() {
@@ -222,8 +224,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// How many responses are missing so many bins after its start, at the rate that it had with
-    /// `late` more. Those missing at its end stay so.
+    /// How many responses are missing by `bin` bins after its start, at the rate it would have with
+    /// `late` more responses. Responses missing at its end stay missing.
     fn missing(&self, bin: usize, late: f64) -> f64 {
         let Some((due, done)) = self.by_bin.get(bin).or_else(|| self.by_bin.last()) else {
             return 0.0;
@@ -269,9 +271,9 @@ mod tests {
         per_second(answers.counted(window_ns, demand).all, window_ns)
     }
 
-    /// When a server with so many places, that takes `service_ns` for each request, has answered
-    /// those of a schedule of `rps`: no more than `connections` are with it at once, and what has
-    /// not found one when the window ends never does.
+    /// When a server answers the requests of a schedule of `rps`. It works on `places` requests at
+    /// once, for `service_ns` each. At most `connections` requests are open at a time; a request
+    /// that has no connection when the window ends is never sent.
     fn server(
         rps: u64,
         service_ns: u64,

@@ -1,10 +1,11 @@
-//! What processes used while a run went on: CPU time, memory, threads, files, context switches and,
-//! where it can be told, network traffic. Of the server, and of anything else that was watched.
+//! What processes used during a run: CPU time, memory, threads, files, context switches and, where
+//! it is known, network traffic. The processes are the server's, or any others that were watched.
 //!
-//! Plain figures and the arithmetic between them; reading them is `plimsoll-lab`'s. Processes are
-//! watched as trees: a server is its master, its workers and what they started and ended meanwhile.
+//! Here are plain figures and the arithmetic between them; `plimsoll-lab` reads them. Processes are
+//! watched as trees: a server is its master, its workers, and whatever they start and end
+//! meanwhile.
 //!
-//! Absent on purpose: figures of single processes. What a reader compares is the server.
+//! Absent on purpose: figures of single processes, because readers compare servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +139,7 @@ pub struct Usage {
     /// them.
     pub cpu_unknown: Option<String>,
     /// CPU time of the busiest thread over the time it was seen, at least half of the window, per
-    /// cent of a core; null where no thread was seen for so long.
+    /// cent of a core; null where no thread was seen for that long.
     pub thread_percent_max: Option<f64>,
     /// What could not be told, and why.
     pub notes: Vec<String>,

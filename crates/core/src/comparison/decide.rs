@@ -1,9 +1,9 @@
-//! One measure on two sides: how they differ, and whether it is more than noise.
+//! Decides on one measure: how two sides differ, and whether the difference is more than noise.
 //!
-//! A difference is called where both tests of [`shift`] find it at the confidence asked for, and
-//! the Hodges–Lehmann estimate is no smaller than a least change, below which nobody should care.
-//! The interval shown follows the same tests. They hold their level whatever the shape of the noise
-//! and where one side has more of it: `docs/comparing.md` has the simulations.
+//! A difference is called when both tests of [`shift`] find it at the given confidence, and the
+//! Hodges–Lehmann estimate reaches a least change, below which nobody should care. The interval
+//! shown comes from the same tests. They keep their level whatever the shape of the noise, even if
+//! one side has more of it; `docs/comparing.md` has the simulations.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Options {
     pub better: Better,
     /// What the difference is counted in.
     pub scale: Scale,
-    /// From 0 to 1: one less this is how often a difference may be called where there is none.
+    /// From 0 to 1. One minus this is how often equal sides may be called different.
     pub confidence: f64,
     /// Differences below this are never called: of a ratio, its distance from 1.
     pub least_change: f64,
@@ -106,8 +106,8 @@ pub struct Comparison {
     pub change: Option<f64>,
     /// Where the true change lies; null where the repeats are too few to say.
     pub interval: Option<Interval>,
-    /// The chance of such a difference, to either side, where there is none: the larger of the
-    /// tests' own.
+    /// The chance of a difference this large, in either direction, between equal sides: the larger
+    /// of the two tests' p-values.
     pub p: Option<f64>,
     /// What was decided.
     pub decision: Decision,

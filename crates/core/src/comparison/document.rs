@@ -1,11 +1,11 @@
-//! The comparison document, `plimsoll/comparison/1`, and how it is made of two sides.
+//! The comparison document, `plimsoll/comparison/1`, and how it is made from two sides.
 //!
-//! Success comes first: where one side fails more often, that decides. Else the decision on a case
-//! rests on one measure, chosen by the load before any figure is looked at: the rate of good
-//! answers in a closed loop, the 99th percentile at a rate. The chance allowed is shared between
-//! the two, so a case is called by chance at most in one of twenty. The other measures have their
-//! own intervals and decisions; of nine of them one will now and then differ by chance, and views
-//! mark them so.
+//! Success comes first: if one side fails more often, that decides. Otherwise one measure decides a
+//! case. The load determines which, before any figure is looked at: the rate of good answers in a
+//! closed loop, the 99th percentile at a rate. Success and that measure share the allowed chance of
+//! error, so at most one case in twenty is called by chance. The other measures have their own
+//! intervals and decisions. With nine of them, one will differ by chance now and then, and views
+//! say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ pub struct Contrast {
     pub new: SideFacts,
     /// In what they differ though they should not.
     pub differences: Vec<String>,
-    /// What one has to know of the whole.
+    /// What readers have to know about the whole.
     pub notes: Vec<String>,
     /// One for each case that both sides have, in the order of the base.
     pub cases: Vec<CaseContrast>,
@@ -115,7 +115,7 @@ pub struct CaseContrast {
     pub headline: MeasureContrast,
     /// The other measures that a side has.
     pub others: Vec<MeasureContrast>,
-    /// What one has to know of it.
+    /// What readers have to know about it.
     pub notes: Vec<String>,
 }
 

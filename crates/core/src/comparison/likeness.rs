@@ -1,7 +1,8 @@
-//! What two sides have to have in common to be compared: where and how they were measured.
+//! What must be the same on both sides of a comparison: where and how they were measured.
 //!
-//! Facts are words by names. Of a plan it is every field of its document but those that name the
-//! server or say nothing about the load, so that a field added to plans is a fact without more.
+//! Facts are strings by name. A plan contributes every field of its document, except those that
+//! name the server or say nothing about the load. A field added to plans therefore becomes a fact
+//! without further work.
 
 use std::collections::BTreeMap;
 

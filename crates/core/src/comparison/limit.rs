@@ -1,9 +1,10 @@
-//! Limits on the change, as people write them: `p99>+10%`, `rate<-5%`, `errors>+1%`.
+//! Limits on a change, as people write them: `p99>+10%`, `rate<-5%`, `errors>+1%`.
 //!
-//! `MEASURE OP SIGN NUMBER %`: the change that must not be. One is broken where the difference is
-//! more than noise and the estimate of it lies beyond the limit. Where no repeats could show a
-//! difference, it is broken too: a limit that is kept by no data is no limit. So is one on speed
-//! where the new side fails more often: success comes first.
+//! A limit is `MEASURE OP SIGN NUMBER %` and names the change that must not happen. It is broken
+//! when the difference is more than noise and its estimate lies beyond the limit. It is also broken
+//! when the repeats are too few to show any difference, because a limit that passes for lack of
+//! data protects nothing. A limit on speed is also broken when the new side fails more often:
+//! success comes first.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ pub struct Judged {
     pub change: Option<f64>,
     /// Whether it is kept.
     pub pass: bool,
-    /// What one has to know of it.
+    /// What readers have to know about it.
     pub note: Option<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Is it faster, slower, or can one not tell?
+//! Comparing two sides: is one faster, is it slower, or do the data not tell?
 //!
 //! [`compare`] decides on one measure from its values over repeats. [`Contrast`] is the document
 //! `plimsoll/comparison/1`: two sides, each made of results or of a study, every case that both
-//! have, and what limits on the change make of it.
+//! have, and whether the limits on the change hold.
 
 mod decide;
 mod document;

@@ -32,7 +32,7 @@ impl Noise {
         Self { shape, deviation }
     }
 
-    /// The noise of so many runs, one after another.
+    /// The noise of a number of runs, one after another.
     pub(crate) fn values(self, n: usize, random: &mut impl Rng) -> Vec<f64> {
         let mut drifted = 0.0;
         (0..n)

@@ -1,9 +1,9 @@
 //! Success comes before speed: a failed answer is not a fast one.
 //!
-//! A side on which a larger share of requests fails is the worse one, whatever its rate and its
-//! times. Where that cannot be told, but the shares lie apart as measured, times of the two sides
-//! are times of different things, and nothing is called faster for them. Only where no request
-//! failed, or as many on both sides, does speed decide alone.
+//! The side on which a larger share of requests fails is the worse one, whatever its rate and its
+//! times. If the shares differ but the difference may be noise, the times of the two sides describe
+//! different things, so neither side is called faster. Speed decides alone only if no request
+//! failed, or the same share failed on both sides.
 
 use super::decide::{Comparison, Decision, Options, Reason, compare, compare_together};
 use super::document::Settings;

@@ -1,4 +1,4 @@
-//! Measuring: the value of a condition's metric in a result, or why there is none.
+//! Measures a condition: the value of its metric in a result, or why the result has no such value.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::units::counted;
 pub(super) struct Measured {
     /// The value in the limit's unit; `None` when there was nothing to measure.
     pub(super) value: Option<f64>,
-    /// What one has to know of it.
+    /// What readers have to know about it.
     pub(super) note: Option<String>,
 }
 

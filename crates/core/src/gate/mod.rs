@@ -1,9 +1,9 @@
 //! Conditions on a result, as people write them: `p99<250ms`, `errors<1%`, `rate>=99%`.
 //!
-//! `docs/gates.md` is the grammar: `METRIC[@PART] OP VALUE`. A condition that exists can be
-//! measured in principle; where a run then holds nothing to measure, it fails, because a limit
-//! that is kept by no data is no limit. Conditions that end a run early are the same, with what
-//! can be known of a run while it goes on: see [`Watch`].
+//! `docs/gates.md` has the grammar: `METRIC[@PART] OP VALUE`. A condition that exists names
+//! something that can be measured in principle. If a run holds no data for it, the condition fails,
+//! because a limit that passes for lack of data protects nothing. Conditions that end a run early
+//! are the same, restricted to what is known while the run goes on: see [`Watch`].
 
 mod measure;
 mod metric;

@@ -1,5 +1,5 @@
-//! Intervals of a series summed up: what a condition on a stretch of time is measured from, and
-//! one on a run that goes on.
+//! Sums up intervals of a series, for conditions on a stretch of time and for conditions that watch
+//! a run while it goes on.
 
 use super::measure::{Measured, share_of, statistic};
 use super::metric::{Metric, Statistic, Tally, Timing};
@@ -38,7 +38,7 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// The sum of those of `points` that lie from `from_ns` to `to_ns`, in a run that ended at
-    /// `end_ns`; `None` when there is none.
+    /// `end_ns`; `None` when no point does.
     pub(super) fn within(points: &[Point], from_ns: u64, to_ns: u64, end_ns: u64) -> Option<Self> {
         let mut sum: Option<Self> = None;
         let inside = |point: &&Point| {

@@ -1,5 +1,4 @@
-//! Every metric on results made by hand, every way to write a condition wrong, and conditions that
-//! are watched.
+//! Every metric on hand-made results, every way to write a condition wrong, and watched conditions.
 
 use super::*;
 use crate::histogram::Histogram;

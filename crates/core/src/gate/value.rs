@@ -1,8 +1,8 @@
-//! Operators, limits and units of conditions: reading them, comparing, and showing what was
+//! Operators, limits and units of conditions: reading them, comparing, and printing what was
 //! measured.
 //!
 //! Shares and counts that are the same number compare as equal: both are quotients of whole
-//! numbers, and such a quotient is rounded the same wherever it comes from.
+//! numbers, and equal quotients are rounded the same way wherever they come from.
 
 use serde::{Deserialize, Serialize};
 

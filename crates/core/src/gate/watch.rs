@@ -1,4 +1,4 @@
-//! Conditions that end a run: held once a second against what has happened so far.
+//! Conditions that end a run: checked once a second against what has happened so far.
 
 use std::collections::VecDeque;
 

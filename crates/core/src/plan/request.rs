@@ -1,4 +1,4 @@
-//! What is sent: where it goes, the request, and the targets of a run that sends several.
+//! What is sent, and where: the request, or the targets of a run that sends several.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,8 +104,8 @@ impl Body {
         }
     }
 
-    /// What a result document keeps of it: all where secrets are shown and it is not above so many
-    /// bytes, else its length and eight bits of it.
+    /// What a result document keeps of it: all of it if secrets are shown and it has at most
+    /// `kept_bytes` bytes, otherwise its length and a fingerprint of eight bits.
     #[must_use]
     pub fn for_result(&self, masks: &Masks, kept_bytes: usize) -> Self {
         let bytes = self.as_bytes();

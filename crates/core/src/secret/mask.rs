@@ -1,4 +1,4 @@
-//! What stands in the place of a secret.
+//! The masks that replace secrets.
 
 const START: &str = "[masked:";
 const END: char = ']';

@@ -1,17 +1,16 @@
-//! What must not be read over somebody's shoulder: values that are sent and not shown, and what
-//! stands in their place.
+//! Secrets: values that are sent but not shown, and what is shown in their place.
 //!
-//! [`Secret`] carries a value through the program. It has no `Display`; debugged or serialized, it
-//! is a mask, unless it was made public, which only [`Masks`] decides: it makes a run's record
-//! once, and views show what stands in the record. [`Secret::reveal`] is for the place that sends.
+//! [`Secret`] carries a value through the program. It has no `Display`; debugging or serializing it
+//! gives a mask, unless it was made public. Only [`Masks`] decides that: it makes the record of a
+//! run once, and views show what the record holds. [`Secret::reveal`] is for the code that sends.
 //!
-//! A mask is `[masked:7f]`. Its two digits are a fingerprint of eight bits, so that `compare` sees
-//! with 255 chances in 256 that two runs sent different values. They tell at most eight bits of a
-//! value, whatever is tried against them: a longer hash of a password could be looked up, a keyed
-//! one would need a key that every machine has.
+//! A mask is `[masked:7f]`. Its two digits are a fingerprint of eight bits, so `compare` notices,
+//! in 255 cases of 256, that two runs sent different values. The fingerprint reveals at most eight
+//! bits of a value, whatever an attacker tries. A longer hash of a password could be looked up; a
+//! keyed hash would need a key on every machine.
 //!
-//! Absent on purpose: guessing by looks. What a value is called decides, so a secret in a path's
-//! own segments (`/hooks/T0/B0/x`) is shown.
+//! Absent on purpose: guessing by a value's looks. The name of a value decides, so a secret in a
+//! segment of a path (`/hooks/T0/B0/x`) is shown.
 
 mod mask;
 mod names;
@@ -44,7 +43,7 @@ impl<T: AsRef<[u8]>> Secret<T> {
         Self { value, is_public: false }
     }
 
-    /// What may be shown: a value that is none, or a mask.
+    /// A value that may be shown: it is not secret, or is already a mask.
     pub fn public(value: T) -> Self {
         Self { value, is_public: true }
     }

@@ -1,4 +1,4 @@
-//! Names, and what they say of their values.
+//! Names that mark their values as secrets.
 
 /// Request headers whose values are shown. Any other may carry a credential of somebody's making.
 pub const HARMLESS_HEADERS: [&str; 36] = [

@@ -1,4 +1,4 @@
-//! URLs, paths and fields: values by the names beside them.
+//! URLs, paths and fields: finds the values in them whose names mark them as secret.
 
 use super::Masks;
 use super::percent_decoded;
@@ -125,7 +125,7 @@ impl Masks {
 fn split_origin(text: &str) -> (&str, &str) {
     let Some(at) = text.find("://") else { return ("", text) };
     let authority = at + "://".len();
-    // What looks like a scheme within a path or a query is none.
+    // What looks like a scheme inside a path or a query is not a scheme.
     if text[..at].contains(['/', '?', '#', '=']) {
         return ("", text);
     }

@@ -1,4 +1,4 @@
-//! What is shown of what, as tables. `hush` is what must never be seen.
+//! What is shown of secrets, as tables. The word `hush` must never appear.
 
 use super::*;
 use crate::secret::words::Kind;

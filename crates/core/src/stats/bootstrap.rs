@@ -1,11 +1,11 @@
-//! The bootstrap: how a statistic would vary had other values of the same kind been measured,
-//! judged by drawing from those that were (Efron and Tibshirani, "An Introduction to the
-//! Bootstrap", 1993, sections 13.3 and 14.3).
+//! The bootstrap: how much a statistic would vary if other values of the same kind had been
+//! measured, estimated by drawing from those that were (Efron and Tibshirani, "An Introduction to
+//! the Bootstrap", 1993, sections 13.3 and 14.3).
 //!
-//! For statistics that have no interval of their own. At few values its intervals are too short:
-//! of the mean of 5, one meant to hold the truth in 95 of 100 cases holds it in about 83, and the
-//! bias-corrected kind does no better. Whether two sets differ is therefore not decided here but
-//! by [`super::rank_sum`] and [`super::shift`].
+//! It serves statistics that have no interval of their own. With few values its intervals are too
+//! short: for the mean of 5 values, an interval meant to hold the truth in 95 of 100 cases holds it
+//! in about 83, and the bias-corrected kind does no better. Whether two sets differ is therefore
+//! decided by [`super::rank_sum`] and [`super::shift`], not here.
 
 use rand_core::Rng;
 

@@ -1,9 +1,8 @@
 //! Many tests at once: Holm's step-down method ("A simple sequentially rejective multiple test
-//! procedure", 1979). It holds whatever the tests have to do with each other, as the pairs of a
-//! table do.
+//! procedure", 1979). It holds however the tests depend on each other, as the pairs of a table do.
 
 /// The chances of several tests, each raised so that all of them can be held against one level:
-/// the chance of finding any difference where there is none is then at most that level.
+/// the chance of calling any difference between equal sets is then at most that level.
 #[must_use]
 pub fn holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();

@@ -1,10 +1,10 @@
-//! Statistics of a few repeats: where they lie, how far they spread, and whether two sets of them
-//! differ by more than chance makes them.
+//! Statistics of a few repeats: where they lie, how far they spread, and whether two sets differ by
+//! more than chance.
 //!
-//! Everything is a pure function of slices; what is random takes its generator as an argument.
+//! Everything is a pure function of slices; random methods take their generator as an argument.
 //! Values are finite numbers: callers leave out what could not be measured. Noise between runs has
-//! heavy tails (a neighbour on the machine, a slow start) and one set may have more of it than the
-//! other, so no difference is found by one test alone: `shift` says which two have to agree.
+//! heavy tails (a neighbour on the machine, a slow start), and one set may have more of it than the
+//! other. One test alone is therefore never enough: `shift` says which two have to agree.
 
 mod bootstrap;
 mod detectable;

@@ -1,4 +1,4 @@
-//! The two distributions that the rest is compared with.
+//! The two distributions that test statistics are compared with.
 
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 

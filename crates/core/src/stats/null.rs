@@ -1,12 +1,12 @@
-//! How U, the statistic of the Mann–Whitney test, is spread where the values of two sets were dealt
-//! to them by chance.
+//! The distribution of U, the statistic of the Mann–Whitney test, under the null hypothesis that
+//! chance dealt the values to the two sets.
 //!
-//! Counted exactly where that is affordable: without ties by the recurrence of Mann and Whitney
-//! ("On a test of whether one of two random variables is stochastically larger than the other",
-//! 1947), in the form of a quotient of polynomials; with ties over every way to deal the ranks that
-//! were seen, so that ties need no correction. Beyond it the normal approximation with corrections
-//! for ties and continuity (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
-//! edition, section 4.1).
+//! It is counted exactly where that is affordable. Without ties: by the recurrence of Mann and
+//! Whitney ("On a test of whether one of two random variables is stochastically larger than the
+//! other", 1947), in the form of a quotient of polynomials. With ties: over every way to deal the
+//! observed ranks, so that ties need no correction. Beyond that: the normal approximation with
+//! corrections for ties and continuity (Hollander, Wolfe and Chicken, "Nonparametric Statistical
+//! Methods", 3rd edition, section 4.1).
 
 use super::normal;
 

@@ -1,8 +1,8 @@
-//! The differences between every value of one set and every value of another, by rank and without
-//! making them: 20 000 values on each side have 400 million.
+//! The differences between every value of one set and every value of another, by rank, without
+//! computing them all: two sets of 20 000 values have 400 million.
 //!
-//! A bisection over the numbers that there are, of which each step counts the differences up to one
-//! of them in a single pass along both sets: 64 passes at most, whatever the number of values.
+//! The method is a bisection over the representable numbers. Each step counts the differences up to
+//! one number in a single pass along both sets: at most 64 passes, whatever the number of values.
 
 /// Two sets in rising order. Infinities of one sign do not differ.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use super::null::Null;
 pub struct RankSum {
     /// Pairs in which the first set's value is the larger; a tie is half a pair.
     pub u: f64,
-    /// The chance of a difference as large, to either side, where there is none.
+    /// The chance of a difference this large, in either direction, between equal sets.
     pub p: f64,
 }
 

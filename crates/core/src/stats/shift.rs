@@ -1,11 +1,11 @@
-//! By how much one set of values lies beyond another, and whether that is more than noise.
+//! By how much one set of values exceeds another, and whether that is more than noise.
 //!
-//! The estimate is that of Hodges and Lehmann: the median of all differences between a value of the
-//! one and a value of the other. Two tests have to refuse that there is no difference: the exact
-//! Mann–Whitney test (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
-//! edition, sections 4.1 to 4.3), and one that lets each set have noise of its own (`unlike`). The
-//! interval holds every shift that one of them does not refuse, so that test and interval say the
-//! same. On logarithms a shift is a ratio.
+//! The estimate is that of Hodges and Lehmann: the median of all differences between a value of one
+//! set and a value of the other. Two tests have to reject equality: the exact Mann–Whitney test
+//! (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd edition, sections 4.1 to
+//! 4.3), and one that lets the noise of the sets differ (`unlike`). The interval holds every shift
+//! that at least one of them does not reject, so tests and interval agree. On logarithms a shift is
+//! a ratio.
 
 use super::null::Null;
 use super::pairs::Pairs;
@@ -28,8 +28,8 @@ pub const CHANCE_ROUNDING: f64 = 1e-12;
 pub struct Shift {
     /// The median of all differences.
     pub estimate: f64,
-    /// The chance of a difference as large, to either side, where there is none: the largest of
-    /// the tests' own.
+    /// The chance of a difference this large, in either direction, between equal sets: the largest
+    /// of the tests' p-values.
     pub p: f64,
     /// The same by Welch's test alone, which few values do not keep from being small: what many
     /// tests at once are held against. [`Shift::p`] where there is no such test.

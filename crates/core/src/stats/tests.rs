@@ -1,5 +1,5 @@
-//! Held against SciPy (`fixtures/generate.py` writes what is compared with), against counting by
-//! hand, and against the coverage that is promised.
+//! Checks against SciPy (`fixtures/generate.py` writes the expected values), against counting by
+//! hand, and against the promised coverage.
 
 mod simulations;
 

@@ -1,10 +1,10 @@
-//! Tests that let each set have noise of its own.
+//! Tests for two sets whose noise differs.
 //!
-//! The Mann–Whitney test takes the noise of both sets to be alike. Where the smaller set is the
-//! noisier one, it calls differences that are none: of 4 values against 20 with five times less
-//! noise in one case of seven. Two ways to see it, for sets of different sizes: Welch's t test
-//! where ranks are too few to show it, and the placements of Brunner and Munzel where there are
-//! more.
+//! The Mann–Whitney test assumes that both sets have the same noise. When the smaller set is the
+//! noisier one, it calls differences that don't exist: with 4 values against 20 that have a fifth
+//! of the noise, in one case of seven. Two ways to see it, for sets of different sizes: Welch's t
+//! test where ranks are too few to show it, and the placements of Brunner and Munzel where there
+//! are more.
 
 use super::sample::{mean, variance};
 use super::{Interval, normal};

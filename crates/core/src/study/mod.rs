@@ -1,8 +1,8 @@
-//! What came of a suite: servers under the same loads, several times each, `plimsoll/study/1`.
+//! The results of a suite, `plimsoll/study/1`: servers under the same loads, several times each.
 //!
-//! The lab writes it and views show it. What testers other than Plimsoll do not say stays unsaid
-//! here: a figure is `None`, never a guess. Absent: the whole result of a run, which stands in a
-//! file of its own that [`CaseRun::result`] names.
+//! The lab writes the document and views show it. A figure that a tester does not report is `None`,
+//! never a guess. Absent: the whole result of a run, which has a file of its own, named by
+//! [`CaseRun::result`].
 
 mod column;
 mod summary;
@@ -97,7 +97,7 @@ pub struct Case {
     pub server: String,
     /// The load's name.
     pub load: String,
-    /// Why there are no runs, where there are none.
+    /// Why the case has no runs, if it has none.
     pub skipped: Option<String>,
     /// The runs that have ended, by repeat.
     pub runs: Vec<CaseRun>,
@@ -324,7 +324,7 @@ impl CaseRun {
         self.failure.is_none() && self.verdict != Some(Verdict::Invalid)
     }
 
-    /// Why it is none, where it is none.
+    /// Why the run does not count; `None` for one that does.
     #[must_use]
     pub fn why_left_out(&self) -> Option<String> {
         let invalid = || {

@@ -1,8 +1,8 @@
-//! What the repeats of a study come to: where a column lies, how it compares with the baseline's,
-//! and which servers can be told apart.
+//! What the repeats of a study show: where a column lies, how it compares with the baseline, and
+//! which servers differ by more than noise.
 //!
-//! Only runs that count are in any of it. Absent on purpose: one figure for a server over several
-//! loads. Nobody has that load.
+//! Only runs that count are used. Absent on purpose: one figure for a server over several loads,
+//! because nobody has that load.
 
 use crate::comparison::{self, Comparison, Decision, Settings};
 use crate::stats::{Interval, median, median_interval};
@@ -19,7 +19,8 @@ pub struct Middle {
     pub values: Vec<f64>,
     /// Their median.
     pub median: f64,
-    /// Where the true median lies, with the confidence that so many repeats give; none of one.
+    /// Where the true median lies, with the confidence that this number of repeats gives; `None`
+    /// for a single repeat.
     pub interval: Option<Interval>,
 }
 

@@ -1,4 +1,4 @@
-//! What columns are called and what they are of a made-up run.
+//! The names of columns, and their values for a made-up run.
 
 use super::*;
 

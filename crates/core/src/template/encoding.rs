@@ -1,5 +1,5 @@
-//! How values of tables are written where they stand: as they are, or encoded so that they cannot
-//! become anything but a value. Done for whole columns before a run, so that a request only copies.
+//! How values from tables are written: as they are, or encoded so that they cannot become anything
+//! but a value. Whole columns are encoded before a run, so that a request only copies.
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Templates made ready: tables found, streams seeded, and nothing left to do for a request but to
-//! append bytes.
+//! Templates ready to be filled: their tables are found and their streams seeded, so that a request
+//! only appends bytes.
 
 use std::sync::Arc;
 

@@ -1,22 +1,22 @@
-//! Times that a delayed acknowledgement makes: a peak at 40 ms or 200 ms beside fast answers.
+//! Finds delayed acknowledgements: a peak at 40 ms or 200 ms beside fast answers.
 //!
-//! A delay alone is no evidence: a server may mean to take 40 ms. What tells is that like requests
-//! were fast, or that answers stopped behind their first byte while the kernel sent as many delayed
-//! acknowledgements.
+//! A delay alone proves nothing, because a server may take 40 ms on purpose. The evidence is that
+//! other requests of the same kind were fast, or that answers paused after their first byte while
+//! the kernel sent as many delayed acknowledgements.
 
 use super::{Cause, Evidence, note, percent, share};
 use crate::histogram::Histogram;
 
-/// From one request in a thousand on, the tail at 99.9 % is the delay's.
+/// At one delayed request in a thousand, the delay determines the 99.9th percentile.
 const DELAYED_SHARE: f64 = 0.001;
-/// Fewer than this say nothing of a share.
+/// With fewer than this, a share means nothing.
 const DELAYED_MIN: u64 = 10;
 /// A peak stands out when it is this many times as high as the higher of its neighbours.
 const PEAK: u64 = 10;
-/// Of whole answers so many have to be fast, at least, and this share of them.
+/// At least this many whole answers, and this share of them, must be fast.
 const FAST_MIN: u64 = 10;
 const FAST_SHARE: f64 = 0.01;
-/// The kernel bears a peak out when it sent this share of as many delayed acknowledgements.
+/// The kernel's count confirms a peak when it is at least this share of the peak's requests.
 const BORNE_OUT: f64 = 0.9;
 
 /// A delay that kernels have: its range and its neighbours, of one width, in ms. Linux delays an

@@ -1,8 +1,8 @@
-//! The tester was late: which of the quantiles that a report quotes contain its delay.
+//! Finds a late tester: which of the quantiles in a report contain its delay.
 //!
-//! A response time is counted from when its request was due, so it contains the tester's own
-//! lateness, and at no quantile is it less. What is late by a tenth of the response time at the
-//! same quantile distorts that figure; the same lateness beside slower responses distorts nothing.
+//! A response time counts from when its request was due, so it contains the tester's own lateness
+//! and is at no quantile less than that. Lateness of a tenth of the response time at the same
+//! quantile distorts that figure. The same lateness beside slower responses distorts nothing.
 
 use super::{Cause, Evidence, Verdict, cause, note};
 use crate::Histogram;

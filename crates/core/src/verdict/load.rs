@@ -1,5 +1,5 @@
-//! What kept the load from being what the plan asks for: connections, ports, files, time; and
-//! whether it came to anything.
+//! Finds what kept the load from being what the plan asks for: connections, ports, files, time; and
+//! a load that had no effect at all.
 
 use super::{Cause, Evidence, Verdict, cause, share};
 use crate::units::{counted, format_count};

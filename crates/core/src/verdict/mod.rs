@@ -1,13 +1,13 @@
 //! Whether a result can be believed: a pure function from evidence about the tester to a verdict
 //! with causes.
 //!
-//! The verdict is about the tester and what lies between it and the server, never about the server:
-//! errors and slow responses do not make a result suspect, a tester that sent late, ran out of CPU
-//! or was stopped does. Each cause is a function of the evidence, and each has its section in
+//! The verdict is about the tester and what lies between it and the server, never about the server.
+//! Errors and slow responses do not make a result suspect; a tester that sent late, ran out of CPU
+//! or was stopped does. Each cause is a function of the evidence and has its section in
 //! `docs/verdict.md`.
 //!
-//! It is monotone: more evidence against the tester never makes the verdict better. So no cause may
-//! be left out because of another, and none may look at another's evidence to excuse itself.
+//! The verdict is monotone: more evidence against the tester never improves it. So no cause may be
+//! dropped because of another, and none may use another's evidence as an excuse.
 
 mod ack;
 mod lateness;

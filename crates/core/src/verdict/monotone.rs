@@ -1,4 +1,4 @@
-//! The verdict never gets better by more evidence against the tester.
+//! More evidence against the tester never improves the verdict.
 
 use proptest::prelude::*;
 

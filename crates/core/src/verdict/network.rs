@@ -1,5 +1,5 @@
-//! What TCP did between the tester and the server: its timers, not the server's work, make the
-//! times of the requests they strike.
+//! Finds what TCP did between the tester and the server: its timers, not the server's work,
+//! determine the times of the requests they hit.
 
 use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;

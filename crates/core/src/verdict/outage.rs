@@ -1,4 +1,5 @@
-//! A server that could not be reached for a part of the run: the figures are of the rest.
+//! Finds an outage: users could not reach the server for a part of the run, so the figures describe
+//! the rest.
 
 use super::{Cause, Evidence, Verdict, cause, percent};
 use crate::units::format_ns;

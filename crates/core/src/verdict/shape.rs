@@ -1,5 +1,5 @@
-//! What mixes two things in one figure: a start unlike the rest, connections or addresses that were
-//! not served alike, failures that took another time than good responses.
+//! Finds figures that mix different things: a start unlike the rest, connections or addresses that
+//! were not served alike, failures that took longer or shorter than good responses.
 
 use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::histogram::Histogram;
@@ -26,7 +26,7 @@ pub struct Settling {
 const INTERVALS_MIN: usize = 5;
 /// An interval with fewer requests has no median worth the name.
 const INTERVAL_REQUESTS_MIN: u64 = 10;
-/// Of a long run, every interval of the beginning and so many in all are looked at.
+/// Of a long run, the check looks at every one of the first intervals, and at this many in all.
 const INTERVALS_ALL: usize = 60;
 const INTERVALS_MAX: usize = 240;
 /// How many times longer or shorter than the rest's the median of an interval has to be.

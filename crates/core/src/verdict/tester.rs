@@ -1,4 +1,4 @@
-//! What kept the tester itself from its work: it was out of CPU, stopped, or its clock moved.
+//! Finds what kept the tester from its work: too little CPU, being stopped, or a clock that moved.
 
 use super::{Cause, Evidence, Pause, Verdict, cause, note, share};
 use crate::units::{counted, format_duration, format_ns};

@@ -1,4 +1,4 @@
-//! Each cause provoked alone, and what must not provoke it.
+//! Provokes each cause alone, and checks what must not provoke it.
 
 use super::*;
 use crate::Histogram;
@@ -294,7 +294,8 @@ fn connects_of_a_second_were_tried_twice() {
     assert_eq!(connects_retried(&Histogram::new()), 0);
 }
 
-/// A series of seconds with these median service times, in µs, and so many requests each.
+/// A series of seconds with these median service times, in µs, and the same number of requests
+/// each.
 fn seconds(medians_us: &[u64], requests: u64) -> Series {
     let mut series = Series::default();
     for (second, median_us) in (0..).zip(medians_us) {

@@ -1,5 +1,5 @@
-//! Decisions by example, and by simulation: how often a difference is called where there is none,
-//! and how often one that is there is found.
+//! Decisions by example, and by simulation: how often equal sides are called different, and how
+//! often a real difference is found.
 
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -179,8 +179,8 @@ fn servers_that_differ_are_told_apart_in_a_table() {
     assert_eq!(last, [Decision::Worse; 7]);
 }
 
-/// The share of pairs of so many repeats in which a difference is called, the new side being
-/// `by` times as fast.
+/// The share of pairs, with `n` repeats on each side, in which a difference is called when the new
+/// side is `by` times as fast.
 fn called(noise: Noise, n: usize, by: f64, seeds: u64) -> f64 {
     const PAIRS: u64 = 40;
     let mut called = 0u64;

@@ -1,4 +1,4 @@
-//! How often a difference is called where there is none, how often an interval holds the true one,
+//! How often equal sets are called different, how often an interval holds the true difference,
 //! and how often one that is there is found. `docs/comparing.md` has the figures.
 
 use rand_core::SeedableRng as _;
