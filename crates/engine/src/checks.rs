@@ -1,6 +1,6 @@
-//! Expectations made ready: what decides whether a complete response is as it should be.
+//! Expectations compiled for a run: whether a complete response is as expected.
 //!
-//! Status and length cost a comparison. Headers and bodies are looked at only where an expectation
+//! Status and length cost one comparison each. Headers and bodies are read only if an expectation
 //! asks for them.
 
 use plimsoll_core::expect::Expectation;
@@ -33,7 +33,7 @@ pub(crate) struct Checks {
     /// What bodies must contain, looked for while they come, and how it is shown.
     needles: Vec<Needle>,
     needle_texts: Vec<String>,
-    /// Whether the status was expected in so many words; then a failure of it is an error.
+    /// Whether an expectation names the status; then a status that fails it is an error.
     names_status: bool,
     texts: String,
     /// Whether the beginning of a body may be quoted.
@@ -96,7 +96,7 @@ impl Checks {
     /// Makes expectations ready. All of them have to be met.
     ///
     /// # Errors
-    /// A regular expression that is none.
+    /// An invalid regular expression.
     pub(crate) fn new<'a>(
         expectations: impl Iterator<Item = &'a Expectation> + Clone,
         masks: &Masks,

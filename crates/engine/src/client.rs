@@ -1,4 +1,4 @@
-//! One entry of the pool: a connection and what the pool knows of it.
+//! One entry of the pool: a connection and what the pool knows about it.
 
 use plimsoll_conn::Connection;
 use plimsoll_conn::http1::State;

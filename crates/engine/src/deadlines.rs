@@ -1,9 +1,9 @@
-//! Deadlines of connections: when to look at one again.
+//! Deadlines of connections: when to look at each of them again.
 //!
-//! A request's timeout is not put here when it is sent, which would cost something for every
-//! request and grow with the rate. Each connection is looked at when its oldest open request
-//! could have timed out at the earliest, and again from there: one entry for each connection, and
-//! exact to the timer.
+//! Sending a request does not enter its timeout here, because that would cost something for every
+//! request. Instead each connection is looked at when its oldest open request could time out at the
+//! earliest, and again from there. There is one entry for each connection, and timeouts are exact
+//! to the timer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

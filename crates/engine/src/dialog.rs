@@ -1,7 +1,7 @@
-//! What a connection remembers of an exchange, where the plan looks at more than status and
-//! length: bodies that are checked, cookies, redirects, `100 Continue`.
+//! What a connection remembers of an exchange when the plan needs more than status and length:
+//! bodies to check, cookies, redirects, `100 Continue`.
 //!
-//! Absent on purpose: what a browser knows beyond a cookie's name, value and end (paths, domains,
+//! Absent on purpose: what a browser knows of a cookie beyond name, value and end (paths, domains,
 //! dates). A connection stands for one user of one server.
 
 use plimsoll_core::Plan;

@@ -1,4 +1,4 @@
-//! Why a run could not be made, and the names of what goes wrong within one.
+//! Why a run cannot start, and the names of errors during a run.
 
 use std::io;
 

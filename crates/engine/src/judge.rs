@@ -1,4 +1,4 @@
-//! What is expected of each target's responses, and where they may lead.
+//! For each target: which responses are expected, and where redirects may lead.
 
 use std::sync::Arc;
 

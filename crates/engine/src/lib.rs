@@ -1,8 +1,8 @@
 //! The load engine: a plan in, a result out.
 //!
-//! [`run()`] starts the workers and puts their records together; a [`worker::Worker`] is one
-//! thread's loop over one driver, and shares nothing with the others while it runs. The worker is
-//! generic over the driver, so the same code runs against a kernel and, from a seed, under `sim`.
+//! [`run()`] starts the workers and merges their records. A [`worker::Worker`] is one thread's loop
+//! over one driver. The worker is generic over the driver, so the same code runs on a kernel and,
+//! from a seed, under `sim`.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -1,10 +1,9 @@
-//! Where connections go: names to addresses, with what the plan says to look up or to reach
-//! instead.
+//! Where connections go: looks names up, except those for which the plan gives addresses.
 //!
-//! Names are looked up by the system's resolver, not by one of our own: it is the one whose answer
-//! every other program on the host gets, with `/etc/hosts`, search domains and whatever else is
-//! configured. What it does not tell is how long an answer holds, so it is simply asked again
-//! (`dns_refresh_ns`), on a thread that no request waits for.
+//! The system's resolver does the lookups, not one of our own: it gives the same answer that every
+//! other program on the host gets, with `/etc/hosts`, search domains and all other configuration.
+//! It does not reveal how long an answer is valid, so a thread that no request waits for asks again
+//! at intervals (`dns_refresh_ns`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! What a worker writes down beside its record, for views that show what other testers show.
+//! Notes of a worker: details beside its record, for views that print what other testers print.
 //!
-//! A worker has notes only where the plan asks for details, so runs that don't pay a test of a
-//! pointer for each response and nothing more.
+//! A worker takes notes only if the plan asks for details. Other runs pay for testing one pointer
+//! per response, and nothing more.
 
 use plimsoll_conn::http1::Response;
 use plimsoll_core::Plan;
@@ -11,10 +11,10 @@ use plimsoll_proto::http1::ResponseHead;
 use crate::checks::Unmet;
 use crate::client::Flight;
 
-/// Of a `Server` field, so much is kept.
+/// How much of a `Server` field is kept.
 const SERVER_BYTES_MAX: usize = 200;
 
-/// Room for the times of so many requests is made at the start; a run of more finds more.
+/// Room for the times of this many requests is allocated at the start; a longer run allocates more.
 const REQUESTS_ROOM: u64 = 10_000_000;
 
 /// A worker's notes.

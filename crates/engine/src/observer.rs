@@ -1,5 +1,5 @@
-//! What a worker writes down besides single requests: the measured part apart from the warm-up,
-//! the seconds, the pauses, and its own use of the CPU.
+//! What a worker records besides single requests: the measured part apart from the warm-up, the
+//! seconds, the pauses, and its own CPU time.
 
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::{Interval, Recorder};
@@ -100,7 +100,7 @@ impl Observer {
         }
     }
 
-    /// The run begins. A schedule's window is meant to be so long.
+    /// Begins the run, with the planned window of its schedule.
     pub(crate) fn start(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
         self.timetable = timetable;
         self.window_end_ns = timetable.stop_ns;

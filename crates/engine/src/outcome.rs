@@ -1,4 +1,4 @@
-//! From the workers' records to the result document, with its verdict.
+//! Makes the result document, with its verdict, from the workers' records.
 
 use std::net::IpAddr;
 use std::time::SystemTime;
@@ -175,7 +175,7 @@ impl<'a> Asked<'a> {
         Self { profile: plan.rate.as_ref(), offsets_ns, changes }
     }
 
-    /// How many requests are due within so many ns.
+    /// How many requests are due by `at_ns`.
     fn due(&self, at_ns: u64) -> f64 {
         let Some(profile) = self.profile else {
             return self.offsets_ns.partition_point(|offset_ns| *offset_ns < at_ns) as f64;

@@ -1,5 +1,5 @@
-//! What must be known of this host before a run: how many workers, whether to spin, and whether
-//! the plan fits the host's limits. A plan that does not fit is refused before anything is sent.
+//! Checks before a run: how many workers to start, whether to spin, and whether the plan fits the
+//! host's limits. A plan that does not fit is refused before anything is sent.
 
 use plimsoll_core::Plan;
 use plimsoll_core::plan::Spin;
@@ -72,7 +72,7 @@ pub(crate) fn spin(
     }
 }
 
-/// How many file descriptors a run of a plan needs, with so many workers.
+/// How many file descriptors a run of a plan needs with this number of workers.
 #[must_use]
 pub fn files_needed(plan: &Plan, workers: u32) -> u64 {
     u64::from(plan.connections_limit()) + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers)

@@ -1,11 +1,13 @@
-//! Which of a worker's users are cut off from the server, and for how long they were.
+//! Which of a worker's users are cut off from the server, and for how long.
 //!
 //! A user is one of the plan's connections. It is cut off from the start of a connect that failed
-//! until one succeeds. It is, too, once its connections were lost before an answer so often that it
-//! waits before it tries again: a balancer without a server behind it accepts, and closes. Then a
-//! connect alone ends nothing, an answer does. With one request for each connection at a rate it is
-//! otherwise: whichever entry of the pool a request takes tries to connect, and the others do not
-//! know. There the worker is one user, and any connect that succeeds ends its being cut off.
+//! until a connect succeeds. It is also cut off while it backs off because its connections keep
+//! breaking before any answer: a balancer without servers accepts and then closes. In that case a
+//! connect alone does not end it; an answer does.
+//!
+//! At a rate with one request for each connection, whichever entry of the pool a request takes
+//! tries to connect, and the others don't know of it. There the worker counts as one user, and any
+//! successful connect ends its being cut off.
 
 use plimsoll_core::outage::Outage;
 
@@ -55,7 +57,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Of so many connections; `is_one` where whichever is free tries to connect.
+    /// For this many connections. `is_one` when whichever connection is free tries to connect, so
+    /// that all of them are one user.
     pub(crate) fn new(connections: usize, is_one: bool) -> Self {
         let users = if is_one { 1 } else { connections };
         Self {

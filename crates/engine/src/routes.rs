@@ -1,7 +1,8 @@
-//! The ways to the server that a worker's connections take, and which connection takes which.
+//! The routes to the server, and which connection takes which.
 //!
-//! Connections are dealt out over the addresses in turn, by their number in the whole run, so that
-//! each address gets its share whatever the number of workers; then over the source addresses.
+//! Connections are dealt to the addresses in turn, by their number in the whole run, so each
+//! address gets its share whatever the number of workers. Then they are dealt to the source
+//! addresses.
 
 use plimsoll_core::part::Part;
 use plimsoll_io::Route;

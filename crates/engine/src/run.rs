@@ -1,5 +1,5 @@
-//! A run from plan to result: resolve, check the host, start the workers together, gather what
-//! they wrote down, and judge it.
+//! A run from plan to result: resolve names, check the host, start the workers together, collect
+//! their records, and judge them.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,8 +1,8 @@
-//! A worker's script: the requests it writes, the pauses it asks for, and what it is told of
-//! responses.
+//! A worker's script: the requests it writes, the pauses it asks for, and the responses it is told
+//! of.
 //!
-//! A script that sends the same request each time costs nothing here: the request was compiled like
-//! any other. A worker has one of these only where its script has something to say while it runs.
+//! A script that always sends the same request costs nothing here, because that request is compiled
+//! like any other. A worker has a `Scripted` only if its script takes part in the run.
 
 use plimsoll_core::Plan;
 use plimsoll_proto::http1::Headers;

@@ -1,5 +1,5 @@
-//! Texts that a body must contain, looked for while it comes: across the borders of its pieces, and
-//! in a body of any length. What is remembered is an overlap shorter than the longest text.
+//! Searches a body for texts while it arrives: across the borders of its pieces, in a body of any
+//! length. The search remembers an overlap shorter than the longest text.
 
 use regex::bytes::Regex;
 
@@ -51,7 +51,7 @@ impl Search {
         }
         let kept_bytes =
             needles.iter().map(|needle| needle.text.len()).max().unwrap_or(0).saturating_sub(1);
-        // What lies across the border ends within so many bytes of the piece.
+        // A match across the border ends within this many bytes of the piece.
         let before = self.overlap.len();
         self.overlap.extend_from_slice(&piece[..piece.len().min(kept_bytes)]);
         for (found, needle) in self.found.iter_mut().zip(needles) {

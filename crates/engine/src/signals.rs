@@ -1,9 +1,9 @@
-//! What workers are told while they run: to stop, to go on at another rate or with another number
-//! of connections, where the server is now, and that others need their CPUs.
+//! What workers are told during a run: to stop, to continue at another rate or with another number
+//! of connections, that the server's addresses changed, and that other processes need the CPUs.
 //!
-//! Orders that bear on the schedule are kept, all of them and in the order they were given, because
-//! a worker that looks late has to find those it has missed. A worker looks at one number in each
-//! turn, and takes the lock only when it has changed.
+//! Orders that change the schedule are all kept, in the order they were given, because a late
+//! worker has to find those it missed. In each turn a worker reads one number, and takes the lock
+//! only when that has changed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

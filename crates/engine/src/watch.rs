@@ -1,10 +1,11 @@
-//! What the host did to the tester while it measured, and whether the tester's spinning takes a CPU
-//! that others need.
+//! Watches the host during a run: what it did to the tester, and whether the tester's spinning
+//! takes a CPU that other processes need.
 //!
-//! A worker that spins is never late for want of a wake-up, but it occupies a CPU. While others
-//! make do with what is left, spinning costs nobody anything, and the whole run is of one kind.
-//! Where they need more for two seconds in a row, the workers sleep from then on. They do not take
-//! it up again: figures that change their kind with each second compare with nothing.
+//! A worker that spins is never late because it had to be woken, but it occupies a CPU. As long as
+//! other processes make do with the other CPUs, spinning costs nothing, and the workers spin for
+//! the whole run. Once the others need more for two seconds in a row, the workers sleep until the
+//! end. They don't start to spin again: the two kinds of waiting give figures that cannot be
+//! compared.
 
 use plimsoll_io::host::{CpuTicks, Happened, Snapshot, Usage};
 

@@ -1,9 +1,9 @@
 //! What the workers of a closed loop share: how many requests are left, the numbers of requests,
-//! and for how many of them there is a connection.
+//! and how many of them a connection can still serve.
 //!
-//! A worker that is fast takes requests in blocks, so that it seldom touches the shared counters. A
-//! slow one takes them singly, and towards the end all do: the last requests go to whoever is free,
-//! whichever worker that is.
+//! A fast worker takes requests in blocks, so that it seldom touches the shared counters. A slow
+//! one takes them singly, and towards the end all workers do: the last requests go to whichever
+//! worker is free.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Tickets {
         }
     }
 
-    /// Takes measured requests, `wanted` at most; 0 when there are none left.
+    /// Takes measured requests, `wanted` at most; 0 when none are left.
     fn take(&self, wanted: u64) -> u64 {
         let mut taken = 0;
         let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -82,7 +82,7 @@ impl Tickets {
         room
     }
 
-    /// A connection was closed that could have served so many more.
+    /// A connection was closed that could have served `room` more requests.
     pub(crate) fn uncover(&self, room: u64) {
         self.uncovered.fetch_add(signed(room), Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
 //! A worker's slots at a rate, from the warm-up to the end, through every change that was ordered.
 //!
-//! The run is a list of courses: the warm-up, the plan's schedule, and one more from each order on.
-//! A course ends where the next begins. When that is, which slots lie before it and whose they are
-//! follows from the plan and the list of orders alone, not from what was taken: so all workers
-//! agree, and a worker that is behind loses none.
+//! The run is a list of courses: the warm-up, the plan's schedule, and one more for each order. A
+//! course ends where the next begins. The plan and the list of orders alone determine when that is,
+//! which slots lie before it, and which worker owns them; what was taken so far does not matter. So
+//! all workers agree, and a worker that is behind loses no slot.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

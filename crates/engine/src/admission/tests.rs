@@ -1,4 +1,4 @@
-//! Every slot is taken once and when it should, whatever was ordered and however late workers look.
+//! Every slot is taken once and on time, whatever was ordered and however late workers look.
 
 use plimsoll_core::part::Place;
 use plimsoll_core::schedule::{Arrival, Cursor, Deal, Profile, parse_stages};

@@ -9,11 +9,11 @@ use super::SourceError;
 /// How targets are taken, by the request's number.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// In turn, of so many.
+    /// In turn; the number of targets.
     Sequential(u32),
-    /// Each of so many with the same chance.
+    /// At random, all with the same chance; the number of targets.
     Random(Stream, u32),
-    /// Each with its own chance.
+    /// At random, each with its own chance.
     Weighted(Stream, Aliases),
 }
 

@@ -1,5 +1,5 @@
-//! From the plan's requests to prepared ones: the fields that are added, the framing of bodies,
-//! templates, and everything that has to be refused.
+//! Compiles the plan's requests: adds fields, frames bodies, parses templates, and refuses what
+//! cannot be sent.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What is sent: every target compiled before the run, so that a request costs neither parsing nor
+//! What is sent: every target is compiled before the run, so that a request needs no parsing and no
 //! allocation, only appending bytes to a buffer.
 //!
-//! Which target request `number` takes, and its bytes, are functions of the plan and the number
-//! alone: any worker can tell, and the number of workers changes nothing.
+//! The target of request `number`, and its bytes, are functions of the plan and the number alone.
+//! Every worker can compute them, and the number of workers changes nothing.
 
 mod choice;
 mod compile;

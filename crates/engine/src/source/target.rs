@@ -1,4 +1,4 @@
-//! A request ready to be written, and how it is written.
+//! One compiled request, and how its bytes are written.
 
 use std::sync::Arc;
 

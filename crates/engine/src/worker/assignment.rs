@@ -1,4 +1,5 @@
-//! What a worker is told before it starts: the plan, its number, and what all workers of a run share.
+//! What a worker is told before it starts: the plan, its number, and what all workers of a run
+//! share.
 
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ impl Assignment {
         }
     }
 
-    /// This worker's share of so many connections.
+    /// This worker's share of `connections`.
     pub(super) fn share(&self, connections: u32) -> u32 {
         share(connections, self.worker, self.plan.workers)
     }

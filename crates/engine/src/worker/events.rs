@@ -1,4 +1,4 @@
-//! What a worker makes of completions and of deadlines that passed.
+//! How a worker handles completions and expired deadlines.
 
 use plimsoll_conn::Failure;
 use plimsoll_conn::http1::State;

@@ -1,5 +1,5 @@
-//! What a connection's progress means for its requests: moments, records, and what is to be done
-//! once the received bytes have been let go of.
+//! What a connection's progress means for its requests: their moments, their records, and what to
+//! do once the received bytes have been released.
 
 use plimsoll_conn::Progress;
 use plimsoll_conn::http1::Response;

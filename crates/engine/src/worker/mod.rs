@@ -495,7 +495,7 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// This worker's share of so many connections.
+    /// This worker's share of `connections`.
     fn share_of(&self, connections: u32) -> u32 {
         share(connections, self.worker, self.plan.workers)
     }

@@ -1,5 +1,5 @@
-//! What a worker does about orders from outside: stop, another rate, other connections, other
-//! addresses, sleep instead of spinning.
+//! How a worker carries out orders: stop, another rate, other connections, other addresses, sleep
+//! instead of spinning.
 
 use plimsoll_core::plan::Spin;
 use plimsoll_io::{Close, Driver};
@@ -37,7 +37,7 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Holds so many connections from now on: opens more, or lets some go once they are idle.
+    /// Keeps `active` connections from now on: opens more, or closes some once they are idle.
     fn set_active(&mut self, active: u32, now_ns: u64) {
         let active = active.min(self.clients.len() as u32);
         let before = std::mem::replace(&mut self.active, active);

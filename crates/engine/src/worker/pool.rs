@@ -1,8 +1,8 @@
-//! The life of the connections: opened with a paced window, used first in first out, closed,
+//! The life of connections: opened through a paced window, used first in first out, closed, and
 //! opened again after a backoff.
 //!
-//! In general connections are open before they are needed, and a slot waits for a free one. With
-//! one request for each connection it is the other way round: the slot takes a closed entry of the
+//! Normally connections are open before they are needed, and a slot waits for a free one. With one
+//! request for each connection it is the other way round: the slot takes a closed entry of the
 //! pool, and the connect is part of its time.
 
 use std::collections::VecDeque;

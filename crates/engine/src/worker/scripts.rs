@@ -1,4 +1,4 @@
-//! What a worker does for a script: sends what it has written, and has connections pause.
+//! What a worker does for a script: sends the requests it writes, and pauses connections.
 
 use plimsoll_conn::Outgoing;
 use plimsoll_core::part::Place;

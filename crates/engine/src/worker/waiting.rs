@@ -1,6 +1,6 @@
-//! What the end of an interval says of requests that have not ended: users that are cut off, and,
-//! where conditions may end the run, what waits. Final figures have all of them in the end; whoever
-//! looks at a run that goes on has to be told.
+//! What the end of an interval reports about requests that have not ended: users that are cut off
+//! and, if conditions may end the run, requests that wait. Final figures include all of these; a
+//! view of a run under way needs them told.
 
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::series::INTERVAL_NS;
@@ -8,7 +8,7 @@ use plimsoll_io::Driver;
 
 use super::Worker;
 
-/// The backlog is described by so many of its slots.
+/// How many of its slots describe the backlog.
 const SLOTS_SHOWN: u64 = 1000;
 
 impl<D: Driver> Worker<D> {

@@ -1,4 +1,4 @@
-//! What is kept for views of other testers: rates of workers, the first response, each request.
+//! Details kept for other testers' views: rates of workers, the first response, each request.
 
 use plimsoll_core::Plan;
 use plimsoll_core::details::DetailsPlan;

@@ -1,6 +1,6 @@
-//! A plan's workers side by side in one simulated time: each is a thread on a kernel of its own,
-//! and only the one whose clock is furthest behind goes on. So what they share is taken in the
-//! order of time, the same in each run.
+//! Runs a plan's workers side by side in one simulated time. Each is a thread on a simulated kernel
+//! of its own, and only the one whose clock is furthest behind may continue. So they take what they
+//! share in the order of time, the same in each run.
 
 use std::io;
 use std::net::SocketAddr;

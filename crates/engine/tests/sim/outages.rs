@@ -1,4 +1,4 @@
-//! Servers that are gone for a while: what a run says of the time in which nobody could reach them.
+//! Servers that are gone for a while, and what the result says about that time.
 
 use plimsoll_core::Plan;
 use plimsoll_core::gate::{Condition, Watch};

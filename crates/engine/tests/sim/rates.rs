@@ -1,4 +1,4 @@
-//! The rate of responses, against what the simulated server's nature says it is.
+//! The rate of responses, compared with the true rate of the simulated server.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Lua scripts under the engine: what they write is what is sent, what they are told is what came,
-//! and the ledger holds whatever they do.
+//! Lua scripts under the engine: the engine sends what they write and tells them what came, and the
+//! ledger balances whatever they do.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

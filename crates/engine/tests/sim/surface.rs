@@ -1,5 +1,4 @@
-//! What a run can be asked for beyond a rate and a number of connections, each with a truth that is
-//! known beforehand.
+//! The options of a run beyond rate and connections, each against a known truth.
 
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Body, Order, Request, Target, Trace};

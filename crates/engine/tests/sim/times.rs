@@ -1,5 +1,5 @@
-//! Moments and deadlines where they are hardest to keep in order: under a driver that stamps each
-//! event by itself, and after a pause.
+//! Moments and deadlines in the cases that are hardest to keep in order: a driver that stamps each
+//! event by itself, and the time after a pause.
 
 use plimsoll_core::Plan;
 use plimsoll_io::sim::{SimOptions, Window};
