@@ -1,7 +1,7 @@
-//! `plimsoll compare`: is it faster, slower, or can one not tell?
+//! `plimsoll compare`: is one side faster, is it slower, or do the data not tell?
 //!
-//! Reading the sides, refusing what cannot be compared, and writing the report. What is decided and
-//! how is `core::comparison`'s.
+//! Reads the sides, refuses what cannot be compared, and writes the report. `core::comparison`
+//! makes the decisions.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -29,8 +29,8 @@ const DOCUMENTS_MAX: usize = 1000;
 /// Compares two sides and writes the report.
 ///
 /// # Errors
-/// Documents that cannot be read or are none, sides that are not alike, and a report that cannot be
-/// written.
+/// Files that cannot be read or are not documents, sides that were not measured alike, and a report
+/// that cannot be written.
 pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
     let base = side(&flags.base, flags.allow_different)?;
     let new = side(&flags.new, flags.allow_different)?;

@@ -1,4 +1,4 @@
-//! The flags of `compare`.
+//! Flags of `compare`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `plimsoll conformance`: which experiments on which testers, where the findings go, and the
-//! oracle that experiments start as a process of its own.
+//! `plimsoll conformance`: runs experiments on testers, writes the findings, and is the oracle that
+//! experiments start as a process of its own.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Flags about connections and TLS, and what they mean for the plan.
+//! Flags for connections and TLS, and how they enter the plan.
 
 use std::fs;
 use std::net::IpAddr;

@@ -1,8 +1,9 @@
-//! How a run ends: the exit code that its result deserves, and what is said on stderr of a code
-//! that is not 0.
+//! How a run ends: the exit code that its result deserves, and the lines on stderr that explain a
+//! code other than 0.
 //!
-//! A report on stdout says which gate failed and what the verdict is. Where there is none (`-q`),
-//! each of these is a line on stderr; that not one response came is one always.
+//! The report on stdout says which gates failed and what the verdict is. With `-q` there is no
+//! report, so each reason is a line on stderr. A run without a single response always gets its
+//! line.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The `plimsoll` command: flags in, a run, reports out, and an exit code that means something.
+//! The `plimsoll` command: flags in, a run, reports out, and a meaningful exit code.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,4 +1,4 @@
-//! Flags for what is written, and where: shared by `run`, `report` and plan files.
+//! Flags for reports: what is written, in which format, and where. `run` and `report` share them.
 
 use std::path::PathBuf;
 

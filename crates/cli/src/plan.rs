@@ -1,4 +1,4 @@
-//! Flags to plan.
+//! Makes a plan from the flags.
 
 use std::fs;
 use std::path::Path;

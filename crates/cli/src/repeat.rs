@@ -1,10 +1,10 @@
-//! Runs in turn: those of a plan file, and the repeats of a run (`--repeat`).
+//! Runs in turn: the runs of a plan file, and the repeats of a run (`--repeat`).
 //!
-//! Several runs take turns with their repeats, A B C A B C and not A A A B B B: what changes on the
-//! machine meanwhile then changes all of them alike. Each repeat has a seed of its own and a result
-//! of its own; the report of them all is written when the last has ended, or a signal came.
+//! Several runs take turns with their repeats, A B C A B C and not A A A B B B, so that a change on
+//! the machine meanwhile affects all of them alike. Each repeat has its own seed and its own
+//! result. The report of all repeats is written when the last has ended or a signal came.
 //!
-//! A report whose path holds `{repeat}` is of one repeat, the others are of all of them.
+//! A report whose path holds `{repeat}` shows one repeat; all other reports show them all.
 
 use std::cell::Cell;
 use std::ffi::OsString;

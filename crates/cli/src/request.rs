@@ -1,4 +1,5 @@
-//! From flags to what is sent: the request or the targets, and the tables of their templates.
+//! Makes what is sent from the flags: the request or the targets, and the tables of their
+//! templates.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The flags of `run` that say what is sent.
+//! Flags of `run` for the request.
 
 use std::convert::Infallible;
 use std::path::PathBuf;

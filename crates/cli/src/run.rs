@@ -168,7 +168,7 @@ fn watch_processes(subject: &Subject, plan: &Plan) -> Result<Sampler, Exit> {
 /// Finds the processes that are to be watched.
 ///
 /// # Errors
-/// There are none.
+/// No process is found.
 pub(crate) fn find(subject: &Subject) -> Result<Vec<Root>, Exit> {
     subject.find().map_err(|error| Exit::CouldNotRun(format!("--monitor: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Scripts: read, made ready for each worker, and told of the result.
+//! Scripts: reads them, prepares one for each worker, and passes the result to their `done`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Ctrl-C, SIGTERM and a terminal that closes: the first ends the run with a partial report, the
-//! second ends the program. A terminal that closes may say so twice, once through the shell and
-//! once through the kernel, so SIGHUP is never the second. Where it is ignored from the start, as
-//! under nohup, it stays so.
+//! Ctrl-C, SIGTERM and a terminal that closes. The first signal ends the run with a partial report,
+//! the second ends the program. A terminal that closes may send SIGHUP twice, once through the
+//! shell and once through the kernel, so SIGHUP never counts as the second. If it is ignored from
+//! the start, as under nohup, it stays ignored.
 //!
-//! The handlers are set once for the program; what they stop is whatever is watched last.
+//! The handlers are installed once for the program; they stop whatever was watched last.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What standard output is: whether text on it is coloured, and how many columns it has.
+//! Properties of standard output: whether text on it is coloured, and how many columns it has.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,7 +1,8 @@
 //! The thread of a control socket: one loop over all clients that never waits for one of them.
 //!
-//! A client is read from only while nothing is owed to it, so that one who asks and does not listen
-//! holds up nobody and needs no memory: a line in and an answer out is the most there is.
+//! The loop reads from a client only when it owes that client nothing. A client that asks and does
+//! not read the answer therefore holds up nobody, and needs no more memory than one line in and one
+//! answer out.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,4 +1,5 @@
-//! How a run goes, for those who ask: kept from what the engine tells once a second.
+//! The state of a run, for clients of the control socket: updated from what the engine reports once
+//! a second.
 
 use std::sync::{Mutex, MutexGuard};
 

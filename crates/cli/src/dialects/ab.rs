@@ -1,5 +1,5 @@
-//! ab's way: parse, read the files that are sent, print the banner, run, tell how far it is, print
-//! the report, write the files that were asked for.
+//! Runs as ab does: parse, read the files to send, print the banner, run, print progress, print the
+//! report, write the files that were asked for.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
-//! `plimsoll wrk`, `wrk2` and `ab`: command lines and output of other testers around our engine.
-//! Also by the program's own name, as a symlink called `wrk`.
+//! `plimsoll wrk`, `wrk2` and `ab`: the command lines and the output of other testers, around our
+//! engine. The program also answers to their names, for example as a symlink called `wrk`.
 //!
-//! What they print goes to stdout, byte for byte in their form; the verdict goes to stderr.
+//! Their output goes to stdout, byte for byte in their form. Our verdict goes to stderr.
 
 mod ab;
 mod wrk;

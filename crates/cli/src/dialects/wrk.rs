@@ -1,4 +1,4 @@
-//! wrk's and wrk2's way: parse, print the head, run, print the report, let the script have its say.
+//! Runs as wrk and wrk2 do: parse, print the head, run, print the report, call the script's `done`.
 
 use std::process::ExitCode;
 

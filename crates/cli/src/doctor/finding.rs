@@ -1,4 +1,4 @@
-//! One line of what the doctor says.
+//! One finding of the doctor: a line of its report.
 
 /// How fit that is for measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! What the readings mean for measuring on this host, whatever the load.
+//! Judges the readings: what they mean for measuring on this host, whatever the load.
 
 use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate};
 use plimsoll_io::host::{Conntrack, Limits};

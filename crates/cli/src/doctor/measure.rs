@@ -1,5 +1,5 @@
-//! What has to be tried to be known: how exactly a thread wakes up, what a reading of the clock
-//! costs, which drivers work, and what the tester can do at best on this host.
+//! Measures what only a trial can show: how exactly a thread wakes up, what reading the clock
+//! costs, which drivers work, and the best this host's tester can do.
 
 use std::thread;
 

@@ -1,7 +1,7 @@
 //! `plimsoll doctor`: whether this host is fit to measure, and what a planned run asks of it.
 //!
-//! What is read or measured (`readings`, `measure`) is kept apart from what is made of it (`host`,
-//! `planned`), which are functions of plain values.
+//! Reading and measuring (`readings`, `measure`) is separate from judging (`host`, `planned`),
+//! which is done by functions of plain values.
 
 mod finding;
 mod host;

@@ -1,4 +1,4 @@
-//! What a planned run needs of this host, and whether it has it. Nothing is sent.
+//! What a planned run needs of this host, and whether the host has it. Nothing is sent.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What the doctor looks at, as plain data, and how it is gathered.
+//! The facts that the doctor judges, as plain data, and how it gathers them.
 
 use plimsoll_io::host::{
     CpuTicks, Environment, Limits, Settings, Usage, cpu_limit, interrupts, memory_available_bytes,

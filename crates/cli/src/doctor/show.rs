@@ -56,7 +56,7 @@ fn printable(text: &str) -> String {
 }
 
 /// For programs: `schema`, `tool`, `worst`, and `checks`, each with `group`, `name`, `level`,
-/// `value` and `advice` (null where there is none to give).
+/// `value` and `advice` (null without advice).
 pub(crate) fn json(findings: &[Finding]) -> String {
     let checks: Vec<Value> = findings
         .iter()

@@ -1,4 +1,4 @@
-//! What is made of made-up readings.
+//! Findings from made-up readings.
 
 use std::net::SocketAddr;
 

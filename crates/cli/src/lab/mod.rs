@@ -1,4 +1,4 @@
-//! `plimsoll lab`: a suite carried out, and its study written.
+//! `plimsoll lab`: carries out a suite and writes its study.
 
 mod loads;
 mod planned;
@@ -27,7 +27,7 @@ use crate::study;
 ///
 /// # Errors
 /// A suite that cannot be read, a case that is not there, or a folder that cannot be written. A
-/// case that fails is none.
+/// case that fails is not an error: the study says so.
 pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let text = read(&flags.suite)?;
     let mut suite = checked(flags, &text)?;
@@ -48,7 +48,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let caught = Caught::watch_with(stopping, Some(plimsoll_lab::process::kill_all))
         .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
     let mut say = |line: &str| {
-        // Progress that nobody hears is no reason to stop.
+        // A closed stderr is no reason to stop.
         let _ = writeln!(io::stderr(), "{line}");
     };
     let mut lab = Lab {
@@ -80,7 +80,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     }
     let ready = lab.prepare(resumed.as_ref()).map_err(could_not)?;
     if let Some(code) = caught.code() {
-        // Nothing was measured yet that would have to be kept.
+        // Nothing has been measured yet, so there is nothing to keep.
         return Ok(code);
     }
     let store = match resumed {
@@ -95,7 +95,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         (lab.say)(&format!("{open} of {all} runs gave no figures: --continue makes them (again)"));
     }
     if let Some(code) = caught.code() {
-        // The terminal that the table is for may be what has gone.
+        // The signal may mean that the terminal is gone, so no table is printed.
         return Ok(code);
     }
     written?;
@@ -104,7 +104,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     Ok(if failed { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
 }
 
-/// Whether a run gave figures, or is none that could be carried out.
+/// Whether nothing is left to do for a run: it gave figures, or its case was skipped.
 fn is_there(study: &Study, slot: &Slot<'_>) -> bool {
     study.case(&slot.server.name, &slot.load.name).is_some_and(|case| {
         case.skipped.is_some()
@@ -123,7 +123,8 @@ fn could_not(error: LabError) -> Exit {
 /// Takes up a study where it was, with the order and the repeats that it was begun with.
 ///
 /// # Errors
-/// There is none, or it was measured with another suite, in another order or on another machine.
+/// No study to continue, or one measured with another suite, in another order or on another
+/// machine.
 fn resume(
     folder: &Path,
     text: &str,

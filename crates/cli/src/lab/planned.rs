@@ -1,4 +1,4 @@
-//! What is said of a study before it begins: how long it takes, and what it cannot show.
+//! What the lab says before a study begins: how long it takes, and what it cannot show.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The page of `run`'s flags, in Markdown. Error lines stand there as the program says them: each
-//! wrong value is tried while the page is made.
+//! The page of `run`'s flags, in Markdown. Each wrong value is tried while the page is made, so the
+//! page quotes the errors exactly as the program prints them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn write_flag(arg: &Arg, text: &mut String) {
     let _ = write!(text, "\n### `{}`\n\n", syntax(arg));
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
-    // A default that is none to clap stands in the help.
+    // A default that clap does not know of stands in the help.
     let (help, said_default) = match help.split_once(" [default: ") {
         Some((help, default)) => (help, Some(default.trim_end_matches(']'))),
         None => (help.as_str(), None),

@@ -1,6 +1,6 @@
-//! `plimsoll manual`: documentation made from the definition of the flags: man pages, completions
-//! of shells, and the page `docs/run.md`. Hidden in the help, because packagers run it and not
-//! those who load servers.
+//! `plimsoll manual`: documentation made from the definition of the flags: man pages, shell
+//! completions, and the page `docs/run.md`. The help hides it, because packagers need it and people
+//! who load servers don't.
 
 pub(crate) mod examples;
 mod markdown;

@@ -1,4 +1,4 @@
-//! The definition of the flags held against the examples and the written page.
+//! The definition of the flags, checked against the examples and the written page.
 
 use std::collections::BTreeSet;
 use std::fs;

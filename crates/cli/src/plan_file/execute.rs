@@ -1,5 +1,4 @@
-//! Carrying out the runs of a plan. What is wrong with any of them is said before the first one
-//! starts.
+//! Runs the plans of a file. Every run is checked before the first one starts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

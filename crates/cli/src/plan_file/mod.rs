@@ -1,11 +1,11 @@
-//! Plan files: one or more runs in TOML, said with the names of `run`'s flags.
+//! Plan files: one or more runs in TOML, whose keys are the names of `run`'s flags.
 //!
-//! A run of a file becomes arguments that go through the definition of the command line, so a file
-//! can say whatever the flags can say and nothing else, with the same errors. Nothing here knows a
-//! flag by name but those that are about plan files themselves. The way back, from arguments to a
-//! file, is `--print-plan`.
+//! A run of a file becomes arguments that go through the definition of the command line. So a file
+//! can say whatever the flags can say and nothing else, with the same errors. The code here knows
+//! no flags by name except those for plan files. `--print-plan` goes the other way, from arguments
+//! to a file.
 //!
-//! Absent on purpose: includes, variables, and paths relative to the file: a path means what it
+//! Absent on purpose: includes, variables, and paths relative to the file. A path means what it
 //! means on the command line.
 
 mod execute;

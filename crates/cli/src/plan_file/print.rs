@@ -1,5 +1,5 @@
-//! `--print-plan`: the plan file that says what a command line says. Only what was given, under
-//! the flags' full names, secrets masked unless `--show-secrets` is given too.
+//! `--print-plan`: writes a command line as a plan file. It contains only the flags that were
+//! given, under their full names, with secrets masked unless `--show-secrets` is given.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Settings: which flags a run is given and with what, wherever that was said. Read from parsed
-//! arguments or a file, overridden by one another, and turned into arguments again.
+//! Settings: the flags of a run with their values, wherever they were given. They are read from
+//! parsed arguments or a file, override one another, and become arguments again.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -16,9 +16,9 @@ const ADDED_TO: [&str; 1] = ["github_summary"];
 /// What a flag is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A flag without values, so many times.
+    /// A flag without values, given this many times.
     Times(u8),
-    /// A value for each time the flag stands there.
+    /// One value for each time the flag is given.
     Texts(Vec<OsString>),
 }
 

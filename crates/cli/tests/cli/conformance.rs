@@ -1,5 +1,5 @@
-//! `plimsoll conformance`: experiments whose outcome does not hang on how fast the machine is, and
-//! what it refuses.
+//! `plimsoll conformance`: experiments whose outcome does not depend on the speed of the machine,
+//! and what it refuses.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn a_tester_that_sends_nothing_does_not_pass() {
         let findings = findings(&flags);
         for row in findings["experiments"].as_array().expect("rows") {
             let outcome = &row["cells"][0]["repeats"][0];
-            // Nothing is said of one that fails while the hypervisor takes the CPUs away.
+            // A failure while the hypervisor takes the CPUs away proves nothing.
             let why = outcome["why"].as_str().unwrap_or_default();
             let is_excused = why.starts_with("the hypervisor took ");
             assert!(outcome["outcome"] == want || is_excused, "{outcome}");

@@ -1,4 +1,4 @@
-//! A run that is asked how it goes, and stopped, over its control socket.
+//! A control socket's answers about a run, and its command to stop.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

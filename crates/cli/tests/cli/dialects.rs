@@ -1,4 +1,4 @@
-//! `plimsoll wrk`, `wrk2` and `ab`: what can be seen of them without the originals.
+//! `plimsoll wrk`, `wrk2` and `ab`: what can be tested without the originals.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! `plimsoll doctor` from outside: what it says of this host, whichever that is, and of planned
-//! runs.
+//! `plimsoll doctor` from the outside: its report on this host, whatever host that is, and on
+//! planned runs.
 
 use serde_json::Value;
 

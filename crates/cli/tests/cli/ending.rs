@@ -1,4 +1,4 @@
-//! How runs end that went wrong: the exit code, what stands on stderr, and that JUnit agrees.
+//! How runs end that went wrong: the exit code, the lines on stderr, and that JUnit agrees.
 
 use std::fs;
 

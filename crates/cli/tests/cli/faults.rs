@@ -1,5 +1,5 @@
-//! Servers that misbehave: every request is accounted for by what became of it, each error stands
-//! under its phase and kind, and the run goes on to its end.
+//! Servers that misbehave: the ledger accounts for every request, each error is counted by its
+//! phase and kind, and the run continues to its end.
 
 use std::net::TcpStream;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The program from the outside, with nothing but itself: what it refuses, what it writes, what it
-//! counts, and what it makes of faulty servers and of signals.
+//! The program from the outside, without any other program: what it refuses, writes and counts, and
+//! how it deals with faulty servers and with signals.
 
 mod compare;
 #[cfg(target_os = "linux")]

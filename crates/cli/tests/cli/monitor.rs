@@ -1,4 +1,4 @@
-//! `run --monitor`: whose processes are watched, and what is said when there are none.
+//! `run --monitor`: whose processes are watched, and the message when no process is found.
 
 use crate::support::{Server, measure, plimsoll, run};
 

@@ -1,5 +1,4 @@
-//! Reports: what goes to stdout and what to files, and that each format can be read by what reads
-//! it.
+//! Reports: what goes to stdout and what to files, and that the tools for each format can read it.
 
 use std::fs;
 use std::path::PathBuf;

@@ -88,7 +88,7 @@ impl Peer {
         self.log.requests.lock().expect("no panic under the lock").clone()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until `count` requests have come.
     pub(crate) fn wait_for_requests(&self, count: usize) {
         let requests = self.log.requests.lock().expect("no panic under the lock");
         let waited =
@@ -158,7 +158,7 @@ fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
     if text.contains("\r\ntransfer-encoding: chunked\r\n") {
-        // The line break before it is the last chunk's, or the head's when there is none.
+        // The line break before it ends the last chunk, or the head of a body without chunks.
         let last = bytes[head - 2..].windows(7).position(|window| window == b"\r\n0\r\n\r\n");
         return last.map(|at| head - 2 + at + 7);
     }

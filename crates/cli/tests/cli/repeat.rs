@@ -1,5 +1,5 @@
-//! `--repeat` from the outside: the document and who reads it, seeds, reports of each repeat, turns
-//! of several runs, and what a signal leaves.
+//! `--repeat` from the outside: the document and its readers, seeds, reports of each repeat, the
+//! turns of several runs, and what a signal leaves.
 
 use std::fs;
 use std::path::Path;

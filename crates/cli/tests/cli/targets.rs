@@ -1,5 +1,4 @@
-//! What is sent when there are several targets, templates, forms and the like: the very bytes, as a
-//! peer got them.
+//! The exact bytes that a server gets from several targets, templates, forms and the like.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! Times where the tester itself is in the way: on a real socket, and stopped by a signal.
+//! Times when the tester itself is in the way: on a real socket, and stopped by a signal.
 
 use std::io::{Read, Write};
 use std::process::Command;
@@ -44,7 +44,7 @@ struct Stops {
 }
 
 impl Stops {
-    /// Stops a process so often for so long.
+    /// Stops a process repeatedly, each time for a while.
     fn inflict(running: &Running, count: usize, length: Duration) -> Self {
         let mut stops = Self { most: Duration::ZERO, least: Duration::ZERO };
         for _ in 0..count {

@@ -1,5 +1,5 @@
-//! What is refused: one line on stderr, nothing on stdout, the right exit code, and no server
-//! bothered.
+//! What is refused: one line on stderr, nothing on stdout, the right exit code, and no request to
+//! any server.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -165,7 +165,8 @@ fn more_connections_than_file_descriptors_or_ports_are_refused() {
     let files = ["-c", "100", &url];
     let finished = with_open_files(64, &files).expect("limits may be lowered");
     assert_refused(&files, finished, 1, "136 file descriptors");
-    // There are no more than 65 535 ports. Where so many files are not to be had, those say no.
+    // There are no more than 65 535 ports. A host that does not allow enough open files refuses
+    // those first.
     let ports = ["-c", "70000", &url];
     let (finished, says) = match with_open_files(80_000, &ports) {
         Some(finished) => (finished, "local ports"),

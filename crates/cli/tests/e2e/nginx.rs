@@ -38,7 +38,7 @@ impl Nginx {
         Self::start_with_workers(0)
     }
 
-    /// Starts a master with so many workers; with none, it does their work.
+    /// Starts a master with this many workers; with 0, the master does their work.
     pub(crate) fn start_with_workers(workers: u32) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("file"), "x".repeat(100_000)).expect("a file");

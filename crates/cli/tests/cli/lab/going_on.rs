@@ -1,4 +1,4 @@
-//! A study that is taken up again.
+//! Continuing a study.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The lab from the outside: with the built-in target as the server, and with servers that do what
-//! servers should not.
+//! The lab from the outside: with the built-in target as the server, and with servers that
+//! misbehave.
 
 mod before;
 mod going_on;

@@ -80,7 +80,7 @@ impl Running {
     /// Waits for the next line of a stream.
     ///
     /// # Panics
-    /// When there is none, or not in time.
+    /// When the stream ends, or no line comes in time.
     pub(crate) fn next_line(&mut self, stream: Stream) -> String {
         loop {
             match self.take_line() {

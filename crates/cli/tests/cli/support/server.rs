@@ -19,7 +19,7 @@ impl Server {
         Self::listen(&[&["--listen", "127.0.0.1:0"], flags].concat(), 1)
     }
 
-    /// As the flags say; waits until it listens on so many addresses.
+    /// As the flags say; waits until it listens on the given number of addresses.
     pub(crate) fn listen(flags: &[&str], addresses: usize) -> Self {
         Self::run("serve", flags, addresses)
     }

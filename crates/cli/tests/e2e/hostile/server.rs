@@ -56,7 +56,7 @@ pub(crate) enum Step {
     Split(Vec<u8>),
     /// Sends these bytes slowly.
     Drip(Vec<u8>),
-    /// Sends these bytes so many times.
+    /// Sends these bytes this many times.
     Flood(Vec<u8>, usize),
     /// Ends its side and reads on to the client's end.
     Fin,
