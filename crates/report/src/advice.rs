@@ -1,5 +1,5 @@
-//! What would make a result say more: one short line that points to the guide. Of several reasons
-//! the first is given, for a report is no place to teach.
+//! Advice: what would make a result tell more, as one short line that points to the guide. Only the
+//! first of several reasons is given, because a report is no place to teach.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::verdict::Verdict;

@@ -1,9 +1,9 @@
-//! The run as one row of CSV under a line of names: for tables of many runs. `docs/formats.md`
-//! says what each column is.
+//! A run as one row of CSV under a line of names, for tables of many runs. `docs/formats.md`
+//! describes the columns.
 //!
-//! Units are in the names. A cell is empty where there was nothing to measure. Quantiles are given
-//! however few samples they stand on, beside the number of samples. Quoting is RFC 4180's, lines
-//! end as on Unix. A text that a spreadsheet would run as a formula gets an apostrophe before it.
+//! Units are in the names. A cell without a measurement is empty. Quantiles are given however few
+//! samples support them, beside the number of samples. Quoting follows RFC 4180; lines end as on
+//! Unix. Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! What several views say alike: which clock leads, how much a quantile stands on, the plan in
-//! words, the tester's share of a CPU.
+//! What several views share: which clock is the headline, how many samples support a quantile, the
+//! plan in words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
 use plimsoll_core::plan::{Body, Endpoint, Order, TargetFile};

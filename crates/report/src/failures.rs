@@ -1,5 +1,4 @@
-//! Why a run failed, in a line for each reason: what stands on stderr where no report does, and in
-//! JUnit's cases.
+//! Why a run failed, one line for each reason: for stderr when no report is printed, and for JUnit.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::result::Gate;
@@ -47,7 +46,7 @@ pub fn failed_gates(result: &RunResult) -> Vec<String> {
     failed.map(|gate| printable(&line(gate))).collect()
 }
 
-/// What was measured for a gate, with what one has to know of it.
+/// What was measured for a gate, with its note.
 pub(crate) fn measured(gate: &Gate) -> String {
     let mut text = match gate.value {
         Some(_) => format!("measured {}", gate.measured()),

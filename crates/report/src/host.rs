@@ -1,5 +1,5 @@
-//! The host in full: the CPU and the kernel's settings, as names and values for views that have
-//! room for them.
+//! The host in full: the CPU and the kernel's settings, as names and values for views with room for
+//! them.
 
 use plimsoll_core::environment::Environment;
 use plimsoll_core::units::format_bytes;

@@ -1,11 +1,11 @@
 //! The verdict and the gates as JUnit XML, which continuous integration shows as tests.
 //!
-//! One suite: a case for the verdict, one for each gate, one for the condition that ended the run
-//! early, if one did, and one that is an error where no response came. It fails where the exit code
-//! of the run says that it failed, and only there: a verdict below valid does where the plan
-//! requires a valid one, and is said in the case's output where it does not. The exit code of a run
-//! that a signal ended is not of the result. There is no schema of JUnit: attributes are those that
-//! Jenkins, GitLab and GitHub's actions read.
+//! One suite has a case for the verdict and one for each gate. A condition that ended the run early
+//! adds a case; so does a run without any response, as an error. The suite fails exactly when the
+//! exit code of the run says that it failed. A verdict below valid fails it if the plan requires a
+//! valid one; otherwise the case's output mentions it. The exit code of a run that a signal ended
+//! is not a part of the result. JUnit has no schema: the attributes are those that Jenkins, GitLab
+//! and GitHub's actions read.
 
 use std::io::{self, Write};
 

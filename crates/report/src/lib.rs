@@ -1,11 +1,12 @@
-//! Views of a result: pure functions from a [`plimsoll_core::RunResult`] to bytes; and, in
-//! [`study`], of a [`plimsoll_core::study::Study`]; in [`repeats`], of several results of one load.
+//! Views: pure functions from a document to bytes. The documents are a
+//! [`plimsoll_core::RunResult`], in [`study`] a [`plimsoll_core::study::Study`], and in [`repeats`]
+//! several results of one load.
 //!
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
-//! engine: what a view shows is in the result document, so a stored result prints the same text
-//! and the same page as the run that made it. What comes from outside (URLs, header values, texts
-//! of errors) is made harmless on the way: no terminal escapes in text, no markup in HTML, XML or
-//! Markdown, no formulas in CSV.
+//! engine. A view shows only what the document holds, so a stored result prints the same text and
+//! the same page as the run that made it. Text from outside (URLs, header values, error messages)
+//! is made harmless on the way: no terminal escapes in text, no markup in HTML, XML or Markdown, no
+//! formulas in CSV.
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -1,4 +1,4 @@
-//! Parts of a run as views show them: endpoints, stages and addresses, each with its counts and
+//! The parts of a run as views show them: endpoints, stages and addresses, each with its counts and
 //! the headline clock, and what became of the connections.
 
 use plimsoll_core::RunResult;

@@ -1,4 +1,4 @@
-//! The line that shows a run while it goes on: no wider than the terminal, made once a second.
+//! The live line of a run: no wider than the terminal, rewritten once a second.
 
 use plimsoll_core::Ledger;
 use plimsoll_core::clock::Clock;

@@ -1,5 +1,5 @@
-//! Results for tests, made like the engine makes them: request by request through a `Recorder`,
-//! from a small simulation of a server with a fixed sequence of pseudo-random numbers.
+//! Results for tests, made as the engine makes them: request by request through a `Recorder`, from
+//! a small simulation of a server with a fixed sequence of pseudo-random numbers.
 
 mod watched;
 

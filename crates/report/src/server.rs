@@ -1,4 +1,4 @@
-//! What the server's processes used, in words and over time, where they were watched.
+//! What the server's processes used, if they were watched: in words and over time.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::units::{format_bytes, format_count, format_ns};

@@ -1,5 +1,5 @@
-//! A run as it happens: one line of JSON for each interval (NDJSON), with the fields that a point
-//! of the result's `series` has. The histograms stay in, so lines of several testers can be merged.
+//! A run as it happens: one line of JSON for each interval (NDJSON), with the fields of a point of
+//! the result's `series`. Lines include histograms, so lines of several testers can be merged.
 
 use std::io::{self, Write};
 

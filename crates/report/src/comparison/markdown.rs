@@ -1,5 +1,5 @@
-//! The comparison as Markdown, GitHub's kind: what was decided, limits, a table of the cases, and a
-//! table of every measure for each.
+//! A comparison as Markdown, GitHub's kind: the decision, the limits, a table of the cases, and for
+//! each case a table of every measure.
 
 use std::io::{self, Write};
 

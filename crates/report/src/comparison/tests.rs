@@ -1,4 +1,4 @@
-//! The views of comparisons made of results and studies by hand.
+//! Views of comparisons of hand-made results and studies.
 
 use plimsoll_core::comparison::{Contrast, Limit, Settings, Side};
 use plimsoll_core::result::Tool;

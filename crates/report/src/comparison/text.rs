@@ -1,6 +1,6 @@
-//! The comparison on a screen, as wide as the terminal and at most 100 columns: what was decided
-//! first, then one table. Of one case it has every measure; of several, the measure that decides
-//! each, and beneath it what else differs: there a line takes 100 columns.
+//! A comparison on a screen, as wide as the terminal and at most 100 columns: the decision first,
+//! then one table. For one case the table has every measure. For several it has the measure that
+//! decides each, and below it the other measures that differ; those lines take 100 columns.
 
 use std::io::{self, Write};
 

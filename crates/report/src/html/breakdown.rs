@@ -1,4 +1,4 @@
-//! What a run is made of, part by part: its gates, stages, endpoints, addresses and connections.
+//! A run part by part: its gates, stages, endpoints, addresses and connections.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::result::Gate;

@@ -1,4 +1,4 @@
-//! The charts of a page: what is drawn and on which axes, and the same values as data for the
+//! The charts of a page: which lines they draw on which axes, and the same values as data for the
 //! cursor.
 
 use plimsoll_core::schedule::Profile;

@@ -1,5 +1,5 @@
-//! The series as a page shows it: no more intervals than there is room for, each with the figures
-//! that are drawn. Neighbours are joined without loss, their histograms merged before a quantile is
+//! The series as a page shows it: no more intervals than fit, each with the figures to draw.
+//! Neighbours are joined without loss, because their histograms are merged before a quantile is
 //! taken.
 
 use plimsoll_core::series::Point;

@@ -1,13 +1,14 @@
 //! The report as a page: one file that needs nothing else, offline, on screen and on paper.
 //!
-//! Charts are SVG written here, not drawn by a script: they are there without scripts, print sharp,
-//! and can be held against a snapshot. A script of a few lines adds a cursor that reads the values.
-//! A vendored chart library would have brought zooming and fifty kilobytes, and a page that shows
-//! nothing until it runs. The page's size depends on neither the number of requests nor the length
-//! of the run: series are thinned to what a screen can show, histograms to a few hundred points.
+//! Charts are SVG written here, not drawn by a script: they work without scripts, print sharp, and
+//! can be compared with a snapshot. A script of a few lines adds a cursor that reads the values. A
+//! vendored chart library would have brought zooming, fifty kilobytes, and a page that shows
+//! nothing until it runs. The size of the page depends neither on the number of requests nor on the
+//! length of the run: series are thinned to what a screen can show, histograms to a few hundred
+//! points.
 //!
-//! What comes from outside passes through `escape`, and a content security policy in the page lets
-//! it load nothing, whatever is in it.
+//! Text from outside passes through `escape`, and a content security policy keeps the page from
+//! loading anything, whatever the text contains.
 
 mod breakdown;
 mod figures;

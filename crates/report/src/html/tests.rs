@@ -1,5 +1,5 @@
-//! The page as a whole: that it is well formed, harmless, readable and bounded. What it looks like
-//! is for eyes.
+//! The page as a whole: it is well formed, harmless, readable and bounded. Its looks are for people
+//! to judge.
 
 use super::*;
 use crate::page::checks;

@@ -1,4 +1,5 @@
-//! Text from outside in Markdown: as code, or with all that could mean something escaped.
+//! Text from outside in Markdown: as code, or with every character escaped that could have a
+//! meaning.
 
 use crate::facts::printable;
 

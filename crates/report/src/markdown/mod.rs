@@ -1,8 +1,8 @@
 //! The report as Markdown, GitHub's kind: whole, or as the summary of a step of continuous
 //! integration, with the verdict first.
 //!
-//! Text from outside stands in code spans or has its marks escaped (see `escape`), so it can
-//! neither format nor link nor add to a table.
+//! Text from outside is in code spans or escaped (see `escape`), so it cannot format, link or add
+//! to a table.
 
 pub(crate) mod escape;
 

@@ -1,4 +1,4 @@
-//! Both reports as a whole, on results made by hand.
+//! Both Markdown reports as a whole, on hand-made results.
 
 use super::*;
 use crate::samples;

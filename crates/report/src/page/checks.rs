@@ -1,5 +1,5 @@
-//! What tests ask of every page: that tags nest, that it loads nothing, that labels refer to what
-//! is there, and that colours can be seen.
+//! What tests require of every page: tags nest, nothing is loaded, labels refer to existing
+//! elements, and colours have enough contrast.
 
 /// Elements in order, without what is inside of style and script; panics where tags do not nest.
 pub(crate) fn elements(page: &str) -> Vec<String> {
@@ -30,7 +30,7 @@ pub(crate) fn elements(page: &str) -> Vec<String> {
     names
 }
 
-/// Panics where a page has an element that is none of ours, or could load something.
+/// Panics if a page has an element that we don't write, or could load something.
 pub(crate) fn self_contained(page: &str) {
     let names = elements(page);
     let known = [

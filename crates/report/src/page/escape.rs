@@ -1,4 +1,4 @@
-//! Text from outside on its way into a page.
+//! Escapes text from outside for a page.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! What pages are made of: text made harmless, tables, axes and charts, the style of both, and the
-//! frame around them. What a page says is its own module's.
+//! The building blocks of pages: escaped text, tables, axes and charts, their style, and the frame
+//! around them. The content of a page is the business of its own module.
 //!
-//! A page is one file that loads nothing: a content security policy sees to it, whatever text from
-//! outside is in it.
+//! A page is one file that loads nothing. A content security policy ensures that, whatever text
+//! from outside it contains.
 
 pub(crate) mod chart;
 #[cfg(test)]

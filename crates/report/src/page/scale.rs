@@ -1,5 +1,5 @@
-//! From values to places on an axis (0 to 1) and back to labels that people read: steps of 1, 2 and
-//! 5, decades on logarithmic axes, whole seconds, minutes and hours on time axes.
+//! Scales: from values to positions on an axis (0 to 1), and from positions to labels. Steps are 1,
+//! 2 and 5; decades on logarithmic axes; whole seconds, minutes and hours on time axes.
 
 use plimsoll_core::units::{format_bytes, format_rate};
 

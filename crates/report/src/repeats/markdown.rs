@@ -1,4 +1,4 @@
-//! The repeats as Markdown: verdict and gates first, the spread, a row for each repeat.
+//! Repeats as Markdown: verdict and gates first, the spread, a row for each repeat.
 
 use std::io::{self, Write};
 

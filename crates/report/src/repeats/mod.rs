@@ -1,7 +1,7 @@
 //! Views of the repeats of a load: text, Markdown, CSV, and the document itself.
 //!
-//! They share the words: what is said first, the spread, a row for each repeat, and what each gate
-//! came to. A view of one repeat is that of its result.
+//! They share the wording: the first lines, the spread, a row for each repeat, and the outcome of
+//! each gate. One repeat is shown by the views of its result.
 
 mod markdown;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The views of repeats, made of results made by hand.
+//! The views of repeats of hand-made results.
 
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::verdict::Verdict;

@@ -1,4 +1,4 @@
-//! The repeats on a screen: the verdict of the whole and of the gates, the spread, a row for each
+//! Repeats on a screen: the verdict of the whole and of the gates, the spread, a row for each
 //! repeat.
 
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! A run beside which the server was watched, on a host that tells all.
+//! A run whose server was watched, on a host that reveals everything.
 
 use std::collections::BTreeMap;
 

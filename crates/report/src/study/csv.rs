@@ -1,8 +1,8 @@
-//! The runs of a study as CSV, a row for each: for notebooks and statistics of one's own.
-//! `docs/lab-reports.md` says what each column is.
+//! The runs of a study as CSV, a row for each, for notebooks and statistics. `docs/lab-reports.md`
+//! describes the columns.
 //!
-//! Units are in the names, times in seconds. A cell is empty where nobody said. A case without runs
-//! has a row with the reason. Quoting is RFC 4180's, lines end as on Unix.
+//! Units are in the names; times are in seconds. A cell that no tester filled is empty. A case
+//! without runs has a row with the reason. Quoting follows RFC 4180; lines end as on Unix.
 
 use std::io::{self, Write};
 

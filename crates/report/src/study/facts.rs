@@ -1,4 +1,4 @@
-//! What the views of a study say alike: headings, cells, rows with what is missing from them,
+//! What the views of a study share: headings, cells, rows and what is missing from them,
 //! comparisons in words.
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};

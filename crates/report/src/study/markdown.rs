@@ -1,7 +1,7 @@
-//! A study as Markdown, GitHub's kind: the table of the medians, what they stand on, how the
-//! servers compare, and all that is needed to measure it again.
+//! A study as Markdown, GitHub's kind: the table of medians, the number of runs behind them, how
+//! the servers compare, and everything needed to measure it again.
 //!
-//! Absent on purpose: what the testers printed. The document and the page have it.
+//! Absent on purpose: the output of the testers, which the document and the page have.
 
 use std::io::{self, Write};
 

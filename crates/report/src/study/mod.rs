@@ -1,11 +1,11 @@
 //! Views of a study, [`plimsoll_core::study::Study`]: servers side by side under the same loads.
 //!
-//! As of a result: pure functions from the document to bytes, each format a module with a `write`.
-//! A cell is the median over the repeats that count; what it stands on, and which servers can be
-//! told apart, is `core`'s arithmetic. A server, load or case that was not measured has its row
-//! with the reason: what is missing from a table is what a reader cannot ask about.
+//! As for a result, they are pure functions from the document to bytes, and each format is a module
+//! with a `write`. A cell is the median over the repeats that count. `core` computes how well it is
+//! supported and which servers differ. A server, load or case that was not measured has a row with
+//! the reason, because readers cannot ask about what a table leaves out.
 //!
-//! Absent on purpose: an overall winner. Which load and which measure matter, the reader knows.
+//! Absent on purpose: an overall winner. The reader knows which load and which measure matter.
 
 pub mod csv;
 mod facts;

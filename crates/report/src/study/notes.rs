@@ -1,4 +1,4 @@
-//! What was said about the runs of a study, and about the study: each thing once.
+//! Notes on the runs of a study and on the study itself, each given once.
 
 use std::collections::BTreeSet;
 

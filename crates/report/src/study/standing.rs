@@ -1,4 +1,4 @@
-//! How far the figures of a case can be believed, in a few words beside them.
+//! How far the figures of a case can be believed, in a few words for the column beside them.
 
 use plimsoll_core::study::{Case, CaseRun, Study};
 use plimsoll_core::verdict::Verdict;

@@ -1,4 +1,4 @@
-//! The views of studies made by hand: what they say, and that nothing from outside breaks out.
+//! The views of hand-made studies: what they show, and that no text from outside breaks out.
 
 use plimsoll_core::study::{Column, Study};
 
@@ -65,7 +65,7 @@ fn a_study_that_cannot_be_believed_says_so() {
     assert_eq!(counted, 3 * 6 - 5 - 5, "of 18 runs five failed and five are invalid");
 }
 
-/// What the number of repeats decides is said of the study's own number.
+/// Whatever depends on the number of repeats uses the study's own number.
 #[test]
 fn what_repeats_are_too_few_for_is_said_once() {
     for (repeats, want) in [

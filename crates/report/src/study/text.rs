@@ -1,7 +1,7 @@
 //! A study on a terminal, at most 110 columns: the medians, how the servers compare, and what to
 //! know before believing either.
 //!
-//! Absent on purpose: commands, logs and the host in full, which the Markdown has.
+//! Absent on purpose: commands, logs and the full host, which the Markdown has.
 
 use std::io::{self, Write};
 

@@ -1,11 +1,11 @@
 //! The report on one screen: as wide as the terminal, at most 100 columns, and about 30 lines for a
-//! run without surprises where it has them.
+//! run without surprises.
 //!
-//! The verdict stands first, because it says how to read the rest, and whether the gates were met
-//! stands beside it: the one is about the measurement, the other about the server. A quantile is
-//! shown with the number of samples beyond it: one with fewer than ten is marked, one with none is
-//! left out, because it would repeat the maximum. Where the load changed on the way, each stage
-//! comes before the figures of the whole, which are those of no load the run had.
+//! The verdict comes first, because it tells how to read the rest. Beside it is whether the gates
+//! were met: the verdict is about the measurement, the gates about the server. Each quantile is
+//! shown with the number of samples beyond it. A quantile with fewer than ten is marked; one with
+//! none is left out, because it would repeat the maximum. If the load changed during the run, each
+//! stage comes before the figures of the whole, which no single load had.
 
 mod rest;
 pub(crate) mod table;

@@ -1,5 +1,5 @@
-//! What stands in a line or two each: gates, statuses, errors, bytes, connections, the server and
-//! the tester.
+//! The parts of the report that take a line or two each: gates, statuses, errors, bytes,
+//! connections, the server and the tester.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::result::{ErrorCount, Gate};

@@ -1,6 +1,5 @@
-//! Laying out lines for a terminal: columns side by side, tables, labels, wrapping. Widths are
-//! counted in characters, and escapes that colour count as none. Nothing here cuts a figure: what
-//! does not fit goes below.
+//! Layout for a terminal: columns side by side, tables, labels, wrapping. Widths count characters;
+//! escapes for colours count as nothing. Nothing here cuts a figure: what does not fit goes below.
 
 /// The most columns a line takes, however wide the terminal is.
 pub(crate) const WIDTH: usize = 100;
@@ -149,8 +148,8 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The same in at most so many lines, with a mark at the end where something was cut off: for
-/// texts from outside, which may be of any length.
+/// The same in a limited number of lines, with a mark at the end if something was cut off: for text
+/// from outside, which may be of any length.
 pub(crate) fn wrap_within(
     (first, next): (&str, &str),
     text: &str,

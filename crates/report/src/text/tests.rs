@@ -1,4 +1,4 @@
-//! The report as a whole, on results made by hand.
+//! The report as a whole, on hand-made results.
 
 use plimsoll_core::gate::Unit;
 use plimsoll_core::result::Gate;

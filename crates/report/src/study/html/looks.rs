@@ -1,4 +1,5 @@
-//! How each server looks in all charts of a page: a colour with a dash of lines, and a shape.
+//! The looks of each server in all charts of a page: a colour with a dash pattern for lines, and a
+//! shape for points.
 
 use plimsoll_core::study::Study;
 

@@ -1,10 +1,11 @@
 //! A study as a page: one file that needs nothing else, offline, on screen and on paper.
 //!
-//! First the table, then load by load what can be told: ranks, percentiles, the comparison with the
-//! baseline, CPU and memory over time. Servers keep their colour and shape throughout, so that
-//! neither alone has to be told apart. The script sorts the table; all else is there without it.
+//! The table comes first. Then each load has its ranks, percentiles, comparison with the baseline,
+//! and CPU and memory over time. Servers keep their colour and shape throughout, so that readers
+//! need not rely on one of the two. The script sorts the table; everything else works without it.
 //!
-//! The page is bounded: outputs share a budget, no chart has more points than a screen can show.
+//! The page is bounded: outputs share a budget, and no chart has more points than a screen can
+//! show.
 
 mod curves;
 mod looks;

@@ -1,9 +1,8 @@
-//! Bars for each measure of a load: the servers by their medians, with what is known of the median
+//! Bars for each measure of a load: the servers by their medians, with the interval of the median,
 //! and every run as a dot.
 //!
-//! Bars start at zero. A rank is the range of ranks that a server may have: those that cannot be
-//! told apart share theirs, and stand in the order of their medians only because they must stand in
-//! some.
+//! Bars start at zero. A rank is the range of ranks that a server may have. Servers that cannot be
+//! told apart share theirs; their order, by median, means nothing.
 
 use plimsoll_core::study::{Better, LoadFacts, Measure, Place, Study};
 

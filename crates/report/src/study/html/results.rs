@@ -1,5 +1,5 @@
-//! The table of results: a row for each case with the medians and where the true ones lie, and a
-//! row for what was left out.
+//! The table of results: a row for each case with its medians and their intervals, and a row for
+//! each case that was left out.
 
 use plimsoll_core::study::{Case, Column, Study};
 

@@ -1,4 +1,4 @@
-//! CPU and memory over time, for each server of a load the same axes, every run a line, and the
+//! CPU and memory over time: the same axes for each server of a load, a line for every run, and the
 //! tester's CPU beside the server's.
 
 use plimsoll_core::study::{Case, CaseRun, LoadFacts, Study};
@@ -85,7 +85,7 @@ fn drawn(case: &Case) -> Drawn<'_> {
 /// All that was watched together, in the stretches of the first of it.
 fn sum(usage: &Usage) -> Vec<Step> {
     if usage.cpu_unknown.is_some() {
-        // A line that is too low is none.
+        // A line that is too low would mislead, so none is drawn.
         return Vec::new();
     }
     let step = |it: Stretch| Step {
