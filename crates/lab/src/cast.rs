@@ -1,4 +1,4 @@
-//! A server with the services beside it: started together, stopped together.
+//! A server and the services beside it: started together, stopped together.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! A server is tried before the first load: it becomes ready, answers as it should, and answers
-//! one request of each of our own loads. So what cannot work is found before anything is measured,
-//! instead of in the middle of a study.
+//! Tries a server before the first load: whether it becomes ready, answers as it should, and
+//! answers one request of each of Plimsoll's own loads. So a server that cannot work is found
+//! before anything is measured, instead of in the middle of a study.
 //!
-//! Absent on purpose: trying the loads of other testers. What their command lines mean, only they
-//! know.
+//! Absent on purpose: trying the loads of other testers, because only they know what their command
+//! lines mean.
 
 use plimsoll_core::result::RunResult;
 use plimsoll_core::units::format_ns;

@@ -1,8 +1,8 @@
-//! Where a server lives while it runs, and who of it has left its launcher: a control group of its
-//! own where one can be made, and the processes that hold its port.
+//! Where a server lives while it runs, and which of its processes have left their launcher: a
+//! control group of its own if one can be made, and the processes that hold its port.
 //!
-//! Whoever holds the port is the server. One that put itself into the background (a double fork, a
-//! session of its own) is watched and ended like one that stayed.
+//! Whoever holds the port is the server. A server that puts itself into the background (a double
+//! fork, a session of its own) is watched and ended like one that stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ impl Home {
     /// Makes one.
     ///
     /// # Errors
-    /// Why there is none: one line.
+    /// Why the home cannot be made: one line.
     pub(crate) fn make() -> Result<Self, String> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("plimsoll-lab-{}-{number}", std::process::id());

@@ -1,4 +1,4 @@
-//! The runs of a suite, up to its study.
+//! Carries out the runs of a suite and assembles the study.
 
 use std::path::Path;
 use std::{fs, io};

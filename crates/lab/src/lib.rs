@@ -1,12 +1,12 @@
 //! The lab: servers side by side under the same loads, and what they used while they served.
 //!
-//! A [`suite`] says in a file which servers, which loads, how often. The lab builds and starts the
-//! servers, has testers load them in a shuffled order, watches what the processes use ([`sample`])
-//! and writes down what came of it as a [`Study`](plimsoll_core::study::Study). Testers are
-//! programs, Plimsoll one of them: all are called, tied to CPUs and watched in the same way.
+//! A [`suite`] is a file with servers, loads and the number of repeats. The lab builds and starts
+//! the servers, has testers load them in a shuffled order, watches what the processes use
+//! ([`sample`]) and writes the results as a [`Study`](plimsoll_core::study::Study). Testers are
+//! programs, Plimsoll among them: all are called, tied to CPUs and watched in the same way.
 //!
-//! Absent on purpose: the engine, which is reached through the program like any other tester, and
-//! the views of a study, which are `plimsoll-report`'s.
+//! Absent on purpose: the engine, which the lab uses through the program like any other tester, and
+//! the views of a study, which are in `plimsoll-report`.
 #![forbid(unsafe_code)]
 
 mod case;

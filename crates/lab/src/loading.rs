@@ -1,4 +1,4 @@
-//! One call of a tester: its command line, its output, its end.
+//! Calls a tester: its command line, its output, its end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -168,7 +168,7 @@ fn has_flag(arguments: &[String], flags: &[&str]) -> bool {
 
 /// How the warm-up is called where the load does not do it itself: the same plan, shorter and from
 /// another seed, for one whose times are those of a file; a closed loop of ours for another
-/// tester's, whose command line we cannot change. `None` where there is none to call.
+/// tester's, whose command line we cannot change. `None` without a warm-up to call.
 ///
 /// # Errors
 /// As for [`line`].

@@ -1,8 +1,8 @@
-//! Which run comes when.
+//! The order of the runs.
 //!
-//! Every repeat carries out each case once, in an order of its own drawn from the seed. So a drift
-//! of the machine, a neighbour that comes and goes, or what one server leaves behind for the next,
-//! meets all of them alike and shows as spread instead of as a difference.
+//! Every repeat carries out each case once, in an order of its own drawn from the seed. A drift of
+//! the machine, a neighbour that comes and goes, or the remains of one server therefore affect all
+//! cases alike, and show as spread instead of as a difference.
 
 use plimsoll_core::draw::{Stream, below};
 

@@ -1,5 +1,6 @@
-//! Before the first run: is what a server needs there, is it built, which version is it? What is
-//! not there leaves its server out, with the reason; the rest of the suite goes on.
+//! Prepares servers and testers before the first run: are their requirements there, are they built,
+//! which version are they? A server with something missing is left out, with the reason; the rest
+//! of the suite continues.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,7 +149,8 @@ fn make(
     Ok(first_line(&line, &server.directory, &log))
 }
 
-/// The first line that a command prints; that it fails is none of our business: `nginx -v` might.
+/// The first line that a command prints; its exit code does not matter, since
+/// `nginx -v` may fail.
 fn first_line(line: &str, folder: &Path, log: &Path) -> Option<String> {
     let ended = shell(line, folder, log, VERSION_LIMIT, &|| false).ok()??;
     let first = ended.output.lines().map(str::trim).find(|line| !line.is_empty())?;

@@ -1,9 +1,9 @@
-//! Processes that are started here: tied to CPUs, signalled, and never left behind.
+//! Processes that the lab starts: tied to CPUs, signalled, and never left behind.
 //!
-//! All are killed by their own id when what holds them goes away, on every path, and by
-//! [`kill_all`] when there is no time for that. One that leads a group of its own takes the group
-//! with it, so that what it started does not outlive it. What put itself into another session is
-//! held beside it: in a control group, or by its number.
+//! Each is killed by its own id when its owner is dropped, on every path, and by [`kill_all`] when
+//! there is no time for that. A process that leads a group takes the group with it, so that its
+//! children do not outlive it. Processes that put themselves into another session are held
+//! separately: in a control group, or by their ids.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -192,7 +192,7 @@ impl Process {
         Ok(ended.map(|status| status.exit_status()))
     }
 
-    /// Waits for its end, at most so long; then kills it. `None`: it had to be killed.
+    /// Waits for its end up to a limit, then kills it. `None`: it had to be killed.
     ///
     /// # Errors
     /// Those of waiting.

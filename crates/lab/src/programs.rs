@@ -1,4 +1,4 @@
-//! Finding programs, running commands of a suite to their end, and ports that are free.
+//! Finds programs, runs commands of a suite to their end, and finds free ports.
 
 use std::env;
 use std::fs::{self, File};
@@ -69,7 +69,7 @@ pub(crate) fn shell(
     Ok(Some(Ended { succeeded: status.success(), output }))
 }
 
-/// The last lines of a file, so many bytes of it at most.
+/// The last lines of a file, `bytes_max` bytes at most.
 pub(crate) fn tail(path: &Path, bytes_max: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

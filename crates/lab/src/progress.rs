@@ -1,4 +1,4 @@
-//! What a study says of each run when it ends. What several of them have in common is said once.
+//! The line about each run when it ends. What several runs have in common is printed once.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Everything before the first load: what is there, what is built, and whether each server can be
-//! measured. What is missing leaves its server out; what does not work ends the study.
+//! Everything before the first load: finds what servers need, builds them, and checks that each can
+//! be measured. A server with something missing is left out; a server that does not work ends the
+//! study.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

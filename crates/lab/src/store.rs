@@ -29,7 +29,7 @@ pub enum StoreError {
     /// There is a study in it.
     #[error("'{0}' holds a study: go on with it (--continue) or give another folder (-o)")]
     Taken(PathBuf),
-    /// There is none to go on with.
+    /// It holds no study to continue.
     #[error("'{0}' holds no study to go on with: leave --continue away")]
     Nothing(PathBuf),
     /// It was made with another suite.
@@ -74,7 +74,7 @@ impl Store {
     /// Goes on with a study of this suite.
     ///
     /// # Errors
-    /// There is none, or one of another suite.
+    /// The folder holds no study, or one of another suite.
     pub fn resume(folder: &Path, suite: &str) -> Result<Self, StoreError> {
         let store = Self { folder: folder.to_path_buf() };
         match fs::read_to_string(store.path(SUITE)) {

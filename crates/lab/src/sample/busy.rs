@@ -1,7 +1,7 @@
-//! How busy the threads of a process were: a program can be at its limit with one thread while CPUs
-//! stand idle.
+//! How busy the threads of a process were, because a program can be at its limit with one thread
+//! while CPUs are idle.
 //!
-//! Plain arithmetic on readings; the kernel tells the CPU time of another process's thread in ticks
+//! Plain arithmetic on readings. The kernel gives the CPU time of another process's thread in ticks
 //! of 10 ms.
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ impl Busy {
         self.gone.truncate(GONE_MAX);
     }
 
-    /// The share of a core that the busiest thread used, of those that were seen for so long.
+    /// The share of a core that the busiest thread used, of those that were seen for that long.
     pub(super) fn busiest(&self, seen_ns_min: u64) -> Option<f64> {
         let all = self.threads.values().map(Spell::busy).chain(self.gone.iter().copied());
         let long = all.filter(|(_, seen_ns)| *seen_ns >= seen_ns_min.max(1));

@@ -1,7 +1,7 @@
-//! Which processes are meant: by number, by the name of the program, by the port they listen on.
+//! Finds the processes to watch: by number, by the name of the program, by the port they listen on.
 //!
-//! Of several that fit, those count whose ancestors do not fit too: the masters, whose workers are
-//! followed anyway. The tester itself never fits.
+//! If several match, only those without a matching ancestor count: the masters, whose workers are
+//! followed anyway. The tester itself never matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -118,7 +118,7 @@ impl Subject {
     /// The processes that are meant, in the order of their numbers; never none.
     ///
     /// # Errors
-    /// There is none, or none that may be looked at.
+    /// No such process, or none that may be looked at.
     pub fn find(&self) -> Result<Vec<Root>, FindError> {
         let tester = std::process::id();
         let pids = match self {
@@ -157,7 +157,7 @@ fn process_of(pid: u32) -> u32 {
     process.unwrap_or(pid)
 }
 
-/// The kernel keeps so many bytes of a name.
+/// The kernel keeps this many bytes of a process's name.
 const NAME_BYTES: usize = 15;
 
 fn named(name: &str) -> Vec<u32> {

@@ -1,6 +1,6 @@
-//! What the control group of a process counts, where it is another than the tester's: a container's
-//! or a service's. It may hold more than what is watched, and the kernel may have counted in it
-//! long before, so figures are differences or sizes of the moment.
+//! The counters of a process's control group, if it is not the tester's group: a container's or a
+//! service's. The group may hold more than the watched processes, and the kernel may have counted
+//! long before, so figures are differences, or sizes at one moment.
 
 use plimsoll_core::usage::CgroupUsage;
 use plimsoll_io::host::Cgroup;

@@ -1,9 +1,9 @@
-//! Whether CPU time of processes that ended is lost: then the sum is no figure.
+//! Whether CPU time of ended processes is lost, which makes the sum worthless.
 //!
-//! What a process used is in its parent's counter once the parent has waited for it. A parent that
-//! ignores SIGCHLD never does, and one outside of what is watched takes it where nobody looks.
-//! Where such a child ended, what it used since it was last seen is nowhere; and where a parent
-//! ignores SIGCHLD there may be thousands that were never seen at all.
+//! The kernel adds a child's CPU time to its parent's counter when the parent waits for it. A
+//! parent that ignores SIGCHLD never waits, and a parent that is not watched takes the time out of
+//! sight. When such a child ends, whatever it used since it was last seen is lost. And a parent
+//! that ignores SIGCHLD may have had thousands of children that were never seen at all.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ impl Lost {
         });
     }
 
-    /// Why the sum is no figure, where it is none.
+    /// Why the sum cannot be trusted; `None` if it can.
     pub(super) fn reason(self, started: Option<u64>) -> Option<String> {
         let started = started.zip(self.started_before).map(|(now, then)| now.saturating_sub(then));
         let many = started.filter(|count| *count > STARTS_MAX).zip(self.ignoring);

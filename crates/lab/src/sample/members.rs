@@ -1,9 +1,9 @@
-//! Which processes belong to what is watched: the roots, their descendants, and processes in a
-//! session or process group that one of those leads. The last finds what was started by a process
-//! that ended before it was seen: its child has another parent by then, and the same group.
+//! Which processes belong to the watched tree: the roots, their descendants, and processes in a
+//! session or process group that one of those leads. The last rule finds the children of a process
+//! that ended before it was seen: they have another parent by then, but the same group.
 //!
-//! Whether a process belongs is decided once, when its number first appears, so that a machine full
-//! of other processes costs no more than a look at the list of numbers.
+//! The decision is made once, when a process id first appears, so that a machine full of other
+//! processes costs no more than a look at the list of ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,13 @@
-//! Watching processes: which are meant, what belongs to them, and what they use while a run goes
-//! on.
+//! Watches processes during a run: which processes are meant, which belong to them, and what they
+//! use.
 //!
-//! A server is a tree: a master, its workers, what those start and end. [`Subject`] says which is
-//! meant and finds its roots; a [`Sampler`] is a thread that follows the tree from there and makes
-//! a [`Usage`](plimsoll_core::usage::Usage) of what it read. What is read, how often, and what it
-//! costs stands in `docs/monitoring.md`.
+//! A server is a tree: a master, its workers, and what those start and end. [`Subject`] names a
+//! server and finds its roots; a [`Sampler`] is a thread that follows the tree from there and makes
+//! a [`Usage`](plimsoll_core::usage::Usage) of its readings. `docs/monitoring.md` describes what is
+//! read, how often, and at what cost.
 //!
-//! This is the one part of the crate that looks at a clock. It reads `/proc` and control groups
-//! only: nothing is attached to the processes, and nothing in them is changed.
+//! This is the only part of the crate that reads a clock. It reads `/proc` and control groups only:
+//! it attaches nothing to the processes and changes nothing in them.
 
 mod busy;
 mod find;

@@ -1,4 +1,4 @@
-//! One process that is watched: what is read of it, cheap readings apart from dear ones.
+//! One watched process: its readings, with the cheap ones apart from the expensive ones.
 
 use std::collections::BTreeMap;
 use std::fs::File;

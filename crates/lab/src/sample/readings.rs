@@ -1,5 +1,5 @@
-//! What files of `/proc` say, as parsers on text, and reading those files without surprises. What
-//! is missing or malformed is `None`: processes end at any time.
+//! Reads files of `/proc`, with parsers on text. Anything missing or malformed is `None`, because
+//! processes end at any time.
 
 use std::fs::File;
 use std::io::Read as _;

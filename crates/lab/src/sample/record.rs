@@ -1,11 +1,11 @@
-//! What was watched, before it is said of which stretch: the whole, or the measured part that only
-//! the tester's own document tells, when all is over.
+//! What was sampled, before it is cut to a stretch: the whole, or the measured part, which is known
+//! only from the tester's document after the run.
 //!
-//! Where a part begins is between two readings of CPU time, a tenth of a second apart where that is
-//! cheap, and the straight line is taken. So it has to begin under load, as after a warm-up: after
-//! idleness the line would give away what was used right after the beginning. What is used after
-//! its end was caused in it, and counts. Sizes are not cut: a peak of memory in the warm-up is one
-//! of the load.
+//! A part begins between two readings of CPU time, a tenth of a second apart where that is cheap,
+//! and its start is interpolated on a straight line. So a part has to begin under load, as after a
+//! warm-up; after idleness the line would miss what was used right after the start. CPU time after
+//! its end was caused by it, and counts. Sizes are not cut: a peak of memory in the warm-up was
+//! caused by the load.
 
 use plimsoll_core::usage::{NetworkUsage, Usage, UsageSample};
 

@@ -1,5 +1,5 @@
-//! The thread that samples, and how it is told to begin and to end. It sleeps until something is
-//! due or it is told something, so it ends at once, and it never outlives who started it.
+//! The sampling thread, and how it is told to start and to end. It sleeps until a reading is due or
+//! a message comes, so it ends at once, and it never outlives its owner.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

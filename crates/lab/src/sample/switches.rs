@@ -1,5 +1,5 @@
 //! Context switches of a process: the kernel counts them for each thread, and forgets those of a
-//! thread that ends. What a thread had when it was last seen is kept.
+//! thread that ends. The last count of an ended thread is kept here.
 
 use std::collections::BTreeMap;
 

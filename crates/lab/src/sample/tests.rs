@@ -1,5 +1,5 @@
-//! The sampler over real processes: this test's own children, which burn CPU time until they are
-//! told to stop.
+//! The sampler over real processes: children of the test, which burn CPU time until they are told
+//! to stop.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};

@@ -1,17 +1,17 @@
-//! The CPU time of a tree of processes, so that none is lost and none counted twice.
+//! The CPU time of a tree of processes, with nothing lost and nothing counted twice.
 //!
-//! A process that ends takes its counters with it. Its parent, once it has asked how the child
-//! ended, has the child's time in a counter of its own, and all that the child had from its
-//! children: so the sum over the living, of what they used and what they have from children, stays
-//! right. It does not where nobody asks (a parent that ignores SIGCHLD) or somebody outside the
+//! A process that ends takes its counters with it. When its parent waits for it, the kernel adds
+//! the child's time, and what the child had from its own children, to a counter of the parent. So
+//! the sum over the living processes, of what they used and what they have from children, stays
+//! right. It does not if nobody waits (a parent that ignores SIGCHLD) or if a process outside the
 //! tree does (a daemon whose parent has gone). So each parent is credited with what its children
-//! had when they were last seen, or with what its own counter has risen by, whichever is more; what
-//! nobody in the tree can be credited with is kept apart.
+//! had when they were last seen, or with the rise of its own counter, whichever is more. Time that
+//! no process in the tree can be credited with is kept apart.
 //!
-//! Time from before the measured part is no one's: it is taken off where it is, and where it comes
-//! up again in a parent's counter.
+//! Time from before the measured part is subtracted where it was counted, and again where it
+//! reappears in a parent's counter.
 //!
-//! Plain arithmetic on readings; reading is `watch`'s.
+//! Plain arithmetic on readings; `watch` does the reading.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -1,8 +1,8 @@
-//! What is known of a tree of processes while it is watched: readings in, samples and totals out.
+//! The state of a tree of processes while it is watched: readings in, samples and totals out.
 //!
-//! Each sample reads CPU time, memory and threads of every process. What costs more (a file for
-//! each thread, or a walk through all memory) is read as often as it may without taking more than a
-//! small share of a core; between samples there are cheap looks for peaks of memory.
+//! Each sample reads CPU time, memory and threads of every process. Expensive readings (a file for
+//! each thread, or a walk through all memory) are as frequent as a small share of a core allows.
+//! Between samples there are cheap looks for peaks of memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ const SAMPLES_MAX: usize = 7200;
 /// The same for readings of CPU time alone, of which there are ten times as many.
 const MARKS_MAX: usize = 10 * SAMPLES_MAX;
 
-/// After a reading that took so long, nothing of its kind is read for so many times as long.
+/// After a reading, none of its kind follows for this many times as long as it took.
 const RESTS: u64 = 1000;
 
 /// A tree of processes that is watched.

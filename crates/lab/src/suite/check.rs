@@ -1,5 +1,5 @@
-//! What has to hold between the parts of a suite: names stand for something and stand once, and
-//! what is in braces will be known.
+//! Checks what has to hold between the parts of a suite: names are unique and refer to something,
+//! and placeholders will be known.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +48,8 @@ pub(super) fn known_placeholders(entry: &ServerEntry) -> Result<(), String> {
     Ok(())
 }
 
-/// That there is none where none is filled in. Other braces may stand there: an answer is
-/// expected to have some.
+/// Refuses placeholders in keys that the lab does not fill in. Other braces are fine: an answer
+/// may well have some.
 pub(super) fn no_placeholders(entry: &ServerEntry) -> Result<(), String> {
     let directory = entry.directory.as_ref().and_then(|path| path.to_str());
     let ready = entry.ready.as_ref().and_then(|ready| ready.http.as_deref());

@@ -1,7 +1,7 @@
-//! A suite's text as the folder of a study keeps it: secrets masked in their places, comments and
-//! all else as they were written.
+//! A suite's text as a study's folder keeps it: secrets masked in place, comments and everything
+//! else as written.
 //!
-//! Absent on purpose: looking into comments, and into the files that a suite names.
+//! Absent on purpose: masking in comments, and in the files that a suite names.
 
 use std::ops::Range;
 

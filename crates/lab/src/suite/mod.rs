@@ -1,7 +1,7 @@
 //! A suite: which servers, under which loads, how often, in the terms of a TOML file.
 //!
-//! Everything that can be wrong with the file is said here, before anything is started. The
-//! grammar is described in `docs/lab.md`.
+//! Everything that can be wrong with the file is reported here, before anything starts.
+//! `docs/lab.md` describes the grammar.
 
 mod check;
 mod cpus;

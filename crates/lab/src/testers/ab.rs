@@ -1,9 +1,9 @@
-//! What ab 2.3 prints, and the table of `-e`, which has thousandths of a millisecond where the
-//! report has whole ones.
+//! Reads what ab 2.3 prints, and the table of `-e`, which has thousandths of a millisecond where
+//! the report has whole ones.
 //!
-//! Among its `Complete requests` are those under Receive, which had no whole response and are read
-//! as errors; what is under Exceptions is there a second time and is left out. A redirect counts as
-//! failed, for ab does not tell it from a status of 400 or more.
+//! ab's `Complete requests` include those under Receive, which had no whole response; they are read
+//! as errors. Those under Exceptions are counted twice, so they are left out. A redirect counts as
+//! failed, because ab does not distinguish it from a status of 400 or more.
 
 use std::fs;
 

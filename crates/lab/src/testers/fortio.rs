@@ -1,6 +1,6 @@
-//! What fortio 1.x writes as JSON. Quantiles are interpolated in the buckets of its histogram,
-//! which `-r` makes finer; timeouts are not told from other errors of a socket. Requests without a
-//! response are in the rate and in all latencies.
+//! Reads the JSON of fortio 1.x. Its quantiles are interpolated in the buckets of its histogram,
+//! which `-r` makes finer. It does not distinguish timeouts from other errors of a socket. Its rate
+//! and all latencies include requests without a response.
 
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
-//! What k6 writes as its summary: `--summary-export`.
+//! Reads the summary of k6 (`--summary-export`).
 //!
-//! A request is one of `http_reqs`; latency is `http_req_duration`, from the sending, without
+//! A request is one of `http_reqs`. Latency is `http_req_duration`, from the sending, without
 //! connect and TLS. k6 counts requests without a response and those with a status of 400 or more
-//! under one name, so they are told together, and the rate has both. What it dropped for want of
-//! a virtual user is a cause.
+//! under one name, so they are reported together, and the rate includes both. Iterations dropped
+//! for lack of a virtual user are a cause.
 
 use std::fs;
 

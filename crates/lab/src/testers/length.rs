@@ -1,4 +1,4 @@
-//! How long a tester takes, as its command line says.
+//! How long a tester will run, according to its command line.
 
 use plimsoll_core::units::parse_duration_ns;
 

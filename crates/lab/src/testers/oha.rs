@@ -1,4 +1,4 @@
-//! What oha 1.x writes as JSON. Quantiles leave out what had no response, the rate does not.
+//! Reads the JSON of oha 1.x. Quantiles leave out requests without a response, the rate does not.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What Plimsoll said: its result document, beside the text report.
+//! Reads Plimsoll's own result document, which it writes beside the text report.
 
 use std::fs;
 

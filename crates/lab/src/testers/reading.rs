@@ -1,4 +1,4 @@
-//! What a load tester said, whoever it was: the outcome of reading its output.
+//! A reading: what a load tester reported, in one form for all of them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What testers print that cannot be, and what is left of it.
+//! Impossible figures of testers, and what is left of a reading without them.
 
 use plimsoll_core::study::Figures;
 

@@ -1,4 +1,4 @@
-//! What testers printed, captured on loopback from the built-in target.
+//! Real output of testers, captured on loopback from the built-in target.
 
 use super::*;
 
@@ -100,7 +100,7 @@ Error distribution:
   [6000]\tGet \"http://127.0.0.1:1/\": connection reset by peer
 ";
 
-/// A rate of failures is none, and zero is not a latency.
+/// The rate of failures is not a rate of responses, and zero is not a latency.
 #[test]
 fn rates_are_of_responses_whatever_the_tester_counts() {
     let reading = read(Tester::Hey, HEY);
