@@ -1,13 +1,14 @@
-//! Whether a tester told of a mistake, read by one rule from any tester's words.
+//! Whether a tester reported a mistake, decided by one rule for the output of any tester.
 //!
-//! Few testers judge their own figures; most print, or do not. So what a tester said while the
-//! mistake was there is held against what it said in a control, a run in which it was absent. One
-//! that tells of it only in the first has told; one that tells of it in both cries wolf, which is
+//! Few testers judge their own figures; most print a warning or nothing. So the output of the run
+//! with the mistake is compared with that of a control, a run without it. A tester that mentions
+//! the mistake only in the first has reported it. One that mentions it in both cries wolf, which is
 //! worth as much as silence.
 //!
-//! A tester that judges its figures is heard by its causes, where it calls them anything but valid;
-//! another one by every line and every string of JSON it printed or wrote. Words are English, as
-//! all testers here speak. A line that denies ("0 dropped", "not throttled") tells nothing.
+//! For a tester that judges its own figures, the rule reads its causes, unless it calls them valid.
+//! For any other it reads every line and every string of JSON that the tester printed or wrote. It
+//! knows English words, because all testers here use English. A line that denies the mistake ("0
+//! dropped", "not throttled") reports nothing.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
-//! What came of experiments, as plain data: written, read again, and joined.
+//! The findings of experiments, as plain data: written, read again, and joined.
 //!
-//! A table of many testers is seldom made in one go: each takes minutes, and some are installed
-//! elsewhere. So findings are read from the documents that were written, and their columns joined.
+//! A table of many testers is seldom made in one go, because each takes minutes and some are
+//! installed elsewhere. So findings can be read from written documents and their columns joined.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What came of an experiment, and how figures are held against the truth.
+//! The outcome of an experiment, and how figures are compared with the truth.
 
 use serde::{Deserialize, Serialize};
 
@@ -196,7 +196,7 @@ impl Checks {
         self.between(name, Unit::Count, value as f64, truth as f64, truth as f64);
     }
 
-    /// Something that has to be so. An empty figure is none.
+    /// Something that has to be so. An empty figure is left out.
     pub fn holds(&mut self, is_right: bool, figure: impl Into<String>, expected: &str) {
         self.figures.extend(Some(figure.into()).filter(|figure| !figure.is_empty()));
         if !is_right {

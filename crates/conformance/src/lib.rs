@@ -2,11 +2,11 @@
 //! against Plimsoll or any other tester.
 //!
 //! An experiment asks a [`Tool`] for some load on an [`oracle`], a server that does what it is told
-//! and logs when, and holds what the tester says against that log or against arithmetic. Testers
-//! are programs: nothing here links the engine, so Plimsoll is judged from outside like any other.
+//! and logs when. It compares the tester's report with that log or with arithmetic. Testers are
+//! programs: nothing here links the engine, so Plimsoll is judged from the outside like any other.
 //!
-//! Absent on purpose: printing and reading the command line, which are the `cli`'s; and systems
-//! other than Linux, whose clocks, signals and `/proc` the experiments stand on.
+//! Absent on purpose: printing and reading the command line, which the `cli` does; and systems
+//! other than Linux, because the experiments depend on its clocks, signals and `/proc`.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

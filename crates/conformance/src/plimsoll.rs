@@ -1,5 +1,4 @@
-//! The adapter for Plimsoll itself: the text report is what a person sees, the result document what
-//! is judged.
+//! The adapter for Plimsoll itself: people see the text report, the result document is judged.
 
 use plimsoll_core::histogram::QUANTILES;
 use plimsoll_core::verdict::Verdict;

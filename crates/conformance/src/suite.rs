@@ -1,4 +1,4 @@
-//! The whole: experiments x testers x repeats, interleaved, and what came of them.
+//! The whole suite: experiments × testers × repeats, interleaved, and their findings.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,9 +1,9 @@
-//! The seam between experiments and load testers: what is asked of a tester, how it is called for
-//! that, and what it said.
+//! The seam between experiments and load testers: what a tester is asked for, how it is called for
+//! that, and what it reported.
 //!
-//! An experiment makes an [`Ask`]; a [`Tool`] turns it into a [`Call`], and what its program
-//! printed into a [`Reading`]. Neither knows the other. Nothing here starts a process: calling is
-//! the harness's, so that an adapter is a pure function of text and can be tested with text.
+//! An experiment makes an [`Ask`]. A [`Tool`] turns it into a [`Call`], and the output of its
+//! program into a [`Reading`]. Neither knows the other. Nothing here starts a process: the harness
+//! does, so that an adapter is a pure function of text and can be tested with text.
 
 use std::net::IpAddr;
 
@@ -33,7 +33,7 @@ pub struct Resolve {
 /// What few testers can do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
-    /// Open more connections, up to so many, when those there are do not keep up.
+    /// Open more connections, up to a limit, when the open ones do not keep up.
     Growth {
         /// The most.
         connections_max: u32,

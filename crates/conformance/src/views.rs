@@ -90,7 +90,7 @@ fn summary(findings: &Findings) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Words in lines of at most so many characters.
+/// Words in lines of at most `width` characters.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

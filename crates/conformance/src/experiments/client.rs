@@ -1,5 +1,5 @@
-//! Whether the tester notices what is its own fault: no CPU, pauses, its own output, its memory,
-//! its clock.
+//! Whether the tester notices its own faults: no CPU, pauses, its own output, its memory, its
+//! clock.
 
 use super::Experiment;
 use super::place::Quota;
@@ -303,7 +303,7 @@ fn memory(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 fn judge_memory(samples: &[Sample], requests: usize) -> Result<Outcome, Outcome> {
-    // At the very end there is none left to see.
+    // At the very end none is left to see.
     let alive: Vec<u64> = samples.iter().map(|s| s.rss_bytes).filter(|rss| *rss > 0).collect();
     let early = said(alive.get(alive.len() / 4).copied(), "anything: it was gone at once")?;
     let late = alive[alive.len() / 4..].iter().copied().max().unwrap_or(early);

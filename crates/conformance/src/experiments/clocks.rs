@@ -1,5 +1,6 @@
-//! Whether the moments of a request are in order and of one clock: latencies that end before they
-//! begin, answers that were there in time, rates over the wrong time, two clocks in one report.
+//! Whether the moments of a request are in order and on one clock. The mistakes: latencies that end
+//! before they begin, answers counted late that came in time, rates over the wrong time, two clocks
+//! in one report.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

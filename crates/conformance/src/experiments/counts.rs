@@ -1,4 +1,4 @@
-//! Whether the tester's counts are the server's.
+//! Whether the tester's counts equal the server's.
 
 use super::Experiment;
 use crate::harness::{Bench, Setup, Subject};

@@ -1,4 +1,4 @@
-//! Whether the figures mean what they say: outcomes apart, precision, warm-up, small samples,
+//! Whether figures mean what they claim: separate outcomes, precision, warm-up, small samples,
 //! ramps.
 
 use super::Experiment;

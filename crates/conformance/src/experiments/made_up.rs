@@ -1,5 +1,6 @@
-//! Made-up testers: each carries the load of a setup in a simulation of the oracle, and then says
-//! what its character has it say. Every experiment is held to what it must make of each.
+//! Made-up testers: each carries the load of a setup in a simulation of the oracle, and then
+//! reports what its character makes it report. Every experiment has to judge each of them
+//! correctly.
 
 mod load;
 

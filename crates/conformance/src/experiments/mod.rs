@@ -1,7 +1,7 @@
 //! The experiments: each provokes one measuring mistake and knows the truth.
 //!
-//! An experiment is a function from a bench and a tester to an outcome. What it makes of figures is
-//! a function of its own, from readings and logs alone, so that it is tested on made-up ones.
+//! An experiment is a function from a bench and a tester to an outcome. Judging is a separate
+//! function, of readings and logs alone, so that it can be tested on made-up ones.
 
 mod client;
 mod clocks;

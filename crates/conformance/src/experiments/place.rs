@@ -1,5 +1,5 @@
-//! Places that the kernel gives to those who may: network namespaces and CPU quotas. All are taken
-//! down again when what holds them goes away.
+//! Network namespaces and CPU quotas for experiments, where the kernel permits them. All are
+//! removed when their owner is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Whether what is secret in a request stays out of what the tester prints and writes.
+//! Whether the tester keeps secrets of a request out of what it prints and writes.
 
 use super::Experiment;
 use crate::harness::{Bench, Run, Setup, Subject};

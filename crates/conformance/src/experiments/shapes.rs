@@ -1,4 +1,4 @@
-//! Whether answers are read by the rules, whatever their shape, and requests written at once.
+//! Whether the tester reads answers of every shape by the rules, and writes each request at once.
 
 use super::Experiment;
 use crate::harness::{Bench, Run, Setup, Subject};

@@ -1,7 +1,7 @@
-//! A wire between two network namespaces that takes its time: two interfaces, and a thread that
-//! carries packets from each to the other after a delay.
+//! A slow wire between two network namespaces: two interfaces, and a thread that carries packets
+//! from each to the other after a delay.
 //!
-//! It stands in for `tc netem`, which kernels made for virtual machines often lack.
+//! It replaces `tc netem`, which kernels made for virtual machines often lack.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -33,7 +33,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes one that takes so long in each direction. Its ends still have to be moved to where
+    /// Makes one with this delay in each direction. Its ends still have to be moved to where
     /// they are needed.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
-//! Running a tester against an oracle: both started, watched, disturbed on time, ended, and read.
+//! Runs a tester against an oracle: starts both, watches them, disturbs them on time, ends them,
+//! and reads their output.
 //!
-//! The oracle and the tester are processes of their own, each tied to a CPU where there are two, so
+//! The oracle and the tester are processes of their own, each tied to a CPU if there are two, so
 //! neither's work is in the other's figures. A run in which the machine lost CPU time to its
 //! hypervisor is void and is repeated.
 

@@ -1,5 +1,5 @@
-//! The oracle as a process: started from this program's own executable, told its mode on the
-//! command line, ended by closing its standard input, read by its log.
+//! The oracle as a process: started from this program's own executable with its mode on the command
+//! line, ended by closing its standard input, and read through its log.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -96,7 +96,7 @@ impl OracleProcess {
     /// Ends it and reads its log.
     ///
     /// # Errors
-    /// When it does not end well or its log is none.
+    /// When it does not end well or its log cannot be read.
     pub fn stop(mut self) -> io::Result<Log> {
         drop(self.process.child().stdin.take());
         match self.process.finish(PATIENCE)? {

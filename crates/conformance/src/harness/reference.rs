@@ -1,8 +1,8 @@
-//! What this machine lets anyone do: the same load from a loop that does nothing else.
+//! The best that this machine allows: the same load from a loop that does nothing else.
 //!
-//! It never sleeps, keeps one request under way at a time, and records nothing while it runs. What
-//! it sends late, and what an answer takes it, is the loopback's cost and the time that the CPU was
-//! taken away. Testers that are judged by the microsecond are judged after that.
+//! The loop never sleeps, keeps one request under way at a time, and records nothing while it runs.
+//! Its lateness and its answers' times are the cost of the loopback and the CPU time that was taken
+//! away. Testers that are judged by the microsecond are judged relative to that.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! One run: an oracle of some mode, a tester with an ask, and what is done to them meanwhile.
+//! One run: an oracle with a mode, a tester with an ask, and what disturbs them meanwhile.
 
 use std::cell::Cell;
 use std::io;

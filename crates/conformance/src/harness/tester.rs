@@ -1,5 +1,4 @@
-//! The tester as a process: its command line with what is put before it, its output, its usage over
-//! time.
+//! The tester as a process: its command line with any prefix, its output, its usage over time.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -74,7 +73,7 @@ impl Tester {
         }
     }
 
-    /// Waits for the end, at most so long; `None`: it had to be killed.
+    /// Waits for the end up to a limit; `None`: it had to be killed.
     pub(super) fn finish(mut self, limit: Duration) -> io::Result<Option<Finished>> {
         self.read_on();
         let Some(status) = self.process.finish(limit)? else { return Ok(None) };
@@ -148,7 +147,7 @@ impl SlowReader {
             let _ = told.recv();
             let mut bytes = Vec::new();
             let mut chunk = [0; 4096];
-            // Only so much is kept; the rest is read and dropped so that the tester can end.
+            // Only the beginning is kept; the rest is read and dropped so that the tester can end.
             while let Ok(n @ 1..) = reader.read(&mut chunk) {
                 if (bytes.len() as u64) < OUTPUT_MAX {
                     bytes.extend_from_slice(&chunk[..n]);

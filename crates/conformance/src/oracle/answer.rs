@@ -4,7 +4,7 @@
 use super::mode::Mode;
 use super::request::Request;
 
-/// Bytes written at once, so long after those before.
+/// Bytes written at once, with a pause before them.
 pub(super) type Piece = (u64, Vec<u8>);
 
 /// An answer.

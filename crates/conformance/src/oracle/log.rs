@@ -1,8 +1,8 @@
-//! What an oracle saw: one entry for each request and each connection, and the figures that follow
+//! What an oracle saw: one entry for each request and each connection, and the figures computed
 //! from them.
 //!
-//! Room for all entries is made before the first request. A log that ran full is no truth: the
-//! experiment that meets one is void.
+//! Room for all entries is allocated before the first request. A full log no longer holds the
+//! truth, so an experiment that fills one is void.
 
 use std::io::{self, Read, Write};
 
@@ -221,7 +221,7 @@ impl Log {
         self.entries.iter().filter(|entry| entry.sent_ns > 0).count() as u64
     }
 
-    /// Requests answered within so many seconds of the first one.
+    /// Requests answered within `within_s` seconds of the first one.
     #[must_use]
     pub fn answered_within_s(&self, within_s: f64) -> u64 {
         let first_ns = self.entries.iter().map(|entry| entry.received_ns).min().unwrap_or(0);

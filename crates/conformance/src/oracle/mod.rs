@@ -1,12 +1,11 @@
-//! The oracle: a server that does exactly what it is told and writes down when.
+//! The oracle: a server that does exactly what it is told and records when.
 //!
-//! What it logs is the truth that experiments hold testers to, so it is kept simple and shares
-//! nothing with what it judges: one thread on epoll, its own few lines of HTTP, no part of
-//! Plimsoll's engine or of its targets. Its log and a tester on the same kernel have the same
-//! clock.
+//! Its log is the truth that testers are compared with, so it is simple and shares nothing with
+//! what it judges: one thread on epoll, its own few lines of HTTP, no part of Plimsoll's engine or
+//! of its targets. On one kernel, its log and the tester use the same clock.
 //!
-//! Absent on purpose: TLS, request bodies in chunks, and anything that would make it fast at the
-//! price of being hard to believe.
+//! Absent on purpose: TLS, chunked request bodies, and anything that would make it fast but hard to
+//! believe.
 
 mod answer;
 mod connection;

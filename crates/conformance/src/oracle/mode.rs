@@ -60,15 +60,15 @@ pub struct Mode {
     pub stall: Option<Span>,
     /// Requests in this time get this delay (ns) instead of the mix's.
     pub slow: Option<(Span, u64)>,
-    /// Only so many of the requests in that time get it; 0: all.
+    /// How many of the requests in that time get it, at most; 0: all.
     pub slow_most: u32,
-    /// Requests of a connection after so many answers are never answered; 0: all are.
+    /// After this many answers a connection gets no more; 0: all requests are answered.
     pub hang_after: u32,
     /// Every second connection's requests get this much more delay, ns.
     pub slow_connections_ns: u64,
     /// Answers are given one at a time and each takes this long, ns: a server of known capacity.
     pub service_ns: u64,
-    /// A connection is closed after so many answers; 0: never.
+    /// A connection is closed after this many answers; 0: never.
     pub close_every: u32,
     /// Head and body are written apart, with this pause, ns.
     pub split_ns: Option<u64>,

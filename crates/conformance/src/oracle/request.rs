@@ -1,7 +1,7 @@
-//! Reading a request, to the little that an oracle has to know of it.
+//! Reads as much of a request as an oracle needs.
 //!
-//! Absent on purpose: bodies in chunks, and complaints. What is not understood is answered like
-//! anything else; the log has its bytes.
+//! Absent on purpose: chunked bodies, and refusals. A request that the oracle does not understand
+//! is answered like any other; the log has its bytes.
 
 /// A request; of its body nothing but the length is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The oracle's loop: one thread, epoll, a heap of what is due.
+//! The oracle's loop: one thread, epoll, and a heap of what is due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Plimsoll's adapter, on asks and results made by hand.
+//! Plimsoll's adapter, on hand-made asks and results.
 
 use super::*;
 use crate::tool::Resolve;

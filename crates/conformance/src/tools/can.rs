@@ -1,6 +1,6 @@
-//! What a tester can be told, as data, and the reason when an ask goes beyond it.
+//! What a tester can be asked for, as data, and the reason when an ask goes beyond it.
 //!
-//! Deliberately absent: whether it does what it is told. That is for the experiments.
+//! Absent on purpose: whether the tester does what it is asked. The experiments find that out.
 
 use crate::tool::{Ask, Call, Need};
 

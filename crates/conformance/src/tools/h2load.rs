@@ -3,9 +3,9 @@
 //!
 //! Called with `--h1`, since otherwise it speaks HTTP/2, with one thread, and with `--log-file`, a
 //! row for each request, since older versions print no quantiles: those here are of its rows
-//! (nearest rank). `--rps` is of one connection, so the rate is divided by the connections.
-//! `Connection: close` for one request a connection, with a count alone: a timed run of such does
-//! not end.
+//! (nearest rank). `--rps` is the rate of one connection, so the rate is divided by the
+//! connections. `Connection: close` for one request a connection, with a count alone: a timed run
+//! of such does not end.
 //!
 //! Latency is from the sending. Every connection sends at the same moment. A connection that
 //! breaks is not opened again, and the requests it would have sent count as errored. `-N` ends a

@@ -1,8 +1,8 @@
 //! hey 0.1: workers with a connection each, in a closed loop or each at its share of a rate.
 //!
 //! Called with its summary: its CSV has the same four decimals of a second and stops at a million
-//! requests. `-q` is of one worker, so the rate is divided by the connections. Redirects are not
-//! followed, as nobody asked for that.
+//! requests. `-q` is the rate of one worker, so the rate is divided by the connections. Redirects
+//! are not followed, as nobody asked for that.
 //!
 //! Its count is rounded down to a multiple of the workers. Latency is from the sending, whatever
 //! the rate; quantiles leave out what failed. Certificates are not verified. It has no flag that

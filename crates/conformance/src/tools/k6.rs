@@ -300,7 +300,8 @@ fn scenario(ask: &Ask, duration_s: Option<f64>, requests: Option<u64>) -> Option
     })
 }
 
-/// A rate as so many in so many seconds; `None` when it is no such fraction.
+/// A rate as a whole number of requests in a whole number of seconds; `None` if it is not such a
+/// fraction.
 pub(super) fn fraction(rate_rps: f64) -> Option<(u64, u64)> {
     let units = [1_u64, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1_000, 1_000_000];
     units.into_iter().find_map(|unit_s| {

@@ -1,4 +1,4 @@
-//! The judges of the tester itself, on readings made by hand.
+//! The judges of the tester itself, on hand-made readings.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The judges of figures, on readings and logs made by hand.
+//! The judges of figures, on hand-made readings and logs.
 
 use super::*;
 use crate::oracle::Entry;

@@ -1,4 +1,4 @@
-//! The judges of latency, on readings and logs made by hand.
+//! The judges of latency, on hand-made readings and logs.
 
 use super::*;
 use crate::oracle::Entry;
@@ -28,7 +28,7 @@ fn a_stall_is_in_the_quantiles() {
     assert!(matches!(judged(&[(0.5, 0.1)], 1.0), Err(Outcome::Unmeasured { .. })));
 }
 
-/// Requests that came at these times and took so long, both in ms.
+/// Requests by when they came and how long they took, both in ms.
 fn log(requests: impl Iterator<Item = (u64, u64)>) -> Log {
     let entry = |(at_ms, took_ms): (u64, u64)| {
         let received_ns = 1_000_000_000 + at_ms * MS;

@@ -1,4 +1,4 @@
-//! The load of a setup as a good tester carries it, in a simulation of the oracle.
+//! The load of a setup, as a good tester carries it, in a simulation of the oracle.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

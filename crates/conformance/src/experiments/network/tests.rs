@@ -1,4 +1,4 @@
-//! The judges of connections, on logs made by hand.
+//! The judges of connections, on hand-made logs.
 
 use super::*;
 use crate::oracle::{Connection, Entry};

@@ -1,4 +1,4 @@
-//! The judges of pacing, on logs made by hand.
+//! The judges of pacing, on hand-made logs.
 
 use super::*;
 use crate::oracle::Entry;
