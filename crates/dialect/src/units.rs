@@ -53,7 +53,7 @@ impl Extended {
         self.mantissa as f64 * f64::from(self.exponent).exp2()
     }
 
-    /// With so many digits behind the point, ties to even, as `printf` has it.
+    /// With `digits` digits after the decimal point, ties to even, as `printf` prints it.
     fn fixed(self, digits: u32) -> String {
         if self.exponent > 0 {
             return format!("{:.*}", digits as usize, self.to_f64());

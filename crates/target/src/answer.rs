@@ -29,7 +29,7 @@ pub(crate) enum Persistence {
 /// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// There is none by definition (204, 304).
+    /// No body, by definition of the status (204, 304).
     Absent,
     /// Content-Length.
     Known(u64),

@@ -105,7 +105,7 @@ impl Pool {
     const KEPT_MAX: usize = 256;
     const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-    /// For at most so many bytes of bodies.
+    /// For at most `used_bytes_max` bytes of bodies.
     pub(crate) fn new(used_bytes_max: u64) -> Self {
         Self { free: Vec::new(), used_bytes: 0, used_bytes_max }
     }

@@ -1,4 +1,4 @@
-//! Who the servers are over TLS: a certificate that was given, or one made up at the start.
+//! The servers' TLS identity: a given certificate, or one made at the start.
 
 use plimsoll_proto::tls::{Identity, ServerConfig, ServerOptions, TlsConfigError, Versions};
 

@@ -1,8 +1,8 @@
-//! When which connection is next to be looked at.
+//! Timers: when to look at which connection next.
 //!
-//! A connection has at most one timer, and holds its time itself; an entry here whose time is not
-//! the connection's any more is stale and ignored. Stale entries are swept out when the queue is
-//! full, so its size is bounded by the number of connections.
+//! A connection has at most one timer and stores its time itself. An entry here with another time
+//! is stale and ignored. Stale entries are swept out when the queue is full, so its size is bounded
+//! by the number of connections.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// For so many connections.
+    /// For up to `connections_max` connections.
     pub(crate) fn new(connections_max: u32) -> Self {
         Self { heap: BinaryHeap::new(), entries_max: 2 * connections_max as usize + 16 }
     }
@@ -30,7 +30,7 @@ impl Timers {
         self.heap.push(Reverse((due_ns, token)));
     }
 
-    /// When the first entry is due; `u64::MAX` when there is none.
+    /// When the first entry is due; `u64::MAX` without entries.
     pub(crate) fn next_ns(&self) -> u64 {
         self.heap.peek().map_or(u64::MAX, |&Reverse((due_ns, _))| due_ns)
     }

@@ -1,6 +1,7 @@
 //! Reads what the clients print.
 //!
-//! Output that lacks the number of requests is an error; a quantile a tool doesn't print is none.
+//! Output that lacks the number of requests is an error; a quantile that a tool doesn't print is
+//! left out.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

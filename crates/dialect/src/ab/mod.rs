@@ -1,11 +1,10 @@
-//! ApacheBench: its command line read as a plan, its report made of a result.
+//! ApacheBench: makes a plan of its command line, and its report of a result.
 //!
-//! Facts are those of `ab` 2.3 as httpd 2.4 ships it. Its labels, widths, rounding and blank lines
-//! are kept, since scripts read them. Where it measures wrongly the true figure stands in its
-//! place, unless `--as-original` asks for its arithmetic; `docs/dialects/ab.md` lists each
-//! difference.
+//! The facts are those of `ab` 2.3 as httpd 2.4 ships it. Labels, widths, rounding and blank lines
+//! are kept, because scripts read them. Where ab measures wrongly, the true figure takes its place,
+//! unless `--as-original` asks for ab's arithmetic; `docs/dialects/ab.md` lists each difference.
 //!
-//! Absent: opening files and printing, which are the caller's. A [`Command`] names the files it
+//! Absent: opening files and printing, which the caller does. A [`Command`] names the files it
 //! wants, and everything shown is text made from a result.
 
 mod arguments;

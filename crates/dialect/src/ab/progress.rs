@@ -8,7 +8,7 @@ use plimsoll_core::result::{ErrorCount, RunResult};
 use super::Command;
 use crate::Usage;
 
-/// Runs of so many requests or fewer end before anybody asks how far they are.
+/// Runs of this many requests or fewer end before anybody asks how far they are.
 const SHORT_RUN: u64 = 150;
 
 /// The least number of requests between two lines.
@@ -47,8 +47,8 @@ impl Progress {
         Self { step: command.heartbeat_step(), told: 0 }
     }
 
-    /// The lines for standard error that are due now that so many requests are complete: nothing,
-    /// one, or several where much has happened since the last call.
+    /// The lines for standard error that are due now that `complete` requests are complete:
+    /// nothing, one, or several where much has happened since the last call.
     pub fn lines(&mut self, complete: u64) -> String {
         let mut text = String::new();
         let Some(step) = self.step else { return text };

@@ -35,7 +35,7 @@ impl Values<'_> {
         }
     }
 
-    /// The value at an index of the sorted order; the last one beyond it, 0 where there is none.
+    /// The value at an index of the sorted order; the last one beyond it, 0 without values.
     pub(super) fn at(&self, index: u64) -> u64 {
         match self {
             Self::Exact(values) => {

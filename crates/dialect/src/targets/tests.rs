@@ -1,4 +1,4 @@
-//! What each format reads, what is refused with its line, and inputs that are none of them.
+//! What each format reads, what is refused with its line, and inputs in no known format.
 
 use std::path::Path;
 

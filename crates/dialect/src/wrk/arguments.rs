@@ -104,7 +104,7 @@ fn usage(flavour: Flavour) -> String {
 /// What is said to `-B`.
 const BATCH: &str = "-B changes nothing: of several requests at once each is recorded by itself";
 
-/// What the originals print for a URL that is none.
+/// What the originals print for an invalid URL.
 #[must_use]
 pub fn invalid_url(flavour: Flavour, url: &str) -> Usage {
     Usage {

@@ -18,7 +18,7 @@ const LIMIT: u64 = 86_400_000_000;
 /// Steps of the spectrum for each halving of the distance to 100 %.
 const TICKS: f64 = 5.0;
 
-/// Counts of values, in buckets that keep so many digits.
+/// Counts of values, in buckets that keep a number of significant digits.
 #[derive(Debug, Clone)]
 pub(super) struct Hdr {
     digits: u8,

@@ -1,5 +1,5 @@
-//! Reports of `-e`: an object each, laid out as the fork does. Not all of it is what one would
-//! choose: `rx_bps` is a text with a unit, and `http_error` is there only beside another error.
+//! The JSON reports of `-e`: one object each, laid out as the fork lays them out, with its
+//! oddities: `rx_bps` is text with a unit, and `http_error` is present only beside another error.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! What `--as-original` does to the figures: what the originals throw away is taken out, and what
-//! they make up is put in.
+//! What `--as-original` does to the figures: removes what the originals discard, and adds what they
+//! invent.
 
 use std::collections::BTreeMap;
 

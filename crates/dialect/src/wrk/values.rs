@@ -50,7 +50,7 @@ impl Values {
         self.blank + self.pairs.iter().map(|(_, count)| count).sum::<u64>()
     }
 
-    /// With so many more that count and have no value.
+    /// With `blank` more that count and have no value.
     pub(super) fn with_blank(self, blank: u64) -> Self {
         Self { blank: self.blank + blank, ..self }
     }

@@ -47,7 +47,7 @@ fn feed(mut tls: Tls, data: &[u8], piece_bytes: usize) -> Outcome {
 
 /// Carries a handshake and a request with its answer, and changes one byte on the way: byte `at`
 /// of all that is sent is XORed with `mask`. Whatever that does, no side panics, none reads
-/// anything that was not sent, and it ends. Returns whether there were so many bytes.
+/// anything that was not sent, and it ends. Returns whether byte `at` was sent at all.
 pub fn fuzz_changed(
     client: &ClientConfig,
     server: &ServerConfig,

@@ -89,7 +89,7 @@ impl Caller {
         self.wants
     }
 
-    /// Calls `request()`, or `wrk.request()` where there is none.
+    /// Calls `request()`, or `wrk.request()` if the script has no `request()`.
     #[inline]
     pub(super) fn request(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         // SAFETY: the stack has the slots that `new` made and room for what is pushed here. Without
@@ -169,7 +169,8 @@ impl Caller {
         Ok(())
     }
 
-    /// Pushes the function of this name in this table; `false`, and nothing, when it is none.
+    /// Pushes the function of this name in this table. If it is not a function, pushes nothing and
+    /// returns `false`.
     ///
     /// # Safety
     /// Both are slots of the stack, which has room for one value more.

@@ -28,8 +28,9 @@ pub struct Message {
     pub end: usize,
 }
 
-/// The request that begins at `start`, empty lines before it included. What is none, or not whole,
-/// is one with all that follows: it is sent as it stands, and what the server says to it is seen.
+/// The request that begins at `start`, with the empty lines before it. A request that is malformed
+/// or incomplete takes in everything that follows: it is sent as it is, and the server's answer to
+/// it is recorded.
 #[must_use]
 pub fn message_at(bytes: &[u8], start: usize) -> Message {
     let mut reader = Reader { bytes, offset: start };

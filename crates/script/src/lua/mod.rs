@@ -45,7 +45,7 @@ pub trait System: Send + Sync {
     /// The addresses of a host and service (a port or a name such as `https`).
     ///
     /// # Errors
-    /// Why there are none, for the script's user.
+    /// Why no address was found, for the script's user.
     fn lookup(&self, host: &str, service: &str) -> Result<Vec<SocketAddr>, String>;
 
     /// Whether a TCP connection to the address can be made. Blocks.
@@ -102,7 +102,7 @@ pub enum ScriptError {
         /// The script.
         path: String,
     },
-    /// What `request()` returned is none.
+    /// `request()` returned something other than text, or nothing.
     #[error("{path}: request() has to return a request as a string, and returned {what}")]
     NoRequest {
         /// The script.
@@ -110,7 +110,7 @@ pub enum ScriptError {
         /// What it returned.
         what: &'static str,
     },
-    /// What `request()` returned is none, or not a whole one.
+    /// `request()` returned text that is not a whole request.
     #[error(
         "{path}: what request() returned is not a request: {what}, at line {line}, column {column} \
          of it"

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use spec::{ErrorMix, FaultSpecError, LatencyMix, Share, Stall};
 
-/// The faults a server commits. The default is none.
+/// The faults a server commits; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     /// When the server answers nothing. A request that arrives then, or would be answered then, is
@@ -32,7 +32,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether there are none, so that nothing need be asked at each request.
+    /// Whether the server commits no fault, so that nothing need be checked at each request.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self { seed: self.seed, ..Self::default() }

@@ -1,8 +1,8 @@
-//! What a proxy counts.
+//! The counts of a proxy.
 //!
-//! Each request that is admitted comes to one end. So with nothing under way any more, `requests`
-//! is the sum of `completed`, `cut_off`, `abandoned`, `drained`, `bodies_refused`,
-//! `queue_failures`, `bad_gateway` and `gateway_timeouts`; the others count beside it.
+//! Each admitted request has exactly one end. So when nothing is under way any more, `requests` is
+//! the sum of `completed`, `cut_off`, `abandoned`, `drained`, `bodies_refused`, `queue_failures`,
+//! `bad_gateway` and `gateway_timeouts`. The other counts are independent of these.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {

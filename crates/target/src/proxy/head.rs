@@ -302,7 +302,7 @@ fn write_address(out: &mut Vec<u8>, address: IpAddr) {
 /// How a response goes on to its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
-    /// As it comes: its length was stated, or there is none.
+    /// As it comes: its length was stated, or it has no body.
     Plain,
     /// In chunks of ours.
     Chunked,

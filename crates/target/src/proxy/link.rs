@@ -14,7 +14,7 @@ use super::head::Body;
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing: there is none.
+    /// Nothing: there is no body.
     Free,
     Connecting,
     Handshaking,

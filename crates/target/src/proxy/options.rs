@@ -228,7 +228,7 @@ pub struct Rules {
     pub upstreams: Vec<Upstream>,
     /// Which of them.
     pub balance: Balance,
-    /// What is said of the client.
+    /// What the proxy tells upstreams about the client.
     pub forwarded: Forwarded,
     /// Which Host upstreams see.
     pub host: HostField,

@@ -1,8 +1,8 @@
-//! How slow a client may be: over the body that it sends, and over the response that it takes.
+//! How slow a client may be, both when it sends a body and when it takes a response.
 //!
-//! Time is cut into windows, and in each so many bytes have to move. A mean from the beginning on
-//! would be gentler to those who mean harm: after a quick start they could hold for long what they
-//! were given for it.
+//! Time is cut into windows, and a minimum of bytes has to move in each. A mean since the beginning
+//! would help attackers: after a quick start they could stall for a long time and keep what the
+//! proxy holds for them.
 //!
 //! Pure: counts and times are arguments.
 
@@ -14,7 +14,7 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// For so many bytes per second, over that time; at least one byte.
+    /// The floor of `bytes_per_s` over a window of `window_ns`: at least one byte.
     pub(super) fn of(bytes_per_s: u64, window_ns: u64) -> Self {
         let bytes = u128::from(bytes_per_s) * u128::from(window_ns) / 1_000_000_000;
         // Of counts that wrap only half can be told apart.
@@ -34,7 +34,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) const NONE: Self = Self { ends_ns: u64::MAX, from_bytes: 0 };
 
-    /// Begins one, with so many bytes moved by now.
+    /// Begins a window when `moved_bytes` have moved so far.
     pub(super) fn start(now_ns: u64, floor: Floor, moved_bytes: u64) -> Self {
         Self { ends_ns: now_ns.saturating_add(floor.window_ns), from_bytes: moved_bytes }
     }

@@ -84,7 +84,7 @@ fn a_trial_that_does_not_end_is_not_the_only_one() {
     assert_eq!(from_u1, 15, "it is back: {answers:?}");
 }
 
-/// Of so many bytes.
+/// An answer with a body of `size` bytes.
 fn answer(size: usize) -> Vec<Do> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
     vec![say([head.into_bytes(), vec![b'x'; size]].concat())]

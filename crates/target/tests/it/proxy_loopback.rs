@@ -66,7 +66,7 @@ fn dead() -> SocketAddr {
     listener.local_addr().expect("bound")
 }
 
-/// Asks over TLS, and reads an answer of so many bytes.
+/// Asks over TLS, and reads an answer of `answer_len` bytes.
 fn ask_secure(to: SocketAddr, config: &ClientConfig, request: &str, answer_len: usize) -> String {
     let mut stream = connect(to);
     let mut out = Vec::new();

@@ -17,7 +17,7 @@ use crate::world::{Act, MS, S, Seen, World, clients_of};
 /// What an upstream does.
 #[derive(Debug, Clone)]
 pub(crate) enum Do {
-    /// Sends, so long after the request.
+    /// Sends, this long after the request.
     Say(u64, Vec<u8>),
     Close(u64),
     Reset(u64),
@@ -174,7 +174,7 @@ pub(crate) struct Outcome {
     pub(crate) ended_ns: u64,
 }
 
-/// Rules that leave heads as they are, for so many upstreams, called `u0`, `u1` and so on.
+/// Rules that leave heads as they are, for a number of upstreams called `u0`, `u1` and so on.
 pub(crate) fn bare(upstreams: usize) -> Rules {
     let upstream = |number: usize| Upstream {
         authority: format!("u{number}"),

@@ -23,7 +23,7 @@ pub(crate) enum Ended {
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// What came is none.
+    /// What came is not a response.
     Wrong(String),
     /// The connection ended before it was whole; this much was there.
     Ended(Ended, Vec<u8>),

@@ -153,7 +153,7 @@ fn send(proxy: SocketAddr, method: &str, target: &str) -> Client {
     client
 }
 
-/// The statuses of so many requests, GET and POST in turn.
+/// The statuses of `count` requests, GET and POST in turn.
 fn statuses(proxy: SocketAddr, count: usize) -> Vec<u16> {
     let ask = |index: usize| {
         let method = ["GET", "POST"][index % 2];
@@ -174,7 +174,7 @@ fn until(proxy: SocketAddr, mut holds: impl FnMut() -> bool) -> Vec<u16> {
     panic!("not after {TRIES} requests; {} failed", failed.len());
 }
 
-/// Waits until so many requests are held, all together.
+/// Waits until the upstreams hold `count` requests between them.
 fn wait_for_held(upstreams: [&Mortal; 2], count: usize) {
     while upstreams.iter().map(|it| it.held()).sum::<usize>() < count {
         thread::yield_now();

@@ -15,7 +15,7 @@ pub(crate) enum Fault {
 /// How the end of a body was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// There is none.
+    /// No body.
     None,
     /// By Content-Length.
     Length,

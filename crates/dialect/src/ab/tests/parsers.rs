@@ -1,4 +1,4 @@
-//! What programs out there look for in ab's output: their patterns, on ours.
+//! Programs that parse ab's output: their patterns, tried on ours.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Programs that people read these reports with: what they look for, in our words, and that they
-//! find it. Each is named with its project.
+//! Programs that read these reports: the patterns they search for, and that they find them in ours.
+//! Each is named with its project.
 
 use regex::Regex;
 
@@ -64,7 +64,7 @@ fn perfkitbenchmarker_reads_wrk2() {
 }
 
 /// graphql-bench (app/queries/src/executors/base/index.ts) takes every line of four numbers as one
-/// of the spectrum; `Number` of `inf` is none, so the last row is left out.
+/// of the spectrum; `Number` of `inf` is not a number, so the last row is left out.
 #[test]
 fn graphql_bench_reads_wrk2() {
     let text = wrk2_report();

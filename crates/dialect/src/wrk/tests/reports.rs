@@ -199,7 +199,7 @@ fn wrk2_of_nothing() {
     }
 }
 
-/// A point of each second, in which so many requests took so long.
+/// A point of each second, with a number of requests that all took the same time.
 fn point(second: u64, response_ns: u64, count: u64) -> Point {
     Point {
         t_ns: second * 1_000_000_000,

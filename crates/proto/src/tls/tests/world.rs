@@ -124,7 +124,7 @@ impl Pair {
         }
     }
 
-    /// Carries bytes both ways, in pieces, until there are none. What either side says is returned,
+    /// Carries bytes both ways, in pieces, until none are left. What either side says is returned,
     /// the first to fail first; the other still hears of it.
     pub(super) fn carry(&mut self, piece_bytes: usize) -> Result<(), TlsError> {
         let mut first = Ok(());

@@ -1,4 +1,4 @@
-//! Scripts of a few lines, each with what the states, the requests and the errors have to be.
+//! Short Lua scripts, and what has to come of them: states, requests and errors.
 
 mod done;
 mod errors;

@@ -1,4 +1,4 @@
-//! What a script gets of a response: as little as it reads, and as the server sent it.
+//! What a script is told of a response: only the parts it reads, exactly as the server sent them.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The stages of a run and the states they run in: their order, `setup`, and variables that threads
-//! exchange.
+//! The stages of a run and the states they run in: their order, `setup`, and the variables that
+//! threads exchange.
 
 use std::thread;
 

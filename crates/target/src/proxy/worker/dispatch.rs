@@ -1,9 +1,9 @@
-//! Which upstream connection a request gets: an idle one, a new one, or a place in a queue; and
-//! what becomes of it when that connection fails.
+//! Which upstream connection a request gets (an idle one, a new one, or a place in a queue), and
+//! what becomes of the request when that connection fails.
 //!
-//! A request is sent again only where that is safe: when no byte of it was sent (the connect
-//! failed), or when it is idempotent, held in whole, and the connection had been used before and
-//! died without a byte of an answer. The latter once, and on a new connection.
+//! A request is sent again only if that is safe. Either no byte of it was sent, because the connect
+//! failed; or it is idempotent and buffered whole, and its connection had been used before and died
+//! without a byte of an answer. The second kind is sent again only once, on a new connection.
 
 use plimsoll_io::{Close, Driver};
 

@@ -26,7 +26,7 @@ impl<D: Driver> Proxy<D> {
         client.body_time = BodyTime { ends_ns, ..BodyTime::NONE };
     }
 
-    /// From now on so much of a body has to come.
+    /// From now on a body has to arrive at the least pace.
     pub(super) fn start_window(&mut self, now_ns: u64, index: usize) {
         let floor = self.body_floor();
         let client = &mut self.clients[index];

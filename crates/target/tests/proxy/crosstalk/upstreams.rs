@@ -92,7 +92,7 @@ impl Manner {
     }
 }
 
-/// The body of the response to a token, so many bytes of it.
+/// The body of the response to a token, as long as the token says.
 pub(super) fn body_of(token: u64) -> Vec<u8> {
     let length = match Manner::of(token) {
         Manner::Large => 100_000 + (token % 200_000) as usize,

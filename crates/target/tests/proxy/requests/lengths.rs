@@ -11,7 +11,7 @@ fn five(value: &str) -> Vec<u8> {
     post(&format!("Content-Length:{value}\r\n"), "hello")
 }
 
-/// The same, with bytes that are no text.
+/// The same, with bytes that are not text.
 fn five_bytes(value: &[u8]) -> Vec<u8> {
     let head = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length:";
     [head, value, b"\r\n\r\nhello"].concat()

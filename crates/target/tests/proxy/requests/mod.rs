@@ -217,7 +217,7 @@ impl Case {
         Ok(())
     }
 
-    /// Holds what an upstream has seen of so many ways against the case.
+    /// Holds what an upstream has seen, sent in `ways` ways, against the case.
     fn judge(&self, record: &Record, ways: usize) -> Result<(), String> {
         if let Some(wrong) = record.wrong.first() {
             return Err(format!("the upstream got {wrong}"));
