@@ -5,8 +5,8 @@ use plimsoll_core::{Histogram, RunResult};
 
 /// One row: a phase, or the lag that comes before the first of them.
 pub(crate) struct PhaseRow<'a> {
-    /// One word, for the narrow table of the text view. `None` for the lag: that view shows only its
-    /// two parts.
+    /// One word, for the narrow table of the text view. `None` for the lag: that view shows only
+    /// its two parts.
     pub(crate) short: Option<&'static str>,
     /// The term.
     pub(crate) name: &'static str,

@@ -1,6 +1,7 @@
 //! The reason phrases of the registered status codes (IANA, "HTTP Status Code Registry").
 
-/// The usual reason phrase of a status; empty for a status without one (RFC 9112 4 lets it be empty).
+/// The usual reason phrase of a status; empty for a status without one (RFC 9112 4 lets it be
+/// empty).
 #[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
