@@ -1,10 +1,10 @@
 //! The calls on the path of a request: `request()`, `delay()`, `response()`.
 //!
-//! They go to Lua's C interface directly: the safe bindings take a lock, move arguments and results
+//! They use Lua's C interface directly. The safe bindings take a lock, move arguments and results
 //! between stacks and add a traceback to errors, which costs more than a short function does.
-//! What a call needs lies at the bottom of a stack of its own: the function for errors, the tables
-//! to find the functions in, and their names. A script may replace its functions at any time, so
-//! they are looked up each time, as wrk does.
+//! Everything a call needs is at the bottom of a stack of its own: the error handler, the tables
+//! that hold the functions, and the names of the functions. A script may replace its functions at
+//! any time, so each call looks them up, as wrk does.
 
 use std::ffi::c_int;
 use std::slice;

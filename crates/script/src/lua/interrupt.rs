@@ -1,12 +1,12 @@
-//! Stopping a script that does not end, from another thread.
+//! Stops a script that does not end, from another thread.
 //!
-//! A flag keeps new calls from starting, and a hook ends the one that runs: at the next instruction
-//! of interpreted code, at the next turn of a loop of compiled code. What cannot be ended is a
-//! single call into C that does not return, such as `os.execute("sleep 1000")`, and a finalizer
-//! (`__gc`), in which LuaJIT calls no hook.
+//! A flag keeps new calls from starting, and a hook ends the call under way: at the next
+//! instruction of interpreted code, or at the next turn of a loop of compiled code. Two things
+//! cannot be stopped: a single call into C that does not return, such as `os.execute("sleep
+//! 1000")`, and a finalizer (`__gc`), in which LuaJIT calls no hook.
 //!
-//! The hook is set by a signal to the script's own thread; `interrupt.c` says why that is sound.
-//! One attempt may be lost, so a thread of its own repeats it for as long as there is a state.
+//! A signal to the script's own thread sets the hook; `interrupt.c` explains why that is sound. One
+//! attempt may be lost, so a separate thread repeats it as long as the state exists.
 
 use std::fmt;
 use std::ptr;

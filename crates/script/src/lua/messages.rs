@@ -1,8 +1,8 @@
-//! How many HTTP requests there are in some bytes: what wrk finds out about a script's first
-//! request, because that many responses belong to one latency.
+//! Counts the HTTP requests in a script's first request, as wrk does, because that many responses
+//! belong to one latency.
 //!
-//! As lenient as wrk's parser: lines may end without a carriage return, and empty lines before a
-//! request are skipped. What is sent is not changed by what is found here.
+//! The parser is as lenient as wrk's: lines may end without a carriage return, and empty lines
+//! before a request are skipped. The count does not change what is sent.
 
 /// Why the bytes are not requests, and where.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! One Lua state: how it is made, what the prelude in it may ask of us, and the calls that are not
+//! One Lua state: its creation, the functions that the prelude may call, and the calls that are not
 //! on the path of a request.
 //!
-//! Functions of ours that Lua calls never return an error: it would be thrown through our own
-//! frames, which a program that aborts on panics does not survive. They return what is wrong, and
+//! Our functions never raise a Lua error when Lua calls them. The error would be thrown through our
+//! own frames, which a program that aborts on panics does not survive. They return the error, and
 //! the prelude raises it.
 
 use std::net::SocketAddr;

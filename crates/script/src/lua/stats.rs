@@ -1,4 +1,4 @@
-//! Histograms as the tables that the prelude makes statistics of.
+//! Histograms as the tables from which the prelude makes statistics.
 
 use mlua::{Lua, Table};
 use plimsoll_core::histogram::Histogram;

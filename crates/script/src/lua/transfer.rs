@@ -1,7 +1,7 @@
-//! Copies of values from one Lua state to another, for `thread:get` and `thread:set`: booleans,
-//! nil, numbers, strings, and tables of these.
+//! Copies values from one Lua state to another, for `thread:get` and `thread:set`: booleans, nil,
+//! numbers, strings, and tables of these.
 //!
-//! Keys stay keys and values stay values; wrk2 swaps them in tables, which nobody can rely on.
+//! Keys stay keys and values stay values. wrk2 swaps them in tables, which nobody can rely on.
 
 use mlua::{Lua, Value};
 
