@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Proxy(Box<ProxyFlags>),
     /// Show a result document again, in any format
     Report(Box<ReportFlags>),
-    /// Is it faster, slower, or can one not tell?
+    /// Is it faster, slower, or do the data not tell?
     Compare(Box<CompareFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
@@ -96,7 +96,7 @@ pub(crate) enum DriverFlag {
 pub(crate) struct ReportFlags {
     /// A result document, as --json writes it; - reads it from stdin
     pub file: PathBuf,
-    /// Judge it by this instead of by its own gates, and exit with 3 unless it is met
+    /// Judge it by this gate instead of its own, and exit with 3 if it fails
     #[arg(long, value_name = "EXPR")]
     pub gate: Vec<String>,
 

@@ -150,7 +150,7 @@ fn document(path: &Path) -> anyhow::Result<Document> {
 
 fn stranger(name: &str, schema: Option<String>) -> String {
     let is =
-        schema.map_or_else(|| "no result".to_owned(), |schema| format!("of schema '{schema}'"));
+        schema.map_or_else(|| "not a result".to_owned(), |schema| format!("of schema '{schema}'"));
     format!("'{name}' is {is}: give a {} or a {}", result::SCHEMA, study::SCHEMA)
 }
 

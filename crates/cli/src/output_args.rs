@@ -24,7 +24,7 @@ pub(crate) struct OutputFlags {
     /// Write the report to a file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What the report is written as [default: text]
+    /// Format of the report [default: text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Also write the result document; - is stdout, here and below
@@ -48,7 +48,7 @@ pub(crate) struct OutputFlags {
     /// Also write a line of JSON for each second, while it runs
     #[arg(long, value_name = "FILE")]
     pub timeseries: Option<PathBuf>,
-    /// Neither progress nor report on the terminal; why a run failed still stands on stderr
+    /// Print no progress and no report; stderr still says why a run failed
     #[arg(short, long)]
     pub quiet: bool,
     /// No live progress

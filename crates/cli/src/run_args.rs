@@ -47,12 +47,12 @@ impl From<ArrivalFlag> for Arrival {
 /// Flags of `run`. Every number is a total, never per thread or per connection.
 #[derive(Debug, Args)]
 pub(crate) struct RunFlags {
-    /// Where to send the requests; with --targets, in place of their server; or a plan file,
+    /// The URL to load; with --targets, the server to use instead of theirs; or a plan file,
     /// NAME.toml
     #[arg(required = false, required_unless_present_any = ["plan", "targets"])]
     pub url: Option<String>,
 
-    /// Open connections; MIN..MAX: at a rate, up to MAX as requests have to wait for one
+    /// Open connections; MIN..MAX, at a rate: opens more, up to MAX, while requests wait for one
     #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
     #[arg(help_heading = "Load")]
     pub connections: (u32, Option<u32>),
@@ -84,7 +84,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "N", default_value = "1", value_parser = repeats)]
     #[arg(help_heading = "Load")]
     pub repeat: u32,
-    /// Load before the measured part, shown apart
+    /// Load before the measured part, reported separately
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Load")]
     pub warmup: u64,
@@ -146,25 +146,25 @@ pub(crate) struct RunFlags {
     #[arg(long, help_heading = "Expectations")]
     pub require_valid: bool,
 
-    /// Take commands on a Unix socket while it runs: status, rate, connections, stop
+    /// Accept commands on a Unix socket during the run: status, rate, connections, stop
     #[arg(long, value_name = "SOCKET", help_heading = "While it runs")]
     pub control: Option<PathBuf>,
     /// Watch a server's processes beside the load: CPU, memory, threads, files; by number, by name,
     /// or by the port they listen on here
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
     pub monitor: Option<Subject>,
-    /// Take the runs from a plan file; flags beside it count for each of them
+    /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,
-    /// Print the plan file that says what the flags say, secrets masked, and run nothing
+    /// Print the flags as a plan file, secrets masked, and run nothing
     #[arg(long, help_heading = "Plan")]
     pub print_plan: bool,
 
-    /// Mask values of this name too, or with it in their names: of headers, of parameters in URLs
-    /// and of fields in forms; may be given again
+    /// Also mask headers, URL parameters and form fields with this in their names; may be given
+    /// again
     #[arg(long, value_name = "NAME", help_heading = "Secrets")]
     pub redact: Vec<String>,
-    /// Write secrets as they are, into every report and into --print-plan
+    /// Show secrets unmasked in every report and in --print-plan
     #[arg(long, help_heading = "Secrets")]
     pub show_secrets: bool,
 

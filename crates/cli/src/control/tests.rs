@@ -201,7 +201,7 @@ fn what_is_in_the_way_stays_unless_it_is_dead() {
     let told = Arc::default();
     fs::write(&path, "precious").unwrap();
     let error = start(&path, &told).unwrap_err().to_string();
-    assert!(error.contains("no socket"), "{error}");
+    assert!(error.contains("not a socket"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     fs::remove_file(&path).unwrap();
     drop(UnixListener::bind(&path).unwrap());

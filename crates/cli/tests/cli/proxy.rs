@@ -78,7 +78,7 @@ fn what_makes_no_sense_is_said_in_one_line() {
         (&["--to", "127.0.0.1:80", "--upstream-insecure"], 2, "need an upstream with https://"),
         (&["--to", "127.0.0.1:80", "--health-timeout", "2s"], 2, "--health-path <PATH>"),
         (&["--to", "127.0.0.1:80", "--health-interval", "2s"], 2, "--health-path <PATH>"),
-        (&["--to", "127.0.0.1:80", "--balance", "x"], 2, "none of round-robin"),
+        (&["--to", "127.0.0.1:80", "--balance", "x"], 2, "not one of round-robin"),
         (&["--to", "127.0.0.1:80", "--body-buffer", "1x"], 2, "--body-buffer"),
         (&["--to", "127.0.0.1:80", "--client-slack", "0s"], 2, "it has to be more than 0"),
         (&["--to", "127.0.0.1:80", "-t", "0"], 2, "0 leaves nobody to work"),

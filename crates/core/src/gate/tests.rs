@@ -409,7 +409,7 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("verdict==good", "valid, suspect or invalid"),
         ("p99@x<1s", "@endpoint:NAME"),
         ("p99@user:3<1s", "@endpoint:NAME"),
-        ("p99@endpiont:a<1s", "no part of a run: did you mean '@endpoint:a'?"),
+        ("p99@endpiont:a<1s", "not a part of a run: did you mean '@endpoint:a'?"),
         ("p99@endpoint:<1s", "names nothing"),
         ("p99@stage:0<1s", "count from 1"),
         ("p99@5s..2s<1s", "wrong way round"),

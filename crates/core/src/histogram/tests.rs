@@ -60,8 +60,8 @@ fn documents_that_contradict_themselves_are_refused() {
     let whole = serde_json::to_value(of(&[1_000, 2_000_000])).unwrap();
     let wrong = [
         ("count", serde_json::json!(3), "count says 3"),
-        ("min_us", serde_json::json!(5_000), "no extremes"),
-        ("max_us", serde_json::json!(null), "no extremes"),
+        ("min_us", serde_json::json!(5_000), "not the extremes"),
+        ("max_us", serde_json::json!(null), "not the extremes"),
         ("hdr", serde_json::json!("HISTF"), "hdr"),
     ];
     for (field, value, why) in wrong {
