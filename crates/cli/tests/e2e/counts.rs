@@ -1,7 +1,7 @@
 //! What we say we sent is what nginx says it got.
 
 use crate::nginx::{Counted, Nginx};
-use crate::programs::turn_with;
+use crate::programs::{share_with, turn_with};
 use crate::support::{Report, measure};
 
 /// Runs a load and holds its report against nginx's own counts.
@@ -18,7 +18,7 @@ fn load(nginx: &Nginx, path: &str, flags: &[&str]) -> (Report, Counted) {
 
 #[test]
 fn a_closed_loop_for_a_time() {
-    let Some(_turn) = turn_with(&["nginx"]) else { return };
+    let Some(_share) = share_with(&["nginx"]) else { return };
     let nginx = Nginx::start();
     for driver in ["auto", "epoll"] {
         let flags = ["-c", "100", "-d", "2s", "--driver", driver];
@@ -31,7 +31,7 @@ fn a_closed_loop_for_a_time() {
 
 #[test]
 fn exactly_n() {
-    let Some(_turn) = turn_with(&["nginx"]) else { return };
+    let Some(_share) = share_with(&["nginx"]) else { return };
     let nginx = Nginx::start();
     for driver in ["auto", "epoll"] {
         for (n, flags) in [
@@ -99,7 +99,7 @@ fn assert_scheduled(report: &Report, counted: Counted, want: u64, flags: &[&str]
 
 #[test]
 fn connections_that_nginx_closes_after_ten_requests() {
-    let Some(_turn) = turn_with(&["nginx"]) else { return };
+    let Some(_share) = share_with(&["nginx"]) else { return };
     let nginx = Nginx::start();
     for flags in [&["-n", "1000", "-c", "7"][..], &["-r", "1000", "-n", "1000", "-c", "7"]] {
         let (report, counted) = load(&nginx, "/ten", flags);
@@ -111,7 +111,7 @@ fn connections_that_nginx_closes_after_ten_requests() {
 /// nginx logs what each request and each response took on the connection.
 #[test]
 fn bytes_and_statuses_as_nginx_logs_them() {
-    let Some(_turn) = turn_with(&["nginx"]) else { return };
+    let Some(_share) = share_with(&["nginx"]) else { return };
     let nginx = Nginx::start();
     for (path, flags, status) in [
         ("/logged/file", &[][..], 200),

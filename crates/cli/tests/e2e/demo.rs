@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::programs::turn_with;
+use crate::programs::share_with;
 use crate::support::{plimsoll, run};
 
 #[test]
 fn the_demo_ends_with_a_report_a_lesson_and_a_page_that_a_browser_shows() {
-    let Some(_turn) = turn_with(&["chromium"]) else { return };
+    let Some(_share) = share_with(&["chromium"]) else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let finished = run(plimsoll(&["demo"]).current_dir(directory.path()));
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));

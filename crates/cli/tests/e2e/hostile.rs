@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::programs::turn_with;
+use crate::programs::{share_with, turn_with};
 use crate::support::{Finished, Report, Server, plimsoll, run};
 use server::{Dice, FaultServer, Step, play};
 
@@ -93,7 +93,7 @@ type Counts = BTreeMap<String, u64>;
 
 #[test]
 fn whatever_a_server_sends_the_run_ends_and_every_request_is_accounted_for() {
-    let Some(_turn) = turn_with(&[]) else { return };
+    let Some(_share) = share_with(&[]) else { return };
     let asked = std::env::var("PLIMSOLL_HOSTILE_SECONDS").ok();
     let seconds = asked.as_deref().map(|text| text.parse::<f64>().expect("seconds"));
     let loads = (HTTP.len() + HTTPS.len()) as f64;
@@ -271,7 +271,7 @@ fn fate(name: &'static str) -> String {
 /// Clients that send noise, stop anywhere, reset, or never read, as many as they like at once.
 #[test]
 fn our_server_outlives_hostile_clients() {
-    let Some(_turn) = turn_with(&[]) else { return };
+    let Some(_share) = share_with(&[]) else { return };
     for flags in [&[][..], &["--driver", "epoll"], &["--tls"], &["--tls", "--driver", "epoll"]] {
         let server = Server::start(flags);
         let address = server.addresses()[0];

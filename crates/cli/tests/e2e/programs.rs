@@ -3,29 +3,50 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Two loads at once would measure each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Tests that judge times or CPU use write-lock the machine, because two loads at once would measure
+/// each other. Tests that count, or only wait, share it.
+static MACHINE: RwLock<()> = RwLock::new(());
 
-/// The right to run these programs, alone.
-pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+/// The right to use the machine while other tests that share it do.
+pub(crate) struct Share(
+    #[expect(dead_code, reason = "held, not read")] RwLockReadGuard<'static, ()>,
+);
 
-/// Waits for this test's turn; `None` when a program is missing and may be.
+/// The right to use the machine alone.
+pub(crate) struct Turn(
+    #[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'static, ()>,
+);
+
+// A test that failed holding the lock has left nothing behind it: poison is no reason to stop.
+
+/// Waits until no test has the machine to itself; `None` when a program is missing and may be.
+///
+/// # Panics
+/// When a program is missing and `PLIMSOLL_E2E=require` is set.
+pub(crate) fn share_with(names: &[&str]) -> Option<Share> {
+    is_here(names).then(|| Share(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Waits until this test has the machine to itself; `None` when a program is missing and may be.
 ///
 /// # Panics
 /// When a program is missing and `PLIMSOLL_E2E=require` is set.
 pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
+    is_here(names).then(|| Turn(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn is_here(names: &[&str]) -> bool {
     for name in names {
         if !is_on_path(name) {
             let text = format!("skipped: no {name} on the PATH");
             assert!(std::env::var("PLIMSOLL_E2E").as_deref() != Ok("require"), "{text}");
             writeln!(std::io::stderr(), "{text}").expect("stderr");
-            return None;
+            return false;
         }
     }
-    // A test that failed holding the lock has left nothing behind it.
-    Some(Turn(ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)))
+    true
 }
 
 /// Whether a program is there.

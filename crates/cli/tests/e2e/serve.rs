@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::programs::turn_with;
+use crate::programs::share_with;
 use crate::support::{Finished, Server, run};
 
 fn curl(arguments: &[&str], url: &str) -> Finished {
@@ -15,7 +15,7 @@ fn curl(arguments: &[&str], url: &str) -> Finished {
 
 #[test]
 fn curl_gets_what_each_route_promises() {
-    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let Some(_share) = share_with(&["curl"]) else { return };
     let server = Server::start(&[]);
     // The status, and how many bytes the body had.
     let facts = ["--output", "/dev/null", "--write-out", "%{http_code} %{size_download}"];
@@ -51,7 +51,7 @@ fn curl_gets_what_each_route_promises() {
 
 #[test]
 fn curl_reads_the_bodies() {
-    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let Some(_share) = share_with(&["curl"]) else { return };
     let server = Server::start(&[]);
     assert_eq!(curl(&[], &server.url("/")).stdout, "hello world");
     assert!(curl(&[], &server.url("/ip")).stdout.starts_with("127.0.0.1"));
@@ -71,7 +71,7 @@ fn curl_reads_the_bodies() {
 
 #[test]
 fn curl_gets_one_kind_of_answer_from_each_of_three_ports() {
-    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let Some(_share) = share_with(&["curl"]) else { return };
     let any = "127.0.0.1:0";
     let server = Server::listen(&["--hello", any, "--echo", any, "--address", any], 3);
     for (address, want) in server.addresses().iter().zip(["hello world", "a=b", "127.0.0.1"]) {
@@ -82,7 +82,7 @@ fn curl_gets_one_kind_of_answer_from_each_of_three_ports() {
 
 #[test]
 fn curl_believes_the_certificate_that_was_made() {
-    let Some(_turn) = turn_with(&["curl"]) else { return };
+    let Some(_share) = share_with(&["curl"]) else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let saved = directory.path().join("certificate.pem");
     let saved = saved.to_str().expect("text");
@@ -120,7 +120,7 @@ fn curl_believes_the_certificate_that_was_made() {
 
 #[test]
 fn curl_shows_its_certificate() {
-    let Some(_turn) = turn_with(&["curl", "openssl"]) else { return };
+    let Some(_share) = share_with(&["curl", "openssl"]) else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).to_str().expect("text").to_owned();
     for name in ["server", "client"] {
@@ -150,7 +150,7 @@ fn curl_shows_its_certificate() {
 
 #[test]
 fn openssl_resumes_sessions() {
-    let Some(_turn) = turn_with(&["openssl"]) else { return };
+    let Some(_share) = share_with(&["openssl"]) else { return };
     let server = Server::start(&["--tls", "--threads", "2"]);
     let address = server.addresses()[0].to_string();
     let mut command = Command::new("openssl");
@@ -162,7 +162,7 @@ fn openssl_resumes_sessions() {
 
 #[test]
 fn ab_finds_no_fault() {
-    let Some(_turn) = turn_with(&["ab"]) else { return };
+    let Some(_share) = share_with(&["ab"]) else { return };
     let server = Server::start(&[]);
     for (path, flags) in [
         ("/", &[][..]),
@@ -190,7 +190,7 @@ fn ab_finds_no_fault() {
 
 #[test]
 fn wrk_finds_no_fault() {
-    let Some(_turn) = turn_with(&["wrk"]) else { return };
+    let Some(_share) = share_with(&["wrk"]) else { return };
     let server = Server::start(&[]);
     let secure = Server::start(&["--tls"]);
     let routes = ["/", "/bytes/100k", "/chunked/10k"];
