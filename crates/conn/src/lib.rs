@@ -1,4 +1,4 @@
-//! One connection: a driver's socket joined to a protocol. What a pool holds.
+//! One connection of a pool: a driver's socket joined to a protocol.
 //!
 //! Absent on purpose: which request goes where and when, what is recorded, and when to open or
 //! close. Those are the engine's decisions.

@@ -1,5 +1,5 @@
-//! What a connection does between its TCP connect and its first request: tell whose it is (PROXY
-//! protocol), have a proxy open a tunnel (CONNECT), agree on TLS.
+//! What a connection does between its TCP connect and its first request: send its client's address
+//! (PROXY protocol), ask a proxy for a tunnel (CONNECT), and negotiate TLS.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

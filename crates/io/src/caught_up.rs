@@ -1,9 +1,10 @@
-//! Until when all that had arrived has been delivered: what a deadline has to be held against,
-//! since after a pause the clock is far ahead of what the kernel had no chance to tell.
+//! The moment up to which every arrival has been delivered. Deadlines are compared with this moment
+//! and not with the clock, because after a pause the clock is far ahead of the events that still
+//! wait in the kernel.
 //!
-//! A look at the kernel shows everything that came before it, unless it was cut off at a limit.
-//! Then the next looks show the rest, oldest first, so after enough of them what came before the
-//! first of them has been seen. Without that, a driver that is never idle would never let a
+//! One look at the kernel shows everything that came before it, unless the look hit its limit.
+//! Later looks then show the rest, oldest first, so after enough of them everything from before the
+//! first look has been seen. Without this rule a driver that is never idle would never let a
 //! deadline pass.
 
 /// Follows the looks of one driver.
@@ -13,7 +14,7 @@ pub(crate) struct CaughtUp {
     /// The looks since then that did not show everything, and when the first of them began.
     partial: u32,
     partial_since_ns: u64,
-    /// After so many of them in a row, the first has been made good.
+    /// After this many limited looks in a row, all that came before the first has been seen.
     partial_max: u32,
 }
 

@@ -315,11 +315,11 @@ pub trait Driver {
     fn resume_receiving(&mut self, token: Token);
 
     /// What the kernel says of a connection, also of one that is being opened or has failed, until
-    /// it is closed. `None` where there is none, on Unix sockets and on other systems than Linux.
+    /// it is closed. `None` without a connection, on Unix sockets and on systems other than Linux.
     /// It costs a system call: not for the path of a request.
     fn tcp_info(&self, token: Token) -> Option<TcpInfo>;
 
-    /// The address at this end of a connection, or that of a listener. `None` where there is none
+    /// The address at this end of a connection, or that of a listener. `None` without a socket
     /// and on Unix sockets. It costs a system call: not for the path of a request.
     fn local_address(&self, token: Token) -> Option<SocketAddr>;
 

@@ -34,7 +34,7 @@ const RECEIVE_BUFFERS: u32 = 8;
 const POLL_NS: u64 = 1_000;
 /// What taking in an event takes, where it takes time.
 const TAKING_NS: std::ops::Range<u64> = 500..5_000;
-/// A standstill that is shorter is none.
+/// A shorter pause does not count as a standstill.
 const STANDSTILL_NS: u64 = 9_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

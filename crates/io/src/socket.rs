@@ -147,7 +147,7 @@ pub(crate) fn finish(socket: &impl AsFd) {
 
 /// Makes the coming close a reset.
 pub(crate) fn reset_on_close(socket: &impl AsFd) {
-    // It fails only on what is no socket, and the close still happens.
+    // It fails only on a file that is not a socket, and the close still happens.
     let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
 }
 

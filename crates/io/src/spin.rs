@@ -1,9 +1,9 @@
-//! When a driver that waits for a time spins instead of sleeping: what is left of a wait after a
-//! CPU that sleeps has come to itself is what a request would be late by.
+//! When a driver that waits for a deadline spins instead of sleeping. A sleeping CPU needs time to
+//! wake up, and a request that is due meanwhile is late by that time.
 //!
-//! How long that takes is a property of the host, and of a virtual one's neighbours, so it is
-//! learned: the margin before a deadline follows how late sleeps have ended. Only the arithmetic is
-//! here; sleeping and polling are each driver's own.
+//! The time depends on the host and, on a virtual machine, on its neighbours. So it is learned: the
+//! margin before a deadline follows how late earlier sleeps ended. Only the arithmetic is here;
+//! each driver sleeps and polls by itself.
 
 use crate::driver::Spin;
 

@@ -1,12 +1,12 @@
 //! Stretches in which a thread did not run though it could have.
 //!
-//! Between two looks the clock moves by the CPU time that the thread has used, by what it meant to
-//! sleep, and by what it stood still. So nothing has to be waited for and no request costs
-//! anything: each look takes a system call, and there is one in 2 ms at most.
+//! Between two looks the clock moves by the CPU time that the thread used, by the time it meant to
+//! sleep, and by the time it stood still. A look takes one system call, and there is at most one
+//! every 2 ms, so requests cost nothing.
 //!
-//! A thread that is stopped in its sleep wakes late, and how much of the sleep was before the stop
-//! nobody can tell. So sleeps are cut into slices of 2 ms, and of a slice that ended late, half
-//! counts as sleep: the error is a millisecond at most. Only the arithmetic is here.
+//! A thread that is stopped in its sleep wakes late, and nothing tells how much of the sleep came
+//! before the stop. So sleeps are cut into slices of 2 ms, and half of a slice that ended late
+//! counts as sleep: the error is at most a millisecond. Only the arithmetic is here.
 
 use std::collections::VecDeque;
 

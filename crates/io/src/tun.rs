@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 /// Each read is one packet, each write too. Neither waits.
 ///
 /// # Errors
-/// `InvalidInput` for a name that is no interface's; else what the kernel says, such as `EPERM`
+/// `InvalidInput` for a name that no interface can have; else what the kernel says, such as `EPERM`
 /// without the privilege.
 pub fn open_tun(name: &str) -> io::Result<File> {
     let mut request = libc::ifreq {

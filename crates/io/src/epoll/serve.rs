@@ -1,4 +1,4 @@
-//! Does what a poll said can be done: concludes connects, writes queued bytes, receives, accepts.
+//! Serves sockets that a poll found ready: ends connects, writes queued bytes, receives, accepts.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;

@@ -1,4 +1,4 @@
-//! What is known of one token: its file, what it is ready for and what it still has to send.
+//! The state of one token: its file, what it is ready for, and what it still has to send.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Which CPUs are really one, and which of them the devices interrupt.
+//! Which logical CPUs share a core, and which CPUs serve the interrupts of devices.
 
 use super::environment::cpu_list;
 use super::read;

@@ -1,5 +1,5 @@
-//! Which machine, which kernel, which CPUs: the part of a result that tells a later reader where
-//! it was measured, and the settings of the host that make measurements wander.
+//! The machine, its kernel and its CPUs. This part of a result tells a later reader where it was
+//! measured, and which settings of the host make measurements vary.
 
 use plimsoll_core::environment::{Processor, System};
 

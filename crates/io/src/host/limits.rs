@@ -15,7 +15,7 @@ pub struct Limits {
     /// How far [`raise_open_files`] can raise it; [`u64::MAX`] means without limit.
     pub open_files_hard: u64,
     /// The first and last port the kernel gives to outgoing connections. To one server address,
-    /// at most so many connections can be open, or lately closed, from one local address.
+    /// at most this many connections can be open, or lately closed, from one local address.
     pub local_ports: (u16, u16),
     /// The longest queue of connections not yet accepted that a listener gets.
     pub somaxconn: u32,

@@ -1,7 +1,8 @@
 //! What TCP counted on this host: segments sent again, and connections that a full queue refused.
 //!
-//! The counts are of the network namespace: everything in it, also what is none of ours. Next to a
-//! quiet tester that is the load; a share is told with its whole, so that others' traffic thins it.
+//! The kernel counts for the whole network namespace, including other programs' traffic. During a
+//! run, most of it is the load. A share is always given with its total, so that other traffic
+//! dilutes it instead of adding to it.
 
 use super::read;
 

@@ -1,10 +1,10 @@
-//! A control group made for one program and what it starts, whose CPU time the kernel then counts
-//! to the end, also of processes that live a millisecond, that nobody waits for, or that have left
-//! the tree they were started in. It is removed with what is in it.
+//! A control group for one program and everything it starts. The kernel counts the CPU time of the
+//! group completely, including processes that live for a millisecond, that no parent waits for, or
+//! that have left the tree they were started in. Removing the group ends what is still in it.
 //!
-//! Made below this process's own group: of version 2, where no controller is needed for it, else of
-//! version 1's `cpuacct`. A group that would also get a share of the CPUs of its own is not made:
-//! it would change what is measured.
+//! The group is made below this process's own: in version 2, which needs no controller for it, or
+//! in version 1's `cpuacct`. If the new group would also get its own share of the CPUs, it is not
+//! made, because that would change what is measured.
 
 use std::fs::{self, File};
 use std::io;
@@ -48,7 +48,7 @@ impl OwnCgroup {
     /// Makes one of this name.
     ///
     /// # Errors
-    /// Why there is none: one line.
+    /// Why no group could be made: one line.
     pub fn make(name: &str) -> Result<Self, String> {
         let groups = Groups::find("cpuacct");
         let places = [groups.version2.first(), groups.version1.first()];

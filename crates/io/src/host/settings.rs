@@ -1,5 +1,5 @@
-//! Settings of the kernel that a load test meets: what happens to closed connections, how long
-//! queues may be, whether connections are tracked, and whether io_uring is allowed.
+//! Kernel settings that affect a load test: what happens to closed connections, how long queues may
+//! be, whether connections are tracked, and whether io_uring is allowed.
 
 use super::read;
 

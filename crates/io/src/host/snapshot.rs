@@ -1,5 +1,5 @@
-//! All that the host counts of a tester's misfortune, read at once: a reading at the start of the
-//! measured part and one at its end say what happened between.
+//! Every counter of the host that can explain a bad measurement, read at once. The difference of a
+//! reading at the start of the measured part and one at its end says what happened in between.
 
 use rustix::time::{ClockId, clock_gettime};
 

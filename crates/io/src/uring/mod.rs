@@ -58,7 +58,7 @@ use self::waker::EventWaker;
 
 /// How long a listener rests that ran into a limit (descriptors, memory), ns.
 const ACCEPT_REST_NS: u64 = 10_000_000;
-/// Completions that the kernel makes in one enter, if so many are due: newer ones (Linux 6.14)
+/// Completions that the kernel makes in one enter, if that many are due: newer ones (Linux 6.14)
 /// leave the rest for the next.
 const COMPLETED_AT_LEAST: u32 = 16;
 

@@ -269,7 +269,7 @@ impl Ring {
     }
 
     /// Enters the kernel: submits what is queued and waits for `want` completions, until
-    /// `deadline_ns` at the latest. Being woken for another reason is no error.
+    /// `deadline_ns` at the latest. Being woken for another reason is not an error.
     fn enter(&mut self, want: u32, deadline_ns: Option<u64>) -> io::Result<()> {
         let count = self.ring.submission().len() as u32;
         let entered = match deadline_ns {

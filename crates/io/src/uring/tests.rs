@@ -293,7 +293,7 @@ fn what_the_peer_said_before_it_went_comes_before_the_failed_send() {
         driver.release(buffer);
         drop(peer);
         let Event::Failed { token: Token(0), error, .. } = next_event(&mut driver) else {
-            panic!("a reset is no orderly end")
+            panic!("a reset is not an orderly end")
         };
         assert!(matches!(error.0, libc::ECONNRESET | libc::EPIPE), "{error}");
         driver.send(Token(0), Payload::Copied(b"ignored"));
