@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Tests that judge times or CPU use write-lock the machine, because two loads at once would measure
-/// each other. Tests that count, or only wait, share it.
+/// Tests that judge times or CPU use write-lock the machine, because two loads at once would
+/// measure each other. Tests that count, or only wait, share it.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// The right to use the machine while other tests that share it do.
