@@ -147,7 +147,8 @@ impl<D: Driver> Worker<D> {
                 return;
             }
             // The first answer of this kind starts the wait; what a server sends after it is noise.
-            match self.fin_wait.until_ns(at_ns) {
+            let since_ns = at_ns.saturating_sub(self.timetable.start_ns);
+            match self.fin_wait.until_ns(at_ns, since_ns.saturating_mul(self.active.into())) {
                 Some(until_ns) => {
                     client.due_ns = client.due_ns.min(until_ns);
                     self.deadlines.watch(index, client.due_ns);
@@ -390,7 +391,7 @@ impl<D: Driver> Worker<D> {
         } else if client.withholds() && client.connection.open_requests() > 0 {
             self.send_withheld(index);
         } else {
-            self.fin_wait.was_in_vain(now_ns);
+            self.fin_wait.was_in_vain();
             self.close(index, now_ns, Close::Graceful);
         }
     }
