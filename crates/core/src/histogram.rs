@@ -75,6 +75,12 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(value_ns.saturating_mul(n));
     }
 
+    /// The least duration that counts in the same bucket as `value_ns`.
+    #[must_use]
+    pub fn bucket_start_ns(&self, value_ns: u64) -> u64 {
+        self.buckets.lowest_equivalent(value_ns.min(LIMIT_NS))
+    }
+
     /// How many durations were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

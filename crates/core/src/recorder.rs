@@ -270,25 +270,25 @@ impl Recorder {
         self.each_part(place, |part| part.ended(response_ns, service_ns, outcome));
     }
 
-    /// A slot came due and found no connection before the end; it had waited this long.
-    pub fn unsent(&mut self, waited_ns: u64, place: Place) {
-        self.ledger.unsent += 1;
-        self.never_sent(waited_ns, place, |part| part.ledger.unsent += 1);
+    /// `slots` came due and found no connection before the end; each had waited this long.
+    pub fn unsent(&mut self, slots: u64, waited_ns: u64, place: Place) {
+        self.ledger.unsent += slots;
+        self.never_sent(slots, waited_ns, place, |part| part.ledger.unsent += slots);
     }
 
-    /// A slot came due and was dropped, because it had waited this long for a connection.
-    pub fn shed(&mut self, waited_ns: u64, place: Place) {
-        self.ledger.shed += 1;
-        self.never_sent(waited_ns, place, |part| part.ledger.shed += 1);
+    /// `slots` came due and were dropped, because each had waited this long for a connection.
+    pub fn shed(&mut self, slots: u64, waited_ns: u64, place: Place) {
+        self.ledger.shed += slots;
+        self.never_sent(slots, waited_ns, place, |part| part.ledger.shed += slots);
     }
 
-    fn never_sent(&mut self, waited_ns: u64, place: Place, count: impl Fn(&mut Part)) {
-        self.ledger.scheduled += 1;
-        self.incomplete.record(waited_ns);
+    fn never_sent(&mut self, slots: u64, waited_ns: u64, place: Place, count: impl Fn(&mut Part)) {
+        self.ledger.scheduled += slots;
+        self.incomplete.record_n(waited_ns, slots);
         self.each_part(place, |part| {
-            part.ledger.scheduled += 1;
+            part.ledger.scheduled += slots;
             count(part);
-            part.response.record(waited_ns);
+            part.response.record_n(waited_ns, slots);
         });
     }
 
@@ -493,8 +493,8 @@ mod tests {
             recorder.started(&moments(), Place::NOWHERE);
             recorder.ended(&moments(), 400, outcome, Place::NOWHERE);
         }
-        recorder.unsent(77, Place::NOWHERE);
-        recorder.shed(88, Place::NOWHERE);
+        recorder.unsent(1, 77, Place::NOWHERE);
+        recorder.shed(1, 88, Place::NOWHERE);
         assert_eq!(recorder.ledger.check(), Ok(()));
         assert_eq!(recorder.response().count(), 7);
         assert_eq!(recorder.response().min_ns(), Some(77));
@@ -522,7 +522,7 @@ mod tests {
         let mut recorder = Recorder::new();
         let acts: [fn(&mut Recorder); 6] = [
             |_| (),
-            |it| it.shed(5, Place::NOWHERE),
+            |it| it.shed(1, 5, Place::NOWHERE),
             |it| it.error(Phase::Connect, "refused", 1, String::new),
             |it| it.received_bytes += 1,
             |it| it.started_at_once(Place::NOWHERE),
@@ -547,8 +547,8 @@ mod tests {
             let done = Outcome::Completed { status: 200, ok: true };
             recorder.ended(&moments(), 400, done, place(endpoint));
         }
-        recorder.shed(50, place(0));
-        recorder.unsent(60, place(1));
+        recorder.shed(1, 50, place(0));
+        recorder.unsent(1, 60, place(1));
         let scheduled = |part: &Part| {
             assert_eq!(part.ledger.check(), Ok(()));
             assert_eq!(part.response.count(), part.ledger.scheduled);

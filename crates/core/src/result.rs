@@ -241,6 +241,19 @@ pub struct Connections {
     pub retransmits: u64,
     /// How many requests each of the plan's connections served, reopened or not.
     pub served: Spread,
+    /// Changes of their number while the run went on.
+    #[serde(default)]
+    pub changes: Vec<ConnectionsChange>,
+}
+
+/// A change of the number of connections while a run went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionsChange {
+    /// When, from the start of the measured part; 0 for a change during the warm-up.
+    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    pub at_ns: u64,
+    /// The new number.
+    pub connections: u32,
 }
 
 impl Connections {
@@ -253,6 +266,8 @@ impl Connections {
         self.tls = self.tls.take().or_else(|| other.tls.clone());
         self.retransmits += other.retransmits;
         self.served.merge(&other.served);
+        self.changes.extend_from_slice(&other.changes);
+        self.changes.sort_by_key(|change| change.at_ns);
     }
 }
 

@@ -304,6 +304,13 @@ impl Deal {
         (total / self.connections).saturating_mul(of_first(self.connections))
             + of_first(total % self.connections)
     }
+
+    /// The worker's slot that `count` slots of the worker lie before; for a worker that has a part.
+    fn nth(&self, count: u64) -> u64 {
+        let of_round = part(self.connections, self.worker, self.workers);
+        let connection = (count % of_round) * self.workers + self.worker;
+        (count / of_round).saturating_mul(self.connections).saturating_add(connection)
+    }
 }
 
 /// One worker's way through the schedule: the slots that are dealt to it, in order.
@@ -391,6 +398,20 @@ impl Cursor {
             self.from.step(1);
         }
         self.place();
+    }
+
+    /// Goes past this worker's next `count` slots: at once, or one by one under Poisson arrivals,
+    /// whose random steps have to be made.
+    pub fn skip(&mut self, count: u64) {
+        let is_random = self.from.poisson.is_some();
+        if is_random {
+            (0..count).for_each(|_| self.advance());
+        } else if let Some(slot) = self.slot {
+            let index = self.deal.nth(self.deal.before(slot.index).saturating_add(count));
+            let position = u128::from(index) * REQUEST;
+            self.from = Walk { index, position, segment: self.at.segment, poisson: None };
+            self.place();
+        }
     }
 
     /// Ends the schedule early: nothing is due at `until_ns` or later. What was taken stays taken.

@@ -83,6 +83,13 @@ impl Admission {
         }
     }
 
+    /// Takes `count` slots at once, all of the course that [`behind`](Self::behind) counts in.
+    pub(crate) fn skip(&mut self, count: u64) {
+        if let Self::Open(schedule) = self {
+            schedule.skip(count);
+        }
+    }
+
     /// In a closed loop: may a free connection send now? Gives the request's number and whether it
     /// is measured.
     #[inline]

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use plimsoll_core::part::Part;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::{
-    DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
+    ConnectionsChange, DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool,
+    Warmup,
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
@@ -29,8 +30,15 @@ pub(crate) struct Gathered {
     pub dns: Histogram,
     pub driver: DriverUsed,
     pub started_at: SystemTime,
-    /// Changes of the rate while the run went on.
-    pub changes: Vec<RateChange>,
+    /// What was changed while the run went on.
+    pub changes: Changes,
+}
+
+/// What was changed while a run went on.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub rates: Vec<RateChange>,
+    pub connections: Vec<ConnectionsChange>,
 }
 
 /// Puts the result together.
@@ -54,10 +62,11 @@ pub(crate) fn assemble(
     let mut result = empty(plan, environment, &gathered);
     result.elapsed_ns = sum.elapsed_ns;
     result.interrupted = sum.interrupted;
-    result.rate = rate(plan, &sum, gathered.changes);
+    result.rate = rate(plan, &sum, gathered.changes.rates);
     settle_parts(&mut sum, result.rate.responses.unwrap_or(0));
     result.stages = stages(plan);
     result.connections = std::mem::take(&mut sum.connections);
+    result.connections.changes = gathered.changes.connections;
     result.outage = Some(sum.outage);
     result.record(&sum.measured);
     result.details = std::mem::take(&mut sum.details);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::plan::{DriverPlan, PlanError, Spin};
 use plimsoll_core::recorder::Interval;
-use plimsoll_core::result::{DriverUsed, RateChange, RunResult};
+use plimsoll_core::result::{ConnectionsChange, DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::clock;
@@ -21,7 +21,7 @@ use plimsoll_script::lua::{Interrupter, Thread};
 use crate::error::RunError;
 use crate::judge::Judge;
 use crate::lookup::Lookup;
-use crate::outcome::{Gathered, assemble};
+use crate::outcome::{Changes, Gathered, assemble};
 use crate::preflight;
 use crate::scripted;
 use crate::setup::setup;
@@ -81,7 +81,7 @@ struct ControlState {
     wakers: Vec<Waker>,
     plan: Option<Arc<Plan>>,
     measured_ns: u64,
-    changes: Vec<RateChange>,
+    changes: Changes,
 }
 
 impl Control {
@@ -110,7 +110,7 @@ impl Control {
         let at_ns = (clock::now_ns() + CHANGE_AHEAD_NS).max(state.measured_ns);
         self.signals.set_rate(at_ns, rate_uhz)?;
         let since_ns = at_ns - state.measured_ns;
-        state.changes.push(RateChange { at_ns: since_ns, rps: rate_uhz as f64 / 1e6 });
+        state.changes.rates.push(RateChange { at_ns: since_ns, rps: rate_uhz as f64 / 1e6 });
         drop(state);
         self.wake();
         Ok(())
@@ -122,14 +122,17 @@ impl Control {
     /// # Errors
     /// Before the load has begun, and for a number that the run has no room for.
     pub fn set_connections(&self, connections: u32) -> Result<(), ControlError> {
-        let state = self.lock();
+        let mut state = self.lock();
         let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
         // With fewer, some workers would have nothing to do.
         let (least, most) = (plan.workers, plan.connections_limit());
         if connections < least || connections > most {
             return Err(ControlError::Connections(least, most));
         }
-        self.signals.set_connections(clock::now_ns() + CHANGE_AHEAD_NS, connections)?;
+        let at_ns = clock::now_ns() + CHANGE_AHEAD_NS;
+        self.signals.set_connections(at_ns, connections)?;
+        let at_ns = at_ns.saturating_sub(state.measured_ns);
+        state.changes.connections.push(ConnectionsChange { at_ns, connections });
         drop(state);
         self.wake();
         Ok(())

@@ -4,7 +4,7 @@
 use plimsoll_core::RunResult;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
-use plimsoll_core::result::StageResult;
+use plimsoll_core::result::{Connections, StageResult};
 use plimsoll_core::units::{format_count, format_ns};
 
 use crate::Clock;
@@ -89,6 +89,7 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
         "{} opened, {at_once} at once at most",
         counted(connections.opened, "connection")
     )];
+    words.extend(connections_set(connections).map(|set| format!("changed to {set}")));
     let served = &connections.served;
     if let (Some(min), Some(median), Some(max)) = (served.min(), served.median(), served.max()) {
         let [min, median, max] = [min, median, max].map(format_count);
@@ -110,4 +111,15 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
         words.push(counted(connections.retransmits, "segment") + " retransmitted");
     }
     words
+}
+
+/// Changes of the load beyond these are not shown.
+pub(crate) const CHANGES_SHOWN: usize = 8;
+
+/// The numbers of connections that were set while the run went on; `None` where there are none.
+pub(crate) fn connections_set(connections: &Connections) -> Option<String> {
+    let changes = connections.changes.iter().take(CHANGES_SHOWN);
+    let each = changes.map(|it| format!("{} at {}", it.connections, format_ns(it.at_ns)));
+    let list = each.collect::<Vec<_>>().join(", ");
+    (!list.is_empty()).then_some(list)
 }

@@ -11,7 +11,8 @@ use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Moments, Outcome, Recorder};
 use plimsoll_core::result::{
-    Connections, DriverUsed, Environment, Gate, Loader, Rate, RunResult, StageResult, Tool, Warmup,
+    Connections, ConnectionsChange, DriverUsed, Environment, Gate, Loader, Rate, RunResult,
+    StageResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::secret::Secret;
@@ -386,6 +387,7 @@ pub(crate) fn parts() -> RunResult {
         tls_resumed: 3,
         tls: Some("TLS 1.3 TLS13_AES_256_GCM_SHA384".to_owned()),
         retransmits: 2,
+        changes: vec![ConnectionsChange { at_ns: 2 * SECOND, connections: 50 }],
         ..Connections::default()
     };
     for served in 60..110 {
@@ -408,7 +410,7 @@ pub(crate) fn nothing() -> RunResult {
     let mut result = bare();
     let mut recorder = Recorder::new();
     for _ in 0..50 {
-        recorder.unsent(10 * SECOND, Place::NOWHERE);
+        recorder.unsent(1, 10 * SECOND, Place::NOWHERE);
     }
     for _ in 0..412 {
         recorder.error(Phase::Connect, "refused", 1, || "connection refused".to_owned());

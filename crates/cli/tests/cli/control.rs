@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Report, Running, Server, plimsoll, run};
+use crate::support::{Report, Running, Server, check_schema, plimsoll, run};
 
 fn connect(path: &Path, running: &mut Running) -> UnixStream {
     loop {
@@ -61,6 +61,8 @@ fn a_run_tells_how_it_goes_and_stops_when_told() {
     let report = Report::read(&finished.stdout);
     assert_eq!(report.at("/interrupted"), true);
     assert_eq!(report.number("/rate/changes/0/rps"), 300.0);
+    assert_eq!(report.count("/connections/changes/0/connections"), 2);
+    check_schema(report.at(""), "result");
     assert!(!path.exists());
 }
 

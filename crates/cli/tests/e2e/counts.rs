@@ -1,5 +1,7 @@
 //! What we say we sent is what nginx says it got.
 
+use std::thread;
+
 use crate::nginx::{Counted, Nginx};
 use crate::programs::{share_with, turn_with};
 use crate::support::{Report, measure};
@@ -52,40 +54,56 @@ fn exactly_n() {
     }
 }
 
+/// Mostly waiting, so several runs take place at once, each with an nginx of its own.
 #[test]
 fn exactly_rate_times_time() {
     let Some(_turn) = turn_with(&["nginx"]) else { return };
+    thread::scope(|scope| {
+        for connections in ["1", "7", "64"] {
+            scope.spawn(move || each_rate(connections));
+        }
+    });
+}
+
+fn each_rate(connections: &str) {
     let nginx = Nginx::start();
     for (rate, time, want) in
         [("1000", "2s", 2000), ("997", "2s", 1994), ("7", "2s", 14), ("0.5", "4s", 2)]
     {
-        for connections in ["1", "7", "64"] {
-            let flags = ["-r", rate, "-d", time, "-c", connections];
-            let (report, counted) = load(&nginx, "/", &flags);
-            assert_scheduled(&report, counted, want, &flags);
-            let asked: f64 = rate.parse().expect("a number");
-            assert!((report.number("/rate/target_rps") - asked).abs() < 1e-9, "{flags:?}");
-        }
+        let flags = ["-r", rate, "-d", time, "-c", connections];
+        let (report, counted) = load(&nginx, "/", &flags);
+        assert_scheduled(&report, counted, want, &flags);
+        let asked: f64 = rate.parse().expect("a number");
+        assert!((report.number("/rate/target_rps") - asked).abs() < 1e-9, "{flags:?}");
     }
 }
 
 #[test]
 fn exactly_rate_times_time_in_other_ways() {
     let Some(_turn) = turn_with(&["nginx"]) else { return };
-    let nginx = Nginx::start();
-    for (want, flags) in [
+    let cases = [
         (1994, &["-r", "997", "-d", "2s", "-c", "7", "--driver", "epoll"][..]),
         (1994, &["-r", "997", "-d", "2s", "-c", "7", "-t", "2", "--spin", "off"]),
         (1994, &["-r", "997", "-d", "2s", "-c", "64", "--no-keepalive"]),
         (1000, &["-r", "500", "-d", "2s", "-c", "7", "--no-keepalive", "--driver", "epoll"]),
         (1000, &["-r", "1000", "-n", "1000", "-c", "7"]),
         (1500, &["--stages", "1s@1000,1s@1000..0", "-c", "7"]),
-    ] {
-        let (report, counted) = load(&nginx, "/", flags);
-        assert_scheduled(&report, counted, want, flags);
-        if flags.contains(&"--no-keepalive") {
-            assert_eq!(counted.accepted, counted.requests, "one connection for each request");
-        }
+    ];
+    for several in cases.chunks(3) {
+        thread::scope(|scope| {
+            for (want, flags) in several {
+                scope.spawn(|| one_way(*want, flags));
+            }
+        });
+    }
+}
+
+fn one_way(want: u64, flags: &[&str]) {
+    let nginx = Nginx::start();
+    let (report, counted) = load(&nginx, "/", flags);
+    assert_scheduled(&report, counted, want, flags);
+    if flags.contains(&"--no-keepalive") {
+        assert_eq!(counted.accepted, counted.requests, "one connection for each request");
     }
 }
 

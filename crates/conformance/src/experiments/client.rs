@@ -107,7 +107,16 @@ pub(super) const ALL: [Experiment; 8] = [
 
 const NO_CPU: Topic = Topic {
     expected: "a doubt that names CPU, throttling or itself",
-    tells: &["throttl", "cpu quota", "starved", "overload", "falling behind", "behind schedule"],
+    // `no cpu` denies nothing: that there was none is what is to be told.
+    tells: &[
+        "throttl",
+        "cpu quota",
+        "starved",
+        "overload",
+        "falling behind",
+        "behind schedule",
+        "had no cpu",
+    ],
     names: &["cpu", "quota", "the tester itself", "load generator", "client"],
     is_doubt: true,
 };

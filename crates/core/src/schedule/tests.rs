@@ -186,6 +186,35 @@ fn rest(cursor: &mut Cursor) -> Vec<Slot> {
 }
 
 #[test]
+fn skipping_slots_is_taking_them() {
+    let profiles = [
+        Profile::constant(250_000_000, Some(2_000_000_000), Arrival::Uniform),
+        Profile {
+            stages: parse_stages("1s@10..90,500ms@0,1s@70").unwrap(),
+            arrival: Arrival::Uniform,
+        },
+        Profile::constant(250_000_000, Some(2_000_000_000), Arrival::Poisson),
+    ];
+    let trace: Arc<[u64]> = (0..300).map(|n| n * n * 1000).collect();
+    for (connections, workers) in [(1, 1), (4, 3), (7, 2), (2, 3)] {
+        for worker in 0..workers {
+            let deal = Deal::new(connections, worker, workers);
+            let made = profiles.iter().map(|profile| Cursor::new(profile, deal, Some(400), 7));
+            for cursor in made.chain([Cursor::of_trace(Arc::clone(&trace), deal, None)]) {
+                for (before, count) in [(0, 0), (0, 1), (0, 5), (3, 1), (3, 60), (1, 10_000)] {
+                    let (mut skipped, mut taken) = (cursor.clone(), cursor.clone());
+                    (0..before).for_each(|_| skipped.advance());
+                    skipped.skip(count);
+                    (0..before + count).for_each(|_| taken.advance());
+                    let what = format!("{before} + {count} of {deal:?}");
+                    assert_eq!(rest(&mut skipped), rest(&mut taken), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_waits_is_counted_for_each_worker() {
     let profile = Profile::constant(100_000_000, Some(10 * S), Arrival::Uniform);
     for now_ns in [0, 5_000_000, 10_000_000, 995_000_000, 2 * S, 20 * S] {

@@ -344,9 +344,12 @@ fn why_not_whole(result: &RunResult) -> Option<String> {
     if result.interrupted {
         return Some(format!("interrupted after {}", format_duration(result.elapsed_ns)));
     }
-    let changes = result.rate.changes.len();
-    if changes > 0 {
-        return Some(format!("its rate was changed {changes} times while it went on"));
+    let changes = [
+        ("its rate was", result.rate.changes.len()),
+        ("its connections were", result.connections.changes.len()),
+    ];
+    if let Some((what, count)) = changes.into_iter().find(|(_, count)| *count > 0) {
+        return Some(format!("{what} changed {count} times while it went on"));
     }
     let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
     nothing.then(|| "not one request was sent".to_owned())

@@ -117,6 +117,13 @@ impl Schedule {
         }
     }
 
+    pub(crate) fn skip(&mut self, count: u64) {
+        self.cursor.skip(count);
+        if self.cursor.peek().is_none() {
+            self.turn();
+        }
+    }
+
     pub(crate) fn behind(&self, timetable: &Timetable, now_ns: u64) -> u64 {
         let since_ns = now_ns.checked_sub(timetable.start_ns + self.course.origin_ns);
         since_ns.map_or(0, |since_ns| self.cursor.behind(since_ns))

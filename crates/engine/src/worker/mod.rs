@@ -14,6 +14,7 @@ mod pool;
 mod record;
 mod scripts;
 mod send;
+mod settle;
 #[cfg(test)]
 pub(crate) mod tests;
 mod waiting;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use plimsoll_conn::{Scratch, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::part::{Part, Place};
-use plimsoll_core::recorder::{Interval, Outcome};
+use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_core::schedule::share;
 use plimsoll_io::{Driver, PayloadId};
@@ -39,7 +40,7 @@ use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::outcome::planned_window_ns;
-use crate::reach::{Reach, SLOW_CONNECT_NS};
+use crate::reach::Reach;
 use crate::routes::Routes;
 use crate::scripted::Scripted;
 use crate::signals::{Seen, Signals};
@@ -429,45 +430,6 @@ impl<D: Driver> Worker<D> {
         end_ns.unwrap_or_else(|| now_ns.min(self.timetable.stop_ns))
     }
 
-    /// Writes down what is still open, and the slots that found no connection.
-    fn settle_rest(&mut self) {
-        let now_ns = self.read_clock();
-        for index in 0..self.clients.len() as u32 {
-            let client = &self.clients[index as usize];
-            let is_slow = now_ns.saturating_sub(client.opening_ns) >= SLOW_CONNECT_NS;
-            if client.connection.is_opening() && is_slow {
-                self.reach.failed(index, client.opening_ns, client.pending.is_some());
-            }
-            if client.pending.is_some() || client.connection.open_requests() > 0 {
-                self.abandon(index, now_ns, |_| Outcome::Unfinished);
-            }
-            if let Some(flight) = self.clients[index as usize].follow.take() {
-                let recorder = self.observer.recorder(flight.measured);
-                recorder.ledger.redirects += 1;
-                let waited_ns = recorder.gap_ns(flight.moments.intended_ns, now_ns);
-                recorder.unsent(waited_ns, flight.place);
-            }
-        }
-        let end_ns = self.timetable.stop_ns.min(now_ns);
-        while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
-        {
-            self.admission.take();
-            let waited_ns = end_ns - due.at_ns;
-            let place = self.place_of(self.prepared.choose(due.number), due.stage);
-            let recorder = self.observer.recorder(due.measured);
-            if self.plan.shed_after_ns.is_some_and(|shed_after_ns| waited_ns >= shed_after_ns) {
-                recorder.shed(waited_ns, place);
-            } else {
-                recorder.unsent(waited_ns, place);
-            }
-        }
-        self.settle_connections();
-        if !self.plan.is_open_loop() {
-            self.observer.settle_closed_loop();
-        }
-        self.ended_ns = now_ns;
-    }
-
     /// What was written down. Call after [`run`](Self::run).
     pub fn into_record(mut self) -> Record {
         let (cpu, spun_ns) = self.observer.used(self.driver.spun_ns());
@@ -504,16 +466,5 @@ impl<D: Driver> Worker<D> {
     fn place_of(&self, target: u32, stage: u16) -> Place {
         let endpoint = self.prepared.target(target).endpoint();
         Place { endpoint, stage, address: Place::NONE }
-    }
-
-    /// Counts what the connections have served, and what the kernel knows of those still open.
-    fn settle_connections(&mut self) {
-        for index in 0..self.clients.len() as u32 {
-            self.count_retransmits(index);
-            let client = &self.clients[index as usize];
-            if client.tried {
-                self.connections.served.add(client.served);
-            }
-        }
     }
 }

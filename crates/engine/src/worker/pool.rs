@@ -130,7 +130,7 @@ impl<D: Driver> Worker<D> {
 
     /// Whether a slot had waited too long at `at_ns`.
     #[inline]
-    fn is_too_old(&self, due: &Due, at_ns: u64) -> bool {
+    pub(super) fn is_too_old(&self, due: &Due, at_ns: u64) -> bool {
         let shed_after_ns = self.plan.shed_after_ns;
         shed_after_ns.is_some_and(|after_ns| at_ns.saturating_sub(due.at_ns) >= after_ns)
     }
@@ -141,7 +141,7 @@ impl<D: Driver> Worker<D> {
         let place = self.place_of(self.prepared.choose(due.number), due.stage);
         let recorder = self.observer.recorder(due.measured);
         let waited_ns = recorder.gap_ns(due.at_ns, now_ns);
-        recorder.shed(waited_ns, place);
+        recorder.shed(1, waited_ns, place);
     }
 
     /// A connection has room for a request (or its entry is closed and may connect).

@@ -1,8 +1,11 @@
 //! Runs whose outcome can be worked out on paper.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::Phase;
 use plimsoll_core::Plan;
-use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::schedule::{Arrival, Profile, parse_stages};
 use plimsoll_io::sim::{SimOptions, Window};
 
 use crate::peer::Answer;
@@ -81,6 +84,64 @@ fn slow_requests_open_at_the_end_count() {
     let slow = sum.response().count() - sum.response().count_at_most(4 * S);
     assert_eq!(slow, 100);
     assert_quantile(&sum.response(), 0.75, 5 * S + ROUND_TRIP, MS);
+}
+
+/// Slots behind connections that hang are settled a bucket at a time, as if one by one.
+#[test]
+fn slots_that_found_no_connection_count_one_by_one() {
+    for (workers, connections, warmup_ns, stages) in
+        [(1, 1, 0, "2s@100k"), (3, 7, 0, "2s@30k"), (2, 2, S, "2s@10k"), (1, 3, 0, "1s@0..5k")]
+    {
+        let profile = Profile { stages: parse_stages(stages).unwrap(), arrival: Arrival::Uniform };
+        let window_ns = profile.duration_ns().unwrap();
+        let slots = profile.total().unwrap();
+        let plan = Plan {
+            workers,
+            connections,
+            warmup_ns,
+            duration_ns: Some(window_ns),
+            rate: Some(profile.clone()),
+            timeout_ns: 60 * S,
+            drain_ns: 0,
+            ..plan()
+        };
+        let ran = run(&plan, &SimOptions::default(), always(Answer::Hang));
+        let sum = ran.sum();
+        let sent = if warmup_ns > 0 { 0 } else { u64::from(connections) };
+        assert_eq!((sum.ledger.unsent, sum.ledger.sent), (slots - sent, sent), "{stages}");
+        let mut want = Histogram::new();
+        for index in sent..slots {
+            want.record(window_ns - profile.due_ns(index));
+        }
+        let mut found: BTreeMap<u64, u64> = sum.incomplete.buckets().collect();
+        for (value_ns, count) in want.buckets() {
+            let found = found.entry(value_ns).or_default();
+            *found = found.checked_sub(count).expect(stages);
+        }
+        assert_eq!(found.values().sum::<u64>(), sent, "{stages}");
+        assert_eq!(sum.incomplete.min_ns(), want.min_ns(), "{stages}");
+        if sent == 0 {
+            assert_eq!(sum.incomplete.max_ns(), want.max_ns(), "{stages}");
+            let mean_ns = sum.incomplete.mean_ns().unwrap();
+            assert!((mean_ns - want.mean_ns().unwrap()).abs() < 1.0, "{stages}: {mean_ns}");
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_million_slots_without_a_connection_cost_no_time() {
+    let plan = Plan {
+        connections: 1,
+        timeout_ns: 60 * S,
+        drain_ns: 0,
+        ..at_rate(1_000_000_000_000_000, 10 * S)
+    };
+    let ran = run(&plan, &SimOptions::default(), always(Answer::Hang));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.sent, sum.ledger.unsent), (1, 9_999_999_999));
+    assert_eq!(sum.incomplete.min_ns(), Some(1));
+    assert_quantile(&sum.incomplete, 0.5, 5 * S, 10 * MS);
+    assert_quantile(&sum.incomplete, 0.999, 9_990 * MS, 10 * MS);
 }
 
 #[test]

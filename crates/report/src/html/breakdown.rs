@@ -122,6 +122,7 @@ pub(super) fn connections(result: &RunResult, page: &mut String) {
         ("open at once", format!("{} at most", format_count(connections.open_max))),
         ("reconnects", format_count(result.ledger.reconnects)),
     ];
+    rows.extend(parts::connections_set(connections).map(|set| ("changed to", set)));
     let served = &connections.served;
     if let (Some(min), Some(median), Some(max)) = (served.min(), served.median(), served.max()) {
         let [min, median, max] = [min, median, max].map(format_count);

@@ -88,7 +88,7 @@ fn a_whole_report() {
     | 503 | 45 | 1.1 % |
 
     - bytes: 176 KiB sent, 609 KiB received
-    - network: 53 connections opened, 50 at once at most · requests on each: 60 min, 84 median, 109 max · TLS 1.3 TLS13\_AES\_256\_GCM\_SHA384: 50 full handshakes, 3 resumed · 2 segments retransmitted
+    - network: 53 connections opened, 50 at once at most · changed to 50 at 2.00 s · requests on each: 60 min, 84 median, 109 max · TLS 1.3 TLS13\_AES\_256\_GCM\_SHA384: 50 full handshakes, 3 resumed · 2 segments retransmitted
     - tester: 3 % of a core at work, 0 % spinning; 9.00 MiB of memory
     - host: linux 6.18.5 · Intel Xeon Gold 6338 \@ 2.50 GHz · 4 of 4 CPUs · 16.0 GiB · hypervisor kvm
     - plimsoll 0.1.0, started 2026-11-21T10:20:30Z

@@ -19,7 +19,7 @@ use plimsoll_core::verdict::Verdict;
 
 use crate::advice::advice;
 use crate::facts::{self, load_words, printable};
-use crate::parts::averaged;
+use crate::parts::{CHANGES_SHOWN, averaged};
 use table::{WIDTH, beside, labelled, wrap, wrap_within};
 
 /// Narrower than this no table of times is.
@@ -175,9 +175,6 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
     }
     labelled("Requests", &lines)
 }
-
-/// Changes of the rate beyond these are not shown.
-const CHANGES_SHOWN: usize = 8;
 
 fn rates(result: &RunResult) -> Vec<String> {
     let rate = &result.rate;

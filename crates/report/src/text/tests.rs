@@ -275,8 +275,9 @@ fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
 
     Status    200: 3 955   503: 45
     Bytes     176 KiB sent, 609 KiB received (152 KiB/s), 3 reconnects
-    Network   53 connections opened, 50 at once at most · requests on each: 60 min, 84 median, 109 max ·
-              TLS 1.3 TLS13_AES_256_GCM_SHA384: 50 full handshakes, 3 resumed · 2 segments retransmitted
+    Network   53 connections opened, 50 at once at most · changed to 50 at 2.00 s · requests on each:
+              60 min, 84 median, 109 max · TLS 1.3 TLS13_AES_256_GCM_SHA384: 50 full handshakes,
+              3 resumed · 2 segments retransmitted
     Tester    3 % of a core; 9.00 MiB of memory
     ");
 }

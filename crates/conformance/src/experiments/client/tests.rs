@@ -25,6 +25,8 @@ fn a_starved_tester_says_so() {
     assert!(judged(Some("invalid"), "the CPU quota kept it from running", true));
     assert!(!judged(Some("suspect"), "the CPU quota kept it from running", true));
     assert!(judged(Some("suspect"), "the CPU quota kept it from running", false));
+    let shared = "a worker was ready to run and had no CPU for 34 % of the time: give it another";
+    assert!(judged(Some("suspect"), shared, false), "'no CPU' is what there was, no denial");
     assert!(!judged(Some("valid"), "the CPU quota kept it from running", false));
     assert!(!judged(Some("invalid"), "too few connections", true), "another cause");
     let wolf = told(Some("invalid"), "the CPU quota kept it from running");

@@ -3,7 +3,7 @@
 use crate::comparison::*;
 use crate::outage::Outage;
 use crate::plan::{Endpoint, Plan};
-use crate::result::{RateChange, RunResult, Tool};
+use crate::result::{ConnectionsChange, RateChange, RunResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
 use crate::usage::Usage;
@@ -325,6 +325,14 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
             "changed",
             |result| result.rate.changes = vec![RateChange { at_ns: 5, rps: 7.0 }; 2],
             "its rate was changed 2 times while it went on",
+        ),
+        (
+            "resized",
+            |result| {
+                let change = ConnectionsChange { at_ns: 5, connections: 7 };
+                result.connections.changes = vec![change; 3];
+            },
+            "its connections were changed 3 times while it went on",
         ),
         (
             "invalid",
