@@ -4,8 +4,11 @@
 //! close. Those are the engine's decisions.
 #![forbid(unsafe_code)]
 
-pub mod http1;
+mod connection;
+mod event;
+mod http1;
 mod setup;
 
-pub use http1::{Connection, Failure, Outgoing, Progress, Response};
+pub use connection::{Connection, State};
+pub use event::{Failure, Outgoing, Progress, Response};
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup};

@@ -1,36 +1,20 @@
 //! One entry of the pool: a connection and what the pool knows about it.
 
-use plimsoll_conn::Connection;
-use plimsoll_conn::http1::State;
-use plimsoll_core::part::Place;
-use plimsoll_core::recorder::Moments;
+use plimsoll_conn::{Connection, State};
 use plimsoll_io::Token;
 use plimsoll_proto::http1::Limits;
 
 use crate::dialog::Dialog;
-
-/// A request on its way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flight {
-    pub moments: Moments,
-    /// Its number in the whole run; a redirect's request has that of the one it follows.
-    pub number: u64,
-    /// Which of the plan's targets it is.
-    pub target: u32,
-    pub place: Place,
-    /// How many redirects led to it.
-    pub hops: u32,
-    pub measured: bool,
-}
+use crate::exchanges::{Exchange, ExchangeId};
 
 /// One of the plan's connections, open or not.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub connection: Connection<Flight>,
+    pub connection: Connection<ExchangeId>,
     /// A request that waits for this connection to open; it was started when the connect was.
-    pub pending: Option<Flight>,
+    pub pending: Option<ExchangeId>,
     /// A request that has been redirected and goes next on this connection.
-    pub follow: Option<Flight>,
+    pub follow: Option<Exchange>,
     /// What is remembered of the exchange, where the plan needs it.
     pub dialog: Option<Box<Dialog>>,
     /// The way it takes to the server, and the one it is to take the next time.
@@ -125,14 +109,13 @@ impl Client {
         self.room = self.room.saturating_sub(u64::from(measured));
     }
 
-    /// When the oldest open request, or the connect under way, times out.
+    /// When the connect under way times out.
     pub(crate) fn timeout_at_ns(&self, timeout_ns: u64) -> u64 {
-        let since_ns = match self.connection.oldest() {
-            _ if self.connection.is_opening() => self.opening_ns,
-            Some(flight) => flight.moments.started_ns,
-            None => return u64::MAX,
-        };
-        since_ns.saturating_add(timeout_ns)
+        if self.connection.is_opening() {
+            self.opening_ns.saturating_add(timeout_ns)
+        } else {
+            u64::MAX
+        }
     }
 
     /// When to look at it next.

@@ -1,9 +1,7 @@
-//! Deadlines of connections: when to look at each of them again.
+//! Deadlines of connections: when to look at each of them again, because a connect or a wait has
+//! lasted long enough. There is one entry for each connection that waits for something.
 //!
-//! Sending a request does not enter its timeout here, because that would cost something for every
-//! request. Instead each connection is looked at when its oldest open request could time out at the
-//! earliest, and again from there. There is one entry for each connection, and timeouts are exact
-//! to the timer.
+//! Absent on purpose: the timeouts of exchanges, whose order is that of their starts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -6,9 +6,9 @@ use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
 
 use crate::checks::{Checks, Unmet};
-use crate::client::Flight;
 use crate::dialog::{Dialog, Hop};
 use crate::error::RunError;
+use crate::exchanges::Exchange;
 use crate::source::Prepared;
 
 /// The expectations of a run's targets.
@@ -61,16 +61,16 @@ impl Judge {
     pub(crate) fn redirection(
         &self,
         dialog: &Dialog,
-        flight: &Flight,
+        exchange: &Exchange,
         status: u16,
     ) -> Result<Option<Hop>, Unmet> {
-        let method = &self.methods[flight.target as usize];
+        let method = &self.methods[exchange.target as usize];
         let path = match &dialog.hop {
-            Some(hop) if flight.hops > 0 => hop.path.clone(),
-            _ => self.path(flight),
+            Some(hop) if exchange.hops > 0 => hop.path.clone(),
+            _ => self.path(exchange),
         };
         let hop = dialog.redirection(status, method, &path, &self.origin, &self.masks)?;
-        if hop.is_some() && flight.hops >= self.redirects {
+        if hop.is_some() && exchange.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });
         }
@@ -78,9 +78,9 @@ impl Judge {
     }
 
     /// The path that a request was for, from its request line.
-    fn path(&self, flight: &Flight) -> String {
+    fn path(&self, exchange: &Exchange) -> String {
         let mut bytes = Vec::new();
-        self.prepared.target(flight.target).fill(flight.number, &[], &mut bytes);
+        self.prepared.target(exchange.target).fill(exchange.number, &[], &mut bytes);
         let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         let target = String::from_utf8_lossy(target);

@@ -11,6 +11,7 @@ mod client;
 mod deadlines;
 mod dialog;
 mod error;
+mod exchanges;
 mod judge;
 mod lookup;
 mod notes;

@@ -3,13 +3,13 @@
 //! A worker takes notes only if the plan asks for details. Other runs pay for testing one pointer
 //! per response, and nothing more.
 
-use plimsoll_conn::http1::Response;
+use plimsoll_conn::Response;
 use plimsoll_core::Plan;
 use plimsoll_core::details::{Details, DetailsPlan, FirstResponse, RATE_WINDOW_NS, RequestTimes};
 use plimsoll_proto::http1::ResponseHead;
 
 use crate::checks::Unmet;
-use crate::client::Flight;
+use crate::exchanges::Exchange;
 
 /// How much of a `Server` field is kept.
 const SERVER_BYTES_MAX: usize = 200;
@@ -93,12 +93,12 @@ impl Notes {
     #[inline]
     pub(crate) fn complete(
         &mut self,
-        flight: &Flight,
+        exchange: &Exchange,
         response: Response,
         at_ns: u64,
     ) -> Option<Unmet> {
         let Response { status, body_bytes } = response;
-        if flight.measured && self.wanted.responses {
+        if exchange.measured && self.wanted.responses {
             self.details.body_bytes += body_bytes;
             if self.details.first.is_none() {
                 self.details.first = Some(FirstResponse {
@@ -109,8 +109,8 @@ impl Notes {
                 });
             }
         }
-        if flight.measured && self.wanted.requests {
-            self.details.requests.push(self.times(flight, at_ns));
+        if exchange.measured && self.wanted.requests {
+            self.details.requests.push(self.times(exchange, at_ns));
         }
         let first_bytes = *self.first_body_bytes.get_or_insert(body_bytes);
         (self.wanted.same_length && body_bytes != first_bytes).then(|| Unmet {
@@ -119,8 +119,8 @@ impl Notes {
         })
     }
 
-    fn times(&self, flight: &Flight, at_ns: u64) -> RequestTimes {
-        let moments = &flight.moments;
+    fn times(&self, exchange: &Exchange, at_ns: u64) -> RequestTimes {
+        let moments = &exchange.moments;
         let written_ns = match moments.written_ns {
             0 => moments.first_byte_ns,
             written_ns => written_ns.min(moments.first_byte_ns),

@@ -8,7 +8,7 @@ use plimsoll_core::Plan;
 use plimsoll_proto::http1::Headers;
 use plimsoll_script::lua::{Message, ScriptError, Thread, Wants, message_at};
 
-use crate::client::Flight;
+use crate::exchanges::ExchangeId;
 
 /// What a script may write at once, bytes and requests.
 const WRITTEN_BYTES_MAX: usize = 64 << 20;
@@ -23,7 +23,7 @@ pub(crate) struct Scripted {
     bytes: Vec<u8>,
     messages: Vec<Message>,
     /// Room for the requests that go with the first of those.
-    pub more: Vec<Flight>,
+    pub more: Vec<ExchangeId>,
     /// The first thing that went wrong in it.
     error: Option<ScriptError>,
 }

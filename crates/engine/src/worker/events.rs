@@ -1,16 +1,15 @@
 //! How a worker handles completions and expired deadlines.
 
-use plimsoll_conn::Failure;
-use plimsoll_conn::http1::State;
+use plimsoll_conn::{Failure, Progress, State};
 use plimsoll_core::Phase;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
 
 use super::Worker;
-use super::exchange::{After, Exchange};
-use crate::client::Flight;
+use super::reading::{After, Reading};
 use crate::error::{TIMEOUT, kind};
+use crate::exchanges::{Exchange, ExchangeId};
 use crate::scripted::Scripted;
 
 impl<D: Driver> Worker<D> {
@@ -33,9 +32,10 @@ impl<D: Driver> Worker<D> {
     fn written(&mut self, at_ns: u64, token: Token) {
         let client = &mut self.clients[token.index()];
         let at_ns = client.moment(at_ns);
-        for flight in client.connection.requests_mut() {
-            if flight.moments.written_ns == 0 {
-                flight.moments.written_ns = at_ns;
+        for id in client.connection.requests() {
+            let moments = &mut self.exchanges[id].moments;
+            if moments.written_ns == 0 {
+                moments.written_ns = at_ns;
             }
         }
     }
@@ -49,7 +49,8 @@ impl<D: Driver> Worker<D> {
         let mut after = After::default();
         let taken = {
             let client = &mut self.clients[index as usize];
-            let mut exchange = Exchange {
+            let mut reading = Reading {
+                exchanges: &mut self.exchanges,
                 observer: &mut self.observer,
                 judge: &self.judge,
                 dialog: client.dialog.as_deref_mut(),
@@ -61,9 +62,9 @@ impl<D: Driver> Worker<D> {
             };
             let bytes = self.driver.bytes(&received);
             let (connection, scratch) = (&mut client.connection, &mut self.scratch);
-            let step = |progress: plimsoll_conn::Progress<'_, Flight>| exchange.step(progress);
+            let step = |progress: Progress<'_, ExchangeId>| reading.step(progress);
             let taken = connection.receive(&self.setup, client.resumes, scratch, bytes, step);
-            after = exchange.after;
+            after = reading.after;
             taken
         };
         self.driver.release(received);
@@ -83,9 +84,9 @@ impl<D: Driver> Worker<D> {
         let Some(kernel_ns) = received.kernel_ns() else {
             return at_ns;
         };
-        let client = &mut self.clients[received.token.index()];
+        let client = &self.clients[received.token.index()];
         let reached_ns = client.reached_ns;
-        let moments = client.connection.requests_mut().map(|flight| &flight.moments);
+        let moments = client.connection.requests().map(|id| &self.exchanges[id].moments);
         let after_ns = moments.map(|m| m.sent_ns.max(m.first_byte_ns)).max().unwrap_or(0);
         let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
         let recorder = self.observer.recorder_at(at_ns);
@@ -123,7 +124,6 @@ impl<D: Driver> Worker<D> {
             notes.kept_alive(after.measured);
         }
         client.served += after.measured;
-        self.open_requests -= after.completed;
         if after.measured > 0 {
             self.answered_ns = at_ns;
         }
@@ -251,9 +251,9 @@ impl<D: Driver> Worker<D> {
             self.deadlines.watch(index, client.retire_ns);
         }
         match client.pending.take() {
-            Some(mut flight) => {
-                flight.moments.sent_ns = at_ns;
-                self.send_any(index, flight);
+            Some(id) => {
+                self.exchanges[id].moments.sent_ns = at_ns;
+                self.send_any(index, id);
             }
             None => {
                 self.opener.succeeded();
@@ -265,7 +265,8 @@ impl<D: Driver> Worker<D> {
     fn ended(&mut self, index: u32, at_ns: u64) {
         let client = &mut self.clients[index as usize];
         let at_ns = client.moment(at_ns);
-        let mut exchange = Exchange {
+        let mut reading = Reading {
+            exchanges: &mut self.exchanges,
             observer: &mut self.observer,
             judge: &self.judge,
             dialog: client.dialog.as_deref_mut(),
@@ -275,8 +276,8 @@ impl<D: Driver> Worker<D> {
             at_ns,
             after: After::default(),
         };
-        let taken = client.connection.ended(|progress| exchange.step(progress));
-        let after = exchange.after;
+        let taken = client.connection.ended(|progress| reading.step(progress));
+        let after = reading.after;
         self.count(index, at_ns, &after);
         match taken {
             Err(failure) => self.lost(index, at_ns, &failure),
@@ -348,7 +349,8 @@ impl<D: Driver> Worker<D> {
     /// Where the oldest request of a connection stands.
     fn phase(&self, index: u32) -> Phase {
         let client = &self.clients[index as usize];
-        let written = client.connection.oldest().is_none_or(|flight| flight.moments.written_ns > 0);
+        let oldest = client.connection.oldest().map(|id| &self.exchanges[id].moments);
+        let written = oldest.is_none_or(|moments| moments.written_ns > 0);
         match (client.connection.state(), client.connection.has_first_byte(), written) {
             (State::Connecting | State::Tunnelling, ..) => Phase::Connect,
             (State::Handshaking, ..) => Phase::Tls,
@@ -358,21 +360,22 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Looks at the connections whose deadline has come. It is held against the time up to which
-    /// all that had come has been taken: after a pause the clock is far ahead of that, and what
-    /// came in time has yet to be told.
+    /// Looks at the connections and exchanges whose deadline has come. It is held against the time
+    /// up to which all that had come has been taken: after a pause the clock is far ahead of that,
+    /// and what came in time has yet to be told.
     pub(super) fn look_at_deadlines(&mut self) {
         let by_ns = self.driver.caught_up_ns();
         let now_ns = self.now_ns;
+        let timeout_ns = self.plan.timeout_ns;
         while let Some(index) = self.deadlines.pop(by_ns) {
-            let timeout_ns = self.plan.timeout_ns;
-            if self.clients[index as usize].due_ns <= by_ns {
+            let client = &self.clients[index as usize];
+            if client.due_ns <= by_ns {
                 self.due(index, now_ns);
-            } else if self.clients[index as usize].timeout_at_ns(timeout_ns) <= by_ns {
-                self.timed_out(index, by_ns, now_ns);
-            } else if self.clients[index as usize].retire_ns <= by_ns {
+            } else if client.timeout_at_ns(timeout_ns) <= by_ns {
+                self.connect_timed_out(index, now_ns);
+            } else if client.retire_ns <= by_ns {
                 self.retire(index, now_ns);
-            } else if self.clients[index as usize].pause_until_ns <= by_ns {
+            } else if client.pause_until_ns <= by_ns {
                 self.paused(index, now_ns);
             }
             let next_ns = self.clients[index as usize].look_at_ns(timeout_ns);
@@ -380,6 +383,22 @@ impl<D: Driver> Worker<D> {
                 self.deadlines.watch(index, next_ns);
             }
         }
+        while self.next_timeout_ns() <= by_ns {
+            self.oldest_timed_out(by_ns, now_ns);
+        }
+    }
+
+    /// When there is a deadline to look at; `u64::MAX` without one.
+    #[inline]
+    pub(super) fn next_deadline_ns(&self) -> u64 {
+        self.deadlines.next_ns().min(self.next_timeout_ns())
+    }
+
+    /// When the oldest exchange times out; `u64::MAX` without one.
+    #[inline]
+    fn next_timeout_ns(&self) -> u64 {
+        let started_ns = self.exchanges.oldest().map(|id| self.exchanges[id].moments.started_ns);
+        started_ns.map_or(u64::MAX, |at_ns| at_ns.saturating_add(self.plan.timeout_ns))
     }
 
     /// The backoff is over, the FIN did not come, or `100 Continue` did not.
@@ -396,30 +415,42 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// It had not been answered by `by_ns`; it ends now.
-    fn timed_out(&mut self, index: u32, by_ns: u64, now_ns: u64) {
+    fn connect_timed_out(&mut self, index: u32, now_ns: u64) {
         let timeout_ns = self.plan.timeout_ns;
-        let phase = self.phase(index);
-        let sample = || format!("nothing within {}", format_duration(timeout_ns));
+        let sample = || nothing_within(timeout_ns);
+        self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
+    }
+
+    /// The exchange started first had not been answered by `by_ns`; it ends now. In HTTP/1 that
+    /// ends its connection too, since what follows on it would be the rest of the answer.
+    fn oldest_timed_out(&mut self, by_ns: u64, now_ns: u64) {
+        let Some(id) = self.exchanges.oldest() else { return };
+        let index = self.exchanges[id].client;
         if self.is_opening(index) {
-            self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
+            self.connect_timed_out(index, now_ns);
             return;
         }
+        let timeout_ns = self.plan.timeout_ns;
+        let phase = self.phase(index);
         // Requests pipelined behind the late one have not waited that long: their connection broke.
-        let is_late = |flight: &Flight| flight.moments.started_ns + timeout_ns <= by_ns;
-        let late = self.clients[index as usize].connection.requests_mut().filter(|f| is_late(f));
-        let late = late.count() as u64;
-        let settled = self.abandon(index, now_ns, |flight| {
-            if is_late(flight) { Outcome::TimedOut } else { Outcome::Broken }
+        let is_late = |exchange: &Exchange| exchange.moments.started_ns + timeout_ns <= by_ns;
+        let requests = self.clients[index as usize].connection.requests();
+        let late = requests.filter(|id| is_late(&self.exchanges[*id])).count() as u64;
+        let settled = self.abandon(index, now_ns, |exchange| {
+            if is_late(exchange) { Outcome::TimedOut } else { Outcome::Broken }
         });
         let recorder = self.observer.recorder_at(now_ns);
-        recorder.error(phase, TIMEOUT, late, sample);
+        recorder.error(phase, TIMEOUT, late, || nothing_within(timeout_ns));
         if settled > late {
             let sample = || "pipelined behind a request that timed out".to_owned();
             recorder.error(Phase::Waiting, "abandoned", settled - late, sample);
         }
         self.close(index, now_ns, Close::Reset);
     }
+}
+
+fn nothing_within(timeout_ns: u64) -> String {
+    format!("nothing within {}", format_duration(timeout_ns))
 }
 
 /// The script, if it is to be told of responses.

@@ -7,10 +7,10 @@
 
 mod assignment;
 mod events;
-mod exchange;
 mod fin_wait;
 mod orders;
 mod pool;
+mod reading;
 mod record;
 mod scripts;
 mod send;
@@ -36,6 +36,7 @@ use crate::admission::{Admission, Tickets, Timetable};
 use crate::client::Client;
 use crate::deadlines::Deadlines;
 use crate::dialog::Wants;
+use crate::exchanges::Exchanges;
 use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
@@ -96,6 +97,7 @@ pub struct Worker<D: Driver> {
     /// The orders that were carried out.
     orders_seen: Seen,
     clients: Vec<Client>,
+    exchanges: Exchanges,
     idle: VecDeque<Idle>,
     opener: Opener,
     deadlines: Deadlines,
@@ -106,7 +108,6 @@ pub struct Worker<D: Driver> {
     timetable: Timetable,
     observer: Observer,
     reach: Reach,
-    open_requests: usize,
     running: bool,
     /// The latest moment that anything has happened at: the clock of the last wait, of an event
     /// since then, or as it was read since then. No event and no request is ahead of it.
@@ -169,6 +170,7 @@ impl<D: Driver> Worker<D> {
             opening_error: None,
             orders_seen: Seen::default(),
             clients: (0..room).map(|n| Client::new(n, pipeline, has_dialog)).collect(),
+            exchanges: Exchanges::new(room as usize * pipeline),
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
             deadlines: Deadlines::new(room as usize),
@@ -178,7 +180,6 @@ impl<D: Driver> Worker<D> {
             timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
             observer: Observer::new(plan.warmup_ns > 0, cpu),
             reach: Reach::new(room as usize, plan.connects_per_request() && plan.is_open_loop()),
-            open_requests: 0,
             running: false,
             now_ns: 0,
             progress_ns: 0,
@@ -347,7 +348,7 @@ impl<D: Driver> Worker<D> {
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
         let mut until_ns =
-            (now_ns + TICK_NS).min(self.deadlines.next_ns()).min(self.observer.interval_end_ns());
+            (now_ns + TICK_NS).min(self.next_deadline_ns()).min(self.observer.interval_end_ns());
         if let Some(stopped_ns) = self.stopped_ns {
             return until_ns.min(stopped_ns + self.drain_ns);
         }
@@ -414,7 +415,7 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.stopped_ns.is_some_and(|stopped_ns| {
-            let is_idle = self.open_requests == 0 && self.follows == 0;
+            let is_idle = self.exchanges.len() == 0 && self.follows == 0;
             // What had come by then may still have to be taken.
             is_idle || self.driver.caught_up_ns() >= stopped_ns + self.drain_ns
         })

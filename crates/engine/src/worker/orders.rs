@@ -88,7 +88,7 @@ impl<D: Driver> Worker<D> {
         let client = &mut self.clients[index as usize];
         client.retiring = true;
         let is_idle = client.connection.open_requests() == 0 && client.pending.is_none();
-        if is_idle && client.connection.state() == plimsoll_conn::http1::State::Open {
+        if is_idle && client.connection.state() == plimsoll_conn::State::Open {
             self.close(index, now_ns, Close::Graceful);
         }
     }

@@ -7,14 +7,15 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_conn::http1::State;
+use plimsoll_conn::State;
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_io::{Close, Driver, Token};
 
 use super::Worker;
 use crate::admission::Due;
-use crate::client::{Client, Flight};
+use crate::client::Client;
+use crate::exchanges::Exchange;
 use crate::signals::Signals;
 
 /// Connects under way at first, per worker.
@@ -63,9 +64,8 @@ impl Client {
     /// Whether a request can be sent on the open connection.
     #[inline]
     pub(super) fn can_send(&self, plan: &Plan) -> bool {
-        self.connection.state() == State::Open
+        self.connection.room() > 0
             && !self.retiring
-            && self.connection.open_requests() < plan.pipeline as usize
             && self.sent < plan.requests_per_connection.unwrap_or(u64::MAX)
     }
 
@@ -120,8 +120,8 @@ impl<D: Driver> Worker<D> {
             }
             self.admission.take();
             let started_ns = self.read_clock();
-            let flight = self.flight(&due, idle.since_ns, started_ns);
-            self.start(idle.index, flight);
+            let exchange = self.exchange(idle.index, &due, idle.since_ns, started_ns);
+            self.start(exchange);
             if self.script_is_over() {
                 return;
             }
@@ -187,8 +187,8 @@ impl<D: Driver> Worker<D> {
             self.clients[index as usize].draw(measured);
             let stage = plimsoll_core::part::Place::NONE;
             let due = Due { at_ns: now_ns, number, stage, measured };
-            let flight = self.flight(&due, now_ns, now_ns);
-            self.start(index, flight);
+            let exchange = self.exchange(index, &due, now_ns, now_ns);
+            self.start(exchange);
         }
     }
 
@@ -331,26 +331,26 @@ impl<D: Driver> Worker<D> {
         &mut self,
         index: u32,
         now_ns: u64,
-        outcome: impl Fn(&Flight) -> Outcome,
+        outcome: impl Fn(&Exchange) -> Outcome,
     ) -> u64 {
         self.count_retransmits(index);
-        let Self { clients, driver, observer, open_now, .. } = self;
+        let Self { clients, driver, observer, exchanges, open_now, .. } = self;
         let client = &mut clients[index as usize];
         let now_ns = client.moment(now_ns);
         *open_now -= u64::from(std::mem::take(&mut client.counted));
         let pending = client.pending.take().into_iter();
         let mut settled = 0;
-        for flight in pending.chain(client.connection.close(driver, Close::Reset)) {
+        for id in pending.chain(client.connection.close(driver, Close::Reset)) {
             settled += 1;
-            let mut moments = flight.moments;
+            let exchange = exchanges.end(id);
+            let mut moments = exchange.moments;
             // Its connect failed: the service it did not get began with the attempt.
             if moments.sent_ns == 0 {
                 moments.sent_ns = moments.started_ns;
             }
-            let recorder = observer.recorder(flight.measured);
-            recorder.ended(&moments, now_ns, outcome(&flight), flight.place);
+            let recorder = observer.recorder(exchange.measured);
+            recorder.ended(&moments, now_ns, outcome(&exchange), exchange.place);
         }
-        self.open_requests -= settled as usize;
         self.progress_ns = if settled > 0 { now_ns } else { self.progress_ns };
         settled
     }

@@ -9,7 +9,7 @@ use plimsoll_script::lua::Message;
 
 use super::Worker;
 use crate::admission::Due;
-use crate::client::Flight;
+use crate::exchanges::{Exchange, ExchangeId};
 
 /// How the response to a script's request is to be read.
 fn kind(message: Message) -> RequestKind {
@@ -19,29 +19,31 @@ fn kind(message: Message) -> RequestKind {
 impl<D: Driver> Worker<D> {
     /// Has the script write a request and sends it. Where it has written several, each takes a slot
     /// of its own, sent with the first; those that the plan has no slot for are not sent.
-    pub(super) fn send_scripted(&mut self, index: u32, mut flight: Flight) {
+    pub(super) fn send_scripted(&mut self, index: u32, id: ExchangeId) {
         let Some(mut script) = self.script.take() else {
             return;
         };
         if script.write() {
             // The script's own time is not the server's.
             let sent_ns = self.read_clock();
-            flight.moments.sent_ns = self.clients[index as usize].moment(sent_ns);
+            let sent_ns = self.clients[index as usize].moment(sent_ns);
+            self.exchanges[id].moments.sent_ns = sent_ns;
+            let first = self.exchanges[id];
             let mut more = std::mem::take(&mut script.more);
             more.clear();
             let (bytes, messages) = script.written();
             let served = self.clients[index as usize].sent + 1;
             let room = self.plan.requests_per_connection.map_or(u64::MAX, |n| n - served);
             let wanted = room.min(messages.len() as u64 - 1);
-            more.extend((0..wanted).map_while(|_| self.next_with(index, &flight)));
+            more.extend((0..wanted).map_while(|_| self.next_with(index, &first)));
             let Self { clients, driver, scratch, observer, .. } = self;
             let connection = &mut clients[index as usize].connection;
             let outgoing = Outgoing::Built(&bytes[..messages[more.len()].end]);
             let kind = kind(messages[0]);
-            let sent_bytes = connection.send(driver, outgoing, kind, flight, scratch);
-            observer.recorder(flight.measured).sent_bytes += sent_bytes as u64;
-            for (message, flight) in messages[1..].iter().zip(&more) {
-                connection.sent_with(self::kind(*message), *flight);
+            let sent_bytes = connection.send(driver, outgoing, kind, id, scratch);
+            observer.recorder(first.measured).sent_bytes += sent_bytes as u64;
+            for (message, id) in messages[1..].iter().zip(&more) {
+                connection.sent_with(self::kind(*message), *id);
             }
             let client = &mut clients[index as usize];
             client.sent += 1 + more.len() as u64;
@@ -53,14 +55,14 @@ impl<D: Driver> Worker<D> {
         } else {
             self.script = Some(script);
             let now_ns = self.read_clock();
-            self.clients[index as usize].pending = Some(flight);
+            self.clients[index as usize].pending = Some(id);
             self.abandon(index, now_ns, |_| Outcome::Unfinished);
         }
     }
 
-    /// The request of the next slot, sent together with `first`. It was wanted when its own slot
+    /// The exchange of the next slot, sent together with `first`. It was wanted when its own slot
     /// was due; one that goes before that is wanted when it goes, and waits for nothing.
-    fn next_with(&mut self, index: u32, first: &Flight) -> Option<Flight> {
+    fn next_with(&mut self, index: u32, first: &Exchange) -> Option<ExchangeId> {
         let now_ns = first.moments.started_ns;
         let due = match self.admission.peek(&self.timetable) {
             // The warm-up's requests and the measured ones are told apart by when they are due.
@@ -80,16 +82,9 @@ impl<D: Driver> Worker<D> {
         let available_ns = first.moments.available_ns.max(intended_ns);
         let moments = Moments { intended_ns, available_ns, ..first.moments };
         let (number, measured) = (due.number, due.measured);
-        let flight = Flight { moments, number, measured, place, ..*first };
-        self.open_requests += 1;
-        let recorder = self.observer.recorder(flight.measured);
-        recorder.scheduled(place);
-        if self.plan.is_open_loop() {
-            recorder.started(&flight.moments, place);
-        } else {
-            recorder.started_at_once(place);
-        }
-        Some(flight)
+        let exchange = Exchange { moments, number, measured, place, ..*first };
+        self.record_start(&exchange);
+        Some(self.exchanges.begin(exchange))
     }
 
     /// Whether the script has said that this worker starts nothing more, or broke.

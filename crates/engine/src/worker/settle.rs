@@ -34,11 +34,11 @@ impl<D: Driver> Worker<D> {
         if client.pending.is_some() || client.connection.open_requests() > 0 {
             self.abandon(index, now_ns, |_| Outcome::Unfinished);
         }
-        if let Some(flight) = self.clients[index as usize].follow.take() {
-            let recorder = self.observer.recorder(flight.measured);
+        if let Some(exchange) = self.clients[index as usize].follow.take() {
+            let recorder = self.observer.recorder(exchange.measured);
             recorder.ledger.redirects += 1;
-            let waited_ns = recorder.gap_ns(flight.moments.intended_ns, now_ns);
-            recorder.unsent(1, waited_ns, flight.place);
+            let waited_ns = recorder.gap_ns(exchange.moments.intended_ns, now_ns);
+            recorder.unsent(1, waited_ns, exchange.place);
         }
     }
 

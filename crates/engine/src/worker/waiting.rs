@@ -27,14 +27,9 @@ impl<D: Driver> Worker<D> {
 
     /// The requests under way and the slots that wait for a connection, by how long they have.
     fn note_waiting(&mut self, interval: &mut Interval, end_ns: u64) {
-        for client in &mut self.clients {
-            let pending = client.pending.as_mut().into_iter();
-            for flight in pending.chain(client.connection.requests_mut()) {
-                if flight.measured {
-                    let waited_ns = end_ns.saturating_sub(flight.moments.intended_ns);
-                    interval.note_waiting(waited_ns, 1);
-                }
-            }
+        for exchange in self.exchanges.iter().filter(|exchange| exchange.measured) {
+            let waited_ns = end_ns.saturating_sub(exchange.moments.intended_ns);
+            interval.note_waiting(waited_ns, 1);
         }
         let Some(first) = self.admission.peek(&self.timetable) else { return };
         let backlog = self.admission.behind(&self.timetable, end_ns);
