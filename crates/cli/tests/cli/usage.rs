@@ -201,3 +201,17 @@ fn help_and_version_go_to_stdout() {
         }
     }
 }
+
+#[test]
+fn without_a_thread_to_be_had_one_line_says_so() {
+    let untouched = Untouched::new();
+    let url = untouched.url();
+    let commands: [&[&str]; 3] =
+        [&["run", &url], &["serve", "--listen", "0"], &["proxy", "--listen", "0", "--to", &url]];
+    for arguments in commands {
+        // No system has room for a stack of this size.
+        let mut command = plimsoll(arguments);
+        let finished = run(command.env("RUST_MIN_STACK", (1_u64 << 60).to_string()));
+        assert_refused(arguments, finished, 1, "cannot start a thread");
+    }
+}
