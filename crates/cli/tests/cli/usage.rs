@@ -215,3 +215,18 @@ fn without_a_thread_to_be_had_one_line_says_so() {
         assert_refused(arguments, finished, 1, "cannot start a thread");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_was_asked_for_and_cannot_be_written_is_an_error() {
+    let cases: [&[&str]; 3] =
+        [&["--help"], &["--version"], &["run", "http://127.0.0.1:1/", "--print-plan"]];
+    for arguments in cases {
+        let full = fs::File::options().write(true).open("/dev/full").expect("a device");
+        let mut command = plimsoll(arguments);
+        let output = command.stdout(full).output().expect("the program starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.starts_with("plimsoll: stdout: "), "{arguments:?}: {stderr}");
+    }
+}
