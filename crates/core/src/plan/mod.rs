@@ -21,6 +21,10 @@ pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
 };
 
+/// The most requests that all connections may have open at once: there is room for each from the
+/// start.
+const OPEN_REQUESTS_MAX: u64 = 10_000_000;
+
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -245,6 +249,13 @@ impl Plan {
             Some("0 connections cannot send anything: give -c 1 or more".to_owned())
         } else if self.pipeline == 0 {
             Some("--pipeline 0 cannot send anything: give 1 or more".to_owned())
+        } else if self.open_requests_limit() > OPEN_REQUESTS_MAX {
+            Some(format!(
+                "{} on each of {} are too many: there may be {} at once: lower --pipeline or -c",
+                counted(self.pipeline.into(), "request"),
+                counted(self.connections_limit().into(), "connection"),
+                format_count(OPEN_REQUESTS_MAX),
+            ))
         } else if self.requests == Some(0) {
             Some("-n 0 asks for no request: give 1 or more".to_owned())
         } else if self.duration_ns == Some(0) {
@@ -390,6 +401,11 @@ impl Plan {
         self.connections_max.unwrap_or(self.connections)
     }
 
+    /// The most requests there can be under way at once.
+    fn open_requests_limit(&self) -> u64 {
+        u64::from(self.connections_limit()) * u64::from(self.pipeline)
+    }
+
     /// Whether each request opens a connection of its own.
     #[must_use]
     pub fn connects_per_request(&self) -> bool {
@@ -445,6 +461,7 @@ mod tests {
         let cases = [
             (Plan { connections: 0, ..plan() }, "-c"),
             (Plan { pipeline: 0, ..plan() }, "--pipeline"),
+            (Plan { pipeline: u32::MAX, ..plan() }, "on each of 50 connections are too many"),
             (Plan { requests: Some(0), ..plan() }, "-n"),
             (Plan { duration_ns: Some(0), ..plan() }, "-d"),
             (Plan { timeout_ns: 0, ..plan() }, "--timeout"),
