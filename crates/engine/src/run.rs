@@ -294,8 +294,8 @@ pub fn run_scripted(
             on_progress(Progress::Started { open: ready.open });
             if !interrupters.is_empty() {
                 let ends_ns = last_ns(&plan, start_ns);
-                let interrupt =
-                    move || interrupt_late(&interrupters, ends_ns, control, &scripts_over);
+                let scripts = &interrupters;
+                let interrupt = move || interrupt_late(scripts, ends_ns, control, &scripts_over);
                 thread::Builder::new().spawn_scoped(scope, interrupt).map_err(no_thread)?;
             }
             if let Some(every_ns) = refresh_ns {
@@ -317,7 +317,9 @@ pub fn run_scripted(
     let mut scripts: Vec<_> = records.iter_mut().filter_map(|r| r.script.take()).collect();
     scripts.sort_by_key(|(worker, _)| *worker);
     let changes = std::mem::take(&mut control.lock().changes);
-    let gathered = Gathered { records, series, dns, driver: ready.driver, started_at, changes };
+    let script_stopped = interrupters.iter().any(Interrupter::is_interrupted);
+    let driver = ready.driver;
+    let gathered = Gathered { records, series, dns, driver, started_at, changes, script_stopped };
     let result = assemble(&plan, &environment, gathered, &watch)?;
     Ok((result, scripts.into_iter().map(|(_, script)| script).collect()))
 }
