@@ -25,6 +25,9 @@ pub use transport::{
 /// start.
 const OPEN_REQUESTS_MAX: u64 = 10_000_000;
 
+/// The most stages: each is measured by itself, in about a MiB for each worker.
+const STAGES_MAX: usize = 500;
+
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -343,6 +346,14 @@ impl Plan {
     }
 
     fn rate_problem(&self, profile: &Profile) -> Option<String> {
+        let stages = profile.stages.len();
+        if stages > STAGES_MAX {
+            let stages = format_count(stages as u64);
+            return Some(format!(
+                "{stages} stages are too many: give {STAGES_MAX} or fewer, or a list of times \
+                 (--rate-file)"
+            ));
+        }
         let peak_uhz = profile.peak_uhz();
         if peak_uhz == 0 {
             return Some("a rate of 0 sends nothing: give a rate above 0".to_owned());
@@ -458,6 +469,8 @@ mod tests {
     fn impossible_plans_are_refused_with_the_flag_to_change() {
         assert_eq!(plan().check(), Ok(()));
         let rate = |uhz| Some(Profile::constant(uhz, Some(10_000_000_000), Arrival::Uniform));
+        let stages = crate::schedule::parse_stages(&["1s@5"; STAGES_MAX + 1].join(","));
+        let many_stages = Profile { stages: stages.expect("stages"), arrival: Arrival::Uniform };
         let cases = [
             (Plan { connections: 0, ..plan() }, "-c"),
             (Plan { pipeline: 0, ..plan() }, "--pipeline"),
@@ -469,6 +482,7 @@ mod tests {
             (Plan { duration_ns: None, ..plan() }, "-d or -n"),
             (Plan { requests_per_connection: Some(0), ..plan() }, "--requests-per-conn"),
             (Plan { rate: rate(0), ..plan() }, "rate"),
+            (Plan { rate: Some(many_stages), ..plan() }, "501 stages are too many"),
             (Plan { connections_max: Some(9), ..plan() }, "-c MIN..MAX"),
             (Plan { connections_max: Some(99), ..plan() }, "needs a schedule"),
             (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),
