@@ -161,10 +161,14 @@ pub(crate) fn count32(text: &str) -> Result<u32, String> {
     u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
 }
 
+/// More threads than any machine has CPUs would only be in one another's way.
+const THREADS_MAX: u32 = 4096;
+
 /// How many threads work.
 pub(crate) fn threads(text: &str) -> Result<u32, String> {
     match count32(text)? {
         0 => Err("0 leaves nobody to work: give 1 or more".to_owned()),
+        THREADS_MAX.. => Err(format!("{text} threads are too many: give fewer than {THREADS_MAX}")),
         threads => Ok(threads),
     }
 }

@@ -1,7 +1,7 @@
 //! Exit codes, which are part of the interface: 0 done, 1 could not run, 2 usage, 3 a gate failed,
 //! 4 verdict below what was required, 129, 130 and 143 interrupted with a partial report.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// It could not be done; not one connection could be opened, say.
@@ -39,11 +39,7 @@ impl Exit {
         match self {
             Self::CouldNotRun(text) => complain(&text, COULD_NOT_RUN),
             Self::Usage(text) => complain(&text, USAGE),
-            Self::Text(text) => {
-                // A reader that has gone away has read enough.
-                let _ = write!(std::io::stdout(), "{text}");
-                ExitCode::SUCCESS
-            }
+            Self::Text(text) => print(&text),
         }
     }
 }
@@ -54,8 +50,20 @@ impl From<anyhow::Error> for Exit {
     }
 }
 
+/// Writes what was asked for to stdout.
+fn print(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has gone away has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("stdout: {error}"), COULD_NOT_RUN)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
 fn complain(text: &str, code: u8) -> ExitCode {
     // There is nowhere to complain to when stderr is gone.
-    let _ = writeln!(std::io::stderr(), "plimsoll: {text}");
+    let _ = writeln!(io::stderr(), "plimsoll: {text}");
     ExitCode::from(code)
 }

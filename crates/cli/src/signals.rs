@@ -85,21 +85,27 @@ fn set_handlers(at_second: Option<fn()>) -> io::Result<()> {
             flag::register(signal, Arc::clone(&again))?;
         }
     }
-    let mut signals = Signals::new(ending)?;
-    thread::spawn(move || {
-        for signal in signals.forever() {
-            let order = Ordering::SeqCst;
-            let is_first = SEEN.compare_exchange(0, signal, order, order).is_ok();
-            if let (false, Some(at_second)) = (is_first || signal == SIGHUP, at_second) {
-                at_second();
-                low_level::exit(128 + signal);
-            }
-            if let Some(stop) = stop().as_ref() {
-                stop();
-            }
+    let signals = Signals::new(ending)?;
+    let watch = move || watch_for(signals, at_second);
+    let started = thread::Builder::new().name("signals".to_owned()).spawn(watch);
+    started
+        .map(drop)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))
+}
+
+/// Stops what is watched at each signal. Never returns.
+fn watch_for(mut signals: Signals, at_second: Option<fn()>) {
+    for signal in signals.forever() {
+        let order = Ordering::SeqCst;
+        let is_first = SEEN.compare_exchange(0, signal, order, order).is_ok();
+        if let (false, Some(at_second)) = (is_first || signal == SIGHUP, at_second) {
+            at_second();
+            low_level::exit(128 + signal);
         }
-    });
-    Ok(())
+        if let Some(stop) = stop().as_ref() {
+            stop();
+        }
+    }
 }
 
 /// Whether a signal was ignored when the program was started; proc(5), `SigIgn`.

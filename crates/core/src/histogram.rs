@@ -23,6 +23,10 @@ pub const LIMIT_NS: u64 = 3_600_000_000_000;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
+/// The most values that a histogram of a document may hold: beyond it numbers of JSON are not
+/// exact. Sums of as many documents as are ever read together can still be written.
+const DOCUMENT_COUNT_MAX: u64 = 1 << 53;
+
 /// The quantiles every result document holds.
 pub const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
@@ -346,6 +350,8 @@ enum DocumentError {
     Hdr(String),
     #[error("hdr holds {hdr} values, count says {count}")]
     Count { hdr: u64, count: u64 },
+    #[error("it holds {0} values, and {DOCUMENT_COUNT_MAX} is the most")]
+    TooMany(u64),
     #[error("min_us and max_us are not the extremes of {0} values")]
     Extremes(u64),
 }
@@ -359,6 +365,9 @@ impl TryFrom<Document> for Histogram {
             .deserialize(&mut Cursor::new(bytes))
             .map_err(|e| DocumentError::Hdr(e.to_string()))?;
         let mut histogram = Self::from_decoded(&decoded);
+        if histogram.count() > DOCUMENT_COUNT_MAX {
+            return Err(DocumentError::TooMany(histogram.count()));
+        }
         if histogram.count() != document.count {
             return Err(DocumentError::Count { hdr: histogram.count(), count: document.count });
         }

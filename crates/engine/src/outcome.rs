@@ -32,6 +32,8 @@ pub(crate) struct Gathered {
     pub started_at: SystemTime,
     /// What was changed while the run went on.
     pub changes: Changes,
+    /// Whether a script did not end by itself and was stopped.
+    pub script_stopped: bool,
 }
 
 /// What was changed while a run went on.
@@ -82,7 +84,9 @@ pub(crate) fn assemble(
     result.loader.pauses.sort_unstable();
     result.loader.paused_ns = sum.paused_ns.max(covered_ns(&sum.pauses));
     result.loader.disordered += sum.warmup.as_ref().map_or(0, |warmup| warmup.disordered);
-    let (verdict, causes) = judge(&evidence(plan, &result, &shares, watch));
+    let script_stopped = gathered.script_stopped;
+    let seen = Evidence { script_stopped, ..evidence(plan, &result, &shares, watch) };
+    let (verdict, causes) = judge(&seen);
     result.loader.verdict = verdict;
     result.loader.causes = causes;
     Ok(result)
@@ -281,6 +285,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
         ack_delays: ack_delays(result, &host),
+        // Whoever started the scripts knows.
+        script_stopped: false,
         outcomes: outcomes(result),
     }
 }

@@ -2,6 +2,7 @@
 //! their records, and judge them.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -293,12 +294,15 @@ pub fn run_scripted(
             on_progress(Progress::Started { open: ready.open });
             if !interrupters.is_empty() {
                 let ends_ns = last_ns(&plan, start_ns);
-                scope.spawn(move || interrupt_late(&interrupters, ends_ns, control, &scripts_over));
+                let scripts = &interrupters;
+                let interrupt = move || interrupt_late(scripts, ends_ns, control, &scripts_over);
+                thread::Builder::new().spawn_scoped(scope, interrupt).map_err(no_thread)?;
             }
             if let Some(every_ns) = refresh_ns {
                 let lookup = &lookup;
                 let tell = |routes| control.set_routes(routes);
-                scope.spawn(move || lookup.watch(every_ns, routes, &over, tell));
+                let watch = move || lookup.watch(every_ns, routes, &over, tell);
+                thread::Builder::new().spawn_scoped(scope, watch).map_err(no_thread)?;
             }
             let measured_ns = start_ns + plan.warmup_ns;
             let gathered = gather(&crew, workers, measured_ns, spinning, on_progress)?;
@@ -313,7 +317,9 @@ pub fn run_scripted(
     let mut scripts: Vec<_> = records.iter_mut().filter_map(|r| r.script.take()).collect();
     scripts.sort_by_key(|(worker, _)| *worker);
     let changes = std::mem::take(&mut control.lock().changes);
-    let gathered = Gathered { records, series, dns, driver: ready.driver, started_at, changes };
+    let script_stopped = interrupters.iter().any(Interrupter::is_interrupted);
+    let driver = ready.driver;
+    let gathered = Gathered { records, series, dns, driver, started_at, changes, script_stopped };
     let result = assemble(&plan, &environment, gathered, &watch)?;
     Ok((result, scripts.into_iter().map(|(_, script)| script).collect()))
 }
@@ -360,6 +366,14 @@ fn unreachable(lookup: &Lookup, reason: Option<String>) -> RunError {
     RunError::Unreachable { address: lookup.place(), reason }
 }
 
+/// The system has no thread left for this process.
+fn no_thread(error: io::Error) -> RunError {
+    RunError::Limit(format!(
+        "cannot start a thread: {error}: raise ulimit -u or the container's pids.max, or \
+         lower -t"
+    ))
+}
+
 impl Crew {
     /// Starts the workers, which say so to `sender`.
     fn hire(
@@ -384,7 +398,7 @@ impl Crew {
             let thread = thread::Builder::new()
                 .name(format!("worker {worker}"))
                 .spawn(move || work(&assignment, &line, script, &signals))
-                .map_err(RunError::Driver)?;
+                .map_err(no_thread)?;
             self.threads.push(thread);
             self.starts.push(start);
             self.spares.push(spare);
@@ -449,7 +463,7 @@ fn work_on<D: Driver>(
     script: Option<Thread>,
     signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
-    let broken = |error: std::io::Error| RunError::Worker(error.to_string());
+    let broken = |error: io::Error| RunError::Worker(error.to_string());
     let mut worker = Worker::new(driver, assignment, CpuUse::of_thread, script);
     let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();

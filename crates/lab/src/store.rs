@@ -107,19 +107,22 @@ impl Store {
         serde_json::from_str(&fs::read_to_string(self.path("study.json")).ok()?).ok()
     }
 
-    /// The runs of a case that were carried out before, by repeat, those that failed among them.
+    /// The runs of a case that were carried out before, by repeat, those that failed among them. A
+    /// file whose name tells of another repeat than it holds is none: a run counts once.
     #[must_use]
     pub fn load(&self, server: &str, load: &str) -> Vec<CaseRun> {
         let folder = self.folder.join("runs").join(server);
         let files = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let is_ours = |name: &str| {
-            let repeat = name.strip_suffix(".json").and_then(|name| name.rsplit_once('-'));
-            repeat.is_some_and(|(name, repeat)| name == load && repeat.parse::<u32>().is_ok())
+        let repeat_of = |name: &str| {
+            let (name, repeat) = name.strip_suffix(".json")?.rsplit_once('-')?;
+            repeat.parse::<u32>().ok().filter(|_| name == load)
         };
-        let ours = files.filter(|file| file.file_name().to_str().is_some_and(is_ours));
-        let mut runs: Vec<CaseRun> = ours
-            .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
-            .collect();
+        let ours = files.filter_map(|file| {
+            let repeat = repeat_of(file.file_name().to_str()?)?;
+            let run: CaseRun = serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok()?;
+            (run.repeat == repeat).then_some(run)
+        });
+        let mut runs: Vec<CaseRun> = ours.collect();
         runs.sort_by_key(|run| run.repeat);
         runs
     }
@@ -186,6 +189,7 @@ mod tests {
             CaseRun { repeat: 2, failure: Some("no".to_owned()), ..CaseRun::default() };
         store.save(&slots[1], &mut failed).expect("saved");
         let again = Store::resume(&at, SUITE_TEXT).expect("the same");
+        fs::copy(at.join("runs/a.b/l.1-1.json"), at.join("runs/a.b/l.1-3.json")).expect("a copy");
         assert_eq!(again.load("a.b", "l.1"), [run, failed]);
         assert_eq!(again.study(), None);
         let study = Study::empty("s");

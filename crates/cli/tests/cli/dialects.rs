@@ -144,6 +144,8 @@ fn a_script_that_never_ends_is_stopped_at_the_end_of_the_run() {
         ran(&["run", "-c", "2", "-d", "1s", "--drain", "100ms", "-s", &script, &server.url("/")]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stdout.contains("completed"), "{}", finished.stdout);
+    assert!(finished.stdout.starts_with("INVALID"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("the script did not end by itself"), "{}", finished.stdout);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 49] = [
+    let cases: [(&[&str], &str); 52] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
         (&["bogus"], "'bogus'; a URL starts with http:// or https://"),
@@ -81,6 +81,7 @@ fn wrong_usage_is_refused_with_2() {
         (&["URL", "--stages", "10s@5", "-r", "5"], "--rate"),
         (&["URL", "--timeout", "0s"], "--timeout"),
         (&["URL", "--pipeline", "0"], "--pipeline"),
+        (&["URL", "--pipeline", "4294967295"], "are too many"),
         (&["URL", "--requests-per-conn", "0"], "--requests-per-conn"),
         (&["URL", "--http", "7"], "1.1"),
         (&["URL", "--format", "pdf"], "json"),
@@ -94,6 +95,8 @@ fn wrong_usage_is_refused_with_2() {
         (&["URL", "-X", "G T"], "method"),
         (&["serve", "--listen", "nowhere"], "nowhere"),
         (&["serve", "--stall", "now"], "300ms@5s"),
+        (&["serve", "-t", "4294967295"], "too many: give fewer than"),
+        (&["proxy", "--to", "URL", "-t", "4294967295"], "too many: give fewer than"),
         (&["serve", "--errors", "1%:200"], "1%:503"),
     ];
     for (arguments, says) in cases {
@@ -199,5 +202,40 @@ fn help_and_version_go_to_stdout() {
         for word in holds.split(' ') {
             assert!(finished.stdout.contains(word), "{arguments:?} without {word}");
         }
+    }
+}
+
+#[test]
+fn more_clients_than_there_is_memory_for_are_refused() {
+    let clients = ["proxy", "--listen", "0", "--to", "URL", "--clients", "4294967295"];
+    Untouched::new().refuses(&clients, 1, "1048576 clients");
+}
+
+#[test]
+fn without_a_thread_to_be_had_one_line_says_so() {
+    let untouched = Untouched::new();
+    let url = untouched.url();
+    let commands: [&[&str]; 3] =
+        [&["run", &url], &["serve", "--listen", "0"], &["proxy", "--listen", "0", "--to", &url]];
+    for arguments in commands {
+        // No system has room for a stack of this size.
+        let mut command = plimsoll(arguments);
+        let finished = run(command.env("RUST_MIN_STACK", (1_u64 << 60).to_string()));
+        assert_refused(arguments, finished, 1, "cannot start a thread");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_was_asked_for_and_cannot_be_written_is_an_error() {
+    let cases: [&[&str]; 3] =
+        [&["--help"], &["--version"], &["run", "http://127.0.0.1:1/", "--print-plan"]];
+    for arguments in cases {
+        let full = fs::File::options().write(true).open("/dev/full").expect("a device");
+        let mut command = plimsoll(arguments);
+        let output = command.stdout(full).output().expect("the program starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.starts_with("plimsoll: stdout: "), "{arguments:?}: {stderr}");
     }
 }

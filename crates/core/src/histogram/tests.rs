@@ -72,6 +72,22 @@ fn documents_that_contradict_themselves_are_refused() {
     }
 }
 
+/// Two buckets of a finer histogram can hold more than the one of ours that both fall into may.
+#[test]
+fn counts_that_could_not_be_written_again_are_refused() {
+    let mut fine = Hdr::<u64>::new_with_bounds(1, LIMIT_NS, 5).unwrap();
+    for value_ns in [600_000, 600_004] {
+        fine.record_n(value_ns, i64::MAX as u64).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(&fine, &mut bytes).unwrap();
+    let mut document = serde_json::to_value(of(&[600_000])).unwrap();
+    document["hdr"] = BASE64.encode(bytes).into();
+    document["count"] = fine.len().into();
+    let error = serde_json::from_value::<Histogram>(document).unwrap_err().to_string();
+    assert!(error.contains("is the most"), "{error}");
+}
+
 #[test]
 fn clear_forgets_all() {
     let mut histogram = of(&[1, 2 * LIMIT_NS]);

@@ -21,6 +21,13 @@ pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
 };
 
+/// The most requests that all connections may have open at once: there is room for each from the
+/// start.
+const OPEN_REQUESTS_MAX: u64 = 10_000_000;
+
+/// The most stages: each is measured by itself, in about a MiB for each worker.
+const STAGES_MAX: usize = 500;
+
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -245,6 +252,13 @@ impl Plan {
             Some("0 connections cannot send anything: give -c 1 or more".to_owned())
         } else if self.pipeline == 0 {
             Some("--pipeline 0 cannot send anything: give 1 or more".to_owned())
+        } else if self.open_requests_limit() > OPEN_REQUESTS_MAX {
+            Some(format!(
+                "{} on each of {} are too many: there may be {} at once: lower --pipeline or -c",
+                counted(self.pipeline.into(), "request"),
+                counted(self.connections_limit().into(), "connection"),
+                format_count(OPEN_REQUESTS_MAX),
+            ))
         } else if self.requests == Some(0) {
             Some("-n 0 asks for no request: give 1 or more".to_owned())
         } else if self.duration_ns == Some(0) {
@@ -332,6 +346,14 @@ impl Plan {
     }
 
     fn rate_problem(&self, profile: &Profile) -> Option<String> {
+        let stages = profile.stages.len();
+        if stages > STAGES_MAX {
+            let stages = format_count(stages as u64);
+            return Some(format!(
+                "{stages} stages are too many: give {STAGES_MAX} or fewer, or a list of times \
+                 (--rate-file)"
+            ));
+        }
         let peak_uhz = profile.peak_uhz();
         if peak_uhz == 0 {
             return Some("a rate of 0 sends nothing: give a rate above 0".to_owned());
@@ -390,6 +412,11 @@ impl Plan {
         self.connections_max.unwrap_or(self.connections)
     }
 
+    /// The most requests there can be under way at once.
+    fn open_requests_limit(&self) -> u64 {
+        u64::from(self.connections_limit()) * u64::from(self.pipeline)
+    }
+
     /// Whether each request opens a connection of its own.
     #[must_use]
     pub fn connects_per_request(&self) -> bool {
@@ -442,9 +469,12 @@ mod tests {
     fn impossible_plans_are_refused_with_the_flag_to_change() {
         assert_eq!(plan().check(), Ok(()));
         let rate = |uhz| Some(Profile::constant(uhz, Some(10_000_000_000), Arrival::Uniform));
+        let stages = crate::schedule::parse_stages(&["1s@5"; STAGES_MAX + 1].join(","));
+        let many_stages = Profile { stages: stages.expect("stages"), arrival: Arrival::Uniform };
         let cases = [
             (Plan { connections: 0, ..plan() }, "-c"),
             (Plan { pipeline: 0, ..plan() }, "--pipeline"),
+            (Plan { pipeline: u32::MAX, ..plan() }, "on each of 50 connections are too many"),
             (Plan { requests: Some(0), ..plan() }, "-n"),
             (Plan { duration_ns: Some(0), ..plan() }, "-d"),
             (Plan { timeout_ns: 0, ..plan() }, "--timeout"),
@@ -452,6 +482,7 @@ mod tests {
             (Plan { duration_ns: None, ..plan() }, "-d or -n"),
             (Plan { requests_per_connection: Some(0), ..plan() }, "--requests-per-conn"),
             (Plan { rate: rate(0), ..plan() }, "rate"),
+            (Plan { rate: Some(many_stages), ..plan() }, "501 stages are too many"),
             (Plan { connections_max: Some(9), ..plan() }, "-c MIN..MAX"),
             (Plan { connections_max: Some(99), ..plan() }, "needs a schedule"),
             (Plan { shed_after_ns: Some(1), ..plan() }, "--shed-after"),

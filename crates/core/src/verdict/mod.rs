@@ -104,6 +104,8 @@ pub struct Evidence {
     pub paused_ns: u64,
     /// Durations that would have been negative.
     pub disordered: u64,
+    /// Whether a script did not end by itself and was stopped.
+    pub script_stopped: bool,
     /// How long the control group was throttled, ns.
     pub throttled_ns: u64,
     /// Share of CPU time the hypervisor took (0 to 1).
@@ -149,10 +151,11 @@ pub struct Evidence {
 }
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 26] = [
+pub const CODES: [&str; 27] = [
     "no_responses",
     "none_ok",
     "time_order",
+    "script",
     "late",
     "late_tail",
     "cpu",
@@ -181,10 +184,11 @@ pub const CODES: [&str; 26] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 25] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 26] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
+        tester::script,
         lateness::late,
         lateness::late_tail,
         tester::busy,

@@ -109,6 +109,7 @@ impl Dice<'_> {
             pauses: self.pauses(),
             paused_ns: self.ns(),
             disordered: self.pick(&[0, 1]),
+            script_stopped: self.pick(&[false, true]),
             throttled_ns: self.ns(),
             steal_share: self.share(),
             requests: self.pick(&[None, Some(1000), Some(10_000)]),
@@ -153,7 +154,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 35] = [
+const STEPS: [(&str, Step); 36] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -165,6 +166,7 @@ const STEPS: [(&str, Step); 35] = [
     ("a long pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 60_000_000 })),
     ("paused", |e| e.paused_ns += 40_000_000),
     ("disordered", |e| e.disordered += 1),
+    ("a script that was stopped", |e| e.script_stopped = true),
     ("throttled", |e| e.throttled_ns += 1_000_000),
     ("steal", |e| e.steal_share += 0.02),
     ("short", |e| e.requests = Some(e.requests.unwrap_or(0).max(e.sent + 1))),

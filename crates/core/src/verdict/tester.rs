@@ -27,6 +27,16 @@ pub(super) fn time_order(e: &Evidence) -> Option<Cause> {
     cause(Verdict::Invalid, "time_order", text)
 }
 
+/// A script that would have gone on forever, which kept its thread from sending and reading.
+pub(super) fn script(e: &Evidence) -> Option<Cause> {
+    if !e.script_stopped {
+        return None;
+    }
+    let text = "the script did not end by itself and was stopped after the run: requests that it \
+                kept from being sent are missing; look for a loop in it";
+    cause(Verdict::Invalid, "script", text.to_owned())
+}
+
 pub(super) fn busy(e: &Evidence) -> Option<Cause> {
     let worst = e.worker_busy.iter().copied().fold(0.0, f64::max);
     if worst < BUSY_SUSPECT {

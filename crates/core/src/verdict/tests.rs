@@ -92,6 +92,7 @@ fn each_cause_is_provoked_alone() {
         (late_at(4, 2_000_000, 3_000_000), Verdict::Invalid, "late"),
         (Evidence { worker_busy: vec![0.2, 0.99], ..good() }, Verdict::Suspect, "cpu"),
         (Evidence { disordered: 1, ..good() }, Verdict::Invalid, "time_order"),
+        (Evidence { script_stopped: true, ..good() }, Verdict::Invalid, "script"),
         (Evidence { pauses: vec![pause], ..good() }, Verdict::Suspect, "paused"),
         (
             Evidence { pauses: vec![short], paused_ns: 100_000_000, ..good() },

@@ -40,9 +40,17 @@ pub fn reachable(addresses: &[SocketAddr], timeout_ns: u64) -> Vec<io::Result<()
     };
     let died = |_| Err(io::Error::other("the probe's thread died"));
     thread::scope(|scope| {
-        let probes: Vec<_> =
-            addresses.iter().map(|address| scope.spawn(move || probe(*address))).collect();
-        probes.into_iter().map(|probe| probe.join().unwrap_or_else(died)).collect()
+        let start = |address: &SocketAddr| {
+            let address = *address;
+            thread::Builder::new().spawn_scoped(scope, move || probe(address))
+        };
+        let probes: Vec<_> = addresses.iter().map(start).collect();
+        let joined = probes.into_iter().zip(addresses).map(|(started, address)| match started {
+            Ok(thread) => thread.join().unwrap_or_else(died),
+            // Where no thread is to be had, they are asked one after another.
+            Err(_) => probe(*address),
+        });
+        joined.collect()
     })
 }
 

@@ -106,6 +106,9 @@ fn check(options: &ProxyOptions) -> Result<(), ServeError> {
     let complaint = match options {
         ProxyOptions { workers: 0, .. } => "at least one worker is needed",
         ProxyOptions { connections_max: 0, .. } => "at least one client must be allowed",
+        ProxyOptions { connections_max, .. } if *connections_max > 1 << 20 => {
+            "there can be at most 1048576 clients of a worker"
+        }
         ProxyOptions { listen, .. } if listen.is_empty() => "there is no address to listen on",
         ProxyOptions { pin: Some(cpus), .. } if cpus.is_empty() => "there is no CPU to pin to",
         _ if rules.upstreams.is_empty() => "there is no upstream to forward to",
