@@ -183,7 +183,10 @@ mod tests {
             ("", vec![]),
             ("   ", vec![]),
             ("one two", vec![stretch(0, "one two", false, None)]),
-            ("p50     81 µs", vec![stretch(0, "p50", false, None), stretch(8, "81 µs", false, None)]),
+            (
+                "p50     81 µs",
+                vec![stretch(0, "p50", false, None), stretch(8, "81 µs", false, None)],
+            ),
             (
                 "\u{1b}[1;32mVALID\u{1b}[0m, fine",
                 vec![

@@ -80,8 +80,9 @@ mod tests {
     fn pages_are_chapters_and_short() {
         let summary = "# Summary\n\n[First](a.md)\n\n# Recipes\n\n- [Soak](r/soak.md)\n    \
                        - [B](b.md)\n\n# Reference\n\n- [Flags](run.md)\n";
-        let short = "line\n".repeat(300);
-        let long = "line\n".repeat(301);
+        let lines = |count| "line\n".repeat(count);
+        let [first, second, short, long] = [120, 121, 300, 301].map(lines);
+        let [first, second, short, long] = [&*first, &*second, &*short, &*long];
         let of = |summary: &str, pages: &[(&str, &str)]| {
             let mut files: Vec<File> =
                 pages.iter().map(|(path, text)| File::example(path, text)).collect();
@@ -89,23 +90,20 @@ mod tests {
             check(&files).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let good = [
-            ("docs/a.md", short.as_str()),
+            ("docs/a.md", short),
             ("docs/r/soak.md", ""),
             ("docs/b.md", ""),
-            ("docs/run.md", &long),
-            ("docs/x.json", &long),
-            ("labs/README.md", &long),
-            ("README.md", &"line\n".repeat(120)),
+            ("docs/run.md", long),
+            ("docs/x.json", long),
+            ("labs/README.md", long),
+            ("README.md", first),
         ];
         assert_eq!(of(summary, &good), [""; 0]);
         for (page, want) in [
             (("docs/c.md", ""), "docs/c.md: is not in docs/SUMMARY.md"),
             (("docs/r/ci.md", ""), "docs/r/ci.md: is not in docs/SUMMARY.md"),
-            (("docs/b.md", &*long), "docs/b.md: 301 lines; 300 at most, so split it by topic"),
-            (
-                ("README.md", &"line\n".repeat(121)),
-                "README.md: 121 lines; 120 at most, so split it by topic",
-            ),
+            (("docs/b.md", long), "docs/b.md: 301 lines; 300 at most, so split it by topic"),
+            (("README.md", second), "README.md: 121 lines; 120 at most, so split it by topic"),
         ] {
             assert_eq!(of(summary, &[page]), [want], "{page:?}");
         }

@@ -38,7 +38,9 @@ pub(crate) fn pages() -> Vec<Page> {
         let files = fs::read_dir(root().join(folder)).expect("a folder");
         let files = files.map(|file| file.expect("a file").file_name());
         let files = files.filter_map(|name| name.into_string().ok());
-        names.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+        names.extend(
+            files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")),
+        );
     }
     names.retain(|name| name != "docs/run.md");
     names.sort();

@@ -70,7 +70,12 @@ fn every_command_of_the_pages_stands_where_a_test_looks() {
             let mut lines = block.text.lines().map(|line| line.trim_start_matches("$ "));
             let has_call = lines.any(|line| line.starts_with("plimsoll "));
             let is_marked = infos.contains(&block.info);
-            assert!(!has_call || is_marked, "{}:{}: mark it as one of {infos:?}", page.name, block.line);
+            assert!(
+                !has_call || is_marked,
+                "{}:{}: mark it as one of {infos:?}",
+                page.name,
+                block.line
+            );
         }
         let mut is_outside = true;
         for line in page.text.lines() {
