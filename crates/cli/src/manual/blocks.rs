@@ -80,18 +80,24 @@ impl Block<'_> {
         self.info.split_whitespace().next().unwrap_or_default()
     }
 
+    /// Whether it holds commands for a shell.
+    fn is_shell(&self) -> bool {
+        ["sh", "console"].contains(&self.language())
+    }
+
     /// Whether its commands are only to be parsed.
     pub(crate) fn is_sketch(&self) -> bool {
         self.info.split_whitespace().nth(1) == Some("sketch")
     }
 
-    /// Its commands: whole, where they go on behind a backslash, and without lines of comment.
+    /// Its commands: whole, where they go on behind a backslash, and without lines of comment. A
+    /// block of another language has none.
     pub(crate) fn commands(&self) -> Vec<String> {
         let is_console = self.language() == "console";
         let text = self.text.replace("\\\n", " ");
         let lines = text.lines().filter_map(|line| {
             let command = if is_console { line.strip_prefix("$ ")? } else { line };
-            Some(command.trim())
+            self.is_shell().then_some(command.trim())
         });
         let commands = lines.filter(|command| !command.is_empty() && !command.starts_with('#'));
         commands.map(str::to_owned).collect()

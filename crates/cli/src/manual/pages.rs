@@ -15,6 +15,7 @@ fn commands_of_a_block() {
         ("sh", "a \\\nb\\\nc\nd\n", &["a  b c", "d"]),
         ("console", "$ a\\\nb\nsays\n$ c\n", &["a b", "c"]),
         ("console sketch", "$ a\nsays a\n", &["a"]),
+        ("yaml", "- run: a\n", &[]),
     ] {
         assert_eq!(block(info, text).commands(), want, "{text:?}");
     }

@@ -51,8 +51,7 @@ impl World {
         if let Some(name) = file_name(block) {
             self.files.insert(name.to_owned(), block.text.clone());
         }
-        let is_shell = ["sh", "console"].contains(&block.language());
-        let commands = if is_shell && !block.is_sketch() { block.commands() } else { Vec::new() };
+        let commands = if block.is_sketch() { Vec::new() } else { block.commands() };
         // What has no call is for other programs, or for people.
         if commands.iter().all(|command| calls(&as_installed(command)).is_empty()) {
             return Ok(());
@@ -65,13 +64,15 @@ impl World {
             // This is a part of it.
             return Ok(());
         }
+        if let [call] = &*calls(command)
+            && ["serve", "proxy"].contains(&call[0].as_str())
+        {
+            self.serve(&self.filled(command));
+            return Ok(());
+        }
         self.have_servers(command);
         for (name, text) in &self.files {
             fs::write(self.directory.path().join(name), self.filled(text)).expect("a file");
-        }
-        if calls(command).iter().any(|call| is_server(call)) {
-            self.serve(command);
-            return Ok(());
         }
         let path = env::var("PATH").unwrap_or_default();
         let bin = self.directory.path().join("bin");
@@ -92,8 +93,7 @@ impl World {
 
     /// Starts a server on a free port, and has its port stand for the one in the command.
     fn serve(&mut self, command: &str) {
-        let filled = self.filled(command);
-        let mut arguments = calls(&filled).remove(0);
+        let mut arguments = calls(command).remove(0);
         let listen = arguments.iter().position(|word| word == "--listen").map(|index| index + 1);
         let address = listen.map_or("127.0.0.1:8080", |index| arguments[index].as_str());
         let shown: u16 = address.rsplit(':').next().expect("a part").parse().expect("a port");
@@ -111,17 +111,17 @@ impl World {
         self.servers.push(server);
     }
 
-    /// Starts what pages load without saying how it was started.
+    /// Starts what a command or a file loads and the page does not start.
     fn have_servers(&mut self, command: &str) {
-        if calls(command).iter().any(|call| call[0] == "serve") {
-            return;
-        }
         let usual = [
             (8080, "plimsoll serve --listen 127.0.0.1:8080"),
             (8443, "plimsoll serve --listen 127.0.0.1:8443 --tls --tls-save server.pem"),
         ];
         for (port, server) in usual {
-            if command.contains(&format!(":{port}")) && !self.ports.contains_key(&port) {
+            let shown = format!(":{port}");
+            let is_loaded = self.files.values().any(|text| text.contains(&shown));
+            let is_missing = !self.ports.contains_key(&port);
+            if is_missing && (is_loaded || command.contains(&shown)) {
                 self.serve(server);
             }
         }
@@ -134,11 +134,6 @@ impl World {
         });
         if self.is_short { shortened(&text) } else { text }
     }
-}
-
-/// Whether a call goes on until it is ended.
-fn is_server(call: &[String]) -> bool {
-    ["serve", "proxy"].contains(&call[0].as_str())
 }
 
 /// The command with an installed program in place of one that Cargo builds for it.
