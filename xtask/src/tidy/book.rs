@@ -1,12 +1,12 @@
-//! Whether the pages of `docs` are a book: each is a chapter of `docs/SUMMARY.md`, once, and none but
-//! a page of the reference is longer than a reader takes in at a sitting. Where the chapters' links
+//! Whether the pages of `docs` are a book: each is a chapter of `docs/SUMMARY.md`, once, and only
+//! pages of the reference are longer than a reader takes in at a sitting. Where the chapters' links
 //! lead is checked with all other links.
 
 use super::Finding;
 use super::files::File;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// The part of the book that is looked things up in, and not read.
+/// The part of the book in which readers look things up.
 const REFERENCE: &str = "Reference";
 /// Lines of a page outside the reference.
 const PAGE_LINES_MAX: usize = 300;
