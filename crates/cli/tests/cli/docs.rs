@@ -1,5 +1,5 @@
-//! The commands of README.md and of the pages, run in a shell as a reader would run them. Each
-//! page has a folder of its own, in which its commands follow each other. The ports of a page become
+//! The commands of README.md and of the pages, run in a shell as a reader would run them. Each page
+//! has a folder of its own, in which its commands follow each other. The ports of a page become
 //! free ones. Pages are run in a fraction of the time they name; README.md is run as it is.
 //!
 //! What a command prints is for other tests. Here it has to work: no mistake in its flags or files,
