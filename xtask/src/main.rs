@@ -1,4 +1,4 @@
-//! The project's automation: `cargo xtask tidy` and `cargo xtask bench`. Everything that is not a
+//! The project's automation: `cargo xtask tidy`, `bench` and `picture`. Everything that is not a
 //! Cargo command of its own lives here, so that there is one place to look and nothing to install.
 
 #![forbid(unsafe_code)]
@@ -7,19 +7,22 @@
 use std::process::ExitCode;
 
 mod bench;
+mod picture;
 mod tidy;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy         check the rules of STYLE.md that a machine can check
-  bench        measure plimsoll beside other tools; see `cargo xtask bench --help`";
+  bench        measure plimsoll beside other tools; see `cargo xtask bench --help`
+  picture      draw the report that README.md shows, from docs/pictures/report.json";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let outcome = match args.next().as_deref() {
         Some("tidy") => tidy::run(),
         Some("bench") => bench::run(args.collect()),
+        Some("picture") => picture::run(&args.collect::<Vec<_>>()),
         Some("help" | "-h" | "--help") => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -4,6 +4,7 @@
 //! examples that it must catch and must leave alone. A check that would cry wolf is not here.
 
 mod banned;
+mod book;
 mod docs;
 mod files;
 mod floors;
@@ -83,6 +84,7 @@ fn inspect() -> anyhow::Result<Report> {
     findings.extend(layout::hidden_crates(&manifests, &files));
     findings.extend(layout::dead_files(&files));
     findings.extend(docs::links(&files));
+    findings.extend(book::check(&files));
     for file in &files {
         check_file(file, &mut findings, &mut questions);
         findings.extend(docs::this_machine(file, &machine_paths));

@@ -2,8 +2,12 @@
 //! completions, and the page `docs/run.md`. The help hides it, because packagers need it and people
 //! who load servers don't.
 
+#[cfg(test)]
+mod blocks;
 pub(crate) mod examples;
 mod markdown;
+#[cfg(test)]
+mod pages;
 #[cfg(test)]
 mod tests;
 

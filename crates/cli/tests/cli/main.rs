@@ -6,6 +6,7 @@ mod compare;
 mod conformance;
 mod control;
 mod dialects;
+mod docs;
 mod doctor;
 mod ending;
 mod faults;
