@@ -52,6 +52,8 @@ pub(crate) struct Client {
     /// When to do something about it whatever happens: reopen, stop waiting for the FIN, send the
     /// body that was withheld.
     pub due_ns: u64,
+    /// Since when it waits for the server's FIN; `u64::MAX`: it does not.
+    pub fin_awaited_ns: u64,
     /// When the open connection has reached its age.
     pub retire_ns: u64,
     /// Until when a script has it pause, and whether it has paused for the request that is next.
@@ -88,6 +90,7 @@ impl Client {
             opening_ns: 0,
             reached_ns: 0,
             due_ns: u64::MAX,
+            fin_awaited_ns: u64::MAX,
             retire_ns: u64::MAX,
             pause_until_ns: u64::MAX,
             has_paused: false,

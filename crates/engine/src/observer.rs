@@ -110,6 +110,13 @@ impl Observer {
         }
     }
 
+    /// The schedule was changed: its window ends when requests are no longer started.
+    pub(crate) fn forget_planned_window(&mut self) {
+        if self.in_window.is_none() {
+            self.window_end_ns = self.timetable.stop_ns;
+        }
+    }
+
     /// A measured response was complete.
     #[inline]
     pub(crate) fn answered(&mut self, at_ns: u64, ok: bool, place: Place) {

@@ -148,8 +148,9 @@ impl<D: Driver> Worker<D> {
             }
             // The first answer of this kind starts the wait; what a server sends after it is noise.
             let since_ns = at_ns.saturating_sub(self.timetable.start_ns);
-            match self.fin_wait.until_ns(at_ns, since_ns.saturating_mul(self.active.into())) {
+            match self.fin_wait.begin(at_ns, since_ns.saturating_mul(self.active.into())) {
                 Some(until_ns) => {
+                    client.fin_awaited_ns = at_ns;
                     client.due_ns = client.due_ns.min(until_ns);
                     self.deadlines.watch(index, client.due_ns);
                 }
@@ -410,7 +411,6 @@ impl<D: Driver> Worker<D> {
         } else if client.withholds() && client.connection.open_requests() > 0 {
             self.send_withheld(index);
         } else {
-            self.fin_wait.was_in_vain();
             self.close(index, now_ns, Close::Graceful);
         }
     }

@@ -30,6 +30,9 @@ impl<D: Driver> Worker<D> {
 
     fn carry_out(&mut self, order: Order, now_ns: u64) {
         self.admission.obey(&self.timetable, order);
+        if let Change::Rate(_) = order.change {
+            self.observer.forget_planned_window();
+        }
         if let Change::Connections(connections) = order.change {
             // Whoever sets the number does not want it to grow by itself.
             self.grows = false;

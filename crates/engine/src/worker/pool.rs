@@ -280,6 +280,10 @@ impl<D: Driver> Worker<D> {
         client.queued = false;
         client.retire_ns = u64::MAX;
         client.pause_until_ns = u64::MAX;
+        let fin_awaited_ns = std::mem::replace(&mut client.fin_awaited_ns, u64::MAX);
+        if fin_awaited_ns != u64::MAX {
+            self.fin_wait.ended(now_ns.saturating_sub(fin_awaited_ns));
+        }
         // One that was closed by our own choice has not failed.
         let is_ours = std::mem::take(&mut client.retiring);
         let failed = client.answered == 0 && !is_ours;

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use plimsoll_core::Plan;
 use plimsoll_core::throughput::{Demand, per_second};
+use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
 
 use crate::peer::Answer;
-use crate::world::{MS, Ran, S, START_NS, at_rate, plan, run};
+use crate::world::{MS, Ran, S, START_NS, at_rate, plan, run, run_told};
 
 /// Responses per second, and how many they are made of.
 fn rate(ran: &Ran, window_ns: u64) -> (f64, u64) {
@@ -106,6 +107,18 @@ fn responses_of_the_warm_up_never_count() {
         |_, now_ns| Answer::Status(200, if now_ns < START_NS + 900 * MS { 7 * MS } else { S })
     });
     assert!(ran.records[0].answered_ns <= 2 * S, "{}", ran.records[0].answered_ns);
+}
+
+#[test]
+fn a_lower_rate_lengthens_the_window_of_a_number_of_requests() {
+    let plan = Plan { requests: Some(600), duration_ns: None, ..at_rate(200_000_000, 60 * S) };
+    let signals = Signals::default();
+    signals.set_rate(START_NS + 1500 * MS, 50_000_000).unwrap();
+    let answer = |_| |_: u64, _: u64| Answer::Status(200, MS);
+    let ran = run_told(&plan, &SimOptions::default(), answer, &signals);
+    let window_ns = ran.records[0].window_ns;
+    assert_within_a_percent(window_ns as f64, (1500 * MS + 6 * S) as f64, "the window");
+    assert_within_a_percent(rate(&ran, window_ns).0, 80.0, "the rate");
 }
 
 #[test]

@@ -318,13 +318,19 @@ fn a_connection_that_will_be_closed_is_not_used_again() {
     assert!(ledger.reconnects > 10, "{ledger:?}");
 }
 
-/// A server may say that it closes, and leave that to the client: users don't wait for it long.
+/// A server may say that it closes, and do it late or never: users don't wait for it long.
 #[test]
-fn a_server_that_says_it_closes_and_never_does_costs_its_users_little() {
-    // How often a response that announces the close is not followed by one: 1 in N, 0 for never.
-    for (what, never_every) in [("closes", 0), ("never closes", 1), ("closes mostly", 50)] {
-        let script = move |number: u64, _| match (number + 1).is_multiple_of(never_every) {
-            true => Answer::LastOneSlowly(MS, 1000 * S),
+fn a_server_that_says_it_closes_and_does_not_costs_its_users_little() {
+    // How often the close comes later than the response that announces it, 1 in N, and how much.
+    for (what, late_every, late_ns) in [
+        ("closes", 0, 0),
+        ("never closes", 1, 1000 * S),
+        ("closes mostly", 50, 1000 * S),
+        ("closes late", 1, 30 * MS),
+        ("closes a little late", 1, 5 * MS),
+    ] {
+        let script = move |number: u64, _| match (number + 1).is_multiple_of(late_every) {
+            true => Answer::LastOneSlowly(MS, late_ns),
             false => Answer::LastOne(MS),
         };
         for workers in [1, 2] {
