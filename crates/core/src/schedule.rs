@@ -313,6 +313,11 @@ impl Deal {
     }
 }
 
+/// How far the integral of a rate has yet to go, where a schedule ends, to the slot that would have
+/// been the next. A schedule that takes its place begins that much ahead of its first slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carry(u128);
+
 /// One worker's way through the schedule: the slots that are dealt to it, in order.
 #[derive(Debug, Clone)]
 pub struct Cursor {
@@ -322,6 +327,8 @@ pub struct Cursor {
     limit: u64,
     /// Nor any that are due from this time on.
     until_ns: u64,
+    /// Where slot 0 of evenly spaced ones lies on the integral.
+    first: u128,
     /// The slot from which on the next one of this worker is looked for.
     from: Walk,
     slot: Option<Slot>,
@@ -378,7 +385,7 @@ impl Cursor {
 
     fn on(times: Times, from: Walk, deal: Deal, limit: Option<u64>) -> Self {
         let (limit, until_ns, at) = (limit.unwrap_or(u64::MAX), u64::MAX, from.clone());
-        let mut cursor = Self { times, deal, limit, until_ns, from, slot: None, at };
+        let mut cursor = Self { times, deal, limit, until_ns, first: 0, from, slot: None, at };
         cursor.place();
         cursor
     }
@@ -408,7 +415,7 @@ impl Cursor {
             (0..count).for_each(|_| self.advance());
         } else if let Some(slot) = self.slot {
             let index = self.deal.nth(self.deal.before(slot.index).saturating_add(count));
-            let position = u128::from(index) * REQUEST;
+            let position = self.position(index);
             self.from = Walk { index, position, segment: self.at.segment, poisson: None };
             self.place();
         }
@@ -428,6 +435,35 @@ impl Cursor {
     pub fn count_all(&mut self) -> u64 {
         self.pass();
         self.from.index
+    }
+
+    /// What is left to the next slot where [`end_at`](Self::end_at) has put the end. Call it when
+    /// this worker's slots are all taken. Random arrivals have no memory, and a list of times no
+    /// rate: they leave nothing.
+    pub fn carry(&mut self) -> Carry {
+        self.pass();
+        let Times::Profile(segments) = &self.times else { return Carry(0) };
+        if self.from.poisson.is_some() {
+            return Carry(0);
+        }
+        let left = self.position(self.from.index).saturating_sub(area_at(segments, self.until_ns));
+        Carry(left.min(REQUEST))
+    }
+
+    /// The same schedule, begun where another left this. Call it before a slot is taken.
+    #[must_use]
+    pub fn carrying(mut self, carry: Carry) -> Self {
+        if self.from.poisson.is_none() {
+            self.first = carry.0;
+            self.from.position = carry.0;
+            self.place();
+        }
+        self
+    }
+
+    /// Where an evenly spaced slot lies on the integral.
+    fn position(&self, index: u64) -> u128 {
+        self.first + u128::from(index) * REQUEST
     }
 
     /// The same schedule from where this part of it ended, without an end and dealt anew. Call it
@@ -498,12 +534,13 @@ impl Cursor {
             Times::Profile(_) if self.from.poisson.is_some() => return,
             // The integral at a time is rounded; a slot or two make sure of it.
             Times::Profile(segments) => {
-                let slots = area_at(segments, self.until_ns) / REQUEST;
+                let area = area_at(segments, self.until_ns).saturating_sub(self.first);
+                let slots = area / REQUEST;
                 u64::try_from(slots).unwrap_or(u64::MAX).saturating_sub(2)
             }
         };
         let index = near.min(self.limit);
-        let position = u128::from(index) * REQUEST;
+        let position = self.position(index);
         self.from = Walk { index, position, segment: 0, poisson: None };
     }
 }
@@ -545,6 +582,9 @@ fn area_at(segments: &[Segment], now_ns: u64) -> u128 {
         return 0;
     };
     let offset_ns = (now_ns - segment.start_ns).min(segment.duration_ns);
+    if segment.from_uhz == segment.to_uhz {
+        return segment.area_start + 2 * u128::from(segment.from_uhz) * u128::from(offset_ns);
+    }
     let (from, to) = (segment.from_uhz as f64, segment.to_uhz as f64);
     let reached = from + (to - from) * offset_ns as f64 / segment.duration_ns as f64;
     segment.area_start + ((from + reached) * offset_ns as f64) as u128

@@ -185,6 +185,32 @@ fn rest(cursor: &mut Cursor) -> Vec<Slot> {
     slots
 }
 
+/// However often the rate is changed, there are as many slots as its integral.
+#[test]
+fn what_one_rate_leaves_the_next_begins_with() {
+    for (step_ns, changes) in [(1_000_000, 10_000), (7_777_777, 1000), (3_000_000_000, 5)] {
+        let (mut slots, mut asked, mut carry) = (0, 0.0, Carry(0));
+        let mut last_ns = None;
+        for change in 0..changes {
+            let rps = 50 + change * 37 % 100;
+            let profile = Profile::constant(rps * 1_000_000, None, Arrival::Uniform);
+            let mut cursor = Cursor::new(&profile, Deal::new(1, 0, 1), None, 1).carrying(carry);
+            cursor.end_at(step_ns);
+            while let Some(slot) = cursor.peek() {
+                let at_ns = change * step_ns + slot.due_ns;
+                let gap_ns = last_ns.map_or(u64::MAX, |last_ns| at_ns - last_ns);
+                assert!(gap_ns >= 1_000_000_000 / 149 - 1, "{gap_ns} ns at {at_ns}");
+                last_ns = Some(at_ns);
+                slots += 1;
+                cursor.advance();
+            }
+            carry = cursor.carry();
+            asked += rps as f64 * step_ns as f64 / 1e9;
+        }
+        assert!((slots as f64 - asked).abs() < 1.01, "{slots} of {asked}");
+    }
+}
+
 #[test]
 fn skipping_slots_is_taking_them() {
     let profiles = [

@@ -176,6 +176,7 @@ impl Schedule {
             return;
         }
         let before = self.cursor.count_all();
+        let carry = self.cursor.carry();
         if self.course.measured {
             self.left = self.left.map(|left| left.saturating_sub(before));
         }
@@ -189,7 +190,7 @@ impl Schedule {
             Next::Rate(rate_uhz, seed) => {
                 let arrival = self.plan.rate.as_ref().map_or(Arrival::Uniform, |it| it.arrival);
                 let profile = Profile::constant(rate_uhz, None, arrival);
-                Cursor::new(&profile, self.deal(), self.left, seed)
+                Cursor::new(&profile, self.deal(), self.left, seed).carrying(carry)
             }
             _ => planned(&self.plan, self.deal()),
         };

@@ -55,9 +55,13 @@ fn reference(plan: &Plan, orders: &[Given]) -> Vec<(u32, Due)> {
     courses.extend(rates);
     let mut slots = Vec::new();
     let mut left = plan.requests.unwrap_or(u64::MAX);
+    let mut carry = None;
     for (index, (from_ns, profile, seed)) in courses.iter().enumerate() {
         let end_ns = courses.get(index + 1).map_or(stop_ns, |next| next.0);
         let mut cursor = Cursor::new(profile, Deal::new(1, 0, 1), None, *seed);
+        if let Some(carry) = carry.take().filter(|_| index > 1) {
+            cursor = cursor.carrying(carry);
+        }
         while let Some(slot) = cursor.peek() {
             let at_ns = from_ns + slot.due_ns;
             let measured = index > 0;
@@ -79,6 +83,8 @@ fn reference(plan: &Plan, orders: &[Given]) -> Vec<(u32, Due)> {
             slots.push((worker, Due { at_ns, number, stage, measured }));
             cursor.advance();
         }
+        cursor.end_at(end_ns.saturating_sub(*from_ns));
+        carry = Some(cursor.carry());
     }
     slots
 }
