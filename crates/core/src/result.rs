@@ -4,6 +4,8 @@
 //! times are integers, so [`RunResult::merge`] is lossless and associative. The document prints
 //! them as seconds and microseconds.
 
+mod connections;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ use crate::gate::Unit;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
-use crate::part::{Part, Spread, merge_parts};
+use crate::part::{Part, merge_parts};
 use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
@@ -22,6 +24,8 @@ use crate::series::Series;
 use crate::throughput::per_second;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict, covered_ns};
+
+pub use connections::{Connections, ConnectionsChange};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/result/1";
@@ -222,53 +226,6 @@ pub struct StageResult {
     pub target_rps: f64,
     /// The requests that were due in it; its name is as the plan writes it.
     pub part: Part,
-}
-
-/// What became of the connections.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Connections {
-    /// Connections opened, warm-up and all.
-    pub opened: u64,
-    /// The most that were open at once.
-    pub open_max: u64,
-    /// TLS handshakes that resumed an earlier session.
-    pub tls_resumed: u64,
-    /// TLS handshakes that did not.
-    pub tls_full: u64,
-    /// What was agreed on in the first TLS handshake: version and cipher suite.
-    pub tls: Option<String>,
-    /// TCP segments sent again by this host.
-    pub retransmits: u64,
-    /// How many requests each of the plan's connections served, reopened or not.
-    pub served: Spread,
-    /// Changes of their number while the run went on.
-    #[serde(default)]
-    pub changes: Vec<ConnectionsChange>,
-}
-
-/// A change of the number of connections while a run went on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConnectionsChange {
-    /// When, from the start of the measured part; 0 for a change during the warm-up.
-    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
-    pub at_ns: u64,
-    /// The new number.
-    pub connections: u32,
-}
-
-impl Connections {
-    /// Adds another worker's or process's connections.
-    pub fn merge(&mut self, other: &Self) {
-        self.opened += other.opened;
-        self.open_max += other.open_max;
-        self.tls_resumed += other.tls_resumed;
-        self.tls_full += other.tls_full;
-        self.tls = self.tls.take().or_else(|| other.tls.clone());
-        self.retransmits += other.retransmits;
-        self.served.merge(&other.served);
-        self.changes.extend_from_slice(&other.changes);
-        self.changes.sort_by_key(|change| change.at_ns);
-    }
 }
 
 /// The load before the measured part.

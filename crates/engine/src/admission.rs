@@ -83,7 +83,7 @@ impl Admission {
         }
     }
 
-    /// Takes `count` slots at once, all of the course that [`behind`](Self::behind) counts in.
+    /// Takes `count` slots at once; no more than [`behind`](Self::behind) counts.
     pub(crate) fn skip(&mut self, count: u64) {
         if let Self::Open(schedule) = self {
             schedule.skip(count);

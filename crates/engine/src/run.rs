@@ -62,7 +62,7 @@ pub enum ControlError {
         "this run holds {0} to {1} connections: start it with -c MIN..MAX to have room for more"
     )]
     Connections(u32, u32),
-    /// A list of times is no rate, and has an end of its own.
+    /// The run follows a list of times, which has its own end and no rate to change.
     #[error("the run follows a list of times: start it with a rate to change it")]
     Trace,
     /// Orders are kept to the end of a run, and have a limit.

@@ -107,8 +107,8 @@ impl Store {
         serde_json::from_str(&fs::read_to_string(self.path("study.json")).ok()?).ok()
     }
 
-    /// The runs of a case that were carried out before, by repeat, those that failed among them. A
-    /// file whose name tells of another repeat than it holds is none: a run counts once.
+    /// The earlier runs of a case, by repeat, failed runs included. A run counts only if its file
+    /// is named after its repeat, so a copy of a file counts once.
     #[must_use]
     pub fn load(&self, server: &str, load: &str) -> Vec<CaseRun> {
         let folder = self.folder.join("runs").join(server);

@@ -136,7 +136,7 @@ fn of_line(line: &str, style: &mut Style) -> Result<Vec<Stretch>, String> {
         let (code, rest) = part
             .strip_prefix('[')
             .and_then(|part| part.split_once('m'))
-            .ok_or_else(|| format!("{part:?} after an escape is no colour"))?;
+            .ok_or_else(|| format!("{part:?} after an escape does not set a style"))?;
         *style = changed(*style, code)?;
         push(rest, *style, &mut column, &mut found);
     }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_colour_is_refused() {
+    fn other_escapes_are_refused() {
         for text in ["\u{1b}[2J", "\u{1b}[44mx", "\u{1b}x"] {
             assert!(draw(text, &DARK).is_err(), "{text:?}");
         }

@@ -1,4 +1,5 @@
-//! What a program prints on a terminal. Programs leave colours out where stdout is none.
+//! Runs a program with a terminal as its stdout, and returns what it prints there. Programs use
+//! colours only on a terminal.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,7 +17,7 @@ pub(super) fn text_of(command: &mut Command) -> Result<String> {
     let name = ptsname(&ours, Vec::new())?;
     let theirs = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
     let mut child = command.stdin(Stdio::null()).stdout(theirs).spawn().context("cannot start")?;
-    // The command holds their end too. Reading ends when nobody holds it any more.
+    // The command holds their end open too. Reading ends once every holder has closed it.
     command.stdout(Stdio::null());
     let bytes = printed(File::from(ours));
     let status = child.wait()?;
@@ -24,13 +25,13 @@ pub(super) fn text_of(command: &mut Command) -> Result<String> {
         bail!("{status}");
     }
     // A terminal turns each line feed into a carriage return and a line feed.
-    Ok(String::from_utf8(bytes).context("it is no text")?.replace('\r', ""))
+    Ok(String::from_utf8(bytes).context("it did not print UTF-8")?.replace('\r', ""))
 }
 
 fn printed(mut terminal: File) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
-    // It fails once nobody has their end open.
+    // Reading fails once their end is closed everywhere.
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {
         bytes.extend_from_slice(&buffer[..count]);
     }

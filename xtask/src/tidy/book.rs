@@ -1,6 +1,5 @@
-//! Whether the pages of `docs` are a book: each is a chapter of `docs/SUMMARY.md`, once, and only
-//! pages of the reference are longer than a reader takes in at a sitting. Where the chapters' links
-//! lead is checked with all other links.
+//! Checks that the pages of `docs` form a book: `docs/SUMMARY.md` lists each page once, and only
+//! pages of the reference may be long. Another check follows the links.
 
 use super::Finding;
 use super::files::File;

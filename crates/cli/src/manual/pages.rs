@@ -1,5 +1,5 @@
-//! Whether every command in the pages is one that the program understands. Those of blocks that are
-//! no sketches are run as well, by `tests/cli/docs.rs`.
+//! Checks that the program understands every command in the pages. `tests/cli/docs.rs` also runs
+//! the commands of every block that is not marked as a sketch.
 
 use super::blocks::{Block, blocks, calls, pages};
 use crate::args::definition;

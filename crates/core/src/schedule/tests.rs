@@ -1,5 +1,7 @@
 //! Counts are exact, times are right, whatever the rate, the stages and the workers.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -189,7 +191,7 @@ fn rest(cursor: &mut Cursor) -> Vec<Slot> {
 #[test]
 fn what_one_rate_leaves_the_next_begins_with() {
     for (step_ns, changes) in [(1_000_000, 10_000), (7_777_777, 1000), (3_000_000_000, 5)] {
-        let (mut slots, mut asked, mut carry) = (0, 0.0, Carry(0));
+        let (mut slots, mut asked, mut carry) = (0, 0.0, Carry::default());
         let mut last_ns = None;
         for change in 0..changes {
             let rps = 50 + change * 37 % 100;

@@ -112,13 +112,16 @@ impl Schedule {
     #[inline]
     pub(crate) fn take(&mut self) {
         self.cursor.advance();
-        if self.cursor.peek().is_none() {
-            self.turn();
-        }
+        self.turn_at_end();
     }
 
     pub(crate) fn skip(&mut self, count: u64) {
         self.cursor.skip(count);
+        self.turn_at_end();
+    }
+
+    #[inline]
+    fn turn_at_end(&mut self) {
         if self.cursor.peek().is_none() {
             self.turn();
         }

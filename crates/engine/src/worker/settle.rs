@@ -44,15 +44,15 @@ impl<D: Driver> Worker<D> {
 
     /// Writes down the slots that were due before `end_ns` and found no connection.
     ///
-    /// A rate far beyond what can be sent leaves hundreds of millions of them. So those that count
-    /// in the same bucket of the histogram are counted at once: its first and its last alone, which
-    /// keeps the extremes exact, and those between as often as there are.
+    /// A rate far beyond what can be sent leaves hundreds of millions of them. So the slots of one
+    /// bucket of the histogram are counted at once, apart from the first and the last, which keep
+    /// the extremes exact.
     fn settle_slots(&mut self, end_ns: u64) {
         while let Some(due) = self.admission.peek(&self.timetable).filter(|due| due.at_ns < end_ns)
         {
             let waited_ns = end_ns - due.at_ns;
             let alike = self.count_alike(&due, end_ns);
-            self.admission.skip(1);
+            self.admission.take();
             self.settle_slot(&due, 1, waited_ns);
             let between = alike.saturating_sub(2);
             if between > 0
