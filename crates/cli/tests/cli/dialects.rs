@@ -7,7 +7,8 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{Finished, Running, Server, free_address, measure, plimsoll, run};
+use crate::closed::ClosedPort;
+use crate::support::{Finished, Running, Server, measure, plimsoll, run};
 
 fn ran(arguments: &[&str]) -> Finished {
     run(&mut plimsoll(arguments))
@@ -44,7 +45,8 @@ fn the_name_of_the_program_says_whose_command_line_it_is() {
 
 #[test]
 fn nobody_there_is_said_as_the_originals_say_it() {
-    let url = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let url = closed.url();
     let wrk = ran(&["wrk", "-d1s", &url]);
     assert_eq!((wrk.code, wrk.stdout.as_str()), (Some(1), ""));
     assert!(wrk.stderr.starts_with("unable to connect to 127.0.0.1:"), "{}", wrk.stderr);

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::support::{Finished, free_address, plimsoll, run};
+use crate::closed::ClosedPort;
+use crate::support::{Finished, plimsoll, run};
 use crate::usage::with_open_files;
 
 fn document(finished: &Finished) -> Value {
@@ -56,7 +57,8 @@ fn the_host_is_described_in_words_without_colour() {
 
 #[test]
 fn a_limit_too_low_for_a_planned_run_is_named() {
-    let url = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let url = closed.url();
     let planned = ["run", "-c", "100", "-r", "50", &url];
     let doctor = |flags: &[&str]| {
         let arguments = [&["doctor", "--quick", "--json"], flags, &planned[..]].concat();

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use crate::closed::ClosedPort;
 use crate::peer::{Answer, Peer};
-use crate::support::{Finished, Report, Server, free_address, plimsoll, run};
+use crate::support::{Finished, Report, Server, plimsoll, run};
 
 fn ended(arguments: &[&str]) -> Finished {
     run(&mut plimsoll(arguments))
@@ -142,7 +143,8 @@ fn junit_and_the_exit_code_agree() {
 
 #[test]
 fn nobody_there_is_one_line_before_any_report() {
-    let url = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let url = closed.url();
     let Finished { code, stdout, stderr } = ended(&["-q", "-n", "4", &url]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert_eq!(stderr.lines().count(), 1, "{stderr}");

@@ -1,6 +1,7 @@
 //! The program from the outside, without any other program: what it refuses, writes and counts, and
 //! how it deals with faulty servers and with signals.
 
+mod closed;
 mod compare;
 #[cfg(target_os = "linux")]
 mod conformance;

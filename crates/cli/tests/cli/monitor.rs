@@ -1,5 +1,6 @@
 //! `run --monitor`: whose processes are watched, and the message when no process is found.
 
+use crate::closed::ClosedPort;
 use crate::support::{Server, measure, plimsoll, run};
 
 #[test]
@@ -26,10 +27,12 @@ fn a_server_is_watched_by_number_and_by_port() {
 fn nobody_to_watch_is_said_before_the_load() {
     let server = Server::start(&[]);
     let url = server.url("/");
+    let closed = ClosedPort::new();
+    let port = closed.port();
     for (monitor, code, says) in [
         ("999999999", 1, "--monitor: there is no process 999999999 here"),
         ("no-such-server", 1, "--monitor: no process here is called 'no-such-server'"),
-        (":1", 1, "--monitor: nobody listens on TCP port 1 here"),
+        (&format!(":{port}"), 1, &format!("--monitor: nobody listens on TCP port {port} here")),
         (":web", 2, "':web' is not a process"),
     ] {
         let finished =

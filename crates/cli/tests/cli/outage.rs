@@ -55,7 +55,7 @@ fn a_server_that_dies_fails_the_gates_and_the_verdict() {
             .map(|gate| gate["pass"].as_bool().expect("a bool"))
             .collect();
         assert_eq!(passes, [false, false, false, true], "{}", report.at("/gates"));
-        assert_eq!(report.text("/loader/verdict"), "suspect");
+        assert_ne!(report.text("/loader/verdict"), "valid");
         let codes: Vec<&str> = report
             .at("/loader/causes")
             .as_array()

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::closed::ClosedPort;
 use crate::peer::{Answer, OK, Peer};
 use crate::support::{Finished, Report, Server, plimsoll, run};
 
@@ -67,10 +68,11 @@ fn assert_text(text: &str) {
         assert!(text.contains(word), "no {word} in {text}");
     }
     assert!(!text.contains('\u{1b}'), "no colour where nobody looks");
-    // The causes of a verdict stand before the load, and a busy machine has many of them.
+    // The causes of a verdict stand before the load, and a busy machine has many of them. It adds
+    // lines of pauses and marks below as well.
     let lines = text.lines().skip_while(|line| !line.starts_with("GET "));
     let count = lines.count();
-    assert!((20..=36).contains(&count), "one screen, not {count} lines: {text}");
+    assert!((20..=40).contains(&count), "one screen, not {count} lines: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 110), "one screen: {text}");
 }
 
@@ -180,7 +182,8 @@ fn a_run_that_could_not_be_leaves_the_last_report_alone() {
     let files = Files::new();
     fs::write(files.path("json"), "precious").expect("a file");
     let json = files.path("json");
-    let nobody = format!("http://{}/", crate::support::free_address());
+    let closed = ClosedPort::new();
+    let nobody = closed.url();
     let finished =
         run(&mut plimsoll(&[&nobody, "--json", json.to_str().expect("a readable path")]));
     assert_eq!(finished.code, Some(1));
@@ -192,7 +195,8 @@ fn a_run_that_cannot_be_leaves_no_empty_files_behind() {
     let directory = tempfile::tempdir().expect("a directory");
     let [new, old] = ["new", "old"].map(|name| directory.path().join(name));
     fs::write(&old, "precious").expect("a file");
-    let mut command = plimsoll(&["http://127.0.0.1:1/", "-n", "1"]);
+    let closed = ClosedPort::new();
+    let mut command = plimsoll(&[&closed.url(), "-n", "1"]);
     let finished = run(command.arg("--html").arg(&new).arg("--json").arg(&old));
     assert_eq!(finished.code, Some(1), "{finished:?}");
     assert!(!new.exists());
@@ -308,7 +312,8 @@ fn require_valid_ends_with_4_when_nothing_good_was_measured() {
         let finished = run(plimsoll(&arguments).args(more));
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(code), ""), "{finished:?}");
         let report = Report::read(&finished.stdout);
-        assert_eq!(report.text("/loader/verdict"), "suspect");
+        // "suspect" by itself, "invalid" on a busy machine.
+        assert_ne!(report.text("/loader/verdict"), "valid");
         assert_eq!(report.at("/plan/require_valid"), more.is_some());
         assert_eq!(report.ledger(["sent", "failed"]), [4, 4]);
     }

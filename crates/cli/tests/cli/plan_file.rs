@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use crate::support::{Finished, Report, Running, Server, free_address, plimsoll, run};
+use crate::closed::ClosedPort;
+use crate::support::{Finished, Report, Running, Server, plimsoll, run};
 
 /// A directory with a plan file.
 struct Plan(tempfile::TempDir);
@@ -66,7 +67,8 @@ fn documents_come_one_after_the_other() {
 #[test]
 fn the_worst_run_decides_the_exit_code() {
     let server = Server::start(&[]);
-    let nobody = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let nobody = closed.url();
     let fine = format!("[[run]]\nurl = '{}'\nrequests = 5\n", server.url("/"));
     let doubtful = format!(
         "[[run]]\nname = 'doubtful'\nurl = '{}'\nrequests = 2\nrequire-valid = true\n",

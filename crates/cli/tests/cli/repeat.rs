@@ -8,9 +8,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{
-    Finished, Report, Running, Server, check_schema, free_address, plimsoll, run,
-};
+use crate::closed::ClosedPort;
+use crate::support::{Finished, Report, Running, Server, check_schema, plimsoll, run};
 
 /// A directory to run in.
 struct Scratch(TempDir);
@@ -171,7 +170,8 @@ fn what_is_of_one_run_needs_a_path_for_each() {
 fn the_worst_repeat_decides_the_exit_code() {
     let (server, scratch) = (Server::start(&[]), Scratch::new());
     let url = server.url("/");
-    let nobody = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let nobody = closed.url();
     for (arguments, code) in [
         (&["--gate", "completed==20", &url][..], 0),
         (&["--gate", "completed==20", "--gate", "completed>20", &url], 3),

@@ -6,7 +6,8 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
-use crate::support::{Finished, free_address, plimsoll, run};
+use crate::closed::ClosedPort;
+use crate::support::{Finished, plimsoll, run};
 
 /// A listener that notices whether anybody ever connected.
 struct Untouched(TcpListener);
@@ -123,7 +124,8 @@ fn help_can_be_asked_for_in_any_way() {
 #[test]
 fn what_cannot_be_run_is_refused_with_1() {
     let untouched = Untouched::new();
-    let nobody = format!("http://{}/", free_address());
+    let closed = ClosedPort::new();
+    let nobody = closed.url();
     let cases: [(&[&str], &str); 4] = [
         (&["http://nobody.invalid/"], "nobody.invalid"),
         (&[&nobody], "refused"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::programs::processes;
-use crate::support::{Running, free_address};
+use crate::support::Running;
 
 /// How long a start may take before it counts as failed.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -111,6 +111,11 @@ impl Drop for Nginx {
             drop(running.finish_by(Signal::TERM));
         }
     }
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("a bound address")
 }
 
 /// Starts nginx and waits until it answers with all its workers: the first one answers while the

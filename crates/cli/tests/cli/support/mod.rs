@@ -5,17 +5,9 @@ mod process;
 mod report;
 mod server;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-
 pub(crate) use process::{Finished, Running, Stream, plimsoll, run};
 pub(crate) use report::{Report, check_schema};
 pub(crate) use server::Server;
-
-/// An address nobody listens on.
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("a bound address")
-}
 
 /// Runs the program with `--format json` added and reads its report. The exit code says whether any
 /// response came.
