@@ -190,12 +190,12 @@ fn cut_short(result: &RunResult) -> Option<(&'static str, String)> {
     if result.interrupted {
         return Some(("interrupted", format!("it was stopped after {after}: no full repeat")));
     }
-    let changes = result.rate.changes.len();
-    (changes > 0).then(|| {
-        let why =
-            format!("its rate was changed {changes} times from outside: no repeat of the load");
-        ("changed", why)
-    })
+    let changes = [
+        ("its rate was", result.rate.changes.len()),
+        ("its connections were", result.connections.changes.len()),
+    ];
+    let (what, count) = changes.into_iter().find(|(_, count)| *count > 0)?;
+    Some(("changed", format!("{what} changed {count} times from outside: no repeat of the load")))
 }
 
 /// Most of a tester's output that is kept, in two halves.
@@ -279,6 +279,10 @@ fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Plan;
+    use plimsoll_core::plan::Endpoint;
+    use plimsoll_core::result::{ConnectionsChange, RateChange, Tool};
+
     use super::*;
 
     fn usage(cores: f64, thread: Option<f64>) -> Usage {
@@ -310,6 +314,33 @@ mod tests {
         let mut lost = usage(0.1, None);
         lost.forget_cpu("lost");
         assert_eq!(limited(&usage(1.0, Some(1.0)), 1.0, &lost, 1.0), None, "who knows");
+    }
+
+    #[test]
+    fn a_run_that_ended_early_or_was_changed_is_no_repeat() {
+        let plan = Plan::new(Endpoint::http("127.0.0.1", 80, "/"));
+        let tool = Tool { name: "plimsoll".to_owned(), version: String::new() };
+        let rate = RateChange { at_ns: 5, rps: 7.0 };
+        let connections = ConnectionsChange { at_ns: 5, connections: 7 };
+        let whole = RunResult { elapsed_ns: 1_000_000_000, ..RunResult::empty(tool, &plan) };
+        let mut cases = [None; 5].map(|none| (whole.clone(), none));
+        cases[1].0.interrupted = true;
+        cases[1].1 = Some(("interrupted", "it was stopped after 1.00 s: no full repeat"));
+        (cases[2].0.interrupted, cases[2].0.aborted) = (true, Some("p99>1s".to_owned()));
+        cases[2].1 = Some(("aborted", "p99>1s ended it after 1.00 s: no full repeat"));
+        cases[3].0.rate.changes = vec![rate; 2];
+        cases[3].1 =
+            Some(("changed", "its rate was changed 2 times from outside: no repeat of the load"));
+        cases[4].0.connections.changes = vec![connections; 3];
+        cases[4].1 = Some((
+            "changed",
+            "its connections were changed 3 times from outside: no repeat of the load",
+        ));
+        for (result, want) in cases {
+            let found = cut_short(&result);
+            let found = found.as_ref().map(|(code, why)| (*code, why.as_str()));
+            assert_eq!(found, want);
+        }
     }
 
     #[test]
