@@ -390,3 +390,67 @@ fn read(path: &Path, line: &Line) -> io::Result<String> {
     }
     Ok(shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WARMUP_NS: u64 = 5;
+
+    fn planned(text: &str) -> Call {
+        Call::Plan(toml::from_str(text).expect(text))
+    }
+
+    fn called(text: &str) -> Call {
+        Call::Arguments(text.split(' ').map(str::to_owned).collect())
+    }
+
+    /// A load whose warm-up is a part of it goes on with what it sends. A warm-up of its own has
+    /// another seed, and nothing that would end it but its time.
+    #[test]
+    fn no_warm_up_sends_what_the_measured_part_sends() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let scratch = directory.path();
+        let mut names = Names::default();
+        names.set("scratch", "folder");
+        let place =
+            Place { names: &names, scratch, plimsoll: Path::new("plimsoll"), url: "http://a/" };
+        let kept = |name: &str| -> Option<toml::Table> {
+            let text = fs::read_to_string(scratch.join(name)).ok()?;
+            fs::remove_file(scratch.join(name)).expect("it is there");
+            Some(toml::from_str(&text).expect("a plan"))
+        };
+        for (call, is_inside, is_beside) in [
+            (planned("seed = 7\nrequests = 9"), true, false),
+            (called("run -n 9 a"), true, false),
+            (called("run --warmup 1s a"), false, false),
+            (called("run --warmup=1s a"), false, false),
+            (planned("seed = 7\nrequests = 9\nrate-file = 'times'"), false, true),
+            (planned("requests = 9\nrate_file = 'times'"), false, true),
+            (called("run --rate-file times a"), false, true),
+        ] {
+            let load = Load {
+                name: String::new(),
+                line: 1,
+                tester: Tester::Plimsoll,
+                call: call.clone(),
+                limit_ns: 0,
+                cpus: None,
+            };
+            let beside = warmup(&load, WARMUP_NS, &place).expect("it can be called");
+            assert_eq!(beside.is_some(), is_beside, "{call:?}");
+            let before = kept("warmup.toml");
+            let words = line(&load, WARMUP_NS, &place).expect("it can be called").arguments;
+            let plan = kept("plan.toml");
+            let in_plan = plan.as_ref().is_some_and(|plan| plan.contains_key("warmup"));
+            let in_words = words.windows(2).any(|pair| pair == ["--warmup", "5ns"]);
+            assert_eq!(in_plan || in_words, is_inside, "{call:?}");
+            let Some(before) = before else { continue };
+            let seed = |plan: &toml::Table| plan.get("seed").and_then(toml::Value::as_integer);
+            assert_ne!(seed(&before), plan.as_ref().and_then(seed), "{call:?}");
+            assert_ne!(seed(&before), Some(0), "{call:?}");
+            assert_eq!(before["duration"].as_str(), Some("5ns"), "{call:?}");
+            assert!(!before.contains_key("requests"), "{call:?}");
+        }
+    }
+}
