@@ -357,3 +357,131 @@ fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResu
         ..RunResult::empty(tool, plan)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::outage::Outage;
+    use plimsoll_core::result::Connections;
+    use plimsoll_core::schedule::Arrival;
+    use plimsoll_core::throughput::{Answers, per_second};
+
+    use super::*;
+    use crate::worker::CpuUse;
+    use crate::worker::tests::plan;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    /// A worker that started requests for `started_ns` and had responses at these times.
+    fn record(plan: &Plan, started_ns: u64, times_ns: &[u64]) -> Record {
+        let planned_ns = planned_window_ns(plan);
+        let mut answers = planned_ns.map_or_else(Answers::closed, Answers::scheduled);
+        for at_ns in times_ns {
+            answers.answered(*at_ns, planned_ns.unwrap_or(started_ns), true);
+        }
+        let answered_ns = times_ns.iter().copied().max().unwrap_or(0);
+        Record {
+            measured: Recorder::new(),
+            warmup: None,
+            pauses: Vec::new(),
+            paused_ns: 0,
+            cpu: CpuUse::default(),
+            spun_ns: 0,
+            in_window: (CpuUse::default(), 0),
+            elapsed_ns: answered_ns,
+            window_ns: started_ns,
+            answered_ns,
+            answers,
+            outage: Outage::default(),
+            connections: Connections::default(),
+            interrupted: false,
+            details: plimsoll_core::details::Details::default(),
+            script: None,
+        }
+    }
+
+    fn at_rate(rps: u64, duration_ns: Option<u64>) -> Plan {
+        let rate = Some(Profile::constant(rps * 1_000_000, duration_ns, Arrival::Uniform));
+        Plan { rate, duration_ns, ..plan() }
+    }
+
+    #[test]
+    fn the_window_is_what_the_plan_means_and_stragglers_are_not_in_it() {
+        let closed = Plan { duration_ns: Some(2 * S), ..plan() };
+        let of_requests = |requests, plan: Plan| Plan { requests: Some(requests), ..plan };
+        let every = |step_ns: u64, count: u64, late_ns: u64| {
+            (0..count).map(|i| i * step_ns + late_ns).collect::<Vec<_>>()
+        };
+        let stragglers = [every(2 * MS, 1000, MS), vec![8 * S; 3]].concat();
+        let counted = || of_requests(4, Plan { duration_ns: None, ..plan() });
+        for (name, plan, started_ns, times_ns, window_ns, rps) in [
+            ("stragglers of a closed loop", closed, 2 * S, stragglers, 2 * S, 500.0),
+            (
+                "200 ms at a rate",
+                at_rate(100, Some(4 * S)),
+                4 * S,
+                every(10 * MS, 400, 200 * MS),
+                4 * S,
+                100.0,
+            ),
+            (
+                "half of what is asked for, and a long drain",
+                at_rate(100, Some(4 * S)),
+                4 * S,
+                every(20 * MS, 400, MS),
+                4 * S,
+                50.0,
+            ),
+            (
+                "a number at a rate ends where the next one would be due",
+                of_requests(10, at_rate(1, None)),
+                9 * S + MS,
+                every(S, 10, MS),
+                10 * S,
+                1.0,
+            ),
+            (
+                "a number in a closed loop ends with the last one that was started",
+                of_requests(1000, Plan { duration_ns: None, ..plan() }),
+                2 * S,
+                every(2 * MS, 1000, 2 * MS),
+                2 * S,
+                500.0,
+            ),
+            ("one on each connection", counted(), 0, vec![S; 4], S, 4.0),
+        ] {
+            let found = rate(&plan, &record(&plan, started_ns, &times_ns), Vec::new());
+            assert_eq!(found.window_ns, window_ns, "{name}");
+            let found_rps = per_second(found.responses.unwrap_or(0), found.window_ns);
+            assert!((found_rps / rps - 1.0).abs() <= 0.01, "{name}: {found_rps}, should be {rps}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_was_changed_or_cut_has_the_window_of_what_it_became() {
+        let plan = Plan { requests: Some(10), ..at_rate(1, None) };
+        let times_ns: Vec<u64> = (0..5).map(|i| i * S + MS).collect();
+        let mut sum = record(&plan, 5 * S, &times_ns);
+        let change = RateChange { at_ns: S, rps: 7.0 };
+        assert_eq!(rate(&plan, &sum, vec![change]).window_ns, 5 * S);
+        sum.interrupted = true;
+        assert_eq!(rate(&plan, &sum, Vec::new()).window_ns, 5 * S);
+    }
+
+    #[test]
+    fn parts_of_all_requests_have_all_responses_that_count() {
+        // Nine in the window, five after it, on two endpoints.
+        let times_ns = [[S / 2; 9].as_slice(), &[3 * S; 5]].concat();
+        for responses in 9..=14 {
+            let mut sum = record(&at_rate(9, Some(S)), S, &times_ns);
+            let mut parts = [Part::new("a"), Part::new("b")];
+            for (index, at_ns) in times_ns.iter().enumerate() {
+                parts[index % 2].answered(*at_ns < S);
+            }
+            sum.measured.endpoints = parts.to_vec();
+            settle_parts(&mut sum, responses);
+            let counts = sum.measured.endpoints.iter().map(|part| part.responses.unwrap_or(0));
+            assert_eq!(counts.sum::<u64>(), responses);
+        }
+    }
+}

@@ -332,6 +332,32 @@ mod tests {
         assert_eq!(Tail::of(&Histogram::new(), 5000), Tail { value_ns: None, beyond: 0 });
     }
 
+    /// In every view, of a run of a number of requests alone.
+    #[test]
+    fn the_rate_to_the_last_response_is_shown_where_it_is_another() {
+        type View = fn(&RunResult, &mut dyn std::io::Write) -> std::io::Result<()>;
+        let text: View =
+            |result, out| crate::text::write(result, out, crate::text::Style::default());
+        for (requests, to_last_rps, is_shown) in [
+            (Some(4000), Some(61.0), true),
+            (Some(4000), Some(99.5), false),
+            (Some(4000), None, false),
+            (None, Some(61.0), false),
+        ] {
+            let mut result = samples::steady();
+            result.plan.requests = requests;
+            result.rate.achieved_rps = 100.0;
+            result.rate.to_last_rps = to_last_rps;
+            for view in [text, crate::markdown::write, crate::html::write] {
+                let mut bytes = Vec::new();
+                view(&result, &mut bytes).expect("memory takes it");
+                let shown = String::from_utf8(bytes).expect("text");
+                let has = ["to last ", "to the last"].iter().any(|words| shown.contains(words));
+                assert_eq!(has, is_shown, "{requests:?}, {to_last_rps:?}: {shown}");
+            }
+        }
+    }
+
     #[test]
     fn percents_never_round_to_none_or_all() {
         let cases = [

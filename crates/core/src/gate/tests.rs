@@ -249,6 +249,18 @@ fn every_metric_of_a_run() {
     }
 }
 
+/// Of 250 requests 230 were answered in the window of 20 s, and the last after 25 s.
+#[test]
+fn the_rate_of_a_part_is_that_of_the_window() {
+    let mut result = result();
+    result.rate.answered_ns = 25 * SECOND;
+    for (responses, rate) in [(Some(230), "11.50/s"), (None, "10.00/s")] {
+        result.endpoints[0].responses = responses;
+        assert_eq!(judged("rate@endpoint:/>=1", &result).measured(), rate, "{responses:?}");
+        assert_eq!(judged("offered@endpoint:/>=1", &result).measured(), "12.50/s");
+    }
+}
+
 #[test]
 fn parts_and_stretches_of_a_run() {
     let result = result();

@@ -106,3 +106,33 @@ fn documents_meet_the_checked_in_schema() {
         assert!(schemas.validate(&document, schema).is_err(), "the schema wants a ledger");
     }
 }
+
+/// 1571 responses in a window of two seconds and three stragglers, the last of them after eight.
+#[test]
+fn the_rate_is_that_of_the_window_whenever_the_last_response_came() {
+    let with = |responses: Option<u64>, good: Option<u64>| {
+        let mut result = empty();
+        result.ledger.scheduled = 1580;
+        result.ledger.redirects = 6;
+        result.ledger.completed = 1574;
+        let (window_ns, answered_ns) = (2_000_000_000, 8_000_000_000);
+        result.rate = Rate { window_ns, answered_ns, responses, good, ..Rate::default() };
+        result.refresh_rates();
+        result
+    };
+    // Documents of before have no count, and their rate is over all the time.
+    for (responses, good, achieved_rps, good_rps) in
+        [(Some(1571), Some(1500), 785.5, Some(750.0)), (None, None, 196.75, None)]
+    {
+        let mut result = with(responses, good);
+        let rates = |result: &RunResult| (result.rate.achieved_rps, result.rate.good_rps);
+        assert_eq!(rates(&result), (achieved_rps, good_rps));
+        assert_eq!((result.rate.offered_rps, result.rate.to_last_rps), (787.0, Some(196.75)));
+        result.merge(&with(responses, good));
+        assert_eq!(rates(&result), (2.0 * achieved_rps, good_rps.map(|rps| 2.0 * rps)), "of two");
+        assert_eq!(result.rate.to_last_rps, Some(393.5));
+        // What one of them does not know, the sum does not.
+        result.merge(&with(None, None));
+        assert_eq!(rates(&result), (3.0 * 196.75, None));
+    }
+}
