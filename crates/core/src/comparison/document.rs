@@ -281,8 +281,7 @@ fn facts(side: &Side) -> SideFacts {
 
 fn notes(base: &Side, new: &Side) -> Vec<String> {
     let mut notes: Vec<String> = base.notes.iter().chain(&new.notes).cloned().collect();
-    let known: BTreeSet<_> = base.runs().filter_map(key).collect();
-    let shared = new.runs().filter_map(key).filter(|key| known.contains(key)).count();
+    let shared = shared(base.runs().filter_map(key), new.runs().filter_map(key));
     if shared > 0 && shared == new.runs().count() && shared == base.runs().count() {
         notes.push("both sides are the same runs: there is nothing to compare".to_owned());
     } else if shared > 0 {
@@ -304,6 +303,12 @@ fn notes(base: &Side, new: &Side) -> Vec<String> {
         }
     }
     notes
+}
+
+/// How many of the new side's keys the base has too.
+pub(super) fn shared<K: Ord>(base: impl Iterator<Item = K>, new: impl Iterator<Item = K>) -> usize {
+    let known: BTreeSet<K> = base.collect();
+    new.filter(|key| known.contains(key)).count()
 }
 
 /// Whether all runs of one side began before any of the other.

@@ -1,5 +1,9 @@
 //! Sides made of results and of studies, and the document of two of them.
 
+use std::cell::Cell;
+use std::cmp::Ordering;
+
+use crate::comparison::document::shared;
 use crate::comparison::*;
 use crate::outage::Outage;
 use crate::plan::{Endpoint, Plan};
@@ -395,6 +399,42 @@ fn sides_of_many_runs_are_read_in_one_pass() {
     let found = contrast(&base, &base);
     assert_eq!(found.base.runs, 20_000);
     assert_eq!(found.notes, ["both sides are the same runs: there is nothing to compare"]);
+}
+
+/// A key that counts how often it is looked at.
+#[derive(Clone, Copy)]
+struct Looked<'c>(u32, &'c Cell<u64>);
+
+impl Ord for Looked<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.1.set(self.1.get() + 1);
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Looked<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Looked<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Looked<'_> {}
+
+#[test]
+fn runs_on_both_sides_are_found_in_steps_in_proportion_to_the_runs() {
+    const RUNS: u32 = 20_000;
+    let looks = Cell::new(0);
+    let base = (0..RUNS).map(|i| Looked(i * 7919 % RUNS, &looks));
+    let new = (0..RUNS).map(|i| Looked(RUNS / 2 + i, &looks));
+    assert_eq!(shared(base, new), RUNS as usize / 2);
+    let most = 64 * 2 * u64::from(RUNS);
+    assert!(looks.get() <= most, "{} looks, {most} at most", looks.get());
 }
 
 /// A study with one case for each name of a load, its rates around 1000 times `by`.
