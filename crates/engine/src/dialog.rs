@@ -292,7 +292,10 @@ fn has_scheme(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::expect::Expectation;
+
     use super::*;
+    use crate::checks::BODY_BYTES_MAX;
 
     #[test]
     fn locations() {
@@ -317,6 +320,37 @@ mod tests {
         ];
         for (location, want) in cases {
             assert_eq!(resolve(location, "/dir/page?q", &origin).as_deref(), want, "{location}");
+        }
+    }
+
+    /// Three MiB in pieces, each text at its start, across a border, or at its end.
+    #[test]
+    fn texts_are_found_in_bodies_of_any_length() {
+        const PIECE_BYTES: usize = 4096;
+        let mut body = vec![b'.'; 3 * BODY_BYTES_MAX];
+        let places = [(0, "first"), (BODY_BYTES_MAX - 3, "border"), (body.len() - 4, "last")];
+        for (at, text) in places {
+            body[at..at + text.len()].copy_from_slice(text.as_bytes());
+        }
+        for (texts, is_met) in [
+            (&["body*=first"][..], true),
+            (&["body*=border"], true),
+            (&["body*=last"], true),
+            (&["body*=first", "body*=border", "body*=last", "body~=^first"], true),
+            (&["body*=first", "body*=absent"], false),
+            // What is not a text to look for is held against the first MiB.
+            (&["body~=last"], false),
+        ] {
+            let expectations: Vec<Expectation> =
+                texts.iter().map(|text| text.parse().expect(text)).collect();
+            let checks = Checks::new(expectations.iter(), &Masks::default()).expect("sound");
+            let mut dialog = Dialog::default();
+            dialog.search.begin(checks.needles());
+            for piece in body.chunks(PIECE_BYTES) {
+                dialog.body(piece, &checks, Wants::default());
+            }
+            let unmet = dialog.unmet(&checks);
+            assert_eq!(unmet.is_none(), is_met, "{texts:?}: {unmet:?}");
         }
     }
 
