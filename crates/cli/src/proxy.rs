@@ -247,3 +247,55 @@ fn show(counters: &ProxyCounters, as_json: bool) {
         let _ = writeln!(out, "{count:>14}  {}", name.replace('_', " "));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Given {
+        #[command(flatten)]
+        flags: ProxyFlags,
+    }
+
+    fn rules(flags: &[&str]) -> Rules {
+        let words = ["proxy", "--to", "127.0.0.1:80"].iter().chain(flags);
+        let given = Given::try_parse_from(words).expect("flags");
+        options(&given.flags, None).expect("options").rules
+    }
+
+    #[test]
+    fn without_flags_the_rules_are_the_usual_ones() {
+        let (found, usual) = (rules(&[]), Rules::to(Vec::new()));
+        assert!(!found.health.fail_on_5xx);
+        assert_eq!(found.health, usual.health);
+        assert_eq!(found.timeouts, usual.timeouts);
+        assert_eq!(found.limits, usual.limits);
+        assert_eq!(found.forwarded, usual.forwarded);
+    }
+
+    #[test]
+    fn flags_for_slow_and_hostile_clients_reach_the_rules() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let found = rules(&[
+            "--fail-on-5xx",
+            "--body-timeout=9s",
+            "--client-slack=3s",
+            "--client-rate=7",
+            "--body-buffer=4",
+            "--body-buffers=5",
+            "--response-buffer=6",
+            "--forwarded=off",
+        ]);
+        assert!(found.health.fail_on_5xx);
+        let Timeouts { body_total_ns, client_slack_ns, .. } = found.timeouts;
+        assert_eq!((body_total_ns, client_slack_ns), (9 * SECOND_NS, 3 * SECOND_NS));
+        let ProxyLimits { client_rate, body_buffer_bytes, body_buffers_bytes, .. } = found.limits;
+        assert_eq!((client_rate, body_buffer_bytes, body_buffers_bytes), (7, 4, 5));
+        assert_eq!(found.limits.response_buffer_bytes, 6);
+        assert_eq!(found.forwarded, Forwarded::Off);
+        assert_eq!(rules(&["--body-timeout=0"]).timeouts.body_total_ns, u64::MAX);
+    }
+}

@@ -268,7 +268,9 @@ fn a_body_whose_upstream_was_slow_to_take_it_is_timed_again() {
 #[test]
 fn what_a_client_can_bring_about_is_no_failure_of_an_upstream() {
     let post = format!("{}{}", HEAD, "x".repeat(100));
-    let half = format!("{}{}", HEAD.replace("100", "9000"), "x".repeat(100));
+    // More than is collected, so that the upstream has it.
+    let half = format!("{}{}", HEAD.replace("100", "9000"), "x".repeat(300));
+    let half_answered = half.replace("POST /", "POST /early");
     let bare_of = |failures: u32, fail_on_5xx: bool| {
         move |rules: &mut plimsoll_target::proxy::Rules| {
             *rules = bare(2);
@@ -292,6 +294,7 @@ fn what_a_client_can_bring_about_is_no_failure_of_an_upstream() {
         ("a close", &post, closes as Reply, false, 1),
         ("silence", &post, silent as Reply, false, 1),
         ("silence to half a request", &half, silent, true, 0),
+        ("a close that answers half a request", &half_answered, closes, true, 0),
     ] {
         let script: Vec<_> = (0..8).map(|n| (1 + 20 * n as u64, n, request.as_str())).collect();
         let outcome = Scene::of(&script)
