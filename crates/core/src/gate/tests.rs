@@ -249,11 +249,14 @@ fn every_metric_of_a_run() {
     }
 }
 
-/// Of 250 requests 230 were answered in the window of 20 s, and the last after 25 s.
+/// The window of 20 s has 2300 of 2500 responses, and 230 of a part's 250. The last took 25 s.
 #[test]
-fn the_rate_of_a_part_is_that_of_the_window() {
+fn the_rate_of_a_run_and_of_a_part_is_that_of_the_window() {
     let mut result = result();
     result.rate.answered_ns = 25 * SECOND;
+    result.rate.responses = Some(2300);
+    result.refresh_rates();
+    assert_eq!(judged("rate>=1", &result).measured(), "115.0/s");
     for (responses, rate) in [(Some(230), "11.50/s"), (None, "10.00/s")] {
         result.endpoints[0].responses = responses;
         assert_eq!(judged("rate@endpoint:/>=1", &result).measured(), rate, "{responses:?}");

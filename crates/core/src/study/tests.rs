@@ -64,6 +64,21 @@ fn columns_are_figures_of_a_run() {
     }
 }
 
+/// The last of three stragglers came six seconds after the window.
+#[test]
+fn the_rate_of_a_result_is_that_of_its_window() {
+    let tool = Tool { name: "plimsoll".to_owned(), version: String::new() };
+    let plan = crate::plan::Plan::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
+    let mut result = RunResult::empty(tool, &plan);
+    result.ledger.completed = 1003;
+    result.rate.window_ns = 2_000_000_000;
+    result.rate.answered_ns = 8_000_000_000;
+    (result.rate.responses, result.rate.good) = (Some(1000), Some(900));
+    result.refresh_rates();
+    let Figures { rate_rps, good_rps, duration_s, .. } = Figures::of(&result);
+    assert_eq!((rate_rps, good_rps, duration_s), (Some(500.0), Some(450.0), Some(2.0)));
+}
+
 #[test]
 fn runs_that_failed_do_not_count() {
     let failed = CaseRun { failure: Some("it died".to_owned()), ..run(1.0, &[], 1) };
