@@ -8,6 +8,7 @@ use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
+use plimsoll_report::text::wrap;
 use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::DemoFlags;
@@ -15,6 +16,7 @@ use crate::exit::Exit;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, is_stdout};
 use crate::run::{Beside, Loaded, load};
+use crate::terminal::columns;
 
 const STALL_NS: u64 = 300_000_000;
 const STALL_AT_NS: u64 = 5_000_000_000;
@@ -91,16 +93,23 @@ fn lesson(open: &RunResult, closed: &RunResult, flags: &DemoFlags) -> Result<(),
         let clock = if response { &latency.response } else { &latency.service };
         clock.quantile_ns(0.99).map_or_else(|| "nothing".to_owned(), format_ns)
     };
-    let text = format!(
-        "\nThe server stood still for {}. Users who came at {}/s meanwhile had to wait: p99 {}.\n\
-         A closed-loop tester stands still with it and hardly notices: p99 {} from the same server.\n\
-         The whole story: {}\n",
-        format_ns(STALL_NS),
-        RATE_UHZ / 1_000_000,
-        p99(open, true),
-        p99(closed, false),
-        flags.html.display(),
-    );
+    let sentences = [
+        format!(
+            "The server stood still for {}. Users who came at {}/s meanwhile had to wait: p99 {}.",
+            format_ns(STALL_NS),
+            RATE_UHZ / 1_000_000,
+            p99(open, true)
+        ),
+        format!(
+            "A closed-loop tester stands still with it and hardly notices: p99 {} from the same \
+             server.",
+            p99(closed, false)
+        ),
+        format!("The whole story: {}", flags.html.display()),
+    ];
+    let width = columns(true);
+    let lines = sentences.iter().flat_map(|sentence| wrap("", "", sentence, width));
+    let text: String = lines.fold("\n".to_owned(), |text, line| text + &line + "\n");
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

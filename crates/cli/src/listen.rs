@@ -14,7 +14,7 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     let text = text
         .strip_prefix("localhost:")
         .map_or_else(|| text.to_owned(), |port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
-    text.parse().map_err(|_| format!("'{text}' is neither ADDR:PORT nor a port"))
+    text.parse().map_err(|_| format!("'{text}' is neither ADDR:PORT nor a port (0 to 65535)"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use plimsoll_report::text::Style;
 use crate::exit::Exit;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{check_stdout, has_report_on_stdout, is_stdout};
-use crate::terminal::has_color;
+use crate::terminal::{columns, has_color};
 
 /// The reports that a lab writes into its folder.
 pub(crate) const BESIDE: [(&str, Format); 3] =
@@ -25,7 +25,7 @@ pub(crate) const BESIDE: [(&str, Format); 3] =
 pub(crate) fn write_file(study: &Study, format: Format, path: &Path) -> Result<(), Exit> {
     let name = || format!("'{}'", path.display());
     let mut file = BufWriter::new(File::create(path).with_context(name)?);
-    write(study, format, Style::default(), &mut file)?;
+    write(study, format, Style { color: false, width: columns(false) }, &mut file)?;
     Ok(file.flush().with_context(name)?)
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn write_file(study: &Study, format: Format, path: &Path) -> Result<(
 pub(crate) fn print(study: &Study, format: Format, no_color: bool) -> Result<(), Exit> {
     let color = has_color(no_color);
     let mut report = Vec::new();
-    write(study, format, Style { color, ..Style::default() }, &mut report)?;
+    write(study, format, Style { color, width: columns(true) }, &mut report)?;
     match io::stdout().lock().write_all(&report) {
         // A reader that has gone away has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use plimsoll_core::part::Part;
+use plimsoll_core::plan::Spin;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool,
@@ -261,6 +262,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
+        spins_always: plan.spin == Spin::On,
         gave_way_ns: watch.gave_way_ns().filter(is_under_load),
         pauses: result.loader.pauses.clone(),
         paused_ns: result.loader.paused_ns,

@@ -114,7 +114,13 @@ impl<'a> Lab<'a> {
                     good.push(server.name.as_str());
                 }
                 Err(failure) => {
-                    (self.say)(&format!("check {}: FAILED: {}", server.name, failure.reason));
+                    let kind = failure_kind(&failure.reason);
+                    let alike = |(_, it): &&(&str, Failure)| failure_kind(&it.reason) == kind;
+                    let why = match failed.iter().find(alike) {
+                        Some((name, _)) => format!(" as {name}"),
+                        None => format!(": {}", failure.reason),
+                    };
+                    (self.say)(&format!("check {}: FAILED{why}", server.name));
                     failed.push((&server.name, failure));
                 }
             }
@@ -127,15 +133,10 @@ impl<'a> Lab<'a> {
         self.places.work.join(".check").join(&server.name)
     }
 
-    /// One line for all that failed.
+    /// One line for all that failed, the reasons of which have been said.
     fn unfit(&self, failed: &[(&str, Failure)], good: &[&str]) -> Unfit {
-        let mut kinds: BTreeMap<String, (&str, Vec<&str>)> = BTreeMap::new();
-        for (name, failure) in failed {
-            let kind = kinds.entry(failure_kind(&failure.reason));
-            kind.or_insert((&failure.reason, Vec::new())).1.push(name);
-        }
-        let words = kinds.values().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
-        let words = words.collect::<Vec<_>>().join("; ");
+        let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
         let has_log = failed
             .iter()
             .any(|(_, failure)| failure.log.as_ref().is_some_and(|log| !log.trim().is_empty()));
@@ -148,8 +149,8 @@ impl<'a> Lab<'a> {
             good => format!(", or go without (--only {})", good.join(",")),
         };
         Unfit(format!(
-            "nothing was loaded, because servers failed their check: {words}{logs}: mend \
-                       that{others}"
+            "nothing was loaded, because servers failed their check: {names}{logs}: mend \
+             that{others}"
         ))
     }
 }

@@ -67,7 +67,7 @@ fn verdict(result: &RunResult) -> Case {
     let causes: Vec<&str> = loader.causes.iter().map(|cause| cause.text.as_str()).collect();
     let text = match loader.verdict {
         Verdict::Valid => sentence(result),
-        other => format!("{}: {}", other.name(), causes.join("\n")),
+        other => format!("{}: {}", other.name(), causes.join("; ")),
     };
     let is_failed = result.is_below_verdict();
     let outcome = if is_failed { Outcome::Failed(text) } else { Outcome::Passed(text) };
@@ -168,7 +168,7 @@ mod tests {
         invalid.loader.causes = samples::nothing().loader.causes;
         invalid.gates.clear();
         assert!(suite(&suspect).contains("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"0\""));
-        insta::assert_snapshot!(cases(&suspect), @r#"<testcase classname="plimsoll" name="verdict"><system-out>suspect: a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was</system-out></testcase>"#);
+        insta::assert_snapshot!(cases(&suspect), @r#"<testcase classname="plimsoll" name="verdict"><system-out>suspect: a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate; the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was</system-out></testcase>"#);
         insta::assert_snapshot!(cases(&invalid), @r#"<testcase classname="plimsoll" name="verdict"><system-out>invalid: not one response arrived</system-out></testcase>"#);
         for result in [&mut suspect, &mut invalid] {
             result.plan.require_valid = true;

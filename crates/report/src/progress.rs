@@ -40,7 +40,7 @@ pub struct ProgressSnapshot<'a> {
 pub fn line(snapshot: &ProgressSnapshot<'_>, columns: usize) -> String {
     let mut words = vec![position(snapshot)];
     if let Some(point) = snapshot.last {
-        words.extend(pace(point));
+        words.extend(pace(point, snapshot));
     }
     let ledger = &snapshot.ledger;
     let lost = ledger.timed_out + ledger.broken;
@@ -87,17 +87,26 @@ fn position(snapshot: &ProgressSnapshot<'_>) -> String {
     }
     match (snapshot.planned_requests, snapshot.planned_ns) {
         (Some(requests), _) => format!("{elapsed}  {}/{}", short(done), short(requests)),
+        (None, Some(planned_ns)) if snapshot.elapsed_ns >= planned_ns => {
+            format!("{0}/{0}", planned(planned_ns))
+        }
         (None, Some(planned_ns)) => format!("{elapsed}/{}", planned(planned_ns)),
         (None, None) => elapsed,
     }
 }
 
+/// As the plan says it, where it is no whole number of seconds.
 fn planned(planned_ns: u64) -> String {
-    if planned_ns < 1_000_000_000 { format_duration(planned_ns) } else { whole_seconds(planned_ns) }
+    let is_whole = planned_ns.is_multiple_of(1_000_000_000);
+    if is_whole { whole_seconds(planned_ns) } else { format_duration(planned_ns) }
 }
 
-fn pace(point: &Point) -> Vec<String> {
-    let rate = point.completed as f64 * 1e9 / point.interval_ns.max(1) as f64;
+/// The rate and the times of an interval. The last one may be longer than its load.
+fn pace(point: &Point, snapshot: &ProgressSnapshot<'_>) -> Vec<String> {
+    let planned_ns = snapshot.planned_ns.filter(|_| snapshot.stage == Stage::Measuring);
+    let left_ns = planned_ns.map_or(u64::MAX, |ns| ns.saturating_sub(point.t_ns));
+    let load_ns = point.interval_ns.min(left_ns).max(1);
+    let rate = point.completed as f64 * 1e9 / load_ns as f64;
     let mut words = vec![format!("{}/s", format_rate(rate))];
     let histogram = Clock::HEADLINE.of_point(point).unpack();
     for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
@@ -128,6 +137,13 @@ mod tests {
             ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
             ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring },
             ProgressSnapshot { planned_ns: None, last: None, ..measuring },
+            // The sixth interval has half a second of load.
+            ProgressSnapshot { planned_ns: Some(5_500_000_000), ..measuring },
+            ProgressSnapshot {
+                elapsed_ns: 6_000_000_000,
+                planned_ns: Some(5_500_000_000),
+                ..measuring
+            },
             ProgressSnapshot {
                 elapsed_ns: 3_723_000_000_000,
                 planned_ns: Some(86_400_000_000_000),
@@ -143,6 +159,8 @@ mod tests {
         draining 5s, 100 open
         5s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
         5s
+        5s/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
+        5500ms/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
         62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 013 failed  271 lost  412k errors
         ");
     }

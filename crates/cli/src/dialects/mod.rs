@@ -23,6 +23,7 @@ use crate::ending::say;
 use crate::exit::Exit;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
+use crate::terminal::columns_of_stderr;
 
 /// The tester whose name this program was started by.
 pub(crate) fn named(program: &OsStr) -> Option<&'static str> {
@@ -94,7 +95,8 @@ fn print_verdict(result: &RunResult, quiet: bool) {
     if !quiet {
         let mut lines = Vec::new();
         // Writing to memory does not fail.
-        let _ = text::write_verdict(result, &mut lines, text::Style::default());
+        let style = text::Style { color: false, width: columns_of_stderr() };
+        let _ = text::write_verdict(result, &mut lines, style);
         let _ = io::stderr().write_all(&lines);
         say(unanswered(result).as_slice());
     }

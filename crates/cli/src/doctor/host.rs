@@ -204,11 +204,30 @@ fn stolen(r: &Readings) -> Vec<Finding> {
             "cpu",
             "other_load",
             Level::up_to(cpus / online, 0.05, 0.25),
-            format!("{cpus:.2} of {online} CPUs are busy with other processes"),
+            format!("{cpus:.2} of {online} CPUs are busy with other processes{}", named(r)),
             "what else runs delays tester and server: stop it, or keep a CPU free with taskset",
         ));
     }
     findings
+}
+
+/// Below this share of a CPU other processes are not worth a word.
+const SEEN_CPUS_MIN: f64 = 0.05;
+
+/// The busiest of the other processes: `: rustc (process 4711) 0.98, make (process 4700) 0.05`.
+fn named(r: &Readings) -> String {
+    let words = r.busiest.iter().map(|(it, cpus)| {
+        // A name is the process's own choice.
+        let name: String = it.name.chars().filter(|c| !c.is_control()).collect();
+        format!("{name} (process {}) {cpus:.2}", it.pid)
+    });
+    let words: Vec<String> = words.collect();
+    let is_much = r.others_cpus.is_some_and(|cpus| cpus >= SEEN_CPUS_MIN);
+    match (words.is_empty(), is_much) {
+        (false, _) => format!(": {}", words.join(", ")),
+        (true, true) => ", none of which can be seen from here".to_owned(),
+        (true, false) => String::new(),
+    }
 }
 
 /// A machine this young has had no interrupts to speak of.

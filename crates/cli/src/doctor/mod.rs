@@ -19,7 +19,7 @@ use plimsoll_io::host::resolve;
 
 use crate::args::{DoctorFlags, Planned};
 use crate::exit::{COULD_NOT_RUN, Exit};
-use crate::terminal::has_color;
+use crate::terminal::{columns, has_color};
 use finding::Level;
 use planned::Planning;
 use readings::Readings;
@@ -50,7 +50,7 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Exit> {
     let text = if flags.json {
         show::json(&findings)
     } else {
-        show::text(&findings, has_color(flags.no_color))
+        show::text(&findings, has_color(flags.no_color), columns(true))
     };
     write(&text)?;
     let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_report::text::wrap;
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Level};
@@ -13,8 +14,8 @@ fn count(findings: &[Finding], level: Level) -> usize {
     findings.iter().filter(|finding| finding.level == level).count()
 }
 
-/// For people.
-pub(crate) fn text(findings: &[Finding], color: bool) -> String {
+/// For people, in lines as long as the terminal's.
+pub(crate) fn text(findings: &[Finding], color: bool, columns: usize) -> String {
     let widest = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     let mut group = "";
@@ -24,11 +25,24 @@ pub(crate) fn text(findings: &[Finding], color: bool) -> String {
             let gap = if text.is_empty() { "" } else { "\n" };
             push(&mut text, format_args!("{gap}{group}\n"));
         }
-        let level = paint(finding.level, color);
         let name = finding.name.replace('_', " ");
-        push(&mut text, format_args!("  {level}  {name:widest$}  {}\n", printable(&finding.value)));
+        // A level has four letters, which escapes must not lengthen.
+        let (first, next) = (format!("{name:widest$}  "), format!("        {:widest$}  ", ""));
+        let value = wrap(&format!("        {first}"), &next, &printable(&finding.value), columns);
+        for (at, line) in value.iter().enumerate() {
+            match at {
+                0 => {
+                    let level = paint(finding.level, color);
+                    push(&mut text, format_args!("  {level}  {}\n", &line[8..]));
+                }
+                _ => push(&mut text, format_args!("{line}\n")),
+            }
+        }
         if let Some(advice) = &finding.advice {
-            push(&mut text, format_args!("        {:widest$}  -> {}\n", "", printable(advice)));
+            let (first, next) = (format!("{next}-> "), format!("{next}   "));
+            for line in wrap(&first, &next, &printable(advice), columns) {
+                push(&mut text, format_args!("{line}\n"));
+            }
         }
     }
     let (bad, warn) = (count(findings, Level::Bad), count(findings, Level::Warn));

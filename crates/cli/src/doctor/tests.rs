@@ -7,6 +7,7 @@ use plimsoll_core::environment::{Processor, System};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::host::{Conntrack, Environment, Limits, Settings};
+use plimsoll_lab::sample::Busy;
 
 use super::finding::{Finding, Level};
 use super::measure::{Floor, Quantiles, Timers};
@@ -58,6 +59,7 @@ fn fit() -> Readings {
         interrupts: vec![100_000; 8],
         steal_share: Some(0.0),
         others_cpus: Some(0.1),
+        busiest: Vec::new(),
         uring: Ok(()),
         epoll: Ok(()),
         timers: Ok(Timers {
@@ -281,17 +283,62 @@ fn a_name_that_cannot_be_resolved_is_a_complaint() {
     assert_eq!(complaints(&planned::judge(&planning, &fit())), [("server", Level::Bad)]);
 }
 
+/// Whoever is in the way is named, where it can be seen.
+#[test]
+fn other_processes_are_named() {
+    let busy = |name: &str, pid, cpus| (Busy { pid, name: name.to_owned(), cpu_ns: 0 }, cpus);
+    let rustc = || vec![busy("rustc", 4711, 0.982), busy("ma\nke", 4700, 0.05)];
+    for (cpus, busiest, want) in [
+        (
+            6.0,
+            rustc(),
+            "6.00 of 8 CPUs are busy with other processes: rustc (process 4711) 0.98, make \
+             (process 4700) 0.05",
+        ),
+        (
+            6.0,
+            vec![],
+            "6.00 of 8 CPUs are busy with other processes, none of which can be seen from here",
+        ),
+        (0.0, vec![], "0.00 of 8 CPUs are busy with other processes"),
+    ] {
+        let readings = Readings { others_cpus: Some(cpus), busiest, ..fit() };
+        let findings = host::judge(&readings);
+        let found = findings.iter().find(|it| it.name == "other_load").expect("it is read");
+        assert_eq!(found.value, want);
+    }
+}
+
+#[test]
+fn lines_are_as_long_as_the_terminals() {
+    let loaded = changed(fit(), |r| {
+        r.others_cpus = Some(6.0);
+        r.interrupts = vec![900_000, 1, 2, 3, 4, 5, 6, 7];
+        r.environment.hypervisor = Some("KVM".to_owned());
+    });
+    let findings = host::judge(&loaded);
+    for columns in [60, 80, 200] {
+        let text = show::text(&findings, false, columns);
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
+        let colored = show::text(&findings, true, columns);
+        let plain = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"]
+            .iter()
+            .fold(colored, |text, escape| text.replace(escape, ""));
+        assert_eq!(plain, text, "colours change nothing else");
+    }
+}
+
 #[test]
 fn findings_are_shown_as_text_and_json() {
     let findings = [
         Finding::good("limits", "open_files", "many"),
         Finding::new("cpu", "governor", Level::Warn, "powersave\u{1b}[2J", "change it"),
     ];
-    let text = show::text(&findings, false);
+    let text = show::text(&findings, false, 80);
     let want = "limits\n  good  open files  many\n\ncpu\n  warn  governor    powersave?[2J\n                    \
         -> change it\n\n0 bad, 1 to look at, of 2\n";
     assert_eq!(text, want);
-    assert!(show::text(&findings, true).contains("\u{1b}[33mwarn\u{1b}[0m"));
+    assert!(show::text(&findings, true, 80).contains("\u{1b}[33mwarn\u{1b}[0m"));
     let json: serde_json::Value = serde_json::from_str(&show::json(&findings)).unwrap();
     assert_eq!(json["worst"], "warn");
     assert_eq!(json["checks"][0]["advice"], serde_json::Value::Null);

@@ -189,7 +189,9 @@ fn places(flags: &LabFlags, suite: &Suite) -> anyhow::Result<prepare::Places> {
 }
 
 fn list(suite: &Suite, lab: &Lab<'_>) -> String {
-    let mut text = format!("{}: {}\n\nservers\n", suite.name, suite.title);
+    let title = Some(&suite.title).filter(|title| **title != suite.name);
+    let title = title.map(|title| format!(": {title}")).unwrap_or_default();
+    let mut text = format!("{}{title}\n\nservers\n", suite.name);
     for server in &suite.servers {
         let missing = prepare::missing(server);
         let what = if missing.is_empty() {

@@ -98,10 +98,11 @@ pub(super) fn taken_up(slots: &[Slot<'_>], store: &Store) -> Option<String> {
     if begun.is_empty() {
         return Some(there);
     }
+    let (plural, which) = if begun.len() == 1 { ("", "it") } else { ("s", "them") };
     let begun: Vec<String> = begun.iter().map(u32::to_string).collect();
     Some(format!(
-        "{there}\nwarning: in repeat {} the cases no longer take turns, because a part of it was \
-         measured in an earlier go; the report says so",
+        "{there}\nwarning: in repeat{plural} {} the cases no longer take turns, because a part of \
+         {which} was measured in an earlier go; the report says so",
         begun.join(", ")
     ))
 }

@@ -141,7 +141,7 @@ fn runs_that_are_not_whole_are_left_out_and_break_limits() {
     assert_eq!(ended.code, Some(3), "{}", ended.stdout);
     let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for says in [
-        "base: 4 of 5 runs do not count: invalid by its own verdict",
+        "base: 4 of 5 runs do not count: invalid by the tester's verdict",
         "cannot be judged: it takes 4 repeats on each side, and 1 of 5 runs of the base count, 1 of \
          5 of the new side",
     ] {

@@ -220,6 +220,17 @@ fn the_commands_of_the_readme_work_as_they_stand() {
 }
 
 #[test]
+fn the_readme_leads_to_the_guide() {
+    let pages = pages();
+    let text = |name: &str| {
+        let page = pages.iter().find(|page| page.name == name);
+        page.unwrap_or_else(|| panic!("no {name}")).text.as_str()
+    };
+    assert!(text("README.md").contains("](docs/measuring-well.md)"));
+    assert!(text("docs/start.md").contains("](measuring-well.md)"));
+}
+
+#[test]
 fn the_commands_of_the_pages_work() {
     let pages: Vec<Page> = pages().into_iter().filter(|page| page.name != "README.md").collect();
     let next = Mutex::new(pages.iter());

@@ -46,12 +46,15 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 52] = [
+    let cases: [(&[&str], &str); 57] = [
         (&[], "plimsoll URL"),
         (&["run"], "URL"),
-        (&["bogus"], "'bogus'; a URL starts with http:// or https://"),
-        (&["rnu", "URL"], "'rnu'; a URL starts with http:// or https://"),
-        (&["repotr", "URL"], "exists: 'report'; a URL starts with"),
+        (&["bogus"], "no command 'bogus': a URL starts with http:// or https:// (see --help)"),
+        (&["rnu", "URL"], "no command 'rnu': did you mean 'run'? (see --help)"),
+        (&["repotr", "URL"], "no command 'repotr': did you mean 'report'? (see --help)"),
+        (&["hlep"], "no command 'hlep': did you mean 'help'? (see --help)"),
+        (&["help", "doctr"], "no command 'doctr': did you mean 'doctor'? (see --help)"),
+        (&["doctor", "rnu"], "no command 'rnu': did you mean 'run'? (see --help)"),
         (&["no.such/file"], "'no.such/file' has no scheme: write http://no.such/file"),
         (&["URL", "--bogus"], "--bogus"),
         (&["URL", "URL"], "unexpected argument"),
@@ -59,7 +62,9 @@ fn wrong_usage_is_refused_with_2() {
         (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),
         (&["a:b:c"], "write http://HOST:PORT/PATH"),
         (&["URL", "--headers", "A: b"], "found; tip: a similar argument exists: '--header' (see"),
-        (&["serve", "8080"], "unexpected argument '8080' found (see"),
+        (&["serve", "8080"], "'8080' found: an address to listen on is given with --listen (see"),
+        (&["proxy", "8080", "--to", "URL"], "listen on is given with --listen (see"),
+        (&["serve", "--listen", "80000"], "'80000' is neither ADDR:PORT nor a port (0 to 65535)"),
         (&["URL", "-H", "A:", "b"], "unexpected argument beside the URL: quote values"),
         (&["http://"], "no host"),
         (&["http://127.0.0.1:99999/"], "port"),

@@ -339,7 +339,8 @@ fn doubts((word, side): (&str, &SideCase)) -> Vec<String> {
             .collect();
         let codes: Vec<&str> = codes.into_iter().collect();
         let (some, codes) = (suspect.len(), codes.join(", "));
-        doubts.push(format!("{word}: {some} of {all} runs suspect by their own verdict: {codes}"));
+        doubts
+            .push(format!("{word}: {some} of {all} runs suspect by the tester's verdict: {codes}"));
     }
     if let Some(skipped) = &side.case.skipped {
         doubts.push(format!("{word}: not measured: {skipped}"));

@@ -95,8 +95,10 @@ impl Limit {
             _ => self.verdict(&comparison, [base, new]),
         };
         let caveat = failures.map(|it| unlike_words(&it));
-        let notes = [said, caveat, self.gaps("base", base), self.gaps("new", new)];
-        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        let is_counted_already = comparison.reason == Some(Reason::TooFewRepeats);
+        let gaps = [("base", base), ("new", new)]
+            .map(|(word, side)| self.gaps(word, side).filter(|_| !is_counted_already));
+        let notes: Vec<String> = [said, caveat].into_iter().chain(gaps).flatten().collect();
         let none = if comparison.scale == Scale::Ratio { 1.0 } else { 0.0 };
         Judged {
             expr: self.text.clone(),
@@ -120,11 +122,18 @@ impl Limit {
         }
     }
 
+    /// How many runs of a side have a say, and how many there are.
+    fn told(&self, side: &SideCase) -> (usize, usize) {
+        (side.values(self.measure).len(), side.case.runs.len())
+    }
+
     /// Runs of a side that have no say.
     fn gaps(&self, word: &str, side: &SideCase) -> Option<String> {
-        let (told, all) = (side.values(self.measure).len(), side.case.runs.len());
+        let (told, all) = self.told(side);
         let is_gap = 0 < told && told < all;
-        is_gap.then(|| format!("{word}: {} of {all} runs have no {}", all - told, self.measure))
+        is_gap.then(|| {
+            format!("{word}: {} of {all} runs have no {} that counts", all - told, self.measure)
+        })
     }
 
     fn verdict(&self, found: &Comparison, sides: [&SideCase; 2]) -> (bool, Option<String>) {
@@ -135,8 +144,10 @@ impl Limit {
             }
             (_, Some(Reason::TooFewRepeats)) => {
                 let needed = found.repeats_needed.unwrap_or(usize::MAX);
-                let [base, new] = sides
-                    .map(|side| format!("{} of {}", side.runs().count(), side.case.runs.len()));
+                let [base, new] = sides.map(|side| {
+                    let (told, all) = self.told(side);
+                    format!("{told} of {all}")
+                });
                 let note = format!(
                     "cannot be judged: it takes {needed} repeats on each side, and {base} runs of \
                      the base count, {new} of the new side"

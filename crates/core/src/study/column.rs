@@ -141,10 +141,10 @@ impl FromStr for Measure {
         service.or_else(|| percentile(text).map(Self::Latency)).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             match nearest(text, names.iter().copied().chain(["p50", "p99"])) {
-                Some(meant) => format!("`{text}` is not a measure: did you mean `{meant}`?"),
+                Some(meant) => format!("'{text}' is not a measure: did you mean '{meant}'?"),
                 None => {
                     let names = names.join(", ");
-                    format!("`{text}` is not a measure: there are {names}, p50, service.p99")
+                    format!("'{text}' is not a measure: there are {names}, p50, service.p99")
                 }
             }
         })

@@ -330,7 +330,7 @@ impl CaseRun {
         let invalid = || {
             let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
             let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
-            format!("invalid by its own verdict: {}", codes.join(", "))
+            format!("invalid by the tester's verdict: {}", codes.join(", "))
         };
         self.failure.clone().or_else(|| (!self.is_whole()).then(invalid))
     }

@@ -76,9 +76,11 @@ pub(super) fn late(e: &Evidence) -> Option<Cause> {
     let distorted: Vec<_> = known.filter(|(_, quoted)| quoted.is_distorted()).collect();
     let (last, worst) = distorted.last()?;
     let names: Vec<&str> = distorted.iter().map(|(at, _)| at.name).collect();
+    // Nobody needs to be told what the plan says already.
+    let how = if e.spins_always { "--pin" } else { "--pin, --spin on" };
     let text = format!(
         "the tester itself sent {} of the requests {} late or more: doubt {}; give it a CPU of \
-         its own (--pin, --spin on), and ask `plimsoll doctor` what is in its way",
+         its own ({how}), and ask `plimsoll doctor` what is in its way",
         last.beyond,
         format_ns(worst.lateness_ns),
         names.join(", "),

@@ -95,6 +95,8 @@ pub struct Evidence {
     pub worker_run_delay: Vec<f64>,
     /// The tester's own lateness and the response time at each of the quantiles [`QUOTED`].
     pub quoted: [Quoted; QUOTED.len()],
+    /// Whether the plan has the workers spin all the time.
+    pub spins_always: bool,
     /// When the workers stopped spinning because others needed the CPUs, ns from the start of the
     /// measured part.
     pub gave_way_ns: Option<u64>,

@@ -105,6 +105,7 @@ impl Dice<'_> {
             worker_busy: vec![self.share(), self.share()],
             worker_run_delay: vec![self.share()],
             quoted: std::array::from_fn(|_| self.quoted()),
+            spins_always: self.pick(&[false, true]),
             gave_way_ns: self.pick(&[None, Some(2_000_000_000)]),
             pauses: self.pauses(),
             paused_ns: self.ns(),

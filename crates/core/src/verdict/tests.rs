@@ -218,6 +218,9 @@ fn all_distorted_quantiles_are_named() {
          p99; give it a CPU of its own (--pin, --spin on), and ask `plimsoll doctor` what is in \
          its way"
     );
+    let (_, causes) = judge(&Evidence { spins_always: true, ..evidence });
+    let want = "; give it a CPU of its own (--pin), and ask `plimsoll doctor` what is in its way";
+    assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);
 }
 
 #[test]

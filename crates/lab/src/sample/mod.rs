@@ -6,6 +6,8 @@
 //! a [`Usage`](plimsoll_core::usage::Usage) of its readings. `docs/monitoring.md` describes what is
 //! read, how often, and at what cost.
 //!
+//! [`Processes`] is for a look at all of a machine's, which `plimsoll doctor` takes.
+//!
 //! This is the only part of the crate that reads a clock. It reads `/proc` and control groups only:
 //! it attaches nothing to the processes and changes nothing in them.
 
@@ -14,6 +16,7 @@ mod find;
 mod group;
 mod lost;
 mod members;
+mod others;
 mod process;
 mod readings;
 mod record;
@@ -23,6 +26,7 @@ mod tree;
 mod watch;
 
 pub use find::{FindError, Root, Subject};
+pub use others::{Busy, Processes};
 pub use record::Record;
 pub use sampler::{Options, Sampler};
 

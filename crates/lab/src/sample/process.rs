@@ -194,7 +194,7 @@ fn open_files(pid: u32) -> Option<u64> {
     if size > 0 { Some(size) } else { Some(numbers_in(&path)?.len() as u64) }
 }
 
-fn ns(ticks: u64) -> u64 {
+pub(super) fn ns(ticks: u64) -> u64 {
     ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }
 

@@ -83,7 +83,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("\"500ms\"", "\"soon\"", "4: 'soon' is not a duration"),
         ("\"1-2\"", "\"2-1\"", "6: '2-1' is not a list of CPUs"),
         ("baseline = \"nginx\"", "baseline = \"apache\"", "7: baseline: there is no server"),
-        ("\"p99/p50\"", "\"p99/speed\"", "8: `speed` is not a measure"),
+        ("\"p99/p50\"", "\"p99/speed\"", "8: 'speed' is not a measure"),
         ("name = \"nginx\"", "name = \"../nginx\"", "10: name '../nginx'"),
         ("'daemon off;'", "'daemon off;", "10: command: a quote is not closed"),
         ("body*=hello", "happiness", "10: unknown expectation 'happiness'"),

@@ -120,7 +120,7 @@ fn one_case() {
 
     Base      base.json · 5 runs · begun 2026-11-21T12:00:02Z · to 2026-11-21T12:00:10Z
     New       new.json · 5 runs · begun 2026-11-21T12:00:03Z · to 2026-11-21T12:00:11Z
-    - new: 1 of 5 runs suspect by their own verdict: steal
+    - new: 1 of 5 runs suspect by the tester's verdict: steal
 
     Limits    FAIL  p99>+10%              +11.1 %
               pass  rate<-20%             -10.0 %
@@ -188,12 +188,12 @@ fn several_cases() {
               FAIL  rate<-5%              -10.0 %   haproxy under closed
               pass  rate<-5%              +20.0 %   proxy under many connections
 
-    Case                                  base        new   ratio    from      to   shows
-    nginx under closed        rate    49 990/s   49 990/s   1.000   0.990   1.010   1.3 %  can't tell
-    haproxy under closed      rate    49 990/s   44 991/s   0.900   0.891   0.909   1.3 %  slower
+    Case                                 base       new  ratio   from     to  shows
+    nginx under closed         rate  49 990/s  49 990/s  1.000  0.990  1.010  1.3 %  can't tell
+    haproxy under closed       rate  49 990/s  44 991/s  0.900  0.891  0.909  1.3 %  slower
       perhaps p50 slower 1.111 (1.101 to 1.121), p99 slower 1.111 (1.101 to 1.121), p99.9 slower
         1.111 (1.101 to 1.121), cpu_per_request more 1.111 (1.111 to 1.111)
-    proxy under many connect… rate    49 990/s   59 988/s   1.200   1.189   1.212   1.3 %  faster
+    proxy under many connect…  rate  49 990/s  59 988/s  1.200  1.189  1.212  1.3 %  faster
       perhaps p50 faster 0.833 (0.826 to 0.841), p99 faster 0.833 (0.826 to 0.841), p99.9 faster
         0.833 (0.826 to 0.841), cpu_per_request less 0.833 (0.833 to 0.833)
 
@@ -222,7 +222,7 @@ fn one_case_in_markdown() {
     | pass | `rate<-20%` |  | -10.0 % |  |
     | **FAIL** | `pss>+1%` |  | - | pss was not measured on both sides |
 
-    - new: 1 of 5 runs suspect by their own verdict: steal
+    - new: 1 of 5 runs suspect by the tester's verdict: steal
 
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|

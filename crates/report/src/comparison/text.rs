@@ -1,6 +1,6 @@
 //! A comparison on a screen, as wide as the terminal and at most 100 columns: the decision first,
 //! then one table. For one case the table has every measure. For several it has the measure that
-//! decides each, and below it the other measures that differ; those lines take 100 columns.
+//! decides each, and below it the other measures that differ.
 
 use std::io::{self, Write};
 
@@ -144,20 +144,20 @@ fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
     if cases.is_empty() {
         return Vec::new();
     }
-    let row = |name: &str, measure: &str, cells: [String; 6], word: &str| {
-        let [base, new, change, low, high, shows] = cells;
-        format!(
-            "{:<25} {measure:<5}{base:>11}{new:>11}{change:>8}{low:>8}{high:>8}{shows:>8}  {word}",
-            shorten(&printable(name), 25)
-        )
-    };
-    let head = ["base", "new", "ratio", "from", "to", "shows"].map(str::to_owned);
-    let mut lines = vec![row("Case", "", head, "").trim_end().to_owned()];
-    for case in cases {
+    let head = ["Case", "", "base", "new", "ratio", "from", "to", "shows", ""];
+    let row = |case: &CaseContrast| {
         let name = case_name(&case.server, &case.load);
-        let word = style.paint(color(case.decision), case_word(case));
-        let measure = case.headline.measure.to_string();
-        lines.push(row(&name, &measure, cells(&case.headline), &word));
+        let mut row = vec![shorten(&printable(&name), 25), case.headline.measure.to_string()];
+        row.extend(cells(&case.headline));
+        row.push(style.paint(color(case.decision), case_word(case)));
+        row
+    };
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head.map(str::to_owned).to_vec()).chain(cases.iter().map(row)).collect();
+    let mut rows = table(&rows, 2, style.columns()).into_iter();
+    let mut lines: Vec<String> = rows.next().into_iter().collect();
+    for (case, row) in cases.iter().zip(rows.by_ref()) {
+        lines.push(row);
         lines.extend(others(case, style));
         lines.extend(
             case.notes
@@ -165,6 +165,8 @@ fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
                 .flat_map(|note| wrap("  - ", "    ", &printable(note), style.columns())),
         );
     }
+    // The columns that did not fit beside the others.
+    lines.extend(rows);
     lines
 }
 

@@ -54,19 +54,18 @@ fn sentence(repeats: &Repeats) -> String {
     let median = repeats.spread.iter().find(|spread| spread.measure.measure == Measure::Rate);
     let median = median.map(|spread| figure(spread, spread.median));
     let median = median.map(|rate| format!(", {rate} in the median")).unwrap_or_default();
-    match (repeats.verdict, repeats.worst) {
-        (_, None) => "nothing was run".to_owned(),
-        (Verdict::Valid, _) => {
-            let all = if runs == 1 { "the one repeat is" } else { "all repeats are" };
-            format!("{all} ({runs} of {}){median}", repeats.asked)
-        }
-        (Verdict::Suspect, Some(worst)) => {
-            format!("repeat {worst} of {runs} is: read the causes before the figures{median}")
-        }
-        (Verdict::Invalid, Some(worst)) => {
-            format!("repeat {worst} of {runs} is: its figures are not the server's{median}")
-        }
+    if runs == 0 {
+        return "nothing was run".to_owned();
     }
+    let verdict = repeats.verdict;
+    let count = repeats.runs.iter().filter(|run| run.loader.verdict == verdict).count();
+    let (verb, whose) = if count == 1 { ("is", "its") } else { ("are", "their") };
+    let what = match verdict {
+        Verdict::Valid => String::new(),
+        Verdict::Suspect => ": read the causes before the figures".to_owned(),
+        Verdict::Invalid => format!(": {whose} figures are not the server's"),
+    };
+    format!("{count} of {} repeats {verb} {}{what}{median}", repeats.asked, verdict.name())
 }
 
 /// What came of the gates of all repeats, and of conditions that ended some.

@@ -40,8 +40,8 @@ fn five_repeats() {
     runs[1].loader.causes = samples::ramp().loader.causes;
     runs[3].loader.causes = samples::ramp().loader.causes[..1].to_vec();
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    SUSPECT, GATES FAILED IN 4 OF 5  repeat 2 of 5 is: read the causes before the
-      figures, 997.0/s in the median
+    SUSPECT, GATES FAILED IN 4 OF 5  1 of 5 repeats is suspect: read the causes
+      before the figures, 997.0/s in the median
     - repeats 2, 4: a worker used 97 % of its CPU, so the tester may have been the
       limit: give it more threads (-t) or a lower rate
     - repeat 2: the tester did not run for 420 ms from 21.3 s on (420 ms in all):
@@ -75,7 +75,7 @@ fn six_repeats_in_turns_without_gates() {
     let mut runs = runs(6);
     runs.iter_mut().for_each(|run| run.gates.clear());
     insta::assert_snapshot!(text(&repeats(runs, 6, &["low", "high"]), 80), @r"
-    VALID  all repeats are (6 of 6), 996.5/s in the median
+    VALID  6 of 6 repeats are valid, 996.5/s in the median
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     6 repeats, in turns with low, high
@@ -102,7 +102,7 @@ fn what_a_signal_left() {
     runs.iter_mut().for_each(|run| run.gates.truncate(1));
     runs[1].interrupted = true;
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    VALID, GATES FAILED IN 1 OF 2  all repeats are (2 of 5), 999.0/s in the median
+    VALID, GATES FAILED IN 1 OF 2  2 of 5 repeats are valid, 999.0/s in the median
     - repeat 2 does not count: interrupted after 10s
     - 2 of 5 repeats were begun
 
@@ -125,12 +125,36 @@ fn what_a_signal_left() {
     ");
 }
 
+/// The sentence counts the repeats of the worst verdict, however many there are.
+#[test]
+fn the_sentence_counts_the_repeats_that_are_like_the_worst() {
+    for (verdicts, want) in [
+        (&[Verdict::Valid, Verdict::Valid][..], "2 of 2 repeats are valid, "),
+        (&[Verdict::Suspect, Verdict::Suspect], "2 of 2 repeats are suspect: read the causes "),
+        (
+            &[Verdict::Suspect, Verdict::Invalid, Verdict::Valid],
+            "1 of 3 repeats is invalid: its figures are not the server's",
+        ),
+        (
+            &[Verdict::Invalid, Verdict::Invalid],
+            "2 of 2 repeats are invalid: their figures are not the server's",
+        ),
+    ] {
+        let mut runs = runs(verdicts.len() as u32);
+        for (run, verdict) in runs.iter_mut().zip(verdicts) {
+            run.loader.verdict = *verdict;
+        }
+        let sentence = sentence(&repeats(runs, verdicts.len() as u32, &[]));
+        assert!(sentence.starts_with(want), "{sentence}");
+    }
+}
+
 #[test]
 fn markdown() {
     let mut bytes = Vec::new();
     write_markdown(&repeats(runs(2), 2, &[]), &mut bytes).unwrap();
     insta::assert_snapshot!(String::from_utf8(bytes).unwrap(), @r"
-    ## ❌ VALID, GATES FAILED IN 1 OF 2: all repeats are (2 of 2), 998.5/s in the median
+    ## ❌ VALID, GATES FAILED IN 1 OF 2: 2 of 2 repeats are valid, 998.5/s in the median
 
     `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
 

@@ -2,7 +2,7 @@
 //! comparisons in words.
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
-use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study, repeats_to_compare};
+use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate, three_digits};
 
 use crate::facts::counted;
@@ -156,6 +156,15 @@ pub(super) struct Row<'a> {
 /// In the place of a name: of each of them.
 pub(super) const ALL: &str = "all";
 
+/// A tester and its version, which most often begins with the name.
+pub(super) fn tester_words(load: &LoadFacts) -> String {
+    match load.version.as_deref() {
+        Some(version) if version.starts_with(&load.tester) => version.to_owned(),
+        Some(version) => format!("{} {version}", load.tester),
+        None => load.tester.clone(),
+    }
+}
+
 /// The rows of the table: by load, then by server, so that those to be compared stand together.
 /// A server or a load that was skipped has one row, not one for each of its cases.
 pub(super) fn rows(study: &Study) -> Vec<Row<'_>> {
@@ -239,7 +248,7 @@ pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
 }
 
 /// What was decided, in a word or two.
-pub(super) fn decision_words(study: &Study, measure: Measure, comparison: &Comparison) -> String {
+pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
         Measure::Cpu | Measure::CpuPerRequest | Measure::Rss | Measure::Pss => ("less", "more"),
@@ -251,14 +260,7 @@ pub(super) fn decision_words(study: &Study, measure: Measure, comparison: &Compa
         (_, Some(Reason::TooSmall)) => "alike".to_owned(),
         (_, Some(Reason::NothingMeasured)) => String::new(),
         (_, Some(Reason::UnlikeFailures)) => "can't tell: failures".to_owned(),
-        // It holds for all of them: a note says it once.
-        (_, Some(Reason::TooFewRepeats)) if study.repeats < repeats_to_compare() => {
-            "can't tell".to_owned()
-        }
-        (_, Some(Reason::TooFewRepeats)) => match comparison.repeats_needed {
-            Some(needed) => format!("can't tell: needs {needed} repeats"),
-            None => "can't tell: too few repeats".to_owned(),
-        },
+        // Why holds for several of them, so a note says it once.
         _ => "can't tell".to_owned(),
     }
 }

@@ -161,7 +161,7 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
     head.extend(headings.iter().map(String::as_str));
     let cell = |case: &Case, measure: Measure| {
         let Some(comparison) = study.against_baseline(case, measure) else { return String::new() };
-        let words = decision_words(study, measure, &comparison);
+        let words = decision_words(measure, &comparison);
         let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
         if comparison.reason == Some(Reason::NothingMeasured) {
             return String::new();
@@ -193,8 +193,12 @@ fn subjects(study: &Study) -> String {
         vec![prose(&it.name), optional(&it.version), optional(&it.cpus), code(&it.command)]
     };
     let load = |it: &LoadFacts| {
-        let tester = format!("{} {}", it.tester, it.version.as_deref().unwrap_or_default());
-        vec![prose(&it.name), prose(tester.trim()), optional(&it.cpus), code(&it.command)]
+        vec![
+            prose(&it.name),
+            prose(&facts::tester_words(it)),
+            optional(&it.cpus),
+            code(&it.command),
+        ]
     };
     let servers: Vec<Vec<String>> = study.servers.iter().map(server).collect();
     let loads: Vec<Vec<String>> = study.loads.iter().map(load).collect();

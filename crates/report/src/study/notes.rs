@@ -63,6 +63,8 @@ fn of_study(study: &Study) -> Vec<Note<'static>> {
              --continue --repeats {needed} measures those that are missing)"
         );
         notes.push(note(Weight::Note, text));
+    } else if let Some(text) = runs_missing(study) {
+        notes.push(note(Weight::Note, text));
     }
     let goes = study.cases.iter().flat_map(|case| &case.runs).map(|run| run.resumed).max();
     let Some(goes @ 2..) = goes.map(|resumed| resumed + 1) else { return notes };
@@ -88,10 +90,36 @@ fn of_study(study: &Study) -> Vec<Note<'static>> {
 
 /// How many repeats it takes to tell servers apart, where there are several and too few repeats.
 fn repeats_missing(study: &Study) -> Option<u32> {
-    let mut names = study.cases.iter().filter(|case| !case.runs.is_empty()).map(|it| &it.server);
-    let first = names.next()?;
     let needed = repeats_to_compare();
-    (study.repeats < needed && names.any(|name| name != first)).then_some(needed)
+    (study.repeats < needed && has_several_servers(study)).then_some(needed)
+}
+
+fn has_several_servers(study: &Study) -> bool {
+    let mut names = study.cases.iter().filter(|case| !case.runs.is_empty()).map(|it| &it.server);
+    names.next().is_some_and(|first| names.any(|name| name != first))
+}
+
+/// In which cases of enough repeats too few runs count to tell their servers apart.
+fn runs_missing(study: &Study) -> Option<String> {
+    let needed = repeats_to_compare();
+    let count = |case: &Case| case.whole().count() as u32;
+    let is_short = |case: &&Case| (1..needed).contains(&count(case));
+    let short: Vec<&Case> = study.cases.iter().filter(is_short).collect();
+    let least =
+        short.iter().map(|case| count(case)).min().filter(|_| has_several_servers(study))?;
+    let name = |case: &&Case| {
+        format!("{}, {}: {} of {}", case.load, case.server, count(case), case.runs.len())
+    };
+    let mut words: Vec<String> = short.iter().take(CASES_NAMED).map(name).collect();
+    if let more @ 1.. = short.len().saturating_sub(CASES_NAMED) {
+        words.push(format!("and {more} more"));
+    }
+    Some(format!(
+        "too few runs count to tell servers apart ({}): it takes {needed} of each case (plimsoll \
+         lab --continue --repeats {} measures more)",
+        words.join("; "),
+        study.repeats + needed - least
+    ))
 }
 
 /// `repeat 2`, `repeats 1–3, 5`

@@ -1,7 +1,9 @@
 //! The views of hand-made studies: what they show, and that no text from outside breaks out.
 
 use plimsoll_core::study::{Column, Study};
+use plimsoll_core::verdict::Verdict;
 
+use super::facts::tester_words;
 use super::samples;
 use super::{csv, json, markdown, text};
 use crate::text::Style;
@@ -13,7 +15,11 @@ fn written(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 }
 
 fn plain(study: &Study) -> String {
-    written(|out| text::write(study, out, Style::default()))
+    wide(study, 110)
+}
+
+fn wide(study: &Study, width: usize) -> String {
+    written(|out| text::write(study, out, Style { width, ..Style::default() }))
 }
 
 fn marked(study: &Study) -> String {
@@ -84,7 +90,26 @@ fn what_repeats_are_too_few_for_is_said_once() {
     assert!(!plain(&samples::echo()).contains("too few"));
     let mut study = samples::echo();
     study.cases[0].runs.truncate(3);
-    assert!(plain(&study).contains("can't tell: needs 4 repeats"), "of a case, not of the study");
+    study.cases[2].runs[..4].iter_mut().for_each(|run| run.verdict = Some(Verdict::Invalid));
+    let want = "- all: too few runs count to tell servers apart (ab-short, nginx: 3 of 3; \
+                closed-100, nginx: 1 of 5): it takes 4 of each case (plimsoll lab --continue \
+                --repeats 8 measures more)";
+    let text = plain(&study);
+    assert!(text.replace("\n  ", " ").contains(want), "{text}");
+    assert!(!text.contains("needs 4"), "{text}");
+}
+
+/// The version of a tester most often begins with its name, which is said once.
+#[test]
+fn a_tester_is_named_once() {
+    let mut load = samples::echo().loads[0].clone();
+    load.tester = "wrk".to_owned();
+    for (version, want) in
+        [(Some("wrk 4.1.0"), "wrk 4.1.0"), (Some("4.1.0"), "wrk 4.1.0"), (None, "wrk")]
+    {
+        load.version = version.map(str::to_owned);
+        assert_eq!(tester_words(&load), want);
+    }
 }
 
 #[test]
@@ -105,12 +130,14 @@ fn a_terminal_gets_lines_that_fit_and_no_escapes() {
     for study in all() {
         let text = plain(&study);
         assert!(!text.contains(['\x1b', '\u{202e}']));
-        for line in text.lines() {
-            assert!(line.chars().count() <= 110, "{line}");
-            assert_eq!(line, line.trim_end());
+        assert!(text.lines().all(|line| line == line.trim_end()));
+        for width in [60, 72, 80, 100, 110, 200] {
+            let text = wide(&study, width);
+            let fits = |line: &str| line.chars().count() <= width.min(110);
+            assert!(text.lines().all(fits), "{width}: {text}");
         }
-        let colored =
-            written(|out| text::write(&study, out, Style { color: true, ..Style::default() }));
+        let style = Style { color: true, width: 110 };
+        let colored = written(|out| text::write(&study, out, style));
         let stripped = ["\x1b[31m", "\x1b[1m", "\x1b[0m"]
             .iter()
             .fold(colored, |text, escape| text.replace(escape, ""));

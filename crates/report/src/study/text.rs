@@ -1,4 +1,4 @@
-//! A study on a terminal, at most 110 columns: the medians, how the servers compare, and what to
+//! A study, as wide as the terminal and at most 110 columns: the medians, how the servers compare, and what to
 //! know before believing either.
 //!
 //! Absent on purpose: commands, logs and the full host, which the Markdown has.
@@ -15,11 +15,15 @@ use crate::facts::printable;
 use crate::text::Style;
 use crate::text::table::{self, shorten, table};
 
-/// The most columns a line takes.
+/// The most columns a line of a table takes, and the least there are.
 const WIDTH: usize = 110;
+const WIDTH_MIN: usize = 60;
 
 /// The most a name takes of it.
 const NAME: usize = 20;
+
+/// What the other columns take that stand before the figures, and one figure.
+const BESIDE_NAMES: usize = 46;
 
 /// Notes that are shown; of more, the number is said.
 const NOTES_SHOWN: usize = 12;
@@ -30,29 +34,40 @@ const NOTES_SHOWN: usize = 12;
 /// Those of `out`.
 pub fn write(study: &Study, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let mut blocks =
-        vec![head(study), medians(study, style), spread(study, style), notes(study, style)];
+        vec![head(study, style), medians(study, style), spread(study, style), notes(study, style)];
     blocks.extend(facts::loads(study).map(|load| compared(study, load, style)));
     let blocks: Vec<String> =
         blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", blocks.join("\n\n"))
 }
 
-fn head(study: &Study) -> Vec<String> {
+fn head(study: &Study, style: Style) -> Vec<String> {
     let title = if study.title.is_empty() { &study.name } else { &study.title };
-    let mut lines = vec![shorten(&printable(title), WIDTH)];
-    lines.extend(wrap("", "", &printable(&facts::setting_words(study).join(" · "))));
+    let mut lines = vec![shorten(&printable(title), style.columns())];
+    lines.extend(wrap("", "", &printable(&facts::setting_words(study).join(" · ")), style));
     lines
 }
 
 /// A text in lines as long as those of the other reports.
-fn wrap(first: &str, next: &str, text: &str) -> Vec<String> {
-    table::wrap(first, next, text, table::WIDTH)
+fn wrap(first: &str, next: &str, text: &str, style: Style) -> Vec<String> {
+    table::wrap(first, next, text, style.columns())
+}
+
+/// The columns of a table, which has more to show than those of the other reports.
+fn table_width(style: Style) -> usize {
+    style.width.clamp(WIDTH_MIN, WIDTH)
+}
+
+/// A name of which two leave room for a verdict and a figure.
+fn short_name(text: &str, style: Style) -> String {
+    let room = (table_width(style) - BESIDE_NAMES) / 2;
+    shorten(&printable(text), room.min(NAME))
 }
 
 /// A table with a row for each case, and for what was left out. Rows with runs that do not count
 /// stand out.
 fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String) -> Vec<String> {
-    let name = |text: &str| shorten(&printable(text), NAME);
+    let name = |text: &str| short_name(text, style);
     let mut head: Vec<String> = ["#", "Load", "Server", VERDICT].map(str::to_owned).to_vec();
     head.extend(study.columns.iter().map(heading));
     let row = |row: &Row<'_>| {
@@ -79,7 +94,7 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
         true => style.bad(&line),
         false => line,
     };
-    table(&cells, 4, WIDTH).into_iter().enumerate().map(paint).collect()
+    table(&cells, 4, table_width(style)).into_iter().enumerate().map(paint).collect()
 }
 
 fn medians(study: &Study, style: Style) -> Vec<String> {
@@ -90,12 +105,12 @@ fn medians(study: &Study, style: Style) -> Vec<String> {
     for row in &facts::rows(study) {
         if let Err(reason) = &row.content {
             let words = printable(&format!("{}: skipped: {reason}", row.number));
-            lines.push(style.bad(&shorten(&words, WIDTH)));
+            lines.extend(wrap("", "  ", &words, style).iter().map(|line| style.bad(line)));
         }
     }
     let legend = verdict_legend(study);
     if !legend.is_empty() {
-        lines.extend(wrap("", "", &legend));
+        lines.extend(wrap("", "", &legend, style));
     }
     lines
 }
@@ -118,7 +133,7 @@ fn notes(study: &Study, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for note in notes.iter().take(NOTES_SHOWN) {
         let words = printable(&format!("{}: {}", note.about, note.text));
-        let wrapped = wrap("- ", "  ", &words);
+        let wrapped = wrap("- ", "  ", &words, style);
         let is_bad = note.weight >= Weight::Invalid;
         lines
             .extend(wrapped.iter().map(|line| if is_bad { style.bad(line) } else { line.clone() }));
@@ -137,7 +152,7 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     let under = study.cases.iter().filter(|case| case.load == load.name);
     for case in under.filter(|case| !case.runs.is_empty()) {
         for measure in study.measures() {
-            rows.extend(compared_row(study, case, measure));
+            rows.extend(compared_row(study, case, measure, style));
         }
     }
     let unranked = unranked_words(study, &load.name);
@@ -145,24 +160,25 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
         return Vec::new();
     }
     let title = printable(&format!("{}, against {baseline}", load.name));
-    let mut lines = vec![style.paint("1", &shorten(&title, WIDTH))];
+    let mut lines = vec![style.paint("1", &shorten(&title, style.columns()))];
     if rows.len() > 1 {
-        lines.extend(table(&rows, 2, WIDTH));
+        lines.extend(table(&rows, 2, table_width(style)));
     }
-    let unranked = unranked.map(|words| wrap("", "", &printable(&words))).unwrap_or_default();
+    let unranked =
+        unranked.map(|words| wrap("", "", &printable(&words), style)).unwrap_or_default();
     lines.extend(unranked.iter().map(|line| style.bad(line)));
     lines
 }
 
-fn compared_row(study: &Study, case: &Case, measure: Measure) -> Option<Vec<String>> {
+fn compared_row(study: &Study, case: &Case, measure: Measure, style: Style) -> Option<Vec<String>> {
     let comparison = study.against_baseline(case, measure)?;
     if comparison.reason == Some(Reason::NothingMeasured) {
         return None;
     }
-    let mut words = decision_words(study, measure, &comparison);
+    let mut words = decision_words(measure, &comparison);
     if let (Decision::CannotTell, Some(detectable)) = (comparison.decision, comparison.detectable) {
         words += &format!(" below {}", facts::share_words(detectable));
     }
-    let server = shorten(&printable(&case.server), NAME);
+    let server = short_name(&case.server, style);
     Some(vec![server, facts::name(measure), change_words(&comparison), words])
 }

@@ -20,7 +20,8 @@ use plimsoll_core::verdict::Verdict;
 use crate::advice::advice;
 use crate::facts::{self, load_words, printable};
 use crate::parts::{CHANGES_SHOWN, averaged};
-use table::{WIDTH, beside, labelled, wrap, wrap_within};
+pub use table::wrap;
+use table::{WIDTH, beside, labelled, wrap_within};
 
 /// Narrower than this no table of times is.
 const WIDTH_MIN: usize = 60;

@@ -50,7 +50,7 @@ pub(crate) fn beside(left: &[String], right: &[String], width: usize) -> Vec<Str
 
 /// Lines of a table, its head first, whose columns are as wide as what is in them: `words` of them
 /// and those without a heading from the left, the rest from the right. What does not fit goes into
-/// a further table that begins with the words.
+/// a further table that begins with the words, without the rows that have nothing in it.
 pub(crate) fn table(rows: &[Vec<String>], words: usize, width: usize) -> Vec<String> {
     let Some(head) = rows.first() else { return Vec::new() };
     let wide = |column: usize| {
@@ -75,7 +75,11 @@ pub(crate) fn table(rows: &[Vec<String>], words: usize, width: usize) -> Vec<Str
             let cell = |(at, cell): (usize, &String)| padded(cell, widths[at], is_words(at));
             columns.map(cell).collect::<String>().trim_end().to_owned()
         };
-        lines.extend(rows.iter().map(|row| line(row)));
+        let is_further = from > words;
+        let has_cells = |row: &[String]| row[from.min(row.len())..].iter().any(|it| !it.is_empty());
+        let is_shown = |at: usize, row: &[String]| at == 0 || !is_further || has_cells(row);
+        let shown = rows.iter().enumerate().filter(|(at, row)| is_shown(*at, row));
+        lines.extend(shown.map(|(_, row)| line(row)));
         from = to;
         if from >= count {
             return lines;
@@ -107,7 +111,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
 
 /// Breaks a text at spaces, but not within `17 188` or before a unit; and a word that is longer
 /// than a line where the line ends.
-pub(crate) fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
+pub fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut is_empty = true;
@@ -204,6 +208,12 @@ mod tests {
         let split = ["Name   p50", "a     \x1b[31m1 ms\x1b[0m", "", "Name    p99", "a     20 ms"];
         assert_eq!(table(&rows, 1, 16), split);
         assert!(table(&[], 1, 16).is_empty());
+        let rows = [["Name", "p50", ""], ["a", "1 ms", ""], ["b", "2 ms", "slower"]];
+        let rows = rows.map(|row| owned(&row));
+        let whole = ["Name   p50", "a     1 ms", "b     2 ms  slower"];
+        assert_eq!(table(&rows, 1, 18), whole);
+        let further = ["Name   p50", "a     1 ms", "b     2 ms", "", "Name", "b     slower"];
+        assert_eq!(table(&rows, 1, 17), further, "a has nothing in the further table");
     }
 
     #[test]

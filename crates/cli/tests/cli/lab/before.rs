@@ -65,6 +65,8 @@ fn servers_that_do_not_work_end_the_study_before_the_first_load() {
     assert!(last.starts_with(want), "{last}");
     assert!(last.ends_with(": mend that, or go without (--only good)"), "{last}");
     assert!(last.contains("/.work/.check)"), "where the logs are: {last}");
+    let names = "check: absent, shell, ends, silent, wrong, slow, file, tied (logs: ";
+    assert!(last.contains(names), "the reasons have been said: {last}");
     assert!(!finished.stderr.contains("[1/"), "{}", finished.stderr);
     assert!(!suite.path().join("results").exists(), "the next try needs no other folder");
     let log = suite.path().join(".work/.check/ends/ends.log");
@@ -108,6 +110,24 @@ fn loads_that_do_not_work_end_the_study_before_the_first_load() {
         assert_eq!(finished.stderr.contains(hint), is_of_file, "{load}: {}", finished.stderr);
         assert!(!suite.path().join("results").exists());
     }
+}
+
+/// What is wrong with a load is wrong for every server: it is said once.
+#[test]
+fn equal_failures_of_the_check_are_told_once() {
+    let text = format!(
+        "name = 'test'\n[[servers]]\nname = 'a'\n{0}\n[[servers]]\nname = 'b'\n{0}\n\
+         [[loads]]\nname = 'odd'\nurl = '{{url}}status/503'\n",
+        serve("")
+    );
+    let finished = Suite::new(&text).run(&[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    let [.., first, second, last] = lines[..] else { panic!("{finished:?}") };
+    assert!(first.starts_with("check a: FAILED: load 'odd': a wrong answer"), "{first}");
+    assert_eq!(second, "check b: FAILED as a");
+    assert!(last.contains("failed their check: a, b"), "{last}");
+    assert_eq!(finished.stderr.matches("status 503").count(), 1, "{}", finished.stderr);
 }
 
 /// One request of each of our loads is sent before the first: as many as there are, and no more.

@@ -43,7 +43,8 @@ fn what_was_not_measured_in_turns_is_said() {
             assert_eq!(run["resumed"], resumed, "{server}");
         }
     }
-    let before = "4 of 8 runs are there\nwarning: in repeat 1, 2 the cases no longer take turns";
+    let before = "4 of 8 runs are there\nwarning: in repeats 1, 2 the cases no longer take turns, \
+                  because a part of them was";
     assert!(second.stderr.contains(before), "{}", second.stderr);
     let note =
         "- all: measured in 2 goes (--continue): in repeats 1–2 the cases did not take turns";

@@ -192,7 +192,7 @@ fn doubts_of_the_tester_are_named() {
     assert_eq!(
         found.cases[0].notes,
         [
-            "new: 1 of 2 runs do not count: invalid by its own verdict: lateness",
+            "new: 1 of 2 runs do not count: invalid by the tester's verdict: lateness",
             "new: 1 of 2 runs do not count: not one request was sent",
         ]
     );
@@ -348,7 +348,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                     text: String::new(),
                 }];
             },
-            "invalid by its own verdict: late",
+            "invalid by the tester's verdict: late",
         ),
     ] {
         let spoilt = |first: u32, us: u64| {
@@ -375,6 +375,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
         let note = found.limits[0].note.as_deref().unwrap();
         let want = "it takes 4 repeats on each side, and 1 of 5 runs of the base count, 1 of 5 of";
         assert!(note.contains(want), "{name}: {note}");
+        assert!(!note.contains("have no p99"), "the runs are counted once: {note}");
     }
 }
 

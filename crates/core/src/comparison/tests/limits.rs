@@ -20,9 +20,9 @@ fn limits_are_read_or_refused_with_what_to_write() {
         ("p99>+inf%", "p99>+10%"),
         ("p99>+%", "p99>+10%"),
         ("p99>+1%<-1%", "p99>+10%"),
-        ("speed>+1%", "`speed` is not a measure: there are rate"),
-        ("rps>+1%", "`rps` is not a measure: did you mean `rate`?"),
-        ("pp99>+1%", "`pp99` is not a measure: did you mean `p99`?"),
+        ("speed>+1%", "'speed' is not a measure: there are rate"),
+        ("rps>+1%", "'rps' is not a measure: did you mean 'rate'?"),
+        ("pp99>+1%", "'pp99' is not a measure: did you mean 'p99'?"),
         ("rate<-100%", "100 %"),
         ("p99>+99999999999%", "100 %"),
     ] {
@@ -109,7 +109,7 @@ fn a_limit_says_how_many_runs_had_no_say() {
         &new.cases[0],
         &Settings::default(),
     );
-    let want = format!("new: 1 of {runs} runs have no p99");
+    let want = format!("new: 1 of {runs} runs have no p99 that counts");
     assert!(judged.note.as_ref().is_some_and(|note| note.contains(&want)), "{judged:?}");
 }
 

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::Reason;
 use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
-use super::facts::{self, COMPARED_HOW, change_words, decision_words};
+use super::facts::{self, COMPARED_HOW, change_words, decision_words, tester_words};
 use super::notes::{self, Weight};
 use crate::facts::counted;
 use crate::page::escape::{Escaped, Lines};
@@ -124,13 +124,13 @@ fn notes(study: &Study, page: &mut String) {
 fn of_load(study: &Study, load: &LoadFacts, number: usize, looks: &Looks<'_>, page: &mut String) {
     let name = Escaped(&load.name);
     push(page, format_args!("<section class=\"load\" id=\"load-{number}\">\n<h2>{name}</h2>\n"));
-    let tester = format!("{} {}", load.tester, load.version.as_deref().unwrap_or_default());
+    let tester = tester_words(load);
     push(
         page,
         format_args!(
             "<p class=\"command\"><code>{}</code><span>{}</span></p>\n",
             Escaped(&clipped(&load.command)),
-            Escaped(tester.trim())
+            Escaped(&tester)
         ),
     );
     ranking::write(study, load, number, looks, page);
@@ -146,11 +146,7 @@ fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     let measures = study.measures();
     let cell = |case: &Case, measure: &Measure| match study.against_baseline(case, *measure) {
         Some(comparison) if comparison.reason != Some(Reason::NothingMeasured) => {
-            format!(
-                "{} {}",
-                change_words(&comparison),
-                decision_words(study, *measure, &comparison)
-            )
+            format!("{} {}", change_words(&comparison), decision_words(*measure, &comparison))
         }
         _ => String::new(),
     };
@@ -180,8 +176,8 @@ fn subjects(study: &Study, page: &mut String) {
         vec![clipped(&it.name), optional(&it.version), optional(&it.cpus), clipped(&it.command)]
     };
     let load = |it: &LoadFacts| {
-        let tester = format!("{} {}", it.tester, it.version.as_deref().unwrap_or_default());
-        vec![clipped(&it.name), clipped(tester.trim()), optional(&it.cpus), clipped(&it.command)]
+        let tester = tester_words(it);
+        vec![clipped(&it.name), clipped(&tester), optional(&it.cpus), clipped(&it.command)]
     };
     let head = |what| [("", Text), (what, Text), ("CPUs", Text), ("command", Text)];
     let rows = study.servers.iter().map(server).collect();
