@@ -52,7 +52,8 @@ impl Suite {
 
     fn run(&self, flags: &[&str]) -> Finished {
         let mut command = plimsoll(&["lab", "suite.toml"]);
-        run(command.args(flags).current_dir(self.path()))
+        // As wide as a report of a study gets, so that words stand on one line.
+        run(command.args(flags).env("COLUMNS", "110").current_dir(self.path()))
     }
 
     fn study(&self) -> Value {
