@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Is it faster, slower, or do the data not tell?
     Compare(Box<CompareFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
+    /// What a cause of the verdict, a kind of error or a gate's metric means
+    Explain(ExplainFlags),
     Demo(DemoFlags),
     /// Whether this host is fit to measure, and for a planned run
     Doctor(DoctorFlags),
@@ -108,6 +110,14 @@ pub(crate) struct ReportFlags {
 /// Flags of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoFlags {
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainFlags {
+    /// What to explain, such as late_tail, timeout or p99; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub codes: Vec<String>,
+}
+
     /// Where to write the HTML report
     #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
     pub html: PathBuf,

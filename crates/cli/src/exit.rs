@@ -51,7 +51,7 @@ impl From<anyhow::Error> for Exit {
 }
 
 /// Writes what was asked for to stdout.
-fn print(text: &str) -> ExitCode {
+pub(crate) fn print(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has gone away has read enough.

@@ -13,6 +13,7 @@ mod dialects;
 mod doctor;
 mod ending;
 mod exit;
+mod explain;
 mod lab;
 mod lab_args;
 mod listen;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Proxy(flags) => proxy::proxy(&flags),
         Command::Report(flags) => report::report(&flags),
+        Command::Explain(flags) => explain::explain(&flags),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Demo(flags) => demo::demo(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),

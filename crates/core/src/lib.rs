@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod details;
 pub mod draw;
 pub mod environment;
+pub mod error_kind;
 pub mod expect;
 pub mod gate;
 pub mod histogram;

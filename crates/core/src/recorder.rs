@@ -4,6 +4,7 @@
 //! seen. Outcomes are kept apart, so the response times of all requests are the sum of parts that
 //! are reported anyway.
 
+use crate::error_kind::ERROR_KINDS;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::{Part, Place, merge_parts};
@@ -310,7 +311,8 @@ impl Recorder {
         }
     }
 
-    /// Something went wrong in a phase, `count` times. `sample` is called the first time only.
+    /// Something went wrong in a phase, `count` times. The kind is one of [`ERROR_KINDS`]. `sample`
+    /// is called the first time only.
     pub fn error(
         &mut self,
         phase: Phase,
@@ -318,6 +320,7 @@ impl Recorder {
         count: u64,
         sample: impl FnOnce() -> String,
     ) {
+        debug_assert!(ERROR_KINDS.contains(&kind), "'{kind}' is not among ERROR_KINDS");
         self.errors_count += count;
         let known = self.errors.iter_mut().find(|error| error.phase == phase && error.kind == kind);
         if let Some(known) = known {

@@ -56,23 +56,27 @@ pub enum RunError {
     Worker(String),
 }
 
+/// The stable names of the operating system's errors.
+const KINDS: [(io::ErrorKind, &str); 8] = [
+    (io::ErrorKind::ConnectionRefused, "refused"),
+    (io::ErrorKind::ConnectionReset, "reset"),
+    (io::ErrorKind::ConnectionAborted, "aborted"),
+    (io::ErrorKind::BrokenPipe, "broken_pipe"),
+    (io::ErrorKind::TimedOut, "timed_out"),
+    (io::ErrorKind::HostUnreachable, "unreachable"),
+    (io::ErrorKind::NetworkUnreachable, "unreachable"),
+    (io::ErrorKind::AddrNotAvailable, NO_PORTS),
+];
+
 /// The stable name of an operating system error, for results.
 #[must_use]
 pub(crate) fn kind(error: OsError) -> &'static str {
-    match io::Error::from_raw_os_error(error.0).kind() {
-        io::ErrorKind::ConnectionRefused => "refused",
-        io::ErrorKind::ConnectionReset => "reset",
-        io::ErrorKind::ConnectionAborted => "aborted",
-        io::ErrorKind::BrokenPipe => "broken_pipe",
-        io::ErrorKind::TimedOut => "timed_out",
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "unreachable",
-        io::ErrorKind::AddrNotAvailable => NO_PORTS,
-        _ => match error.0 {
-            // EMFILE and ENFILE have no kind of their own in std.
-            24 | 23 => NO_FILES,
-            _ => "other",
-        },
+    // EMFILE and ENFILE have no kind of their own in std.
+    if matches!(error.0, 24 | 23) {
+        return NO_FILES;
     }
+    let kind = io::Error::from_raw_os_error(error.0).kind();
+    KINDS.iter().find(|(known, _)| *known == kind).map_or(OTHER, |(_, name)| name)
 }
 
 /// This host has no free local port.
@@ -81,3 +85,39 @@ pub(crate) const NO_PORTS: &str = "no_ports";
 pub(crate) const NO_FILES: &str = "no_files";
 /// The plan's timeout passed.
 pub(crate) const TIMEOUT: &str = "timeout";
+/// What was pipelined behind a request that timed out.
+pub(crate) const ABANDONED: &str = "abandoned";
+/// Any other error of the operating system.
+const OTHER: &str = "other";
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_conn::Failure;
+    use plimsoll_core::error_kind::ERROR_KINDS;
+    use plimsoll_proto::http1::DecodeError;
+    use plimsoll_proto::tls::TlsErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_is_listed() {
+        let of_system = KINDS.into_iter().map(|(_, name)| name);
+        let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED];
+        let failures = [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed];
+        let kinds = of_system
+            .chain(own)
+            .chain(failures.iter().map(Failure::kind))
+            .chain(DecodeError::ALL.iter().map(DecodeError::kind))
+            .chain(TlsErrorKind::ALL.into_iter().map(TlsErrorKind::name));
+        for kind in kinds {
+            assert!(ERROR_KINDS.contains(&kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn errors_of_the_system_have_names() {
+        for (number, want) in [(111, "refused"), (99, NO_PORTS), (24, NO_FILES), (5, OTHER)] {
+            assert_eq!(kind(OsError(number)), want, "{number}");
+        }
+    }
+}

@@ -193,7 +193,7 @@ fn error_of(recorder: &mut Recorder, outcome: Outcome) {
         Outcome::TimedOut => {
             recorder.error(Phase::Waiting, "timeout", 1, || "no answer within 500 ms".to_owned());
         }
-        Outcome::Broken => recorder.error(Phase::Receiving, "closed_early", 1, || {
+        Outcome::Broken => recorder.error(Phase::Receiving, "truncated_body", 1, || {
             "the server closed the connection 512 bytes before the end of the body".to_owned()
         }),
         _ => {}

@@ -111,6 +111,32 @@ fn wrong_usage_is_refused_with_2() {
 }
 
 #[test]
+fn a_code_is_explained_in_the_words_of_the_documentation() {
+    let Finished { stdout, stderr, code } = run(&mut plimsoll(&["explain", "timeout"]));
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let want = "\
+timeout: a kind of error
+
+The timeout of the plan passed first (--timeout).
+
+- Figures: the request is timed_out and counts in the quantiles with the time it
+  had waited. Its connection is closed and replaced, because the rest of the
+  response could still arrive on it.
+- What to do: the phase shows what was slow: connect, tls, waiting for the first
+  byte, or receiving the body. If users would wait longer, raise --timeout. If
+  not, this is the result.
+";
+    assert_eq!(stdout, want);
+    let Finished { stdout, code, .. } = run(&mut plimsoll(&["explain"]));
+    assert_eq!(code, Some(0));
+    for line in ["Causes of the verdict", "Kinds of errors", "Metrics for gates"] {
+        assert!(stdout.lines().any(|printed| printed == line), "{line}: {stdout}");
+    }
+    let unknown = ["explain", "late_tial"];
+    assert_refused(&unknown, run(&mut plimsoll(&unknown)), 2, "did you mean 'late_tail'?");
+}
+
+#[test]
 fn help_can_be_asked_for_in_any_way() {
     let cases: [(&[&str], &str); 5] = [
         (&["help"], "manual"),

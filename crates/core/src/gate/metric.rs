@@ -143,6 +143,35 @@ const OTHERS: [(&str, Metric); 13] = [
     ("verdict", Metric::Verdict),
 ];
 
+/// One way to write each metric: any other differs in its percentile, statistic or status. Each has
+/// a section in `docs/gate-metrics.md`.
+pub fn metric_names() -> impl Iterator<Item = String> {
+    let figures = ["p99", "min", "mean", "stdev", "max"].map(str::to_owned);
+    let timings = TIMINGS.iter().map(|(name, _)| format!("{name}.p99"));
+    let tallies = TALLIES.iter().map(|(name, _)| (*name).to_owned());
+    let others = OTHERS.iter().map(|(name, _)| (*name).to_owned());
+    figures.into_iter().chain(timings).chain(tallies).chain(["status.5xx".to_owned()]).chain(others)
+}
+
+/// What a metric is called among [`metric_names`], however it is written: `status.503` as
+/// `status.5xx`. `None` for what is no metric.
+#[must_use]
+pub fn metric_name(text: &str) -> Option<String> {
+    let metric: Metric = text.parse().ok()?;
+    let timing = text.split_once('.').filter(|(name, _)| is_timing(name));
+    Some(match (metric, timing) {
+        (Metric::Status(..), _) => "status.5xx".to_owned(),
+        (Metric::Time(..), Some((name, _))) => format!("{name}.p99"),
+        (Metric::Time(_, Statistic::Quantile(_)), None) => "p99".to_owned(),
+        (Metric::Time(_, Statistic::Max), None) => "max".to_owned(),
+        _ => text.to_owned(),
+    })
+}
+
+fn is_timing(name: &str) -> bool {
+    TIMINGS.iter().any(|(timing, _)| *timing == name)
+}
+
 /// What a metric's limit may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -21,6 +21,7 @@ use scope::Scope;
 use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
+pub use metric::{metric_name, metric_names};
 pub use value::Unit;
 pub use watch::Watch;
 

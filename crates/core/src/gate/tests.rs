@@ -586,3 +586,23 @@ fn a_load_that_ends_is_not_taken_for_one_that_dwindles() {
         assert_eq!(held, second, "{plan:?}");
     }
 }
+
+#[test]
+fn every_way_to_write_a_metric_has_a_name() {
+    for (text, want) in [
+        ("p99.9", Some("p99")),
+        ("p100", Some("max")),
+        ("mean", Some("mean")),
+        ("ok", Some("ok")),
+        ("ok.mean", Some("ok.p99")),
+        ("response.p50", Some("response.p99")),
+        ("status.503", Some("status.5xx")),
+        ("target.cpu", Some("target.cpu")),
+        ("late", None),
+    ] {
+        assert_eq!(super::metric_name(text).as_deref(), want, "{text}");
+    }
+    for name in super::metric_names() {
+        assert_eq!(super::metric_name(&name).as_deref(), Some(name.as_str()));
+    }
+}

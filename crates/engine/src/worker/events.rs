@@ -8,7 +8,7 @@ use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
 
 use super::Worker;
 use super::reading::{After, Reading};
-use crate::error::{TIMEOUT, kind};
+use crate::error::{ABANDONED, TIMEOUT, kind};
 use crate::exchanges::{Exchange, ExchangeId};
 use crate::scripted::Scripted;
 
@@ -443,7 +443,7 @@ impl<D: Driver> Worker<D> {
         recorder.error(phase, TIMEOUT, late, || nothing_within(timeout_ns));
         if settled > late {
             let sample = || "pipelined behind a request that timed out".to_owned();
-            recorder.error(Phase::Waiting, "abandoned", settled - late, sample);
+            recorder.error(Phase::Waiting, ABANDONED, settled - late, sample);
         }
         self.close(index, now_ns, Close::Reset);
     }

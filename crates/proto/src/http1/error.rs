@@ -56,6 +56,25 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
+    /// Every error.
+    pub const ALL: [Self; 15] = [
+        Self::MalformedHead,
+        Self::TlsRecord,
+        Self::HeadTooLong,
+        Self::TooManyHeaders,
+        Self::TooManyInterim,
+        Self::BadContentLength,
+        Self::ConflictingLength,
+        Self::BadTransferEncoding,
+        Self::BadChunk,
+        Self::ChunkLineTooLong,
+        Self::TrailersTooLong,
+        Self::BodyTooLong,
+        Self::UnsupportedVersion,
+        Self::TruncatedHead,
+        Self::TruncatedBody,
+    ];
+
     /// The error's name in results: snake case, stable.
     #[must_use]
     pub fn kind(&self) -> &'static str {

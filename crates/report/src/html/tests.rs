@@ -86,7 +86,7 @@ fn the_data_is_json_with_a_value_for_each_interval() {
 #[test]
 fn a_page_says_what_the_text_says() {
     let page = page(&samples::ramp());
-    for part in ["SUSPECT", "97 % of its CPU", "179", "closed_early", "tester paused", "target"] {
+    for part in ["SUSPECT", "97 % of its CPU", "179", "truncated_body", "tester paused", "target"] {
         assert!(page.contains(part), "{part}");
     }
     let cut = super::page(&samples::cut_short());

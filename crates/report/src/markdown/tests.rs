@@ -157,7 +157,7 @@ fn a_summary_of_stages() {
     | Error | phase | count | an example |
     | --- | ---: | ---: | ---: |
     | `timeout` | waiting | 179 | `no answer within 500 ms` |
-    | `closed_early` | receiving | 92 | `the server closed the connection 512 bytes before the end of the body` |
+    | `truncated_body` | receiving | 92 | `the server closed the connection 512 bytes before the end of the body` |
     ");
 }
 

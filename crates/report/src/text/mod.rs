@@ -96,7 +96,18 @@ fn verdict(result: &RunResult, style: Style) -> Vec<String> {
     for text in causes.chain(facts::caveats(result)) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
+    lines.extend(explains(result, style));
     lines
+}
+
+/// The command that says more about the causes, if there are any.
+fn explains(result: &RunResult, style: Style) -> Vec<String> {
+    let codes: Vec<&str> = result.loader.causes.iter().map(|cause| cause.code.as_str()).collect();
+    if codes.is_empty() {
+        return Vec::new();
+    }
+    let command = format!("what this means: plimsoll explain {}", codes.join(" "));
+    wrap("  ", "  ", &printable(&command), style.columns())
 }
 
 /// The verdict, what came of the conditions, and a sentence. No word is green where a condition

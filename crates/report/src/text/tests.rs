@@ -109,6 +109,7 @@ fn an_overloaded_server() {
       a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower
       than the server was
+      what this means: plimsoll explain cpu paused
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
@@ -147,8 +148,8 @@ fn an_overloaded_server() {
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout       no answer within 500 ms
-                     92  receiving  closed_early  the server closed the connection 512 bytes before the
-                                                  end of the body
+                     92  receiving  truncated_body  the server closed the connection 512 bytes before
+                                                    the end of the body
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
               1 pause, the longest of 420 ms at 21.3 s
@@ -160,6 +161,7 @@ fn nothing_completed() {
     insta::assert_snapshot!(report(&samples::nothing(), false), @r"
     INVALID  these figures are not the server's
     - not one response arrived
+      what this means: plimsoll explain no_responses
 
     GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 1 thread
 
@@ -348,6 +350,7 @@ fn a_narrow_terminal() {
       more threads (-t) or a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited
       then looks slower than the server was
+      what this means: plimsoll explain cpu paused
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s
@@ -401,9 +404,9 @@ fn a_narrow_terminal() {
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout       no answer within 500 ms
-                     92  receiving  closed_early  the server closed the connection
-                                                  512 bytes before the end of the
-                                                  body
+                     92  receiving  truncated_body  the server closed the connection
+                                                    512 bytes before the end of the
+                                                    body
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
               1 pause, the longest of 420 ms at 21.3 s

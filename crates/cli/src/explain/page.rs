@@ -1,0 +1,29 @@
+//! A page of the documentation with a section for each code.
+
+/// A Markdown file. The headings of its sections hold codes, as in ``## `late` ``; codes that have
+/// the same explanation share a heading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page(pub(super) &'static str);
+
+const HEADING: &str = "\n## ";
+
+impl Page {
+    /// What is below the heading with this code.
+    pub(super) fn section(self, code: &str) -> Option<&'static str> {
+        let mut sections = self.0.split(HEADING).skip(1).filter_map(|part| part.split_once('\n'));
+        let (_, text) = sections.find(|(heading, _)| codes(heading).any(|known| known == code))?;
+        Some(text.trim())
+    }
+
+    /// Every code that has a section.
+    #[cfg(test)]
+    pub(super) fn codes(self) -> impl Iterator<Item = &'static str> {
+        let headings = self.0.split(HEADING).skip(1).filter_map(|part| part.lines().next());
+        headings.flat_map(codes)
+    }
+}
+
+/// What stands between backticks.
+fn codes(heading: &str) -> impl Iterator<Item = &str> {
+    heading.split('`').skip(1).step_by(2)
+}

@@ -1,0 +1,73 @@
+//! Every code that the program knows has a text, and every text is that of a known code.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn every_code_has_a_text_and_every_text_a_code() {
+    for group in groups() {
+        let known: BTreeSet<&str> = group.codes.iter().map(String::as_str).collect();
+        let told: BTreeSet<&str> = group.page.codes().collect();
+        let missing: Vec<_> = known.difference(&told).collect();
+        let stale: Vec<_> = told.difference(&known).collect();
+        let heading = group.heading;
+        assert!(
+            missing.is_empty() && stale.is_empty(),
+            "{heading}: {missing:?}, of none {stale:?}"
+        );
+        for code in known {
+            let section = group.page.section(code).unwrap_or_default();
+            assert!(section.contains("\n- **"), "{code} says what it means, and no more");
+        }
+    }
+}
+
+#[test]
+fn no_text_is_wider_than_it_may_be_or_has_marks() {
+    let groups = groups();
+    let codes: Vec<&String> = groups.iter().flat_map(|group| &group.codes).collect();
+    for columns in [60, COLUMNS_MAX] {
+        let texts = codes.iter().map(|code| explained(&groups, code, columns).unwrap());
+        for text in texts.chain([list(&groups, columns)]) {
+            for line in text.lines() {
+                assert!(line.chars().count() <= columns, "{line}");
+                assert!(!line.contains("**") && !line.contains("]("), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_word_with_two_meanings_is_told_twice() {
+    let groups = groups();
+    for (code, whats) in [
+        ("outage", &["a cause of the verdict", "a metric for gates"][..]),
+        ("timed_out", &["a kind of error", "a metric for gates"]),
+        ("late", &["a cause of the verdict"]),
+        ("p99.9", &["a metric for gates"]),
+        ("status.404", &["a metric for gates"]),
+        ("service.max", &["a metric for gates"]),
+    ] {
+        let text = explained(&groups, code, COLUMNS_MAX).unwrap();
+        for what in whats {
+            assert!(text.contains(&format!("{code}: {what}\n")), "{text}");
+        }
+        let heads = text.lines().filter(|line| line.starts_with(&format!("{code}: "))).count();
+        assert_eq!(heads, whats.len(), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_code_is_refused_with_what_was_meant() {
+    let groups = groups();
+    let lists = "`plimsoll explain` lists all codes";
+    for (code, want) in [
+        ("late_tial", format!("no code 'late_tial': did you mean 'late_tail'? {lists}")),
+        ("ack", format!("no code 'ack': did you mean 'delayed_ack'? {lists}")),
+        ("nonsense", format!("no code 'nonsense': {lists}")),
+        ("", format!("no code '': {lists}")),
+    ] {
+        assert_eq!(explained(&groups, code, COLUMNS_MAX), Err(want));
+    }
+}
