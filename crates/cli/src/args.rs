@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use plimsoll_core::nearest::did_you_mean;
 use plimsoll_core::secret::{Masks, run_flag};
@@ -17,8 +16,10 @@ use crate::lab_args::LabFlags;
 use crate::output_args::OutputFlags;
 use crate::plan_file::Runs;
 use crate::proxy_args::ProxyFlags;
+use crate::refusal::refusal;
 use crate::run_args::RunFlags;
 use crate::serve_args::ServeFlags;
+use crate::terminal;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -32,6 +33,9 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// Help is no wider than this, however wide the terminal is.
+const HELP_COLUMNS_MAX: usize = 100;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -229,19 +233,20 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
         Some(first) if is_of_run(first) => arguments.insert(1, "run".into()),
         _ => {}
     }
-    let matches =
-        Cli::command().try_get_matches_from(arguments).map_err(|error| explain(&error))?;
+    let columns = terminal::columns(true).min(HELP_COLUMNS_MAX);
+    let definition = Cli::command().term_width(columns);
+    let matches = definition.try_get_matches_from(arguments).map_err(|error| refusal(&error))?;
     if let Some(("run", given)) = matches.subcommand()
         && let Some(runs) = Runs::asked(given, &run_definition())?
     {
         return Ok(Command::Plan(runs));
     }
-    Cli::from_arg_matches(&matches).map(|cli| cli.command).map_err(|error| explain(&error))
+    Cli::from_arg_matches(&matches).map(|cli| cli.command).map_err(|error| refusal(&error))
 }
 
 /// Reads arguments that start with `plimsoll run`.
 pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, Exit> {
-    match Cli::try_parse_from(arguments).map_err(|error| explain(&error))?.command {
+    match Cli::try_parse_from(arguments).map_err(|error| refusal(&error))?.command {
         Command::Run(flags) => Ok(flags),
         _ => Err(Exit::Usage("only run has plans".to_owned())),
     }

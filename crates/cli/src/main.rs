@@ -25,6 +25,7 @@ mod plan_file;
 mod progress;
 mod proxy;
 mod proxy_args;
+mod refusal;
 mod repeat;
 mod report;
 mod request;

@@ -1,16 +1,18 @@
-//! Suggestions for unknown names: the known name that somebody probably meant, whether they
-//! mistyped it or used another tester's word for it.
+//! Suggestions for unknown names: the known name that was probably meant, whether it was mistyped
+//! or is another tester's word.
 
-/// What other testers call some of our figures.
-const OTHER_WORDS: [(&str, &str); 17] = [
+/// What other testers call some of our figures and flags.
+const OTHER_WORDS: [(&str, &str); 22] = [
     ("average", "mean"),
     ("avg", "mean"),
+    ("concurrency", "connections"),
     ("error_rate", "errors"),
     ("errs", "errors"),
     ("failures", "failed"),
     ("http_req_duration", "response"),
     ("http_req_failed", "errors"),
     ("http_reqs", "rate"),
+    ("iterations", "requests"),
     ("latency", "response"),
     ("max_latency", "max"),
     ("median", "p50"),
@@ -19,7 +21,10 @@ const OTHER_WORDS: [(&str, &str); 17] = [
     ("rps", "rate"),
     ("stddev", "stdev"),
     ("throughput", "rate"),
+    ("time", "duration"),
     ("timeouts", "timed_out"),
+    ("users", "connections"),
+    ("vus", "connections"),
 ];
 
 /// A word longer than this is not a mistyped name.

@@ -184,7 +184,7 @@ fn what_is_wrong_beside_the_file_is_not_the_files_fault() {
     for (beside, says) in [
         (&["-t", "9"][..], "9 threads for 5 connections"),
         (&["-c", "0"], "0 connections"),
-        (&["--bogus"], "unexpected argument '--bogus'"),
+        (&["--bogus"], "no flag '--bogus'"),
         (&["--pipeline", "0"], "--pipeline 0"),
     ] {
         let error = scratch.error(beside);

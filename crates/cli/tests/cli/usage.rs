@@ -111,6 +111,22 @@ fn wrong_usage_is_refused_with_2() {
 }
 
 #[test]
+fn a_call_without_arguments_shows_what_to_try() {
+    let Finished { stdout, stderr, code } = run(&mut plimsoll(&[]));
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    let want = "\
+plimsoll: say what to do. Three things to try:
+
+  plimsoll demo                             a tour of one minute
+  plimsoll http://127.0.0.1:8080/           how much can this server take?
+  plimsoll -r 100 http://127.0.0.1:8080/    how long do users wait, at 100/s?
+
+`plimsoll serve` starts a server to load. `plimsoll --help` lists all commands.
+";
+    assert_eq!(stderr, want);
+}
+
+#[test]
 fn a_code_is_explained_in_the_words_of_the_documentation() {
     let Finished { stdout, stderr, code } = run(&mut plimsoll(&["explain", "timeout"]));
     assert_eq!((code, stderr.as_str()), (Some(0), ""));

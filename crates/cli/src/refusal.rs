@@ -1,0 +1,156 @@
+//! What the command line's parser refuses, as one line: what, where and what was probably meant.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+use plimsoll_core::nearest::nearest;
+use plimsoll_core::secret::{Masks, run_flag};
+
+use crate::args::definition;
+use crate::exit::Exit;
+
+/// What a call without any argument is told.
+const FIRST_STEPS: &str = "\
+say what to do. Three things to try:
+
+  plimsoll demo                             a tour of one minute
+  plimsoll http://127.0.0.1:8080/           how much can this server take?
+  plimsoll -r 100 http://127.0.0.1:8080/    how long do users wait, at 100/s?
+
+`plimsoll serve` starts a server to load. `plimsoll --help` lists all commands.";
+
+/// One line of what clap has to say, or the help that was asked for.
+pub(crate) fn refusal(error: &clap::Error) -> Exit {
+    let text = error.to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return Exit::Text(error.render().to_string());
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Exit::Usage(FIRST_STEPS.to_owned());
+    }
+    let parts: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        // Behind -- stand arguments of a script, not values of flags.
+        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
+        .collect();
+    let line = without_secret(error, &parts.join(" ").replace(" tip:", "; tip:"));
+    Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
+}
+
+/// A message without the value that it quotes, where its flag takes secrets.
+fn without_secret(error: &clap::Error, line: &str) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let flag = text(ContextKind::InvalidArg);
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+        return unknown_command(command);
+    }
+    if let (ErrorKind::UnknownArgument, Some(argument)) = (error.kind(), flag) {
+        return unknown_argument(argument, &command_of(error));
+    }
+    let (Some(flag), Some(value)) = (flag, text(ContextKind::InvalidValue)) else {
+        return line.to_owned();
+    };
+    let name = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-');
+    if value.is_empty() {
+        return line.to_owned();
+    }
+    line.replace(value, &Masks::default().given(run_flag(name), value))
+}
+
+fn unknown_command(name: &str) -> String {
+    let definition = definition();
+    match nearest(name, definition.get_subcommands().map(Command::get_name)) {
+        Some(meant) => format!("no command '{name}': did you mean '{meant}'?"),
+        None => format!("no command '{name}'; a URL starts with http:// or https://"),
+    }
+}
+
+/// The command whose arguments could not be read.
+fn command_of(error: &clap::Error) -> Command {
+    let text = error.to_string();
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: plimsoll ")).unwrap_or("");
+    let mut command = definition();
+    for word in usage.split_whitespace() {
+        match command.find_subcommand(word) {
+            Some(found) => command = found.clone(),
+            None => break,
+        }
+    }
+    command
+}
+
+fn unknown_argument(argument: &str, command: &Command) -> String {
+    let Some(name) = argument.strip_prefix("--") else {
+        let is_of_run = command.get_name() == "run" && !argument.starts_with('-');
+        return match is_of_run {
+            // Most often the rest of a header that was not quoted.
+            true => "unexpected argument beside the URL: quote values that have spaces".to_owned(),
+            false => format!("unexpected argument '{argument}'"),
+        };
+    };
+    let flags: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+    match nearest_flag(name, &flags) {
+        Some(meant) => format!("no flag '{argument}': did you mean '--{meant}'?"),
+        None => format!("no flag '{argument}'"),
+    }
+}
+
+/// The flag that a name was meant to be: one that is close to it, or that goes on where it ends.
+fn nearest_flag<'a>(name: &str, flags: &[&'a str]) -> Option<&'a str> {
+    let goes_on = || flags.iter().find(|flag| name.len() > 2 && flag.starts_with(name)).copied();
+    let starts = || flags.iter().find(|flag| flag.len() > 2 && name.starts_with(**flag)).copied();
+    nearest(name, flags.iter().copied()).or_else(goes_on).or_else(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the parser says of these arguments.
+    fn said(arguments: &[&str]) -> String {
+        let words = std::iter::once("plimsoll").chain(arguments.iter().copied());
+        let error = definition().try_get_matches_from(words).expect_err("it cannot be read");
+        match refusal(&error) {
+            Exit::Usage(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_said() {
+        for (arguments, want) in [
+            (&["rnu"][..], "no command 'rnu': did you mean 'run'? (see --help)"),
+            (&["explian"], "no command 'explian': did you mean 'explain'? (see --help)"),
+            (&["x"], "no command 'x'; a URL starts with http:// or https:// (see --help)"),
+            (&["doctor", "rnu"], "no command 'rnu': did you mean 'run'? (see --help)"),
+            (&["run", "--raet", "5"], "no flag '--raet': did you mean '--rate'? (see --help)"),
+            (&["run", "--qps", "5"], "no flag '--qps': did you mean '--rate'? (see --help)"),
+            (&["run", "--vus=5"], "no flag '--vus': did you mean '--connections'? (see --help)"),
+            (
+                &["run", "--conn", "5"],
+                "no flag '--conn': did you mean '--connections'? (see --help)",
+            ),
+            (&["run", "--nonsense"], "no flag '--nonsense' (see --help)"),
+            (&["doctor", "run", "--raet"], "no flag '--raet': did you mean '--rate'? (see --help)"),
+            (&["serve", "--lsten"], "no flag '--lsten': did you mean '--listen'? (see --help)"),
+            (&["serve", "8080"], "unexpected argument '8080' (see --help)"),
+            (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
+        ] {
+            assert_eq!(said(arguments), want, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_told_what_to_try() {
+        let text = said(&[]);
+        assert_eq!(text, FIRST_STEPS);
+        for line in format!("plimsoll: {text}").lines() {
+            assert!(line.len() <= 80, "{line}");
+        }
+    }
+}
