@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// What a cause of the verdict, a kind of error or a gate's metric means
     Explain(ExplainFlags),
     Demo(DemoFlags),
-    /// Whether this host is fit to measure, and for a planned run
+    /// Check whether this host is fit to measure, or for a planned run
     Doctor(DoctorFlags),
     /// Man pages, shell completions and the page of flags
     Manual(ManualFlags),
@@ -133,13 +133,13 @@ pub(crate) struct ExplainFlags {
 /// Flags of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorFlags {
-    /// Leave out the floor, which takes some ten seconds to measure
+    /// Leave out the floor, which takes about ten seconds to measure
     #[arg(long)]
     pub quick: bool,
     /// Write JSON
     #[arg(long)]
     pub json: bool,
-    /// Exit with 1 when something is bad
+    /// Exit with 1 if a finding is bad
     #[arg(long)]
     pub strict: bool,
     /// No colour
@@ -152,7 +152,7 @@ pub(crate) struct DoctorFlags {
 /// What is planned.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Planned {
-    /// What a run with these flags needs of this host; nothing is sent
+    /// Check what a run with these flags needs of this host, and send nothing
     Run(Box<RunFlags>),
 }
 
@@ -233,8 +233,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
         Some(first) if is_of_run(first) => arguments.insert(1, "run".into()),
         _ => {}
     }
-    let columns = terminal::columns(true).min(HELP_COLUMNS_MAX);
-    let definition = Cli::command().term_width(columns);
+    let definition = definition_within(terminal::columns(true).min(HELP_COLUMNS_MAX));
     let matches = definition.try_get_matches_from(arguments).map_err(|error| refusal(&error))?;
     if let Some(("run", given)) = matches.subcommand()
         && let Some(runs) = Runs::asked(given, &run_definition())?
@@ -250,6 +249,11 @@ pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, Exit>
         Command::Run(flags) => Ok(flags),
         _ => Err(Exit::Usage("only run has plans".to_owned())),
     }
+}
+
+/// The definition of the whole command line, with help that is this many columns wide.
+pub(crate) fn definition_within(columns: usize) -> clap::Command {
+    Cli::command().term_width(columns)
 }
 
 /// The definition of the whole command line.

@@ -16,30 +16,30 @@ pub(crate) struct ConformanceFlags {
     /// A tester to examine; may be given again [default: plimsoll]
     #[arg(long = "tool", value_name = "NAME")]
     pub tools: Vec<String>,
-    /// Where a tester's program is, if not in PATH
+    /// Path of a tester's program, if it is not in PATH
     #[arg(long = "tool-path", value_name = "NAME=PATH", value_parser = named_path)]
     pub tool_paths: Vec<(String, PathBuf)>,
-    /// Only these experiments
+    /// Run only these experiments
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// List the experiments and testers there are
+    /// List the experiments and testers
     #[arg(long)]
     pub list: bool,
-    /// How often to make each experiment
+    /// Run each experiment N times
     #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
     pub repeats: u32,
-    /// Make nothing; take the findings of an earlier call from its JSON; may be given again, for
+    /// Run nothing; read the findings of an earlier call from its JSON; may be given again, for
     /// more columns
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["tools", "tool_paths", "list", "repeats", "quick", "step_clock"])]
     pub from: Vec<PathBuf>,
-    /// Shorter runs where the truth allows it
+    /// Use shorter runs where the experiment allows it
     #[arg(long)]
     pub quick: bool,
     /// Allow the experiment that sets the machine's clock forward and back
     #[arg(long)]
     pub step_clock: bool,
-    /// What the findings are written as
+    /// Format of the findings
     #[arg(long, value_enum, default_value_t)]
     pub format: FindingsFormat,
     /// Write the findings to a file instead of stdout
@@ -50,7 +50,7 @@ pub(crate) struct ConformanceFlags {
 /// Parts of `conformance` that it starts by itself.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConformancePart {
-    /// The server that knows the truth; ends with its standard input
+    /// The server that knows the truth; ends when its standard input closes
     #[command(hide = true)]
     Oracle {
         /// How it behaves, as JSON

@@ -14,6 +14,8 @@ mod doctor;
 mod ending;
 mod exit;
 mod explain;
+#[cfg(test)]
+mod help_tests;
 mod lab;
 mod lab_args;
 mod listen;

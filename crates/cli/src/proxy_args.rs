@@ -9,7 +9,7 @@ use plimsoll_core::units::{parse_count, parse_duration_ns};
 use crate::args::{DriverFlag, count32, threads};
 use crate::listen::listen;
 
-/// What becomes of `X-Forwarded-*`.
+/// How the proxy treats `X-Forwarded-*`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ForwardedFlag {
     #[default]
@@ -18,7 +18,7 @@ pub(crate) enum ForwardedFlag {
     Off,
 }
 
-/// Which Host upstreams see.
+/// The Host that upstreams see.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HostFlag {
     #[default]
@@ -29,104 +29,104 @@ pub(crate) enum HostFlag {
 /// Flags of `proxy`.
 #[derive(Debug, Args)]
 pub(crate) struct ProxyFlags {
-    /// Where clients connect: ADDR:PORT, or a port of 127.0.0.1; may be given again
+    /// Address for clients: ADDR:PORT, or a port of 127.0.0.1; may be given again
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000", value_parser = listen)]
     #[arg(value_delimiter = ',')]
     pub listen: Vec<SocketAddr>,
-    /// Where requests go: HOST:PORT, http://HOST:PORT or https://HOST:PORT, several with commas
+    /// Upstreams: HOST:PORT, http://HOST:PORT or https://HOST:PORT; separate several with commas
     #[arg(long, value_name = "URL", required = true, value_delimiter = ',')]
     pub to: Vec<String>,
-    /// Which upstream a request goes to: round-robin, least, hash (of the client's address) or
-    /// hash:FIELD
+    /// How to choose an upstream: round-robin, least, hash (of the client's address) or hash:FIELD
     #[arg(long, value_name = "HOW", default_value = "round-robin", value_parser = balance)]
     pub balance: plimsoll_target::proxy::Balance,
-    /// Connections of a worker to each upstream
+    /// Maximum number of connections of a worker to each upstream
     #[arg(long, value_name = "N", default_value = "256", value_parser = count32)]
     pub upstream_connections: u32,
-    /// Requests of a worker that may wait for an upstream connection
+    /// Maximum number of requests of a worker that wait for an upstream connection
     #[arg(long, value_name = "N", default_value = "16384", value_parser = count32)]
     pub queue: u32,
-    /// Clients that a worker takes at once
+    /// Maximum number of client connections of a worker
     #[arg(long, value_name = "N", default_value = "16384", value_parser = count32)]
     pub clients: u32,
-    /// Bytes of a request's body that are read before it gets an upstream connection; 0: none, and
-    /// upstreams answer Expect
+    /// Bytes of a request's body to read before the request gets an upstream connection; 0 reads
+    /// none and leaves Expect to the upstream
     #[arg(long, value_name = "BYTES", default_value = "256k", value_parser = bytes)]
     pub body_buffer: usize,
-    /// Bytes of memory of a worker for all bodies that are read so
+    /// Memory of a worker for all bodies that it reads in advance, in bytes
     #[arg(long, value_name = "BYTES", default_value = "128M", value_parser = bytes)]
     pub body_buffers: usize,
-    /// Bytes of a response that are kept for a client that is slow to read
+    /// Bytes of a response to keep for a client that reads slowly
     #[arg(long, value_name = "BYTES", default_value = "256k", value_parser = bytes)]
     pub response_buffer: usize,
-    /// Bytes a second that a client has to send of a body, or to take of a response; 0: a byte now
-    /// and then
+    /// Minimum rate at which a client sends a body or reads a response, in bytes per second; 0
+    /// accepts any progress
     #[arg(long, value_name = "BYTES", default_value = "500", value_parser = parse_count)]
     pub client_rate: u64,
-    /// Bytes that a request's body may have [default: no limit]
+    /// Maximum size of a request's body, in bytes [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_count)]
     pub body_max: Option<u64>,
 
-    /// X-Forwarded-* and Forwarded: add what is seen, say nothing else, or leave them alone
+    /// X-Forwarded-* and Forwarded: append to the client's, replace the client's, or leave them
+    /// alone
     #[arg(long, value_enum, default_value_t, help_heading = "Fields")]
     pub forwarded: ForwardedFlag,
-    /// Which Host upstreams see: the client's, or their own name
+    /// Host that upstreams see: the client's, or the upstream's own name
     #[arg(long, value_enum, default_value_t, help_heading = "Fields")]
     pub host: HostFlag,
-    /// Add no Via, though RFC 9110 wants one
+    /// Do not add Via, although RFC 9110 requires it
     #[arg(long, help_heading = "Fields")]
     pub no_via: bool,
 
-    /// Speak TLS with clients, with a certificate made at the start for localhost, 127.0.0.1, ::1
+    /// Accept TLS from clients, with a certificate made at the start for localhost, 127.0.0.1, ::1
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
-    /// Speak TLS with clients, with this certificate and those after it: PEM
+    /// Accept TLS from clients, with the certificate chain in this PEM file
     #[arg(long, value_name = "FILE", requires = "key", help_heading = "TLS")]
     pub cert: Option<PathBuf>,
-    /// The certificate's private key: PEM
+    /// Private key of the certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS")]
     pub key: Option<PathBuf>,
-    /// Speak TLS with clients, and write the certificate made at the start there: PEM
+    /// Accept TLS from clients, and write the certificate made at the start to this PEM file
     #[arg(long, value_name = "FILE", conflicts_with = "cert", help_heading = "TLS")]
     pub tls_save: Option<PathBuf>,
-    /// Believe upstreams whose certificate one of these signed: PEM
+    /// Trust upstreams whose certificate is signed by one of these, a PEM file
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     pub upstream_cacert: Option<PathBuf>,
-    /// Believe any upstream
+    /// Trust any upstream: do not check its certificate
     #[arg(long, conflicts_with = "upstream_cacert", help_heading = "TLS")]
     pub upstream_insecure: bool,
 
     #[command(flatten)]
     pub timeouts: TimeoutFlags,
 
-    /// Failures in a row that put an upstream aside; 0: never
+    /// Put an upstream aside after N failures in a row; 0 never does
     #[arg(long, value_name = "N", default_value = "5", value_parser = count32)]
     #[arg(help_heading = "Health")]
     pub fail_after: u32,
-    /// Count responses of 500 to 599, and unusable ones, as failures: then a client that provokes
-    /// them can put an upstream aside for all
+    /// Also count responses of 500 to 599, and unusable ones, as failures; a client that provokes
+    /// them can then put an upstream aside for all clients
     #[arg(long, help_heading = "Health")]
     pub fail_on_5xx: bool,
-    /// For how long it is put aside
+    /// How long an upstream stays aside
     #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Health")]
     pub aside: u64,
-    /// Ask upstreams for this path now and then: 200 to 399 is well
+    /// Check the upstreams by requests to this path; a status of 200 to 399 is healthy
     #[arg(long, value_name = "PATH", help_heading = "Health")]
     pub health_path: Option<String>,
-    /// Time between two checks
+    /// Time between two health checks
     #[arg(long, value_name = "T", default_value = "1s", value_parser = time)]
     #[arg(requires = "health_path", help_heading = "Health")]
     pub health_interval: u64,
-    /// How long a check may take
+    /// Timeout of a health check
     #[arg(long, value_name = "T", default_value = "1s", value_parser = time)]
     #[arg(requires = "health_path", help_heading = "Health")]
     pub health_timeout: u64,
 
-    /// A line for each request: a file, or - for stdout
+    /// Write a line for each request to this file; - is stdout
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub access_log: Option<PathBuf>,
-    /// Print the counts at the end as JSON
+    /// Print the final counts as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
@@ -134,47 +134,47 @@ pub(crate) struct ProxyFlags {
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     #[arg(alias = "workers", short_alias = 'w', help_heading = "Workers")]
     pub threads: u32,
-    /// How to reach the kernel
+    /// Interface to the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Workers")]
     pub driver: DriverFlag,
-    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    /// Pin the threads to these CPUs, in turn: 1 or 2,3
     #[arg(long, value_name = "CPUS", value_delimiter = ',', help_heading = "Workers")]
     pub pin: Vec<usize>,
 }
 
-/// How long things may take.
+/// Limits on time.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Timeouts")]
 pub(crate) struct TimeoutFlags {
-    /// Connecting to an upstream
+    /// Limit for connecting to an upstream
     #[arg(long, value_name = "T", default_value = "5s", value_parser = time)]
     pub connect_timeout: u64,
-    /// From the end of a request to the first byte of its response
+    /// Limit from the end of a request to the first byte of its response
     #[arg(long, value_name = "T", default_value = "60s", value_parser = time)]
     pub response_timeout: u64,
-    /// Between two pieces of a body, of a response or a request, and for a client to take one
+    /// Limit between two pieces of a body, in either direction, and for a client to read one
     #[arg(long, value_name = "T", default_value = "60s", value_parser = time)]
     pub idle_timeout: u64,
-    /// All of a request's body, without the time in which the proxy itself does not read it; 0: no
-    /// limit
+    /// Limit for a request's whole body, except the time in which the proxy itself does not read; 0
+    /// is no limit
     #[arg(long, value_name = "T", default_value = "5m", value_parser = parse_duration_ns)]
     pub body_timeout: u64,
-    /// The stretch of time in which a client has to keep to --client-rate
+    /// Period over which a client has to keep --client-rate
     #[arg(long, value_name = "T", default_value = "20s", value_parser = time)]
     pub client_slack: u64,
-    /// From the first byte of a request to the end of its head
+    /// Limit from the first byte of a request to the end of its head
     #[arg(long, value_name = "T", default_value = "30s", value_parser = time)]
     pub head_timeout: u64,
-    /// Clients' connections without a request
+    /// Close a client's connection after this time without a request
     #[arg(long, value_name = "T", default_value = "75s", value_parser = time)]
     pub keep_alive: u64,
-    /// Upstreams' connections without a request
+    /// Close an upstream's connection after this time without a request
     #[arg(long, value_name = "T", default_value = "60s", value_parser = time)]
     pub upstream_keep_alive: u64,
-    /// Waiting for an upstream connection
+    /// Limit for waiting for an upstream connection
     #[arg(long, value_name = "T", default_value = "10s", value_parser = time)]
     pub queue_timeout: u64,
-    /// Requests under way when the proxy is told to stop
+    /// Time for requests under way to finish when the proxy stops
     #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration_ns)]
     pub drain: u64,
 }

@@ -13,9 +13,10 @@ use crate::listen::listen;
 const ROUTES: &str = "\
 Routes:
   /                hello world
-  /echo            the request's body, or its head if it has none; /echo?full shows all of it
+  /echo            the request's body, or its head if it has none; /echo?full
+                   returns both
   /ip              the client's address
-  /status/CODE     that status: /status/503
+  /status/CODE     an answer with this status: /status/503
   /bytes/N         N bytes with a Content-Length: /bytes/10k
   /chunked/N       N bytes in chunks
   /delay/DURATION  hello world after that time: /delay/50ms";
@@ -24,63 +25,63 @@ Routes:
 #[derive(Debug, Args)]
 #[command(after_help = ROUTES)]
 pub(crate) struct ServeFlags {
-    /// Where to serve every route: ADDR:PORT, or a port of 127.0.0.1 [default: 127.0.0.1:8080]
+    /// Address that serves every route: ADDR:PORT, or a port of 127.0.0.1 [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub listen: Option<SocketAddr>,
-    /// Where to answer everything with hello
+    /// Address that answers every request with hello
     #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub hello: Option<SocketAddr>,
-    /// Where to send back what came
+    /// Address that echoes every request
     #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub echo: Option<SocketAddr>,
-    /// Where to answer with the client's address
+    /// Address that answers with the client's address
     #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub address: Option<SocketAddr>,
     /// Worker threads
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     #[arg(alias = "workers")]
     pub threads: u32,
-    /// How to reach the kernel
+    /// Interface to the kernel
     #[arg(long, value_enum, default_value_t)]
     pub driver: DriverFlag,
-    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    /// Pin the threads to these CPUs, in turn: 1 or 2,3
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub pin: Vec<usize>,
 
     /// Serve over TLS, with a certificate made at the start for localhost, 127.0.0.1 and ::1
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
-    /// Serve over TLS with this certificate and those after it: PEM
+    /// Serve over TLS, with the certificate chain in this PEM file
     #[arg(long = "cert", alias = "tls-cert", value_name = "FILE", requires = "tls_key")]
     #[arg(help_heading = "TLS")]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key: PEM
+    /// Private key of the certificate, a PEM file
     #[arg(long = "key", alias = "tls-key", value_name = "FILE", requires = "tls_cert")]
     #[arg(help_heading = "TLS")]
     pub tls_key: Option<PathBuf>,
-    /// Serve over TLS, and only clients whose certificate one of these authorities signed: PEM
+    /// Serve over TLS, only to clients with a certificate signed by an authority in this PEM file
     #[arg(long = "client-ca", alias = "tls-client-ca", value_name = "FILE", help_heading = "TLS")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Serve over TLS, and write the certificate made at the start where clients can read it: PEM
+    /// Serve over TLS, and write the certificate made at the start to this PEM file, for clients
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert", help_heading = "TLS")]
     pub tls_save: Option<PathBuf>,
 
-    /// Answer nothing for a time: 300ms@5s (once) or 50ms/1s (in every second)
+    /// Stop answering for a time: 300ms@5s (once, after 5 s) or 50ms/1s (50 ms in every second)
     #[arg(long, value_name = "S", help_heading = "Faults")]
     pub stall: Option<Stall>,
-    /// Delay answers: 90%:1ms,9%:10ms,1%:1s
+    /// Delay shares of the answers: 90%:1ms,9%:10ms,1%:1s
     #[arg(long, value_name = "L", help_heading = "Faults")]
     pub latency: Option<LatencyMix>,
-    /// Answer with errors: 1%:503,0.5%:500
+    /// Answer shares of the requests with an error: 1%:503,0.5%:500
     #[arg(long, value_name = "L", help_heading = "Faults")]
     pub errors: Option<ErrorMix>,
-    /// Reset the connection instead of answering: 0.1%
+    /// Reset the connection instead of answering, for a share of the requests: 0.1%
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
     pub reset: Option<Share>,
-    /// Close a connection after N answers
+    /// Close each connection after N answers
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub close_every: Option<NonZeroU32>,
-    /// Seed of the faults
+    /// Seed for the choice of faults
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Faults")]
     pub seed: u64,
 }

@@ -170,7 +170,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// The error line of arguments that cannot be, or nothing where they can.
-pub(super) fn refusal(arguments: &[&str]) -> String {
+pub(crate) fn refusal(arguments: &[&str]) -> String {
     match try_arguments(arguments) {
         Err(Exit::Usage(text) | Exit::CouldNotRun(text)) => text,
         Ok(()) | Err(Exit::Text(_)) => String::new(),

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod blocks;
 pub(crate) mod examples;
-mod markdown;
+pub(crate) mod markdown;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
