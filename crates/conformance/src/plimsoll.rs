@@ -1,4 +1,4 @@
-//! The adapter for Plimsoll itself: people see the text report, the result document is judged.
+//! The adapter for Plimsoll itself: it prints the text report and judges the result document.
 
 use plimsoll_core::histogram::QUANTILES;
 use plimsoll_core::verdict::Verdict;

@@ -1,9 +1,9 @@
-//! The seam between experiments and load testers: what a tester is asked for, how it is called for
-//! that, and what it reported.
+//! The seam between experiments and load testers: the load asked for, the call that makes it, and
+//! the figures reported.
 //!
 //! An experiment makes an [`Ask`]. A [`Tool`] turns it into a [`Call`], and the output of its
-//! program into a [`Reading`]. Neither knows the other. Nothing here starts a process: the harness
-//! does, so that an adapter is a pure function of text and can be tested with text.
+//! program into a [`Reading`]. Neither knows the other. Only the harness starts processes, so an
+//! adapter is a pure function of text and can be tested with text.
 
 use std::net::IpAddr;
 
@@ -57,9 +57,9 @@ pub enum Need {
     Intervals(String),
     /// A line of figures each second on the standard output, while it runs.
     IntervalsOnStdout,
-    /// So many requests under way on a connection at a time.
+    /// The number of requests under way on a connection at a time.
     Pipeline(u32),
-    /// So many threads.
+    /// The number of threads.
     Threads(u32),
     /// Send this urlencoded form, with POST.
     Form(String),

@@ -1,5 +1,5 @@
-//! The PROXY protocol's header, as a client behind a load balancer would be announced: versions 1
-//! (a line of text) and 2 (binary), after HAProxy's `proxy-protocol.txt`, sections 2.1 and 2.2.
+//! The header of the PROXY protocol, with which a load balancer announces a client: versions 1 (a
+//! line of text) and 2 (binary), after HAProxy's `proxy-protocol.txt`, sections 2.1 and 2.2.
 //!
 //! Absent on purpose: reading it, and the optional values (TLVs) of version 2.
 

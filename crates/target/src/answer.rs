@@ -1,8 +1,8 @@
-//! The bytes of answers: those rendered once and registered with the driver, and those rendered
-//! for one request into a buffer that is used again.
+//! The bytes of answers. Some are rendered once and registered with the driver; the others are
+//! rendered for each request into a buffer that is reused.
 //!
-//! Bodies that are not small are sent piece by piece (`Rest`), each piece when the one before is
-//! with the kernel, so that neither memory nor the length of a queue depends on what was asked.
+//! Large bodies are sent piece by piece (`Rest`), each piece after the kernel has taken the one
+//! before. So neither memory nor the length of a queue depends on the request.
 //!
 //! Absent on purpose: Date and Server headers, so that an answer's bytes never change.
 
@@ -113,7 +113,7 @@ impl Prepared {
         }
     }
 
-    /// So many hellos, at most [`HELLO_BATCH`], on a connection that goes on.
+    /// A number of hellos, at most [`HELLO_BATCH`], on a connection that goes on.
     pub(crate) fn hellos(&self, count: u32) -> Payload<'static> {
         debug_assert!(count <= HELLO_BATCH);
         let len = count * (self.keep_alive.head_len + HELLO.len() as u32);
@@ -177,9 +177,9 @@ impl Prepared {
 pub(crate) enum Rest {
     /// Nothing.
     Nothing,
-    /// So many bytes of the pattern.
+    /// A number of bytes of the pattern.
     Pattern(u64),
-    /// So many bytes of the pattern in chunks, and the last chunk.
+    /// A number of bytes of the pattern in chunks, and the last chunk.
     Frames(u64),
     /// The connection's own body from this byte on.
     Body(usize),

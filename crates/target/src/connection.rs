@@ -1,7 +1,8 @@
-//! One client: bytes to requests, and what is known of the request being read or answered.
+//! One client: turns its bytes into requests, and keeps the state of the request that is being read
+//! or answered.
 //!
-//! Requests are answered strictly in order, one at a time: while one waits for its time or for its
-//! body to be sent, what the client sends is held, up to a limit, and read afterwards.
+//! Requests are answered strictly in order, one at a time. While one waits for its time or for its
+//! body to be sent, further bytes of the client are held, up to a limit, and read afterwards.
 //!
 //! ```text
 //!             Step::Answer or ::Refuse, not due yet              timer
@@ -13,7 +14,7 @@
 //!    └── last answer ────────────────────────────▶ Closing ──── Sent ──────────▶ closed
 //! ```
 //!
-//! Pure: no driver and no clock here; `server` moves the bytes.
+//! Pure: it has no driver and no clock; `server` moves the bytes.
 
 use std::net::SocketAddr;
 

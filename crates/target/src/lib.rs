@@ -1,5 +1,4 @@
-//! The built-in servers: something fast, well understood and faulty on request to point a load
-//! tester at.
+//! The built-in servers: fast, well-understood targets for a load tester, with faults on request.
 //!
 //! On an address with [`Role::All`]:
 //!
@@ -16,13 +15,13 @@
 //!
 //! `/echo` also names the method and the target, in `X-Echo-Method` and `X-Echo-Target`.
 //!
-//! Anything else is a 404 that lists these. Every method does; HEAD gets the head alone. The other
-//! roles give one kind of answer to whatever is asked. [`Faults`] make any of it slow, wrong or
-//! broken, by plan.
+//! Any other target gets a 404 that lists these. All methods are accepted; HEAD gets only the head.
+//! The other roles give one kind of answer to every request. [`Faults`] make answers slow, wrong or
+//! broken, as planned.
 //!
-//! [`start`] runs servers on threads of their own; [`Server`] is one without a thread, for tests.
+//! [`start`] runs servers on their own threads; [`Server`] is one without a thread, for tests.
 //!
-//! All of it is served over TLS as well, with a certificate that was given or one made up.
+//! Everything is also served over TLS, with a given certificate or a generated one.
 //!
 //! Absent on purpose: files, access logs, and a Date header.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a server is told, and what it tells.
+//! The options of a server, and the counts it reports.
 
 use std::net::SocketAddr;
 
@@ -6,14 +6,14 @@ use plimsoll_proto::{http1, tls};
 
 use crate::faults::Faults;
 
-/// How much clients may ask for. Lengths are per connection unless they say otherwise.
+/// Limits on requests. Lengths are per connection unless they say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of request heads, chunk lines and trailers.
+    /// Limits of request heads, chunk lines and trailers.
     pub http1: http1::Limits,
     /// Bytes of the largest body that is echoed; larger ones are answered 413.
     pub echo_bytes: u64,
-    /// Bytes of all bodies that one worker is echoing at once; beyond, the answer is 503.
+    /// Bytes of all bodies that one worker echoes at once. Beyond it: 503.
     pub echo_total_bytes: u64,
     /// Bytes of requests held while an earlier one is answered; with more, the connection is
     /// reset.
@@ -34,16 +34,16 @@ impl Default for Limits {
     }
 }
 
-/// What a server does, beside where it listens.
+/// Everything about a server except where it listens.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Faults to commit.
     pub faults: Faults,
-    /// How much a client may ask for.
+    /// Limits on requests.
     pub limits: Limits,
-    /// How long requests under way may take to finish once the server was told to stop.
+    /// How long requests under way may take to finish once the server is to stop.
     pub drain_ns: u64,
-    /// With what to speak TLS; `None` for plain connections.
+    /// The TLS identity; `None` for plain connections.
     pub tls: Option<tls::ServerConfig>,
 }
 
@@ -55,14 +55,14 @@ impl Default for ServerOptions {
     }
 }
 
-/// What a server did.
+/// The counts of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Connections accepted.
     pub connections: u64,
-    /// Requests read in whole, whatever became of them.
+    /// Requests read in whole, with any outcome.
     pub requests: u64,
-    /// Answers begun, by the first digit of their status less one.
+    /// Answers begun, by the first digit of their status minus one.
     pub responses: [u64; 5],
     /// Requests that were malformed, too long or refused unread.
     pub refused: u64,
@@ -98,10 +98,10 @@ impl Counters {
 /// Why a server could not be started, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The options make no sense.
+    /// The options contradict each other.
     #[error("{0}")]
     Options(&'static str),
-    /// An address can't be listened on.
+    /// The server cannot listen on an address.
     #[error("cannot listen on {address}: {}{}", reason(source), advice(source))]
     Listen {
         /// The address asked for.
@@ -109,10 +109,10 @@ pub enum ServeError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// No certificate could be made.
+    /// The certificate could not be made.
     #[error("cannot make a certificate: {0}")]
     Certificate(String),
-    /// A thread, or the driver within it, could not be had, or the driver broke.
+    /// A thread or its driver could not be started, or the driver broke.
     #[error("cannot {action}: {}", reason(source))]
     Worker {
         /// What was being done.

@@ -1,7 +1,7 @@
 //! Which answer a request gets, from its method and target alone.
 //!
-//! A pure function without allocation; the answers themselves are `answer`'s. Paths are compared
-//! byte by byte: no decoding of `%xx`, no merging of slashes, since nothing here needs either.
+//! A pure function without allocation; `answer` makes the answers themselves. Paths are compared
+//! byte by byte, without decoding `%xx` or merging slashes, because no route needs either.
 
 use plimsoll_core::units;
 

@@ -1,5 +1,5 @@
-//! Servers on threads of their own: one driver each, sharing ports by `SO_REUSEPORT` and nothing
-//! else.
+//! Servers on their own threads. Each has its own driver; they share only the ports, by
+//! `SO_REUSEPORT`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -160,7 +160,7 @@ fn driver_options(options: &ServeOptions, reuse_port: bool) -> DriverOptions {
 }
 
 /// Finds out whether an address is free: workers that share ports would also share with another
-/// server that does so, without anybody noticing.
+/// server that does so, and no error would say it.
 pub(crate) fn probe(address: SocketAddr) -> Result<(), ServeError> {
     let options = ServeOptions { connections_max: 1, ..ServeOptions::default() };
     let mut driver = EpollDriver::new(&driver_options(&options, false))

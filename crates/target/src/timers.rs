@@ -1,4 +1,4 @@
-//! Timers: when to look at which connection next.
+//! Timers: which connection is due next, and when.
 //!
 //! A connection has at most one timer and stores its time itself. An entry here with another time
 //! is stale and ignored. Stale entries are swept out when the queue is full, so its size is bounded

@@ -1,8 +1,8 @@
-//! A driver, with TLS over it where that is asked for: the server above sends and receives
-//! plaintext and does not know the difference.
+//! A driver, with optional TLS on top. The server above sends and receives plaintext and does not
+//! know the difference.
 //!
-//! Without TLS nothing is added but a branch on whether there is any. With it, registered bytes are
-//! encrypted anew for each connection, so they are kept here too.
+//! Without TLS the only cost is a branch. With TLS, registered bytes are encrypted for each
+//! connection again, so this module keeps a copy of them.
 
 use std::sync::Arc;
 

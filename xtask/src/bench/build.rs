@@ -34,7 +34,7 @@ const PEERS: [(&str, &str); 9] = [
     ("zrk", "--version"),
 ];
 
-/// All programs that can be had, with a line on stderr for each that cannot. The bare loops are
+/// All programs that are available, with a line on stderr for each that is not. The bare loops are
 /// servers in most tables, so they are always built.
 pub(super) fn programs(options: &Options) -> Result<Programs> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

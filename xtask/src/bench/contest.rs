@@ -1,4 +1,4 @@
-//! A contest: contenders take turns, each with a fresh server, and all figures are kept by round.
+//! A contest: contenders take turns, each with a fresh server. All figures are kept by round.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is asked of and read from the operating system: affinity, limits, /proc.
+//! Settings and readings of the operating system: affinity, limits, /proc.
 
 use std::fs;
 use std::time::Duration;

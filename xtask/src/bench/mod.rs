@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: plimsoll beside its peers, beside the least a program can do (`bench/`),
-//! and its server beside other servers.
+//! `cargo xtask bench`: compares plimsoll with its peers and with the least a program can do
+//! (`bench/`), and its server with other servers.
 //!
 //! Machines differ and are shared, so nothing here is a test with a threshold. Contenders take
-//! turns within one run (A B C A B C), client and server each have a CPU of their own, and what is
-//! worth quoting is the ratio of two contenders in the same round.
+//! turns within one run (A B C A B C), and client and server each have their own CPU. Quote the
+//! ratio of two contenders in the same round.
 //!
-//! Deliberately absent: remote machines, TLS, and tuning flags of the peers beyond what makes them
+//! Absent on purpose: remote machines, TLS, and tuning flags of the peers beyond what makes them
 //! do the same work.
 
 use std::path::PathBuf;

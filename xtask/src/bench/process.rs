@@ -113,7 +113,7 @@ impl Process {
     }
 
     /// Waits for the child to end by itself, which it should do after about `expected`. Until then
-    /// it is left alone: looking at it takes a CPU that somebody is being measured on.
+    /// it is left alone: looking at it takes CPU time from the measurement.
     pub(super) fn wait(mut self, expected: Duration, sample: bool) -> Result<Ended> {
         let limit = expected * 2 + Duration::from_secs(20);
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Tables as Markdown: the median of all rounds, the smallest and the largest, and the ratio of the
-//! base's figure to each, taken round by round.
+//! Tables as Markdown: median, minimum and maximum of all rounds, and the ratio of the base's
+//! figure to each, taken round by round.
 
 use std::fmt::Write as _;
 

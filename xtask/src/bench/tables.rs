@@ -1,4 +1,4 @@
-//! The tables: who competes in what, and which figures are told.
+//! The tables: which contenders each has, and which figures it shows.
 
 use anyhow::{Result, bail};
 

@@ -1,4 +1,4 @@
-//! The clients: each one's command line for a load, and who reads what it prints.
+//! The clients: each one's command line for a load, and the parser for its output.
 
 use super::parse::{self, Measured};
 

@@ -1,6 +1,6 @@
 //! `cargo xtask picture`: draws the report that README.md shows. The text is what `plimsoll report`
-//! prints of `docs/pictures/report.json` on a terminal, so the picture can be made again whenever
-//! the text report changes. A test of crate report tells when that is.
+//! prints for `docs/pictures/report.json` on a terminal, so the picture can be made again whenever
+//! the text report changes. A test of crate report fails when the picture is out of date.
 
 mod svg;
 mod terminal;

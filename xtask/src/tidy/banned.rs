@@ -1,7 +1,7 @@
-//! Calls that have no place where they stand, each with what to use instead.
+//! Calls that are banned in some places, each with what to use instead.
 //!
-//! Only code is looked at, not comments and strings, and a name counts only as a whole word. A
-//! call hidden behind a renaming `use` gets past; that is what reviews are for.
+//! The check reads only code, not comments and strings, and a name counts only as a whole word. A
+//! renaming `use` can hide a call from it; reviews have to find those.
 
 use super::Finding;
 use super::layout::UNSAFE_CRATES;

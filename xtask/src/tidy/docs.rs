@@ -1,5 +1,5 @@
-//! Whether what the documents say of the repository is so: their links and the paths they name
-//! lead somewhere. And that no file carries a trace of the machine it was written on.
+//! Checks that links in the documents, and the paths they name, lead somewhere, and that no file
+//! contains a path of the machine it was written on.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

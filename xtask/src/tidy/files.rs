@@ -1,7 +1,6 @@
 //! The files of the project: everything under the root except what `.gitignore` names and `.git`.
 //!
-//! Git itself is not asked, so that a tarball or a checkout that belongs to another user is
-//! checked in the same way.
+//! It does not ask Git, so that a tarball or another user's checkout is checked in the same way.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The floors of the house: which crate may use which of ours, and which outside crates are fenced
-//! into one of ours. ARCHITECTURE.md says why; a new line here is a change of architecture.
+//! The floors: which of our crates each crate may use, and which outside crates only one of ours
+//! may use. ARCHITECTURE.md says why; a new line here is a change of architecture.
 
 use cargo_metadata::{DependencyKind, Package};
 

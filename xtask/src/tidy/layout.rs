@@ -1,5 +1,5 @@
-//! How files stand to each other: each opens by saying what it owns, each is part of a crate, none
-//! is a blob, and crates without need of `unsafe` forbid it.
+//! Checks of whole files: each opens by saying what it owns, each is part of a crate, none is a
+//! blob, and crates that need no `unsafe` forbid it.
 
 use std::collections::HashSet;
 

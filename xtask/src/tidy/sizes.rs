@@ -1,4 +1,4 @@
-//! How much may stand in one place: lines in a file, lines in a function, columns in a line.
+//! Limits on size: lines in a file, lines in a function, columns in a line.
 
 use super::Finding;
 use super::source::{Source, find_word, item_end};
@@ -54,8 +54,8 @@ pub(super) fn functions(source: &Source<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The function defined on a line and the column of its `fn`. A `fn(..)` type has no name and is
-/// none.
+/// The function defined on a line and the column of its `fn`. A `fn(..)` type has no name and
+/// does not count.
 fn function_named(code: &str) -> Option<(&str, usize)> {
     let column = find_word(code, "fn")?;
     let rest = code[column + 2..].trim_start();

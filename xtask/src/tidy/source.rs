@@ -1,7 +1,7 @@
 //! A Rust file with its comments and literals blanked out, so that a check sees code only.
 //!
-//! This is a lexer and no parser: it knows comments, strings, characters and braces. What it makes
-//! of `#[cfg(test)]` and `fn` is a rule of thumb that holds for formatted code; macros that build
+//! This is a lexer, not a parser: it knows comments, strings, characters and braces. It finds
+//! `#[cfg(test)]` and `fn` by a rule of thumb that holds for formatted code; macros that build
 //! items out of unbalanced tokens would fool it.
 
 /// A Rust file, line by line.

@@ -1,15 +1,14 @@
 //! ab, ApacheBench 2.3: HTTP/1.0 in a closed loop, one thread.
 //!
-//! Called with `-k` (keep-alive, which is HTTP/1.0's here), `-r` (a receive error does not end the
-//! run), `-l` (a body of another length is no failure) and `-e`, whose table has thousandths of a
-//! millisecond where the report has whole ones. With a duration a count is needed too, since `-t`
-//! alone means 50 000 requests; it holds 32 bytes for each, so the count is 200 000 for each
-//! second.
+//! Called with `-k` (HTTP/1.0's keep-alive), `-r` (a receive error does not end the run), `-l` (a
+//! body of another length is not a failure) and `-e`, whose table has thousandths of a millisecond;
+//! the report has whole milliseconds. A duration also needs a count, because `-t` alone means 50
+//! 000 requests. ab holds 32 bytes for each request, so the count is 200 000 for each second.
 //!
-//! Its `-s` ends the whole run when nothing happened for so long, as after some
-//! resets: it has no timeout of a request. Among its `Complete requests` are those under Receive,
-//! which had no whole response and are read as errors; what is under Exceptions is there a second
-//! time and is left out. Certificates are not verified.
+//! ab has no timeout of a request: `-s` ends the whole run after that time without any event, as
+//! happens after some resets. Its `Complete requests` include those under Receive, which had no
+//! whole response and are read as errors. Those under Exceptions are listed a second time and are
+//! left out. Certificates are not verified.
 
 use super::can::{Amount, Can, PLAIN, used_connections};
 use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};

@@ -1,13 +1,13 @@
 //! autocannon 9: connections of one Node.js process, in a closed loop or at one common rate.
 //!
-//! Called with its JSON, as one process: workers would each have their share of connections and
-//! rate in whole numbers. `Connection: close` for one request a connection; `-D 1` resets each
-//! before its answer.
+//! Called with its JSON, as one process, because workers would each get a whole number of
+//! connections and requests per second. One request per connection is `Connection: close`, because
+//! `-D 1` resets each connection before its answer.
 //!
-//! Latency is in whole milliseconds. A rate is sent in bursts at the tick of a second, and its
-//! correction for coordinated omission, which is on unless refused, fills in samples for an
-//! interval of a millisecond whatever the rate. A count runs on to the end of its second. `errors`
-//! has the timeouts in it. Certificates are not verified.
+//! Latency is in whole milliseconds. A rate is sent in bursts at the tick of each second. Its
+//! correction for coordinated omission, on by default, fills in samples for an interval of a
+//! millisecond at any rate. A count runs on to the end of its second. `errors` includes the
+//! timeouts. Certificates are not verified.
 
 use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, pipeline, used_connections};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};

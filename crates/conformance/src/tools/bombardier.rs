@@ -1,12 +1,12 @@
 //! bombardier 1.2: connections of its fasthttp client, in a closed loop or at one common rate.
 //!
-//! Called with a template of ours, its own way to have quantiles beyond the 99th; values are whole
-//! microseconds. The client is its default and fastest. `Connection: close` for one request a
-//! connection, which its manual says to use with this client.
+//! Called with our own template, which is its way to print quantiles beyond the 99th; values are
+//! whole microseconds. The client is its default and fastest. One request per connection is
+//! `Connection: close`, as its manual says for this client.
 //!
-//! The rate is a token bucket and latency is from the sending. fasthttp sends a request again that
-//! had no answer on a used connection. Quantiles have what failed among them. The least latency is
-//! not told.
+//! The rate is a token bucket, and latency starts when a request is sent. If a request gets no
+//! answer on a reused connection, fasthttp sends it again. Quantiles include failed requests. The
+//! minimum latency is not printed.
 
 use super::can::{Amount, Can, PLAIN};
 use super::lua::pairs;

@@ -1,4 +1,4 @@
-//! What a tester can be asked for, as data, and the reason when an ask goes beyond it.
+//! The loads a tester can be asked for, as data, and the reason when an ask goes beyond them.
 //!
 //! Absent on purpose: whether the tester does what it is asked. The experiments find that out.
 

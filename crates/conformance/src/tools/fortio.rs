@@ -1,15 +1,15 @@
 //! fortio 1.x `load`: threads with a connection each, in a closed loop or each at its share of a
 //! rate.
 //!
-//! Called with its JSON; `-uniform`, which spreads the threads over the interval, where otherwise
-//! all send at once; `-r 0.0001`, since its histogram's buckets are multiples of that and the
-//! default cannot tell anything below a millisecond; `-allow-initial-errors`, since otherwise a
-//! server that fails early ends the run. HEAD needs its standard client: its own waits for a body.
+//! Called with its JSON and these flags. `-uniform` spreads the threads over the interval;
+//! otherwise all send at once. `-r 0.0001` sets the unit of its histogram's buckets; the default
+//! resolves nothing below a millisecond. `-allow-initial-errors` keeps the run going if the server
+//! fails early. HEAD needs its standard client, because its own client waits for a body.
 //!
-//! A thread that falls behind catches up back to back, and latency is from the sending: what it
-//! says of that is a warning, which is handed on as a cause. Quantiles are interpolated in
-//! buckets. Its client sends a request again that got no answer on a used connection, so a timeout
-//! may be counted as an answer. Timeouts are not told from other errors of a socket.
+//! A thread that falls behind catches up back to back, and latency starts when a request is sent.
+//! It prints a warning about that, which is passed on as a cause. Quantiles are interpolated in
+//! buckets. If a request gets no answer on a reused connection, its client sends it again, so a
+//! timeout may be counted as an answer. Timeouts are not distinguished from other socket errors.
 
 use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};

@@ -1,16 +1,16 @@
 //! h2load of nghttp2 1.x: connections of one thread, in a closed loop or each at its share of a
 //! rate.
 //!
-//! Called with `--h1`, since otherwise it speaks HTTP/2, with one thread, and with `--log-file`, a
-//! row for each request, since older versions print no quantiles: those here are of its rows
-//! (nearest rank). `--rps` is the rate of one connection, so the rate is divided by the
-//! connections. `Connection: close` for one request a connection, with a count alone: a timed run
-//! of such does not end.
+//! Called with `--h1`, because its default is HTTP/2, with one thread, and with `--log-file`, which
+//! has a row for each request. Older versions print no quantiles, so they are computed from these
+//! rows (nearest rank). `--rps` is the rate of one connection, so the rate is divided by the number
+//! of connections. One request per connection is `Connection: close`, and only with a count,
+//! because such a timed run does not end.
 //!
-//! Latency is from the sending. Every connection sends at the same moment. A connection that
-//! breaks is not opened again, and the requests it would have sent count as errored. `-N` ends a
-//! silent connection, not a request, so it has no timeout of a request; it has no HEAD over
-//! HTTP/1.1 and verifies no certificate.
+//! Latency starts when a request is sent. All connections send at the same moment. A connection
+//! that breaks is not opened again, and the requests it would have sent count as errored. It has no
+//! timeout of a request: `-N` ends a silent connection. It has no HEAD over HTTP/1.1 and verifies
+//! no certificate.
 
 use std::fs;
 

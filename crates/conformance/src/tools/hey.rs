@@ -1,12 +1,12 @@
 //! hey 0.1: workers with a connection each, in a closed loop or each at its share of a rate.
 //!
-//! Called with its summary: its CSV has the same four decimals of a second and stops at a million
-//! requests. `-q` is the rate of one worker, so the rate is divided by the connections. Redirects
-//! are not followed, as nobody asked for that.
+//! Its summary is read: the CSV has the same four decimals of a second and stops at a million
+//! requests. `-q` is the rate of one worker, so the rate is divided by the number of connections.
+//! Redirects are not followed, because no ask needs it.
 //!
-//! Its count is rounded down to a multiple of the workers. Latency is from the sending, whatever
-//! the rate; quantiles leave out what failed. Certificates are not verified. It has no flag that
-//! prints its version.
+//! Its count is rounded down to a multiple of the workers. Latency starts when a request is sent,
+//! at any rate; quantiles leave out failed requests. Certificates are not verified. It has no flag
+//! that prints its version.
 
 use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};

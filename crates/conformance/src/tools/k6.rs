@@ -1,15 +1,15 @@
 //! k6 1.x and 2.x: a generated script in which a virtual user stands for a connection.
 //!
 //! A rate is `constant-arrival-rate` (a ramp `ramping-arrival-rate`) with as many virtual users as
-//! connections, all made before the start; a closed loop is `constant-vus`, a count
-//! `shared-iterations`. A count at a rate is kept by the script itself: it sends nothing beyond
-//! the count. Bodies are discarded. A warm-up is a scenario of its own before the measured one,
-//! whose figures are then read apart. Weighted paths are drawn from the seed by the iteration's
-//! number.
+//! connections, all made before the start. A closed loop is `constant-vus`, a count
+//! `shared-iterations`. For a count at a rate, the script itself sends nothing beyond the count.
+//! Bodies are discarded. A warm-up is a separate scenario before the measured one, whose figures
+//! are then read alone. The seed and the iteration's number draw weighted paths.
 //!
-//! Without a free virtual user it drops what is due and says how much, handed on as a cause;
-//! latency is `http_req_duration`, from the sending, without connect and TLS. Timeouts and broken
-//! responses are counted by the script, which k6 does under one name.
+//! Without a free virtual user k6 drops the iterations that are due and prints how many, which is
+//! passed on as a cause. Latency is `http_req_duration`, from when a request is sent, without
+//! connect and TLS. The script counts timeouts and broken responses, which k6 counts under one
+//! name.
 
 use serde_json::{Map, Value, json};
 

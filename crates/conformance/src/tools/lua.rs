@@ -1,8 +1,8 @@
-//! The script given to wrk and wrk2: prints at the end what their reports round away, and draws
-//! paths where the ask has several.
+//! The script given to wrk and wrk2: at the end it prints the digits that their reports round away,
+//! and it draws paths if the ask has several.
 //!
-//! `done` alone leaves the request static, so a run without several paths is the tester's fastest.
-//! Its figures are the tester's own, after all its corrections; only the formatting is ours.
+//! With `done` alone the request stays static, so a run with one path is as fast as the tester can
+//! be. The figures are the tester's own, after all its corrections; only the formatting is ours.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,11 @@
 //! The adapters for load testers other than Plimsoll, one file each.
 //!
-//! The table that comes of them is published, so each tester gets the best configuration its own
-//! manual offers for what is asked: its correction for coordinated omission where it has one, its
-//! finest figures, a timeout longer than the experiments, as many threads as keep connections and
-//! rate exact. What was chosen stands at the head of its file. What a tester cannot be told is
-//! refused with the reason; what it can be told and does badly is passed on, since that is what
-//! the experiments are there to show. A figure a tester does not print is `None`.
+//! Their results are published as a table, so each tester gets the best configuration that its own
+//! manual offers for an ask: its correction for coordinated omission, if it has one, its finest
+//! figures, a timeout longer than the experiments, and as many threads as keep connections and rate
+//! exact. The head of each file lists these choices. An ask that a tester cannot express is refused
+//! with the reason. An ask that it can express but carries out badly is passed on, because the
+//! experiments are there to show that. A figure that a tester does not print is `None`.
 //!
 //! Plimsoll's own adapter is not here.
 

@@ -1,11 +1,11 @@
 //! oha 1.x: connections of an asynchronous client, in a closed loop or at one common rate.
 //!
-//! Called with its JSON; `--latency-correction` at a rate, so that waiting for a connection
-//! counts; `-w`, so that what is open at the end is waited for instead of dropped; a timeout,
-//! since it has none of its own.
+//! Called with its JSON; with `--latency-correction` at a rate, so that the wait for a connection
+//! counts; with `-w`, so that it waits for open requests at the end instead of dropping them; and
+//! with a timeout, because it has no default.
 //!
 //! The correction counts from when its pacer woke, not from when the request was due. Quantiles
-//! leave out what had no response. `--connect-to` picks one of several addresses at random.
+//! leave out requests without a response. `--connect-to` picks one of several addresses at random.
 
 use super::can::{Amount, Can, FORM_TYPE, PLAIN, form};
 use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};

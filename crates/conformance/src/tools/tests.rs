@@ -1,6 +1,6 @@
-//! The adapters against what the testers themselves printed, captured on loopback from the
-//! built-in target: some answers 503 and some connections reset, some answers never, and no server
-//! at all.
+//! The adapters with output of the testers themselves, captured on loopback from the built-in
+//! target: with some answers 503 and some connections reset, with some answers missing, and without
+//! a server.
 
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,16 @@
 //! vegeta 12: an open loop whose workers grow as needed.
 //!
-//! Its figures come of several calls: `attack` writes its results to a file, then `report` reads
+//! Its figures come from several calls: `attack` writes its results to a file, then `report` reads
 //! them twice, as JSON and as a table of quantiles. `attack` is the process of the run. Bodies are
 //! not kept, so the memory of a result is small. Connections are limited to those asked for. Its
-//! workers are not (beyond 20 000, for memory), so that a request waits for a connection and not
-//! to be taken up: that wait is in its latency. A closed loop is `-rate=0` with as many workers as
-//! connections. Weighted paths are drawn from the seed beforehand, repeated after 10 000.
+//! workers are not (only to 20 000, for memory), so that a request waits for a connection and not
+//! for a worker, because only the former is in its latency. A closed loop is `-rate=0` with as many
+//! workers as connections. Weighted paths are drawn from the seed beforehand and repeat after 10
+//! 000.
 //!
-//! Latency is from when a worker took the request, not from when it was due. `status_codes` has a
-//! 0 for what had no response; timeouts are told apart only when all of these were such. Quantiles
-//! are estimates of a t-digest.
+//! Latency starts when a worker took the request, not when it was due. `status_codes` counts
+//! requests without a response as 0; timeouts can be distinguished only if all of those were
+//! timeouts. Quantiles are estimates of a t-digest.
 
 use serde_json::Value;
 

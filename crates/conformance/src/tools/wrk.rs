@@ -3,12 +3,12 @@
 //! Called with `--latency`, one thread (it rounds connections down to a multiple of its threads,
 //! and one thread keeps a core of the hosts these experiments are for), a long `--timeout` (a
 //! response slower than that is left out of its latency), and a script whose `done` prints in
-//! microseconds what its report rounds to three digits. `Connection: close` for one request a
-//! connection.
+//! microseconds the figures that its report rounds to three digits. One request per connection is
+//! `Connection: close`.
 //!
-//! Its latency has passed through its own correction: it adds samples it did not take. A request
-//! never answered is counted nowhere, and a timeout only once the answer comes. Certificates are
-//! not verified.
+//! Its latency has passed through its own correction, which adds samples that it did not take. It
+//! does not count a request that is never answered, and counts a timeout only once the answer
+//! comes. Certificates are not verified.
 
 use super::can::{Amount, Can, PLAIN};
 use super::lua;

@@ -1,13 +1,13 @@
 //! wrk2 (giltene's, which calls itself 4.0.0): a rate over a fixed number of connections.
 //!
-//! Called with `-U`, which gives latency from when a request was due beside latency from its
-//! sending; otherwise as `wrk`. Both are read: the script's figures are the corrected ones.
+//! Called with `-U`, which prints latency from when a request was due as well as from when it was
+//! sent; otherwise as `wrk`. Both are read: the script's figures are the corrected ones.
 //!
-//! At 10 s + 5 ms for each connection it discards the latencies so far (its calibration) while
-//! `Requests/sec` covers the whole run. The duration asked for is kept, since the experiments know
-//! what happens when: up to 10 s nothing is discarded, beyond that its latencies are of the rest.
-//! Connections are opened 5 ms apart. Timers are of whole milliseconds. What is open or overdue at
-//! the end is in no figure. Timeouts also count idle connections, again every 2 s.
+//! At 10 s + 5 ms for each connection it discards the latencies so far (its calibration), while
+//! `Requests/sec` covers the whole run. The duration asked for is kept, because the experiments
+//! know what happens when: up to 10 s nothing is discarded; beyond that, its latencies cover the
+//! rest. Connections are opened 5 ms apart. Timers have whole milliseconds. Requests that are open
+//! or overdue at the end are in no figure. Timeouts also count idle connections, again every 2 s.
 
 use super::can::{Amount, Can, PLAIN};
 use super::{lua, wrk};

@@ -1,10 +1,10 @@
 //! zrk 1.4: a rate over a fixed number of connections.
 //!
-//! Called with its JSON, and with `--hdr` for the table that has the 95th percentile too;
-//! one thread, so that connections and rate are not shared out. Its latency is from when a request
-//! was due. What it says of its own schedule is handed on as a cause.
+//! Called with its JSON, with `--hdr` for a table that has the 95th percentile too, and with one
+//! thread, so that connections and rate are not divided. Its latency starts when a request was due.
+//! Its words about its own schedule are passed on as a cause.
 //!
-//! Times are kept up to 60 s. Rates are whole.
+//! Times are kept up to 60 s. Rates are whole numbers.
 
 use std::fs;
 

@@ -1,23 +1,23 @@
-//! Where in a message a decoder stands, for both roles: the states that [`super`] draws.
+//! A decoder's position in a message, for both roles: the states that [`super`] draws.
 
 use super::chunked::{ChunkStep, Chunked};
 use super::framing::Framing;
 use super::{BodyLength, DecodeError, Limits};
 
-/// What comes next.
+/// The next part expected.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     /// A head, or nothing.
     Head,
-    /// Body: this many bytes more, at least one.
+    /// A body of this many more bytes, at least one.
     Length(u64),
-    /// Body in chunks.
+    /// A body in chunks.
     Chunked(Chunked),
-    /// Body up to the close: this many bytes more at most.
+    /// A body up to the close, of at most this many more bytes.
     UntilClose(u64),
-    /// The message was delivered, all but its `End`, which takes the last byte of it.
+    /// Only `End`, which consumes the last byte of the message.
     Last,
-    /// Nothing: the connection is not to be used again.
+    /// Nothing: the connection must not be used again.
     Done,
     /// Nothing: the peer's bytes were refused.
     Failed(DecodeError),
@@ -30,7 +30,7 @@ pub(super) struct Message {
     keep_alive: bool,
 }
 
-/// What a stretch of input after a head led to.
+/// The outcome of a stretch of input after a head.
 pub(super) enum Step<'a> {
     /// All of it is used up.
     More,
@@ -50,14 +50,14 @@ impl Message {
         matches!(self.phase, Phase::Head)
     }
 
-    /// Stays failed from here on; hands the error back.
+    /// Stays failed from here on, and returns the error.
     #[cold]
     pub(super) fn fail(&mut self, error: DecodeError) -> DecodeError {
         self.phase = Phase::Failed(error);
         error
     }
 
-    /// Goes on from a head. Says how many of its `head_bytes` to consume: when no body follows,
+    /// Continues after a head. Returns how many of its `head_bytes` to consume: if no body follows,
     /// the last one is left for the end.
     #[inline]
     pub(super) fn begin(
@@ -82,7 +82,7 @@ impl Message {
         Ok(head_bytes)
     }
 
-    /// Goes on within a message.
+    /// Continues within a message.
     #[inline]
     pub(super) fn step<'a>(
         &mut self,
@@ -132,8 +132,8 @@ impl Message {
         Step::End { consumed, keep_alive: self.keep_alive }
     }
 
-    /// The peer sends no more. Whether that ended a message; between messages it did not. Not to
-    /// be asked within a head.
+    /// The peer sends no more. Returns whether that ended a message; between messages it did not.
+    /// Must not be called within a head.
     pub(super) fn end(&mut self) -> Result<bool, DecodeError> {
         match self.phase {
             Phase::Head | Phase::Done => Ok(false),

@@ -1,11 +1,11 @@
-//! What comes before a whole head: the part of a head that arrived so far, and the blank lines
-//! between messages.
+//! Incomplete heads: the part of a head that has arrived so far, and the blank lines between
+//! messages.
 //!
-//! A head that stands in one input never comes here. One that was cut is put together in a buffer
-//! and parsed once its blank line is in. It is also parsed when a line was completed or the buffer
-//! has doubled, so that bytes that will never be a head are refused early, and yet a peer that
-//! sends a head byte by byte costs a bounded number of passes: at most one per line allowed, and
-//! the logarithm of the length.
+//! A head that arrives in one input never comes here. A head that arrives in pieces is put together
+//! in a buffer and parsed once its blank line is in. It is also parsed whenever a line is complete
+//! or the buffer has doubled, so that bytes that can never be a head are refused early. A peer that
+//! sends a head byte by byte still costs a bounded number of passes: one for each line allowed,
+//! plus the logarithm of the length.
 
 use super::DecodeError;
 

@@ -14,9 +14,9 @@
 //!    +--> LastLf --> end
 //! ```
 //!
-//! Lines end in CRLF and in nothing else: a bare LF that one reader takes for the end of a chunk
-//! line and another for a part of an extension is a way to smuggle requests. White space after
-//! the size is let pass, as servers exist that pad it.
+//! Lines end only in CRLF. If one reader takes a bare LF for the end of a chunk line and another
+//! takes it for a part of an extension, requests can be smuggled. White space after the size is
+//! accepted, because some servers pad it.
 
 use super::headers::{is_token_byte, is_value_byte};
 use super::{DecodeError, Limits};

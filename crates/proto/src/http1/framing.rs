@@ -9,7 +9,7 @@ use httparse::Header;
 use super::headers::trim_whitespace;
 use super::{BodyLength, DecodeError, RequestKind};
 
-/// How a message goes on after its head.
+/// How a message continues after its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Framing {
     pub(super) body: BodyLength,
@@ -31,7 +31,7 @@ struct Fields {
 #[derive(Default)]
 struct TransferEncoding {
     present: bool,
-    /// There is a coding other than chunked.
+    /// Whether there is a coding other than chunked.
     other: bool,
     chunked: bool,
     chunked_last: bool,
@@ -47,7 +47,7 @@ pub(super) fn response(
 ) -> Result<Framing, DecodeError> {
     let fields = Fields::scan(headers)?;
     let encoding = &fields.transfer_encoding;
-    // A body that must not be there might be there all the same.
+    // A body that must not be there might still be there.
     let stray_body =
         status == 204 && (encoding.present || fields.content_length.is_some_and(|len| len > 0));
     // RFC 9112 6.1: the framing of these is suspect.
@@ -183,7 +183,7 @@ fn content_length(value: &[u8], earlier: Option<u64>) -> Result<u64, DecodeError
     length.ok_or(DecodeError::BadContentLength)
 }
 
-/// Digits alone, and at least one; `None` too when the number does not fit.
+/// Reads one or more digits; also `None` if the number does not fit.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,6 +1,6 @@
-//! Fuzz bodies: any bytes at all, fed whole and in pieces, and what must hold of the outcome.
+//! Fuzz bodies: they feed arbitrary bytes, whole and in pieces, and check what must hold.
 //!
-//! Not a part of the API. A fuzzer calls [`fuzz_response`] and [`fuzz_request`]; a plain test
+//! Not part of the API. A fuzzer calls [`fuzz_response`] and [`fuzz_request`]; a plain test
 //! replays them over the corpus; the tables of the tests use the same traces.
 
 use super::{

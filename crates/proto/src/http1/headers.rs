@@ -1,4 +1,4 @@
-//! The header fields of a head that was already checked, scanned again when asked for.
+//! The header fields of a head that was already checked, scanned again on each call.
 
 /// Iterates over the fields of a message head, in order: the name as sent, and the value without
 /// the white space around it.

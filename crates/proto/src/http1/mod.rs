@@ -1,7 +1,7 @@
 //! HTTP/1.0 and HTTP/1.1 (RFC 9110, RFC 9112): decoders for both roles, and the writers.
 //!
-//! `httparse` reads message heads; the framing of messages is ours. A decoder is fed whatever
-//! arrived and hands out one event per call:
+//! `httparse` reads message heads; this module does the framing of messages. A decoder takes the
+//! bytes that arrived and hands out one event per call:
 //!
 //! ```text
 //!     blank line, part of a head, 1xx (Interim)
@@ -18,7 +18,7 @@
 //!            |                        |
 //!            +-- (End, keep_alive) ---+--- (End, !keep_alive) --> Done
 //!
-//!   any state -- malformed, truncated or too long --> Failed: the same error for ever
+//!   any state -- malformed, truncated or too long --> Failed: the same error from then on
 //! ```
 //!
 //! The contract with the caller:
@@ -29,13 +29,13 @@
 //!   byte of the next message. So looping while input is left misses no event, and so does looping
 //!   until the event is `None`. Empty input gives `None`, or the error of a failed decoder.
 //! - In `Done` (after an `End` without `keep_alive`) input is consumed and dropped, as RFC 9112
-//!   9.6 wants. A caller that switches protocols stops calling at that `End`; the bytes behind it
-//!   are then still its own.
-//! - The events, and the error if there is one, do not depend on how the bytes were cut into
-//!   inputs, except that the body comes in other pieces and that an error in a head may be found
-//!   as late as at the end of its line.
+//!   9.6 requires. A caller that switches protocols stops calling at that `End` and keeps the bytes
+//!   behind it.
+//! - The events and the error, if any, do not depend on how the bytes were cut into inputs, with
+//!   two exceptions: the body comes in other pieces, and an error in a head may be found only at
+//!   the end of its line.
 //!
-//! Memory: a message that stands in one input is read from there. Only a head that was cut is
+//! Memory: a message that arrives in one input is read in place. Only a head that was cut is
 //! carried over, at most [`Limits::head_bytes`] of it.
 //!
 //! Absent on purpose: a server's side of CONNECT, content codings, the requirement of a Host field

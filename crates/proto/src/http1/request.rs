@@ -1,4 +1,4 @@
-//! The server's side: bytes from a client become requests.
+//! The server's side: decodes a client's bytes into requests.
 
 use std::mem::MaybeUninit;
 
@@ -35,7 +35,7 @@ pub struct RequestHead<'a> {
     pub target: &'a str,
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.
     pub minor_version: u8,
-    /// Whether the client wants to go on using the connection after the response.
+    /// Whether the client wants to keep the connection after the response.
     pub keep_alive: bool,
     /// Whether the client may be waiting for a 100 response before it sends the body (RFC 9110
     /// 10.1.1); never without a body.
@@ -110,7 +110,7 @@ impl RequestDecoder {
         self.message.end().map(drop)
     }
 
-    /// Whether this stands between requests, with nothing of the next one read.
+    /// Whether the decoder is between requests, with no byte of the next one read.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.message.wants_head() && self.carry.is_empty()
@@ -155,7 +155,7 @@ impl RequestDecoder {
         }
     }
 
-    /// Goes on with a head that began in an earlier input.
+    /// Continues a head that began in an earlier input.
     #[cold]
     fn decode_carried<'a>(
         &'a mut self,

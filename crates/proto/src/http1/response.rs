@@ -1,4 +1,4 @@
-//! The client's side: bytes from a server become responses.
+//! The client's side: decodes a server's bytes into responses.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ pub struct ResponseDecoder {
     message: Message,
     /// Interim responses since the last final one.
     interim: u8,
-    /// What is carried is an interim head that was handed out.
+    /// The carried bytes are an interim head that was handed out.
     carries_interim: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct ResponseEnd {
     pub keep_alive: bool,
 }
 
-/// What the parser makes of a whole head.
+/// The result of parsing a whole head.
 struct Parsed {
     head_bytes: usize,
     status: u16,
@@ -117,8 +117,8 @@ impl ResponseDecoder {
         })
     }
 
-    /// The server sends no more (a FIN). Gives the end of a response that the close completes, and
-    /// `None` when none was under way.
+    /// The server sends no more (a FIN). Returns the end of a response that the close completes, or
+    /// `None` if no response was under way.
     ///
     /// # Errors
     /// When the close cuts a response short, or the decoder had failed before.
@@ -131,7 +131,7 @@ impl ResponseDecoder {
         Ok(self.message.end()?.then_some(ResponseEnd { keep_alive: false }))
     }
 
-    /// Whether this stands between responses, with nothing of the next one read.
+    /// Whether the decoder is between responses, with no byte of the next one read.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.message.wants_head() && self.carry.is_empty() && self.interim == 0
@@ -186,7 +186,7 @@ impl ResponseDecoder {
         }
     }
 
-    /// Goes on with a head that began in an earlier input.
+    /// Continues a head that began in an earlier input.
     #[cold]
     fn decode_carried<'a>(
         &'a mut self,
@@ -209,7 +209,7 @@ impl ResponseDecoder {
         }
     }
 
-    /// Goes on from a head: how many bytes of it to consume.
+    /// Continues after a head. Returns how many bytes of it to consume.
     #[inline]
     fn begin(&mut self, parsed: &Parsed) -> Result<usize, DecodeError> {
         if parsed.is_interim() {
@@ -285,5 +285,5 @@ fn refusal(error: httparse::Error, bytes: &[u8]) -> DecodeError {
     }
 }
 
-/// What a TLS server begins its first record with: an alert or a handshake (RFC 8446 5.1).
+/// The first byte of a TLS server's first record: an alert or a handshake (RFC 8446 5.1).
 const TLS_RECORDS: [u8; 2] = [21, 22];

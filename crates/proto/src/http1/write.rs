@@ -1,8 +1,8 @@
-//! Messages to bytes, appended to the caller's buffer; no allocation but that buffer's own, and no
-//! formatting machinery.
+//! Writes messages into the caller's buffer, without any allocation except the buffer's own and
+//! without formatting machinery.
 //!
-//! What is written is always framed as the caller meant: a request head with a part that would
-//! break it is refused, and a response's fields have such bytes replaced.
+//! A message is always framed as the caller meant. A request head with a part that would break it
+//! is refused; in the fields of a response, such bytes are replaced.
 
 use super::headers::{is_token_byte, is_value_byte};
 use super::{EncodeError, reason_phrase};

@@ -1,4 +1,4 @@
-//! Certificates and keys out of PEM, and the verifier of those who asked for no verification.
+//! Reads certificates and keys from PEM, and holds the verifier that verifies nothing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Configurations made of options, checked once, before any connection.
+//! Makes configurations from options and checks them once, before any connection.
 
 use std::fmt;
 use std::sync::Arc;

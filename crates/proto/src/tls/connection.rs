@@ -3,7 +3,7 @@
 //! ```text
 //!   client(), server() ──▶ handshaking ──▶ open ──▶ closed by the peer, by us, or both
 //!                               │            │
-//!                               └────────────┴──▶ failed: says the same error ever after
+//!                               └────────────┴──▶ failed: the same error from then on
 //! ```
 
 use std::io::{BufRead as _, Write as _};

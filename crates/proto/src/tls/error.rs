@@ -1,5 +1,5 @@
-//! What can go wrong on a TLS connection: a stable name for results, and a line that says what to
-//! do about it.
+//! The failures of a TLS connection: each has a stable name for results, and a line that says what
+//! to do about it.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
-//! Fuzz bodies: any bytes at all, and handshakes with bytes changed on their way.
+//! Fuzz bodies: arbitrary bytes, and handshakes with bytes changed on the way.
 //!
-//! Not a part of the API. A fuzzer calls these; plain tests replay them over seeds.
+//! Not part of the API. A fuzzer calls these; plain tests replay them over seeds.
 
 use super::{ClientConfig, ServerConfig, ServerName, Tls, TlsErrorKind};
 

@@ -1,17 +1,17 @@
 //! TLS 1.2 and 1.3 (RFC 5246, RFC 8446), both roles: bytes in, plaintext and bytes to send out.
 //!
-//! The protocol itself is rustls'. What is owned here is the seam to it: what may be configured,
-//! how the bytes move, one list of errors with stable names, and where session tickets are kept.
+//! rustls implements the protocol. This module owns the seam to it: what can be configured, how the
+//! bytes move, one list of errors with stable names, and where session tickets are kept.
 //! The crypto provider is named explicitly; no default of the process is read or set.
 //!
-//! Shared with nobody: make one [`ClientConfig`] for each thread, and its session store is that
-//! thread's own.
+//! Nothing is shared between threads: make one [`ClientConfig`] for each thread, and its session
+//! store is that thread's own.
 //!
-//! Bounded: a record that has not arrived in whole is held up to 18 KiB, a handshake message up to
-//! 64 KiB; tickets are held up to [`TICKETS_MAX`] for a name. Plaintext is handed out at once.
+//! Memory is bounded: 18 KiB for a record that has not arrived whole, 64 KiB for a handshake
+//! message, and [`TICKETS_MAX`] tickets for a name. Plaintext is handed out at once.
 //!
 //! Absent on purpose: early data (0-RTT requests can be replayed, so a server may treat them
-//! otherwise), renegotiation, revocation lists, and a clock of our own: rustls looks at the wall
+//! differently), renegotiation, revocation lists, and a clock of our own: rustls looks at the wall
 //! clock to judge certificates and tickets, and takes entropy from the system. No figure comes
 //! from either.
 

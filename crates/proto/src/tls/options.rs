@@ -1,4 +1,4 @@
-//! What a user can ask of TLS, as plain data.
+//! The TLS options of a user, as plain data.
 
 use std::fmt;
 
@@ -27,13 +27,13 @@ impl Version {
     }
 }
 
-/// Which versions may be agreed on.
+/// The versions to offer or accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Versions {
-    /// 1.2 or 1.3, the higher where both sides have it.
+    /// 1.2 or 1.3, the higher that both sides have.
     #[default]
     Both,
-    /// This one and no other.
+    /// Only this one.
     Only(Version),
 }
 
@@ -48,7 +48,7 @@ impl Versions {
     }
 }
 
-/// Whom a client believes.
+/// Which servers a client trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Verify {
     /// Certificates of the public authorities in Mozilla's list, as of the build.
@@ -56,8 +56,8 @@ pub enum Verify {
     PublicRoots,
     /// Only certificates signed by one of these, or one of these itself; PEM.
     Roots(Vec<u8>),
-    /// Anybody: neither the certificate nor its name is looked at. That the server holds the
-    /// certificate's key still is, where the certificate can be read at all.
+    /// Any server: neither the certificate nor its name is checked. If the certificate can be read,
+    /// the server still has to prove that it holds the key.
     Nothing,
 }
 
@@ -66,38 +66,38 @@ pub enum Verify {
 pub struct Identity {
     /// The certificate and those between it and a root, in that order; PEM.
     pub chain: Vec<u8>,
-    /// The private key (PKCS #8, PKCS #1 or SEC 1, not encrypted); PEM. It may stand in the same
+    /// The private key (PKCS #8, PKCS #1 or SEC 1, not encrypted); PEM. It may be in the same
     /// text as the chain.
     pub key: Vec<u8>,
 }
 
 impl fmt::Debug for Identity {
-    /// Without the key: what is debugged gets logged.
+    /// Leaves out the key, because debug output gets logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("chain_bytes", &self.chain.len()).finish_non_exhaustive()
     }
 }
 
-/// What a client does.
+/// The options of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientOptions {
-    /// Whom to believe.
+    /// Which servers to trust.
     pub verify: Verify,
-    /// What to show a server that asks who the client is.
+    /// The certificate for a server that asks for one.
     pub identity: Option<Identity>,
-    /// Protocols offered, the preferred first (RFC 7301); none means that none is spoken of.
+    /// Protocols offered, the preferred first (RFC 7301); if empty, ALPN is left out.
     pub alpn: Vec<Vec<u8>>,
     /// Versions offered.
     pub versions: Versions,
 }
 
-/// What a server does.
+/// The options of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// Who the server is.
+    /// The server's certificate.
     pub identity: Identity,
-    /// Authorities, PEM, one of which has to have signed the certificate that a client then has to
-    /// show; `None` asks for no certificate.
+    /// Authorities, PEM: a client has to show a certificate that one of them signed. `None` asks
+    /// for no certificate.
     pub client_roots: Option<Vec<u8>>,
     /// Protocols spoken, the preferred first (RFC 7301); none means that none is spoken of.
     pub alpn: Vec<Vec<u8>>,

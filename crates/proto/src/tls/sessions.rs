@@ -1,8 +1,9 @@
 //! Where a client keeps what it needs to resume sessions.
 //!
-//! rustls' own store keeps eight tickets for a name. A tester whose fifty connections end together
-//! would then make full handshakes and call them resumed, so this one keeps more. A TLS 1.3 ticket
-//! is used once (RFC 8446 appendix C.4), the newest first; a TLS 1.2 session as often as wanted.
+//! rustls' own store keeps eight tickets for a name. If the fifty connections of a tester ended
+//! together, most would then make full handshakes and be called resumed, so this store keeps more.
+//! A TLS 1.3 ticket is used once (RFC 8446 appendix C.4), the newest first; a TLS 1.2 session can
+//! be used any number of times.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! Faults on purpose: stalls, latency, errors, closes and resets, so that a tester can be tested.
+//! Deliberate faults, to test testers with: stalls, latency, errors, closes and resets.
 //!
-//! [`Faults`] says which; a `Fates` draws them, one per request, from a seed and the clock it is
-//! given: same seed, same faults. Stalls are a function of the time since the server's start
-//! alone, so that a test knows the truth to compare with.
+//! [`Faults`] lists them. A `Fates` draws one per request from a seed and from the time it is
+//! given, so the same seed gives the same faults. Stalls depend only on the time since the server's
+//! start, so a test knows the truth to compare with.
 
 mod spec;
 

@@ -1,4 +1,4 @@
-//! The faults as people write them on a command line.
+//! Parses faults as users write them on a command line.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! A client's connection, and what is known of its request.
+//! A client's connection, and the state of its request.
 //!
 //! ```text
 //!       head read        body, or enough of it    connection had       response complete
@@ -9,11 +9,12 @@
 //!      │                  input is dropped until FIN or a time
 //! ```
 //!
-//! A body is collected before an upstream connection is taken, so that a client that is slow to
-//! send holds memory and nothing that others need; only one longer than the buffer holds more.
+//! The proxy collects a body before it takes an upstream connection. So a client that sends slowly
+//! holds only memory, and no connection that others need, unless its body is longer than the
+//! buffer.
 //!
-//! One request at a time: what is sent ahead of its turn is held, up to a limit, then not received.
-//! Between requests a connection holds no buffer.
+//! A connection has one request at a time. Bytes sent ahead of their turn are held up to a limit;
+//! beyond it the proxy stops receiving. Between requests a connection holds no buffer.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,16 +24,16 @@ use plimsoll_proto::http1::{BodyLength, Limits, RequestDecoder};
 use super::log::RequestLine;
 use super::pace::{BodyTime, Window};
 
-/// What a client is doing.
+/// The state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing: the slot is free.
     Free,
     /// Between requests, or within a head.
     Reading,
-    /// Its request's body is read; no upstream has to do with it yet.
+    /// Its request's body is being read; no upstream is involved yet.
     Collecting,
-    /// Its request is to have an upstream connection: one is being opened, or it is in a queue.
+    /// Its request waits for an upstream connection: one is being opened, or the request is queued.
     Waiting,
     /// Its request is with an upstream.
     Forwarding,
@@ -45,35 +46,35 @@ pub(super) enum State {
 /// The request being forwarded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
-    /// The upstream connection; of a request in a queue, none.
+    /// The upstream connection; `None` while the request is queued.
     pub(super) link: Option<Token>,
-    /// Which upstream was chosen.
+    /// The chosen upstream.
     pub(super) upstream: u8,
     /// Upstreams that could not be reached, as bits.
     pub(super) tried: u64,
     pub(super) hash: u64,
-    /// Where a Host field belongs in the head; 0 if one is there.
+    /// Where to insert a Host field into the head; 0 if it has one.
     pub(super) host_at: u32,
-    /// The length of the head that an upstream gets, without such a Host field.
+    /// The length of the head that an upstream gets, without an inserted Host field.
     pub(super) head_bytes: u32,
     pub(super) minor_version: u8,
     pub(super) keep_alive: bool,
     pub(super) is_head: bool,
     pub(super) is_idempotent: bool,
-    /// Its body is sent in chunks.
+    /// Whether its body is sent in chunks.
     pub(super) is_chunked: bool,
-    /// All of it was read.
+    /// Whether all of it was read.
     pub(super) is_read: bool,
-    /// A connection that was open already failed it once.
+    /// Whether it failed once on a connection that was already open.
     pub(super) was_failed: bool,
-    /// The last connect that failed took too long.
+    /// Whether the last failed connect ran into its time limit.
     pub(super) timed_out: bool,
-    /// The response's head went to the client.
+    /// Whether the response's head was sent to the client.
     pub(super) is_answered: bool,
-    /// The connection ends with the response.
+    /// Whether the connection ends with the response.
     pub(super) is_last: bool,
     pub(super) started_ns: u64,
-    /// When its time in queues is over, once it was in one; of all its waits together.
+    /// When its time in queues is over, for all its waits together; set once it was in one.
     pub(super) queue_deadline_ns: Option<u64>,
 }
 
@@ -107,36 +108,36 @@ pub(super) struct Client {
     pub(super) state: State,
     pub(super) address: IpAddr,
     pub(super) exchange: Exchange,
-    /// The request's bytes as an upstream gets them, while they may have to be sent (again).
+    /// The request's bytes as an upstream gets them, while they may have to be sent or sent again.
     pub(super) request: Vec<u8>,
-    /// The request's memory, as far as it counts against the limit for all.
+    /// The part of the request's memory that counts towards the worker's limit.
     pub(super) charged_bytes: usize,
-    /// Input for later, from `held_at` on.
+    /// Input held for later, from `held_at` on.
     pub(super) held: Vec<u8>,
     pub(super) held_at: usize,
-    /// Counts requests that waited, so that what a queue knows of one is recognised as old.
+    /// Counts requests that waited, so that stale entries of a queue are recognised.
     pub(super) ticket: u32,
     /// Whether it is in a queue.
     pub(super) is_queued: bool,
-    /// Not received from.
+    /// Whether receiving from it is paused.
     pub(super) is_paused: bool,
-    /// A head has begun, and its time runs.
+    /// Whether a head has begun, and its time runs.
     pub(super) is_timed: bool,
-    /// It sends no more.
+    /// Whether it has ended its side.
     pub(super) has_ended: bool,
-    /// It has to take what is queued for it, and the window is for that.
+    /// Whether the window is for reading what is queued for it.
     pub(super) is_taking: bool,
-    /// How much it has to send of a body, or to take, and by when.
+    /// How many bytes of a body it has to send, or to read, and by when.
     pub(super) window: Window,
-    /// The times of a body that is read.
+    /// The time limits of a body that is being read.
     pub(super) body_time: BodyTime,
     /// Bytes received from it; wraps.
     pub(super) received_bytes: u64,
-    /// Bytes handed over to be sent to it, but for TLS's own; wraps.
+    /// Bytes handed over for sending to it, without TLS's own; wraps.
     pub(super) sent_bytes: u64,
-    /// When it has to be looked at; `u64::MAX` for never.
+    /// When it is due to be checked; `u64::MAX` for never.
     pub(super) deadline_ns: u64,
-    /// When it will be looked at, at the latest.
+    /// When it will be checked, at the latest.
     pub(super) timer_ns: u64,
     pub(super) line: Option<Box<RequestLine>>,
 }
@@ -192,12 +193,12 @@ impl Client {
         matches!(self.state, State::Collecting | State::Waiting | State::Forwarding)
     }
 
-    /// Whether it stands between two requests, with nothing of the next one here.
+    /// Whether it is between two requests, and no byte of the next one has arrived.
     pub(super) fn is_idle(&self) -> bool {
         self.state == State::Reading && self.decoder.is_idle() && self.held.is_empty()
     }
 
-    /// Begins an exchange with what a head says.
+    /// Begins an exchange from a head.
     #[inline]
     pub(super) fn begin(&mut self, exchange: Exchange, body: BodyLength) {
         self.exchange = Exchange { is_chunked: body == BodyLength::Chunked, ..exchange };

@@ -1,12 +1,13 @@
 //! Heads, written anew for the other side: the start line, the fields that go from end to end as
 //! they came, and framing of our own.
 //!
-//! One pass over a head's lines finds out what is in it and copies runs of lines that stay. What
-//! two readers could read in two ways is refused here, on top of what the decoders refuse.
+//! One pass over a head's lines finds out what it contains and copies runs of lines that stay.
+//! Heads that two readers could read in two ways are refused here, in addition to those that the
+//! decoders refuse.
 //!
-//! Left out: Connection and what it names, Keep-Alive, Proxy-Connection, Proxy-Authorization,
+//! Left out: Connection and the fields it names, Keep-Alive, Proxy-Connection, Proxy-Authorization,
 //! Proxy-Authenticate, TE, Trailer, Transfer-Encoding, Upgrade (RFC 9110 section 7.6.1), and
-//! Content-Length, which is written from what the decoder made of it.
+//! Content-Length, which is written anew from the length that the decoder found.
 
 mod fields;
 #[cfg(test)]
@@ -21,7 +22,7 @@ use self::fields::{Field, Found, copy_end_to_end, field, find, first_line};
 use super::options::{Forwarded, HostField};
 use crate::route::Refusal;
 
-/// How requests are rewritten; the same for all of a worker's.
+/// How requests are rewritten; the same for all requests of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rewriting {
     pub(super) forwarded: Forwarded,
@@ -33,13 +34,13 @@ pub(super) struct Rewriting {
     pub(super) is_secure: bool,
 }
 
-/// What the pass over a request's head found.
+/// The findings of the pass over a request's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Where in what was written a Host field with the upstream's name is to be put in; 0 if the
+    /// Where in the written head a Host field with the upstream's name is to be inserted; 0 if the
     /// client's is there.
     pub(super) host_at: u32,
-    /// Whether doing it twice is like doing it once (RFC 9110 section 9.2.2).
+    /// Whether its method is idempotent (RFC 9110 section 9.2.2).
     pub(super) is_idempotent: bool,
     pub(super) is_head: bool,
 }
@@ -64,7 +65,7 @@ const NO_METHOD: Refusal =
 /// Writes the head that an upstream gets.
 ///
 /// # Errors
-/// What the client is told when the request is not to be forwarded.
+/// The answer for the client when the request must not be forwarded.
 #[inline]
 pub(super) fn write_request(
     out: &mut Vec<u8>,
@@ -121,7 +122,7 @@ pub(super) fn write_request(
     })
 }
 
-/// What the decoder lets pass and a proxy must not.
+/// Refuses heads that the decoder accepts and a proxy must not forward.
 #[inline]
 fn check(found: &Found<'_>, head: &RequestHead<'_>, target: &Target<'_>) -> Result<(), Refusal> {
     if found.hosts > 1 || (found.hosts == 0 && head.minor_version == 1) {
@@ -147,10 +148,10 @@ fn check(found: &Found<'_>, head: &RequestHead<'_>, target: &Target<'_>) -> Resu
     Ok(())
 }
 
-/// Writes how many more proxies may forward a request: one less.
+/// Writes Max-Forwards, reduced by one.
 #[cold]
 fn write_max_forwards(out: &mut Vec<u8>, hops: &[u8]) -> Result<(), Refusal> {
-    // More than anybody has proxies in a row; longer numbers are cut to it.
+    // No path has more proxies in a row; larger numbers are cut to it.
     const HOPS_MAX: u32 = 1000;
     if !is_number(hops) {
         return Err(BAD_MAX_FORWARDS);
@@ -186,7 +187,7 @@ fn is_host(text: &[u8]) -> bool {
 
 /// A request's target, in one of the forms that are forwarded (RFC 9112 section 3.2).
 struct Target<'a> {
-    /// Of the absolute form.
+    /// Scheme and authority, in the absolute form.
     authority: Option<&'a [u8]>,
     /// Path and query, may be empty in the absolute form; or `*`.
     path: &'a [u8],
@@ -267,7 +268,7 @@ fn write_forwarded(
     }
 }
 
-/// What the client's X-Forwarded-For fields say, each with a comma behind it.
+/// Writes the values of the client's X-Forwarded-For fields, each followed by a comma.
 #[cold]
 fn write_earlier(out: &mut Vec<u8>, head: &[u8]) {
     for (name, value) in http1::Headers::of_head(head) {
@@ -299,12 +300,12 @@ fn write_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// How a response goes on to its client.
+/// How a response is framed for its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
-    /// As it comes: its length was stated, or it has no body.
+    /// Unchanged: its length was stated, or it has no body.
     Plain,
-    /// In chunks of ours.
+    /// In new chunks.
     Chunked,
     /// Up to the end of the connection.
     UntilClose,
@@ -324,8 +325,8 @@ pub(super) struct Recipient {
     pub(super) is_last: bool,
 }
 
-/// Writes the head that a client gets, and says how the body goes on; `UntilClose` makes it the
-/// last one on the connection.
+/// Writes the head that a client gets, and returns how the body is framed; `UntilClose` makes it
+/// the last one on the connection.
 ///
 /// # Errors
 /// When two readers could disagree about the response.
@@ -375,7 +376,7 @@ pub(super) fn write_response(
 /// Writes an interim response.
 ///
 /// # Errors
-/// When its lines are not lines.
+/// When its lines are malformed.
 #[cold]
 pub(super) fn write_interim(out: &mut Vec<u8>, head: &ResponseHead<'_>) -> Result<(), Unusable> {
     let bytes = head.head_bytes();

@@ -1,4 +1,4 @@
-//! A connection to an upstream, and what is known of the response on it.
+//! A connection to an upstream, and the state of the response on it.
 //!
 //! ```text
 //!            connected         TLS agreed            request sent        response complete
@@ -11,7 +11,7 @@ use plimsoll_proto::http1::{Limits, ResponseDecoder};
 
 use super::head::Body;
 
-/// What a connection is doing.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing: there is no body.
@@ -30,28 +30,28 @@ pub(super) struct Link {
     pub(super) decoder: ResponseDecoder,
     pub(super) state: State,
     pub(super) upstream: u8,
-    /// Counts the connections that were on this slot.
+    /// Counts the connections that have used this slot.
     pub(super) uses: u32,
-    /// Whose request it has, or is opened for.
+    /// The client whose request it has, or is opened for.
     pub(super) client: u32,
-    /// Bytes the driver was given of the request; kept small, only whether none of them has left
-    /// is ever asked.
+    /// Bytes of the request given to the driver. The number is kept small, because only zero or not
+    /// matters.
     pub(super) sent_bytes: usize,
-    /// It had a request before this one.
+    /// Whether it had a request before this one.
     pub(super) is_reused: bool,
-    /// The first byte of the response came.
+    /// Whether the first byte of the response has arrived.
     pub(super) has_begun: bool,
-    /// How the response's body goes on to the client.
+    /// How the response's body is framed for the client.
     pub(super) body: Body,
-    /// Not received from.
+    /// Whether receiving from it is paused.
     pub(super) is_paused: bool,
     pub(super) status: u16,
     pub(super) body_bytes: u64,
-    /// Bytes queued towards it when the time for progress began.
+    /// Bytes queued for it when the time limit for progress began.
     pub(super) stuck_bytes: usize,
-    /// When it has to be looked at; `u64::MAX` for never.
+    /// When it is due to be checked; `u64::MAX` for never.
     pub(super) deadline_ns: u64,
-    /// When it will be looked at, at the latest.
+    /// When it will be checked, at the latest.
     pub(super) timer_ns: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The access log: a line a request, written by a thread of its own.
+//! The access log: one line for each request, written by a separate thread.
 //!
-//! A worker copies what it knows into a bounded queue; making text of it and writing it is the
-//! thread's. When that cannot keep up, lines are dropped and counted, and no request waits.
+//! A worker copies the facts into a bounded queue; the thread formats and writes them. If the
+//! thread cannot keep up, lines are dropped and counted, and no request waits.
 
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
@@ -68,7 +68,7 @@ impl Log {
     /// Starts a thread that writes to `out`.
     ///
     /// # Errors
-    /// When no thread can be had.
+    /// When no thread can be started.
     pub fn start(out: impl Write + Send + 'static) -> io::Result<(Arc<Self>, LogThread)> {
         let (lines, received) = sync_channel(QUEUE_LINES);
         let thread =

@@ -1,12 +1,12 @@
 //! The reverse proxy: HTTP/1.1 in front, pooled connections to one or several upstreams behind.
 //!
-//! [`start`] runs it on threads of its own; [`Proxy`] is one worker without a thread, for tests.
-//! Each worker has its own driver, upstream connections, queue and judgement of upstreams' health;
-//! they share nothing but the ports.
+//! [`start`] runs it on its own threads; [`Proxy`] is one worker without a thread, for tests. Each
+//! worker has its own driver, upstream connections, queue and judgement of upstreams' health;
+//! workers share only the ports.
 //!
-//! What is forwarded is never what came: heads are written anew from their lines with the
-//! hop-by-hop fields left out, and bodies get framing of our own, so whatever a peer meant by odd
-//! framing, the other side sees one message and no more. What two readers could disagree about is
+//! No message is forwarded as it came. Heads are written anew from their lines, without the
+//! hop-by-hop fields, and bodies get new framing. So whatever a peer meant by odd framing, the
+//! other side sees exactly one message. Messages that two readers could read differently are
 //! refused.
 //!
 //! Absent on purpose: upgrades (WebSocket, HTTP/2) and CONNECT, caching, content codings, trailers

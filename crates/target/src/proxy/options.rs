@@ -1,7 +1,7 @@
-//! What a proxy is told, and what it tells.
+//! The options of a proxy, and the counts it reports.
 //!
-//! Times are ns on the driver's clock, lengths are bytes. Everything that can wait has a time here,
-//! and everything that can grow has a length.
+//! Times are ns on the driver's clock, lengths are bytes. Every wait has a limit in time here, and
+//! everything that can grow has a limit in length.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,9 +38,9 @@ impl From<SocketAddr> for Upstream {
 /// TLS towards an upstream.
 #[derive(Debug, Clone)]
 pub struct UpstreamTls {
-    /// Whom to believe.
+    /// Which certificates to trust.
     pub config: ClientConfig,
-    /// Whose certificate is wanted.
+    /// The name that the certificate has to be for.
     pub name: ServerName,
 }
 
@@ -59,18 +59,16 @@ pub enum Balance {
     HashField(String),
 }
 
-/// What becomes of `X-Forwarded-For`, `-Proto` and `-Host`. Unless it is `Off`, whatever else a
-/// client says in this way, in other fields that begin with `X-Forwarded-` or in `Forwarded` (RFC
-/// 7239), is dropped.
+/// How `X-Forwarded-For`, `-Proto` and `-Host` are written. Unless it is `Off`, a client's other
+/// fields that begin with `X-Forwarded-`, and its `Forwarded` (RFC 7239), are dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Forwarded {
-    /// The client's address is added to the end of what `X-Forwarded-For` says; `-Proto` and
-    /// `-Host` are written anew.
+    /// Append the client's address to `X-Forwarded-For`, and replace `-Proto` and `-Host`.
     #[default]
     Append,
-    /// All three say what this proxy saw and nothing else.
+    /// Replace all three with what this proxy saw.
     Replace,
-    /// They are passed on as they came.
+    /// Pass them on unchanged.
     Off,
 }
 
@@ -84,36 +82,36 @@ pub enum HostField {
     Upstream,
 }
 
-/// How long things may take, ns; at least 1.
+/// Limits on time, ns; at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Connecting to an upstream, TLS included: then the next upstream, or 504.
+    /// For connecting to an upstream, including TLS. After it: the next upstream, or 504.
     pub connect_ns: u64,
-    /// From the request's last byte to the response's first: then 504.
+    /// From the request's last byte to the response's first. After it: 504.
     pub response_ns: u64,
-    /// Between two receipts of a response, and without progress in sending a request's body: then
-    /// the response is cut off, or 504 when it had not begun.
+    /// Between two receipts of a response, and without progress in sending a request's body. After
+    /// it: the response is cut off, or 504 if it had not begun.
     pub upstream_idle_ns: u64,
     /// How long an upstream connection is kept without a request.
     pub upstream_keep_alive_ns: u64,
-    /// From a request's first byte to the end of its head, and a new client's TLS handshake: then
-    /// 408.
+    /// From a request's first byte to the end of its head, and for a new client's TLS handshake.
+    /// After it: 408.
     pub head_ns: u64,
-    /// Between two receipts of a request's body: then 408.
+    /// Between two receipts of a request's body. After it: 408.
     pub body_ns: u64,
-    /// From the end of a request's head to the end of its body, without the time in which the proxy
-    /// does not read from the client: then 408. `u64::MAX` for no limit.
+    /// From the end of a request's head to the end of its body, except the time in which the proxy
+    /// does not read from the client. After it: 408. `u64::MAX` is no limit.
     pub body_total_ns: u64,
-    /// Without progress in sending to a client: then it is reset.
+    /// Without progress in sending to a client. After it: the connection is reset.
     pub send_ns: u64,
-    /// In each such stretch of time a client has to send of a body, or to take of what is queued
-    /// for it, what [`ProxyLimits::client_rate`] asks for: then 408, or it is reset.
+    /// The period over which a client has to send a body, or to read what is queued for it, at
+    /// [`ProxyLimits::client_rate`]. Otherwise: 408, or the connection is reset.
     pub client_slack_ns: u64,
     /// How long a client's connection is kept without a request.
     pub keep_alive_ns: u64,
-    /// Waiting for an upstream connection to be free: then 503.
+    /// For waiting until an upstream connection is free. After it: 503.
     pub queue_ns: u64,
-    /// How long requests under way may take once the proxy was told to stop.
+    /// How long requests under way may take once the proxy is to stop.
     pub drain_ns: u64,
 }
 
@@ -136,35 +134,34 @@ impl Default for Timeouts {
     }
 }
 
-/// How much there may be of what.
+/// Limits on sizes and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLimits {
-    /// Of requests: 431 beyond the head's and trailers', 413 beyond the body's, 400 beyond the
-    /// chunk line's.
+    /// Limits of requests. Beyond the head's and the trailers': 431; beyond the body's: 413; beyond
+    /// the chunk line's: 400.
     pub request: http1::Limits,
-    /// Of responses: 502 beyond them.
+    /// Limits of responses. Beyond them: 502.
     pub response: http1::Limits,
-    /// Bytes of a request's body that are collected before it is given an upstream connection; a
-    /// longer one goes on with what is there. What came in one receipt with the last of them is on
-    /// top. 0: each request gets its connection from its head on, and `Expect` goes end to end.
+    /// Bytes of a request's body to collect before the request gets an upstream connection; a
+    /// longer body is then forwarded as it comes. The rest of the last receipt comes on top. With 0
+    /// each request gets its connection after its head, and `Expect` goes end to end.
     pub body_buffer_bytes: usize,
-    /// Bytes of memory for all requests of a worker that are collected or were and may have to be
-    /// sent again. Beyond it none is collected any further; what came in one receipt is on top.
+    /// Bytes of memory of a worker for all requests that are being collected, or are kept because
+    /// they may have to be sent again. Beyond it collecting stops; one receipt comes on top.
     pub body_buffers_bytes: usize,
-    /// Bytes held from a client before it is not read from any more: more of a body that waits for
-    /// its connection, and requests sent ahead of time. What the driver had received by then comes
+    /// Bytes held for a client before reading from it stops: the rest of a body that waits for its
+    /// connection, and requests sent ahead of time. Bytes that the driver has already received come
     /// on top.
     pub held_bytes: usize,
-    /// Bytes queued towards an upstream that is slow to read before the client is not read from
-    /// any more.
+    /// Bytes queued for an upstream that reads slowly before reading from the client stops.
     pub queued_bytes: usize,
-    /// Bytes queued towards a client that is slow to read before the upstream is not read from
-    /// any more. The upstream is free once all of its response is queued.
+    /// Bytes queued for a client that reads slowly before reading from the upstream stops. The
+    /// upstream is free once its whole response is queued.
     pub response_buffer_bytes: usize,
     /// Bytes per second, over [`Timeouts::client_slack_ns`], below which a client is too slow; at 0
     /// a byte in that time is enough.
     pub client_rate: u64,
-    /// Requests of one worker that wait for an upstream connection; beyond, 503.
+    /// Requests of one worker that may wait for an upstream connection. Beyond it: 503.
     pub queue: usize,
     /// Connections of one worker to each upstream; at least 1.
     pub upstream_connections: u32,
@@ -197,9 +194,9 @@ pub struct Health {
     /// Whether responses of 500 to 599, and those that cannot be forwarded, are failures too. Then
     /// a client that can provoke them can put an upstream aside for all.
     pub fail_on_5xx: bool,
-    /// For how long it is put aside. One request is then the trial; after as long again, another.
+    /// How long it stays aside. Then one request is the trial; after the same time again, another.
     pub aside_ns: u64,
-    /// Requests of our own that find out.
+    /// Health checks, by requests of the proxy itself.
     pub check: Option<HealthCheck>,
 }
 
@@ -209,8 +206,8 @@ impl Default for Health {
     }
 }
 
-/// A request that each worker sends to each upstream from time to time: 200 to 399 says that it is
-/// well, and anything else puts it aside until a later one succeeds.
+/// A request that each worker sends to each upstream from time to time. A status of 200 to 399
+/// means that the upstream is healthy; anything else puts it aside until a later check succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {
     /// The request's target, such as `/healthz`.
@@ -224,9 +221,9 @@ pub struct HealthCheck {
 /// How requests are forwarded.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Where to; 1 to [`UPSTREAMS_MAX`].
+    /// The upstreams; 1 to [`UPSTREAMS_MAX`].
     pub upstreams: Vec<Upstream>,
-    /// Which of them.
+    /// How one of them is chosen.
     pub balance: Balance,
     /// What the proxy tells upstreams about the client.
     pub forwarded: Forwarded,
@@ -234,20 +231,20 @@ pub struct Rules {
     pub host: HostField,
     /// Whether `Via` is added to requests, as RFC 9110 section 7.6.3 requires.
     pub via: bool,
-    /// How long things may take.
+    /// Limits on time.
     pub timeouts: Timeouts,
-    /// How much there may be.
+    /// Limits on sizes and numbers.
     pub limits: ProxyLimits,
-    /// Which upstreams are well.
+    /// How failing upstreams are found.
     pub health: Health,
     /// How TLS is spoken with clients; `None` for plain connections.
     pub tls: Option<ServerConfig>,
-    /// Where a line for each request goes.
+    /// The access log.
     pub log: Option<Arc<Log>>,
 }
 
 impl Rules {
-    /// The usual rules for these upstreams.
+    /// The default rules for these upstreams.
     #[must_use]
     pub fn to(upstreams: Vec<Upstream>) -> Self {
         Self {
@@ -272,7 +269,7 @@ impl Rules {
     }
 }
 
-/// What to proxy, where, and with what.
+/// Where a proxy listens, its workers, and its rules.
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
     /// Where clients connect; port 0 stands for a free one.
@@ -281,16 +278,16 @@ pub struct ProxyOptions {
     pub workers: usize,
     /// Which driver to run on.
     pub driver: DriverChoice,
-    /// CPUs to tie the workers to, taken in turn.
+    /// CPUs to pin the workers to, in turn.
     pub pin: Option<Vec<usize>>,
-    /// Clients that one worker takes at once; at least 1.
+    /// Maximum number of clients of one worker; at least 1.
     pub connections_max: u32,
     /// How requests are forwarded.
     pub rules: Rules,
 }
 
 impl ProxyOptions {
-    /// The usual rules on a free port of 127.0.0.1, by one worker on the best driver there is.
+    /// The default rules on a free port of 127.0.0.1, with one worker on the best driver available.
     #[must_use]
     pub fn to(upstreams: Vec<Upstream>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! How slow a client may be, both when it sends a body and when it takes a response.
+//! How slow a client may be, both when it sends a body and when it reads a response.
 //!
 //! Time is cut into windows, and a minimum of bytes has to move in each. A mean since the beginning
 //! would help attackers: after a quick start they could stall for a long time and keep what the

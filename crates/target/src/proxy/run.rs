@@ -1,5 +1,5 @@
-//! Proxies on threads of their own: one driver each, sharing ports by `SO_REUSEPORT` and nothing
-//! else.
+//! Proxies on their own threads. Each has its own driver; they share only the ports, by
+//! `SO_REUSEPORT`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which upstream a request goes to, what connections there are to it, and whether it is well.
+//! Which upstream a request goes to, the connections to it, and its health.
 //!
 //! ```text
 //!            failures in a row, or a failed check            aside_ns later: one request
@@ -8,12 +8,12 @@
 //!    └──────────── a check succeeded, or ───────────────────────── it did not ────────────┘
 //! ```
 //!
-//! A trial that has come to nothing after as long again is not waited for: a client that is slow,
-//! or that stops half way, keeps no upstream aside.
+//! A trial without an outcome after the same time again is given up, so that a client that is slow
+//! or stops half way keeps no upstream aside.
 //!
 //! When all are aside, all are used: an upstream that fails is better than none.
 //!
-//! Pure: no driver and no clock here.
+//! Pure: it has no driver and no clock.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub(super) struct Pool {
     pub(super) idle: Vec<u32>,
     /// Slots without a connection.
     pub(super) free: Vec<u32>,
-    /// Requests under way, those for which a connection is being opened among them.
+    /// Requests under way, including those for which a connection is being opened.
     pub(super) busy: u32,
     /// Requests that wait: client and ticket. A request that left has another ticket.
     pub(super) queue: VecDeque<(u32, u32)>,
@@ -67,7 +67,7 @@ pub(super) struct Pools {
     next: usize,
 }
 
-/// What an upstream made of a request.
+/// The outcome of a request for an upstream's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Success,
@@ -77,7 +77,7 @@ pub(super) enum Outcome {
 }
 
 impl Pools {
-    /// `slots` connections each, numbered from `first_slot` on.
+    /// Makes them with `slots` connections each, numbered from `first_slot` on.
     pub(super) fn new(
         count: usize,
         slots: u32,
@@ -100,7 +100,7 @@ impl Pools {
         Self { pools: (0..count as u32).map(pool).collect(), balance, health, next: 0 }
     }
 
-    /// The field whose value is hashed, if one is.
+    /// The field whose value is hashed, if any.
     pub(super) fn hashed_field(&self) -> Option<&str> {
         match &self.balance {
             Balance::HashField(name) => Some(name),
@@ -129,8 +129,9 @@ impl Pools {
         Some(chosen)
     }
 
-    /// The best of those that fit: by hash the one that ranks the client highest, else one with
-    /// room, with the least to do if that is asked for, each in turn.
+    /// The best of those that fit. By hash, it is the one that ranks the client highest. Otherwise
+    /// it is one with room, each in turn, or the one with the fewest requests if the balance asks
+    /// for it.
     fn pick(&self, hash: u64, fits: impl Fn(usize, &Pool) -> bool) -> Option<usize> {
         let count = self.pools.len();
         let in_turn = (self.next..count).chain(0..self.next);
@@ -148,8 +149,8 @@ impl Pools {
         })
     }
 
-    /// A place became free at an upstream: the upstream whose queue it serves. Requests that are
-    /// not tied to an upstream may leave another's queue, for one that is well.
+    /// A place became free at an upstream. Returns the upstream whose queue it serves: requests
+    /// that are not tied to an upstream may leave another's queue for a healthy one.
     pub(super) fn queue_to_serve(&self, freed: usize) -> Option<usize> {
         let waits = |index: &usize| !self.pools[*index].queue.is_empty();
         if waits(&freed) {
@@ -162,7 +163,7 @@ impl Pools {
         (0..self.pools.len()).find(waits)
     }
 
-    /// Learns from a request. True when the upstream is put aside by it.
+    /// Learns from a request. Returns whether this puts the upstream aside.
     #[inline]
     pub(super) fn learn(&mut self, index: usize, now_ns: u64, outcome: Outcome) -> bool {
         let pool = &mut self.pools[index];
@@ -203,7 +204,7 @@ impl Pools {
         }
     }
 
-    /// Learns from a check. True when the upstream is put aside by it.
+    /// Learns from a check. Returns whether this puts the upstream aside.
     pub(super) fn learn_checked(&mut self, index: usize, is_well: bool) -> bool {
         let pool = &mut self.pools[index];
         let was_well = pool.standing == Standing::Well;
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(choices(&mut all, 199, 2), [Some(1); 2]);
         assert_eq!(choices(&mut all, 200, 2), [Some(0), Some(1)]);
         all.learn(0, 200, Outcome::Neither);
-        assert_eq!(choices(&mut all, 200, 2), [Some(0), Some(1)], "the trial is to be had again");
+        assert_eq!(choices(&mut all, 200, 2), [Some(0), Some(1)], "the trial is open again");
         all.learn(0, 200, Outcome::Success);
         assert_eq!(choices(&mut all, 200, 3), [Some(0), Some(1), Some(0)]);
     }

@@ -1,5 +1,5 @@
-//! A driver, with TLS over some of its connections: over clients', over upstreams', over both or
-//! neither. What is above sends and receives plaintext.
+//! A driver with TLS on some of its connections: those of clients, of upstreams, of both or of
+//! neither. The proxy above sends and receives plaintext.
 
 use plimsoll_io::{Close, Driver, Payload, Received, Token};
 use plimsoll_proto::tls::{ServerConfig, Tls};

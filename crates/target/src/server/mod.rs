@@ -1,8 +1,8 @@
 //! The loop of one worker: a driver, its connections, and what each event does.
 //!
-//! Time comes from the driver and goes in as an argument, so the whole server runs under the
-//! simulated kernel. The path of a hello: one event, one decode, one send of registered bytes; no
-//! allocation, no formatting, no clock. Hellos that arrive together leave together.
+//! The driver supplies the time, and functions take it as an argument, so the whole server runs
+//! under the simulated kernel. A hello takes one event, one decode and one send of registered
+//! bytes, without allocation, formatting or a clock. Hellos that arrive together leave together.
 //!
 //! Absent on purpose: idle timeouts. A load tester may hold connections open for as long as it
 //! likes; their number and the memory of each are bounded.

@@ -1,4 +1,5 @@
-//! Answers on their way out: rendered, sent in turns, and what becomes of the connection then.
+//! Outgoing answers: rendering them, sending them in turns, and what happens to the connection
+//! then.
 
 use plimsoll_io::{Driver, Payload, Token};
 

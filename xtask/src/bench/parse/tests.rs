@@ -1,4 +1,5 @@
-//! Outputs typed after the tools' own, cut to what is read and a little around it.
+//! Outputs in the format of the tools' own, cut to the parts that are read and a little around
+//! them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who is believed, and what is said when somebody is not.
+//! Which peers are trusted, and what is said about the others.
 
 use super::world::{
     Authority, NOW, Pair, client_config, name, self_signed, server_config, server_options,
@@ -105,14 +105,14 @@ fn clients_are_believed_or_not() {
     let server = server_config(&options);
     let wants = "it wants a client certificate, --cert FILE --key FILE";
     for (identity, refused) in [
-        (Some(clients.identity("somebody", NOW)), None),
+        (Some(clients.identity("stranger", NOW)), None),
         (None, Some("the client showed no certificate")),
         (
-            Some(authority.identity("somebody", NOW)),
+            Some(authority.identity("stranger", NOW)),
             Some("the client's certificate is signed by no authority known here"),
         ),
         (
-            Some(clients.identity("somebody", (2001, 2002))),
+            Some(clients.identity("stranger", (2001, 2002))),
             Some("the client's certificate has expired"),
         ),
     ] {

@@ -46,7 +46,7 @@ impl<D: Driver> Proxy<D> {
         }
     }
 
-    /// The rest of an admitted request is not to be had.
+    /// The rest of an admitted request cannot be read.
     fn refuse_body(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
         // One that has its response by now is cut off.
         let is_answered = self.clients[index].exchange.is_answered;

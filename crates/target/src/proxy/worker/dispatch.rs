@@ -194,7 +194,7 @@ impl<D: Driver> Proxy<D> {
     }
 
     /// This host could not open a connection, or go on with it. Clients can use up what it has, so
-    /// that is held against no upstream.
+    /// that counts against no upstream.
     #[cold]
     pub(super) fn on_shortage(&mut self, now_ns: u64, link: usize) {
         match self.links[link].state {
