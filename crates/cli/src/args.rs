@@ -51,11 +51,11 @@ pub(crate) enum Command {
     Proxy(Box<ProxyFlags>),
     /// Show a result document again, in any format
     Report(Box<ReportFlags>),
+    /// What a cause of the verdict, a kind of error or a gate's metric means
+    Explain(ExplainFlags),
     /// Is it faster, slower, or do the data not tell?
     Compare(Box<CompareFlags>),
     /// Load the built-in target with a hiccup in it: the one-minute tour
-    /// What a cause of the verdict, a kind of error or a gate's metric means
-    Explain(ExplainFlags),
     Demo(DemoFlags),
     /// Check whether this host is fit to measure, or for a planned run
     Doctor(DoctorFlags),
@@ -111,9 +111,6 @@ pub(crate) struct ReportFlags {
     pub outputs: OutputFlags,
 }
 
-/// Flags of `demo`.
-#[derive(Debug, Args)]
-pub(crate) struct DemoFlags {
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainFlags {
@@ -122,6 +119,9 @@ pub(crate) struct ExplainFlags {
     pub codes: Vec<String>,
 }
 
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoFlags {
     /// Where to write the HTML report
     #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
     pub html: PathBuf,
@@ -182,7 +182,7 @@ const THREADS_MAX: u32 = 4096;
 /// How many threads work.
 pub(crate) fn threads(text: &str) -> Result<u32, String> {
     match count32(text)? {
-        0 => Err("0 leaves nobody to work: give 1 or more".to_owned()),
+        0 => Err("0 threads do nothing: give 1 or more".to_owned()),
         THREADS_MAX.. => Err(format!("{text} threads are too many: give fewer than {THREADS_MAX}")),
         threads => Ok(threads),
     }

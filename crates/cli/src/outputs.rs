@@ -185,7 +185,7 @@ fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Two reports after one another on stdout could be read by nobody.
+/// Nobody could read two reports after one another on stdout.
 ///
 /// # Errors
 /// Which two.

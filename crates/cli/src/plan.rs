@@ -78,7 +78,7 @@ pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
     Ok(plan)
 }
 
-/// What is odd about a plan that can be carried out all the same, in a line each.
+/// What is odd about a plan that can still be carried out, in a line each.
 pub(crate) fn notes(plan: &Plan) -> Vec<String> {
     let order = match plan.order {
         Order::Sequential => "sequential",
@@ -125,7 +125,7 @@ fn threads(flags: &RunFlags) -> u32 {
 fn script(flags: &RunFlags) -> Result<Option<Script>, Exit> {
     let Some(path) = &flags.script else { return Ok(None) };
     let path = path.display().to_string();
-    // It is read when the run begins; one that cannot be is said before.
+    // It is read when the run begins; a file that cannot be read is an error now.
     fs::File::open(&path).map_err(|error| crate::script::unreadable(&path, &error))?;
     Ok(Some(Script { path, arguments: flags.script_arguments.clone() }))
 }

@@ -10,7 +10,7 @@ use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
 
 use crate::terminal::{columns_of_stderr, takes_escapes};
 
-/// Shows how a run goes, if somebody is there to see it.
+/// Shows how a run goes, if there is a terminal to show it on.
 #[derive(Debug)]
 pub(crate) struct Live {
     shown: bool,

@@ -224,7 +224,7 @@ fn open_log(path: &Path) -> Result<(Arc<Log>, LogThread), Exit> {
 fn announce(running: &RunningProxy, scheme: &str) {
     let mut out = std::io::stdout().lock();
     for address in running.addresses() {
-        // Whoever started this may not care to read.
+        // The program that started this may not read it.
         let _ = writeln!(out, "listening on {scheme}://{address}");
     }
     let _ = out.flush();

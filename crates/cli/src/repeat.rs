@@ -106,7 +106,7 @@ fn suggested(path: &Path) -> String {
 ///
 /// # Errors
 /// Of a single run without a name: what kept it, or a repeat of it, from being carried out. Of
-/// several that is said at once, the others are carried out all the same, and the code says it.
+/// several that is printed at once, the others are still carried out, and the code says it.
 pub(crate) fn take_turns(jobs: &[Job<'_>]) -> Result<ExitCode, Exit> {
     let has_spoken = Cell::new(false);
     let mut turns: Vec<Turn<'_>> =

@@ -134,7 +134,7 @@ fn announce(running: &Running, scheme: &str) {
     let mut out = std::io::stdout().lock();
     for (role, address) in running.addresses() {
         let what = if *role == Role::All { String::new() } else { format!(" ({})", role.name()) };
-        // Whoever started this may not care to read.
+        // The program that started this may not read it.
         let _ = writeln!(out, "listening on {scheme}://{address}{what}");
     }
     let _ = out.flush();

@@ -186,7 +186,7 @@ impl Checks {
         }
     }
 
-    /// A figure that has to lie within a share of the truth, and so much beside that.
+    /// A figure that has to lie within a share of the truth, or at most `more` above that.
     pub fn near(&mut self, name: &str, unit: Unit, value: f64, truth: f64, share: f64, more: f64) {
         self.between(name, unit, value, truth * (1.0 - share), truth * (1.0 + share) + more);
     }

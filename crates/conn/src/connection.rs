@@ -321,7 +321,7 @@ impl<R: Copy> Connection<R> {
     }
 
     /// The server will send no more. A response that only the close could end is complete, unless
-    /// TLS says that somebody else may have closed.
+    /// TLS says that another party may have closed.
     ///
     /// # Errors
     /// When requests are left open or the response was cut short; they are still in it.

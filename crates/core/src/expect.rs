@@ -81,7 +81,7 @@ impl std::str::FromStr for Expectation {
     type Err = ExpectError;
 
     fn from_str(text: &str) -> Result<Self, ExpectError> {
-        // Not what it is held against, which may be a secret.
+        // Not the value it is compared with, which may be a secret.
         let error = || ExpectError(text.split(['=', '~']).next().unwrap_or_default().to_owned());
         let owned = str::to_owned;
         if let Some(list) = text.strip_prefix("status=") {

@@ -107,7 +107,7 @@ pub struct Interval {
     point: Point,
     response: Histogram,
     service: Histogram,
-    /// How long all that waited at its end had waited, where somebody asks.
+    /// How long all that waited at its end had waited, where a condition asks for it.
     waiting: Histogram,
 }
 
@@ -199,7 +199,7 @@ impl Recorder {
     }
 
     /// From one moment to one that is not before it. Moments are ordered by how they are made. If
-    /// two are not all the same, that is a bug: it is counted, and the duration is nothing.
+    /// two are out of order, that is a bug: it is counted, and the duration is 0.
     #[inline]
     pub fn gap_ns(&mut self, from_ns: u64, to_ns: u64) -> u64 {
         debug_assert!(from_ns <= to_ns, "from {from_ns} to {to_ns} ns");

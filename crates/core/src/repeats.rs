@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/repeats/1";
 
-/// So many repeats have a 95 % interval of their median; see
+/// The least number of repeats that have a 95 % interval of their median; see
 /// [`median_interval`](crate::stats::median_interval).
 pub const FOR_95_PERCENT: usize = 6;
 

@@ -235,8 +235,8 @@ impl Stage {
     }
 }
 
-/// So many in so much time, per second, to a millionth, so that documents are read as they were
-/// written; 0 in no time.
+/// A count over a time as a rate per second, to a millionth, so that documents are read as they
+/// were written; 0 if the time is 0.
 #[must_use]
 pub fn per_second(count: u64, time_ns: u64) -> f64 {
     if time_ns == 0 { 0.0 } else { (count as f64 * 1e15 / time_ns as f64).round() / 1e6 }

@@ -14,7 +14,7 @@ use crate::search::{Needle, Search};
 /// A status from here on fails a request, where no expectation says otherwise.
 const FAILED_STATUS: u16 = 400;
 
-/// Regular expressions and whole bodies are held against this much of a body.
+/// Regular expressions and whole bodies are compared with this many bytes of a body.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// How much of a body is quoted.

@@ -108,7 +108,7 @@ impl Dialog {
         &self.cookie_line
     }
 
-    /// Takes what is wanted of a response's head.
+    /// Takes the parts of a response's head that are needed.
     pub(crate) fn head(&mut self, head: &ResponseHead<'_>, checks: &Checks, wants: Wants) {
         self.body.clear();
         self.is_cut = false;

@@ -134,7 +134,7 @@ impl Notes {
         }
     }
 
-    /// So many responses left their connection open for another request.
+    /// Counts responses that left their connection open for another request.
     #[inline]
     pub(crate) fn kept_alive(&mut self, responses: u64) {
         self.details.kept_alive += responses;

@@ -11,7 +11,7 @@ use plimsoll_io::host::{Usage, run_delay_ns};
 
 use crate::admission::Timetable;
 
-/// So many pauses are kept one by one. Those after them are in the sum.
+/// How many pauses are kept one by one. Those after them are in the sum.
 const PAUSES_KEPT: usize = 1000;
 
 /// What the thread has used of the CPU. Under a simulated clock it is all zero.

@@ -287,7 +287,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
         ack_delays: ack_delays(result, &host),
-        // Whoever started the scripts knows.
+        // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
     }

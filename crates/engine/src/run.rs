@@ -156,7 +156,7 @@ impl Control {
         }
     }
 
-    /// What is in there holds whoever panicked meanwhile.
+    /// The state is valid even if a thread panicked with the lock.
     fn lock(&self) -> std::sync::MutexGuard<'_, ControlState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

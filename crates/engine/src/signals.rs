@@ -142,7 +142,7 @@ impl Signals {
         News { orders, routes, gives_way: state.gives_way }
     }
 
-    /// What is in there is whole whoever panicked meanwhile.
+    /// The state is valid even if a thread panicked with the lock.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

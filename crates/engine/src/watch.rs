@@ -11,7 +11,7 @@ use plimsoll_io::host::{CpuTicks, Happened, Snapshot, Usage};
 
 /// Between two looks at who uses the CPUs, ns.
 const LOOK_NS: u64 = 1_000_000_000;
-/// So many looks in a row have to find too little left.
+/// How many looks in a row have to find too little left.
 const LOOKS: u32 = 2;
 /// Of one CPU: what the others may use beyond what spinning leaves them. Every system has some
 /// work of its own, and a server that keeps one CPU busy needs no second one.

@@ -1,7 +1,7 @@
 //! The clocks, and what a thread can ask of the scheduler so that its clock is worth reading.
 //!
 //! Time inside the program is `u64` nanoseconds of `CLOCK_MONOTONIC` since an origin fixed the
-//! first time anybody asks, so that times of all drivers and threads of the process compare.
+//! first time the clock is read, so that times of all drivers and threads of the process compare.
 //!
 //! Absent on purpose: anything that sleeps. Waiting is the drivers'.
 

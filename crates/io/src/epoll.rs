@@ -447,7 +447,7 @@ impl Driver for EpollDriver {
     fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
         let mut now_ns = clock::now_ns();
         self.prune();
-        // What is pending can be had without a poll, which may not be put off for ever, though.
+        // Pending completions need no poll, but the poll may not be put off for ever.
         self.poll_skipped = !self.pending.is_empty() && !self.poll_skipped;
         if self.poll_skipped {
             return Ok(self.begin_turn(now_ns));

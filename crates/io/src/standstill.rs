@@ -14,9 +14,10 @@ use crate::driver::Standstill;
 
 /// How long one slice of a sleep is, and the least between two looks, ns.
 pub(crate) const SLICE_NS: u64 = 2_000_000;
-/// What is shorter is the scheduler's everyday, ns. A little below 10 ms, of which each is seen.
+/// Shorter stretches are normal for a scheduler, ns. It is a little below 10 ms, and every stretch
+/// of 10 ms is seen.
 const LEAST_NS: u64 = 9_000_000;
-/// Stretches kept until they are taken. Whoever watches takes them in each turn.
+/// Stretches kept until they are taken. The worker that watches takes them in each turn.
 const KEPT: usize = 64;
 
 /// Watches one thread.

@@ -17,7 +17,7 @@ use crate::sample;
 use crate::serving::Serving;
 use crate::testers::Tester;
 
-/// Carries a run out. Whatever goes wrong is said in it.
+/// Carries a run out. Every failure is reported in it.
 pub(crate) fn carry_out(slot: &Slot<'_>, setting: &Setting<'_>, ports: &mut Ports) -> CaseRun {
     let mut run = CaseRun {
         repeat: slot.repeat,
@@ -45,7 +45,7 @@ fn attempt(
 ) -> Result<(), Failure> {
     let Cast { serving, services, url, names } = Cast::start(slot.server, setting, ports)?;
     let outcome = load(slot, setting, &place(&names, &url, setting), serving, run);
-    // Those that had to be killed are said, but spoil nothing.
+    // Those that had to be killed are reported, but spoil nothing.
     run.causes.extend(services.stop().into_iter().map(|what| note("not_stopped", what)));
     outcome
 }
@@ -223,7 +223,7 @@ const FULL: f64 = 0.95;
 const THREAD_FULL: f64 = 0.9;
 /// The share that leaves the server something to spare.
 const SPARE: f64 = 0.9;
-/// Share of the machine's CPU time that may be stolen before it is said.
+/// Share of the machine's CPU time that may be stolen before it is reported.
 const STEAL_MAX: f64 = 0.01;
 
 /// What the lab itself saw that makes figures doubtful. Plimsoll judges itself.

@@ -1,8 +1,8 @@
 //! Where a server lives while it runs, and which of its processes have left their launcher: a
 //! control group of its own if one can be made, and the processes that hold its port.
 //!
-//! Whoever holds the port is the server. A server that puts itself into the background (a double
-//! fork, a session of its own) is watched and ended like one that stays.
+//! The process that holds the port is the server. A server that puts itself into the background (a
+//! double fork, a session of its own) is watched and ended like one that stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

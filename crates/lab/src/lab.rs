@@ -74,7 +74,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Carries out the runs that are possible and that the store does not have yet, and gives the
-    /// study of all that it then has. What fails is said in its case, and the rest goes on.
+    /// study of all that it then has. A failure is reported in its case, and the rest goes on.
     ///
     /// # Errors
     /// A folder that cannot be written.

@@ -54,7 +54,7 @@ pub(crate) fn signal_other(root: &Root, signal: Signal) {
 }
 
 fn running() -> MutexGuard<'static, Vec<Held>> {
-    // Whoever panicked under the lock left a list of ids that is still right.
+    // A thread that panicked under the lock left a list of ids that is still right.
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

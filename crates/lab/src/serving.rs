@@ -83,7 +83,7 @@ impl<'a> Serving<'a> {
         if let (true, Err(error)) = (roots.is_empty(), launcher) {
             return Err(error.to_string());
         }
-        // What somebody else started for it is in another group.
+        // Processes that another program started for it are in another group.
         let counter = self.home.as_ref().ok().map(Home::counter);
         let inside = counter.map(|counter| counter.processes()).unwrap_or_default();
         let is_whole = strangers().all(|stranger| inside.contains(&stranger.root().pid));

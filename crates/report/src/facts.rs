@@ -134,7 +134,7 @@ pub(crate) fn caveats(result: &RunResult) -> Vec<String> {
     caveats
 }
 
-/// Where they differ from those of the rate by this share, responses to the last are said.
+/// If they differ from those of the rate by this share, responses to the last are shown.
 const RATE_DIFFERS: f64 = 0.01;
 
 /// All responses over the time until the last, of a run of a number of requests, where that is

@@ -22,7 +22,7 @@ fn the_pictures_are_those_of_the_stored_report() {
     let text = String::from_utf8(text).expect("text");
     for (name, theme) in [("report-light.svg", svg::LIGHT), ("report-dark.svg", svg::DARK)] {
         let drawn = svg::draw(&text, &theme).expect("colours and nothing else");
-        // Not `assert_eq`: two whole pictures help nobody.
+        // Not `assert_eq`: it would print two whole pictures.
         assert!(drawn == read(name), "{name} is not what the report says: cargo xtask picture");
     }
 }

@@ -15,7 +15,7 @@ use plimsoll_proto::http1;
 use crate::route::Refusal;
 use crate::wire::Wire;
 
-/// Whether a connection goes on after an answer, and how that is said.
+/// Whether a connection goes on after an answer, and how the answer says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
     /// It goes on, which HTTP/1.1 takes for granted.

@@ -2,8 +2,8 @@
 //! JSON, and so is each answer. A thread of its own serves it and shares [`status`] with the run,
 //! under a lock that is held only to copy some numbers.
 //!
-//! Absent on purpose: TCP, and passwords. Whoever may open the file may steer the run, and that is
-//! its owner.
+//! Absent on purpose: TCP, and passwords. Only the owner of the file may open it, and so
+//! steer the run.
 
 mod command;
 mod server;
@@ -97,7 +97,7 @@ impl Drop for ControlSocket {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // It owes nothing to anybody by now.
+            // Every client has its answer by now.
             let _ = thread.join();
         }
         let is_ours = fs::symlink_metadata(&self.path)

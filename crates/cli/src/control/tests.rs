@@ -206,7 +206,7 @@ fn what_is_in_the_way_stays_unless_it_is_dead() {
     fs::remove_file(&path).unwrap();
     drop(UnixListener::bind(&path).unwrap());
     let socket = start(&path, &told).unwrap();
-    // Somebody else's file in its place is not taken away.
+    // Another program's file in its place is not removed.
     fs::remove_file(&path).unwrap();
     fs::write(&path, "new").unwrap();
     drop(socket);

@@ -45,7 +45,7 @@ pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, 
 
 /// Prints what is printed instead of a run.
 fn print_usage(usage: &Usage) -> ExitCode {
-    // Whoever does not listen does not need to be told.
+    // A reader that has gone away is no reason to fail.
     let _ = io::stdout().write_all(usage.stdout.as_bytes());
     let _ = io::stderr().write_all(usage.stderr.as_bytes());
     ExitCode::from(usage.code)

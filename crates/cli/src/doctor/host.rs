@@ -70,7 +70,7 @@ fn limits(r: &Readings) -> Vec<Finding> {
             "limits",
             "memory",
             Level::from(bytes as f64, GIB, GIB / 4.0),
-            format!("{} to be had", format_bytes(bytes)),
+            format!("{} available", format_bytes(bytes)),
             "swapping pauses the tester: close what else runs, or raise the container's limit",
         ));
     }

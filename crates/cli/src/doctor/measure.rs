@@ -79,7 +79,7 @@ const OPTIONS: DriverOptions = DriverOptions {
     socket: SocketOptions { reuse_port: false, listen_backlog: 0 },
 };
 
-/// Whether a driver can be had; why not.
+/// Whether a driver is available; if not, why.
 pub(crate) fn driver(choice: DriverChoice) -> Result<(), String> {
     on_a_thread(move || open(choice, &OPTIONS).map(drop).map_err(|error| error.to_string()))
 }

@@ -34,7 +34,7 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Exit> {
         None => None,
     };
     if !flags.quick && std::io::stderr().is_terminal() {
-        // A courtesy: whoever waits should know how long.
+        // A courtesy: a user who waits should know how long.
         let _ = writeln!(std::io::stderr(), "measuring the floor of this host: some ten seconds");
     }
     let readings = Readings::take(flags.quick);

@@ -64,7 +64,7 @@ fn every_flag_stands_under_a_heading() {
 fn the_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.md");
     let written = fs::read_to_string(path).unwrap_or_default();
-    // Not `assert_eq`: two whole pages help nobody.
+    // Not `assert_eq`: it would print two whole pages.
     assert!(
         written == markdown::page(),
         "docs/run.md is not what the flags say: cargo run -q -- manual --markdown > docs/run.md"

@@ -139,7 +139,7 @@ impl Reader<'_> {
                         .map_err(|message| self.error(&name.span(), &message))?;
                     let id = arg.get_id().as_str().to_owned();
                     if said.settings.iter().any(|setting| setting.id == id) {
-                        let message = format!("'{other}' is said twice");
+                        let message = format!("'{other}' is given twice");
                         return Err(self.error(&name.span(), &message));
                     }
                     let value = self.value(arg, value)?;

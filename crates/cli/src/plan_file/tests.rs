@@ -149,7 +149,7 @@ fn errors_say_the_line_and_the_key() {
             "url = 'http://a/'\nheader = 'A: b'\nheaders = 'A: b'",
             "plan.toml:3: 'headers' is not a key",
         ),
-        ("no-keepalive = true\nno_keepalive = true", "plan.toml:2: 'no_keepalive' is said twice"),
+        ("no-keepalive = true\nno_keepalive = true", "plan.toml:2: 'no_keepalive' is given twice"),
         ("url = 1\nurl = 2", "plan.toml:2: duplicate key"),
         ("plan = 'other.toml'", "plan.toml:1: 'plan' is not a key"),
         ("print-plan = true", "plan.toml:1: 'print-plan' is not a key"),

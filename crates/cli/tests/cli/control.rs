@@ -84,7 +84,7 @@ fn a_path_that_is_taken_is_refused_before_the_load() {
 
 #[test]
 fn a_run_that_is_stopped_before_it_has_connections_has_not_failed() {
-    // Somebody who takes connections late: the backlog is full.
+    // A server that takes connections late: the backlog is full.
     let listener =
         socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     let any: std::net::SocketAddr = "127.0.0.1:0".parse().expect("an address");

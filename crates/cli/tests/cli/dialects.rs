@@ -55,7 +55,7 @@ fn nobody_there_is_said_as_the_originals_say_it() {
     assert!(ab.stderr.contains("Connection refused (111)"), "{}", ab.stderr);
 }
 
-/// wrk's contract: the code is 0 after any run. What came instead of responses is said anyway.
+/// wrk's contract: the code is 0 after any run. Errors are reported anyway.
 #[test]
 fn no_response_is_said_beside_the_originals_report() {
     let server = Server::start(&["--tls"]);

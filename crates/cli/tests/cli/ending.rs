@@ -88,7 +88,7 @@ fn a_quiet_run_says_why_it_failed() {
         // The report says it where there is one.
         let loud = ended(&[&common[1..], flags].concat());
         assert_eq!((loud.code, loud.stderr.as_str()), (Some(code), ""), "{flags:?}");
-        // A format for machines is written all the same.
+        // A format for machines is written anyway.
         let machine = ended(&[&common[..], flags, &["--format", "json"]].concat());
         assert_eq!((machine.code, machine.stderr.as_str()), (Some(code), says), "{flags:?}");
         assert_eq!(Report::read(&machine.stdout).ledger(["sent"]), [4]);

@@ -34,7 +34,7 @@ fn succeed(arguments: &[&str]) -> Finished {
     finished
 }
 
-/// The last rows of an `.hgrm`: the counts only grow, and the total is said again at the end.
+/// The last rows of an `.hgrm`: the counts only grow, and the total is repeated at the end.
 fn assert_hgrm(text: &str, count: u64) {
     let rows: Vec<Vec<f64>> = text
         .lines()
@@ -118,7 +118,7 @@ fn quiet_leaves_the_terminal_alone_and_files_as_they_are() {
     let finished = succeed(&["-q", "-n", "20", "--json", json, &url]);
     assert_eq!(finished.stdout, "");
     assert_eq!(Report::read(&files.text_of("json")).ledger(["completed"]), [20]);
-    // What is asked for by name is written all the same.
+    // What is asked for by name is written anyway.
     let finished = succeed(&["-q", "-n", "20", "--format", "json", &url]);
     assert_eq!(Report::read(&finished.stdout).ledger(["completed"]), [20]);
 }

@@ -86,7 +86,7 @@ fn the_worst_run_decides_the_exit_code() {
         assert_eq!(finished.code, Some(code), "{finished:?}");
         assert_eq!(finished.stderr.contains("run 'nobody': "), code == 1, "{finished:?}");
         assert_eq!(finished.stderr.contains("run 'doubtful' failed\n"), code != 0, "{finished:?}");
-        // The others are run all the same.
+        // The others are run anyway.
         assert!(finished.stdout.contains("(3 of 3)"), "{finished:?}");
     }
 }

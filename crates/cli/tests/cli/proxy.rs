@@ -81,7 +81,7 @@ fn what_makes_no_sense_is_said_in_one_line() {
         (&["--to", "127.0.0.1:80", "--balance", "x"], 2, "not one of round-robin"),
         (&["--to", "127.0.0.1:80", "--body-buffer", "1x"], 2, "--body-buffer"),
         (&["--to", "127.0.0.1:80", "--client-slack", "0s"], 2, "it has to be more than 0"),
-        (&["--to", "127.0.0.1:80", "-t", "0"], 2, "0 leaves nobody to work"),
+        (&["--to", "127.0.0.1:80", "-t", "0"], 2, "0 threads do nothing"),
         (&["--to", "127.0.0.1:80", "--workers", "0"], 2, "--threads"),
         (&["--to", "127.0.0.1:80", "--json", "--access-log", "-"], 2, "both go to stdout"),
         (&["--to", "127.0.0.1:80", "--tls-save", "-"], 2, "stdout says where"),

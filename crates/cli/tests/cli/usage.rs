@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::closed::ClosedPort;
 use crate::support::{Finished, plimsoll, run};
 
-/// A listener that notices whether anybody ever connected.
+/// A listener that notices whether a client ever connected.
 struct Untouched(TcpListener);
 
 impl Untouched {

@@ -176,7 +176,7 @@ fn count(played: &Mutex<Counts>, name: &str) {
     *played.entry(name.to_owned()).or_default() += 1;
 }
 
-/// Runs the program and holds it to what it owes anybody, whoever the server is.
+/// Runs the program and checks what it promises with any server.
 fn hold(flags: &[&str], run_s: f64, seen: &mut Counts) {
     let duration = format!("{run_s:.3}s");
     let bounds = ["-c", "24", "-t", "1", "-d", &duration, "--timeout", "300ms", "--drain", "500ms"];

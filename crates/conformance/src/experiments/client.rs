@@ -66,7 +66,7 @@ pub(super) const ALL: [Experiment; 8] = [
         truth: "the rate without",
         tolerance: "what it costs is not more than 1 % with a confidence of 96 % (the second least \
                     of nine), in one of three such sets, because chance alone fails one in fifty; \
-                    nothing is said when second least and second most are 25 % apart",
+                    nothing is judged when second least and second most are 25 % apart",
         needs_quiet: true,
         run: observer,
     },

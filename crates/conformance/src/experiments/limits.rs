@@ -24,7 +24,7 @@ pub(super) const ALL: [Experiment; 2] = [
     Experiment {
         name: "open-files",
         row: 20,
-        title: "Too few open files, and it runs all the same",
+        title: "Too few open files, and it runs anyway",
         method: "100 connections, closed loop, 1 s, with at most 64 open files; in the control 10 \
                  connections",
         truth: "100 connections do not fit, 10 do",

@@ -29,7 +29,7 @@ pub(super) const ALL: [Experiment; 8] = [
         name: "lost-connects",
         row: 18,
         title: "Connects that the kernel dropped look like slow requests",
-        method: "256 connections, closed loop, 4 s; the oracle's queue holds 4 and it takes nobody \
+        method: "256 connections, closed loop, 4 s; the oracle's queue holds 4 and it takes none \
                  in its first 300 ms",
         truth: "connects take 1 s and more; requests do not, but those on a connection that looks \
                 open to the tester and was dropped by the oracle's kernel",

@@ -50,7 +50,7 @@ pub(super) const ALL: [Experiment; 6] = [
         title: "What a stall kept back is dropped, without a word",
         method: "1000 requests/s for 4 s over 50 connections; from 1 s to 2 s the oracle reads and \
                  does not answer",
-        truth: "4000 requests were due: each was sent or is said to have been dropped",
+        truth: "4000 requests were due: each was sent or is reported as dropped",
         tolerance: "1; how fast the tester catches up is shown, not judged",
         needs_quiet: false,
         run: catch_up,

@@ -96,7 +96,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // What is left of it hurts nobody, and there is nobody to tell.
+        // What is left of it does no harm, and there is nobody to tell.
         let _ = command(&["ip", "netns", "del", &self.name]);
         let _ = fs::remove_dir_all(self.etc());
     }
@@ -161,7 +161,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Whoever was in it has been waited for; an empty group left over hurts nobody.
+        // Its processes have been waited for; an empty group left over does no harm.
         let _ = fs::remove_dir(&self.directory);
     }
 }

@@ -80,7 +80,7 @@ fn machine(stat: &str) -> Option<Machine> {
         .ok()?;
     let [user, nice, system, idle, iowait, irq, softirq, steal] = ns[..].try_into().ok()?;
     Some(Machine {
-        // Interrupts are left out: those of a loopback belong to whoever sends on it.
+        // Interrupts are left out: those of a loopback belong to the process that sends on it.
         busy_ns: user + nice + system,
         stolen_ns: steal,
         total_ns: user + nice + system + idle + iowait + irq + softirq + steal,

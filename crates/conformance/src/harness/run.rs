@@ -98,8 +98,8 @@ pub struct Setup {
     pub least: u64,
 }
 
-/// The share of what was asked for that has to arrive: what carries less is no such load, whatever
-/// is said of it.
+/// The share of the load asked for that has to arrive. Less than that is another load, whatever the
+/// tester reports.
 const LEAST_SHARE: f64 = 0.5;
 
 impl Setup {

@@ -46,7 +46,7 @@ pub(super) enum Output {
     Done(u64),
     /// The kernel takes no more for now.
     Blocked,
-    /// The next piece is due so much later, ns.
+    /// How much later the next piece is due, ns.
     Pause(u64),
     /// The connection failed.
     Failed,

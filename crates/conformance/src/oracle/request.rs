@@ -8,7 +8,7 @@
 pub(super) struct Request {
     /// How many bytes it is long, with its body.
     pub bytes: usize,
-    /// Whether only the head of an answer is wanted.
+    /// Whether the client asks only for the head of an answer.
     pub head_only: bool,
     /// Whether the connection is to be closed after the answer.
     pub close: bool,

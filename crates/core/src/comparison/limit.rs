@@ -171,7 +171,7 @@ impl Limit {
         let Some(rise) = found.detectable else {
             return Some("noise hides changes of any size: more repeats tell more".to_owned());
         };
-        // What is told is the size of a rise: half as much again falls back by a third.
+        // The size of a rise is told: half as much again falls back by a third.
         let is_fall_of_ratio = !self.is_rise && found.scale == Scale::Ratio;
         let least = if is_fall_of_ratio { rise / (1.0 + rise) } else { rise };
         (least > self.by).then(|| {

@@ -59,7 +59,7 @@ impl Noise {
             .collect()
     }
 
-    /// The noise of two sides that took turns, whoever is first in each pair drawn by lot.
+    /// The noise of two sides that took turns, with the order in each pair drawn by lot.
     pub(crate) fn interleaved(self, n: usize, random: &mut impl Rng) -> (Vec<f64>, Vec<f64>) {
         let all = self.values(2 * n, random);
         all.chunks(2)

@@ -95,7 +95,7 @@ fn verdict_of(value: f64) -> Verdict {
         .unwrap_or(Verdict::Invalid)
 }
 
-/// How a value is held against a limit.
+/// How a value is compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Less,
@@ -142,7 +142,7 @@ impl Operator {
     }
 }
 
-/// What a value is held against.
+/// What a value is compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Limit {
     pub(super) value: f64,

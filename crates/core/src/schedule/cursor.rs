@@ -52,7 +52,7 @@ enum Times {
     Trace(Arc<[u64]>),
 }
 
-/// A place in the schedule: a slot, whoever it belongs to.
+/// A place in the schedule: a slot of any worker.
 #[derive(Debug, Clone)]
 struct Walk {
     index: u64,
@@ -221,7 +221,7 @@ impl Cursor {
         self.slot = slot.filter(|slot| slot.due_ns < self.until_ns);
     }
 
-    /// Puts `from` on the first slot that is not before the end, whoever it belongs to.
+    /// Puts `from` on the first slot that is not before the end, of any worker.
     fn pass(&mut self) {
         self.jump_near();
         while self.from.index < self.limit {

@@ -67,7 +67,7 @@ impl Masks {
             Kind::Url => self.url(text),
             Kind::Expectation => match text.parse() {
                 Ok(expectation) => self.expectation(&expectation).to_string(),
-                // What kind it was meant to be is said, what it is held against is not.
+                // Its kind is named, but not the value it is compared with.
                 Err(_) => match text.find(['=', '~']) {
                     Some(at) => format!("{}{}", &text[..=at], self.whole(&text[at + 1..])),
                     None => text.to_owned(),

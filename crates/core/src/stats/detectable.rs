@@ -11,7 +11,7 @@ use super::normal;
 /// what it takes for the confidence. Under normal noise this is the usual sum of two quantiles
 /// times the standard error; where the noise has heavy tails it follows the interval, which ranks
 /// keep short, and not the standard deviation, which they blow up. In simulations with 4 to 15
-/// repeats, what is said for a power of 0.8 is found in 0.73 to 0.78 of the cases under normal
+/// repeats, the difference for a power of 0.8 is found in 0.73 to 0.78 of the cases under normal
 /// noise and in 0.67 to 0.77 under skewed noise and outliers.
 ///
 /// None where there is no interval.

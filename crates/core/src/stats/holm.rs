@@ -1,7 +1,7 @@
 //! Many tests at once: Holm's step-down method ("A simple sequentially rejective multiple test
 //! procedure", 1979). It holds however the tests depend on each other, as the pairs of a table do.
 
-/// The chances of several tests, each raised so that all of them can be held against one level:
+/// The chances of several tests, each raised so that all of them can be compared with one level:
 /// the chance of calling any difference between equal sets is then at most that level.
 #[must_use]
 pub fn holm(chances: &[f64]) -> Vec<f64> {

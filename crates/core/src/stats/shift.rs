@@ -31,8 +31,8 @@ pub struct Shift {
     /// The chance of a difference this large, in either direction, between equal sets: the largest
     /// of the tests' p-values.
     pub p: f64,
-    /// The same by Welch's test alone, which few values do not keep from being small: what many
-    /// tests at once are held against. [`Shift::p`] where there is no such test.
+    /// The same by Welch's test alone, which few values do not keep from being small: many tests
+    /// at once are judged by it. [`Shift::p`] where there is no such test.
     pub p_of_means: f64,
     /// Where the true shift lies; none where there are too few values for the confidence. It leaves
     /// out no shift, or touches it, exactly where `p` is at most one less the confidence.

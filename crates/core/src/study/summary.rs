@@ -58,7 +58,7 @@ impl Case {
 
 impl Measure {
     /// Whether servers are compared by it. Neither way is better for processes, threads and
-    /// connections, nor for CPU that is not held against what was done with it; the tester's own
+    /// connections, nor for CPU that is not divided by the work done with it; the tester's own
     /// use is not the server's.
     fn is_of_merit(self) -> bool {
         !matches!(

@@ -27,7 +27,7 @@ pub struct QuotedQuantile {
     samples: u64,
 }
 
-/// The quantiles at which the tester's lateness is held against the response time.
+/// The quantiles at which the tester's lateness is compared with the response time.
 pub const QUOTED: [QuotedQuantile; 6] = [
     QuotedQuantile { q: 0.5, name: "p50", beyond: "half", samples: 1 },
     QuotedQuantile { q: 0.75, name: "p75", beyond: "25 %", samples: 40 },

@@ -134,7 +134,7 @@ pub(super) fn nonstationary(e: &Evidence) -> Option<Cause> {
     cause(Verdict::Suspect, "nonstationary", text)
 }
 
-/// From this factor on it is said that connections or addresses are not served alike.
+/// From this factor on a note says that connections or addresses are not served alike.
 const SKEW_NOTE: f64 = 1.5;
 /// From this one on, the figures are of two things.
 const SKEW_SUSPECT: f64 = 3.0;

@@ -8,7 +8,7 @@ use plimsoll_core::result::{ErrorCount, RunResult};
 use super::Command;
 use crate::Usage;
 
-/// Runs of this many requests or fewer end before anybody asks how far they are.
+/// Runs of this many requests or fewer end before a user would ask how far they are.
 const SHORT_RUN: u64 = 150;
 
 /// The least number of requests between two lines.

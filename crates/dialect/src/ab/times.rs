@@ -17,7 +17,7 @@ use super::Command;
 pub(super) enum Values<'r> {
     /// All of them, sorted.
     Exact(Vec<u64>),
-    /// So many of nothing, and those of a histogram.
+    /// A number of zeros, and the values of a histogram.
     Counted { zeros: u64, histogram: Cow<'r, Histogram> },
 }
 

@@ -7,7 +7,7 @@ use plimsoll_core::plan::Endpoint;
 
 use super::{Format, Source, parse};
 
-/// Reads the bytes as each format and panics if what comes out is not what it is said to be.
+/// Reads the bytes as each format and panics if the result breaks a promise.
 pub fn fuzz_targets(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let read_file = |path: &str| match path.len() % 3 {

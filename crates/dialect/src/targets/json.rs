@@ -63,7 +63,7 @@ fn target(
 
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    // The line is said already, and there is only one.
+    // The message names the line already, and there is only one.
     let text = without_values(text.split(" at line ").next().unwrap_or_default());
     format!(
         "column {}: {text}: write {{\"method\":…,\"url\":…,\"header\":{{…}},\"body\":…}}",

@@ -101,7 +101,7 @@ fn usage(flavour: Flavour) -> String {
     )
 }
 
-/// What is said to `-B`.
+/// The message about `-B`.
 const BATCH: &str = "-B changes nothing: of several requests at once each is recorded by itself";
 
 /// What the originals print for an invalid URL.

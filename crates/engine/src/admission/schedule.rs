@@ -68,7 +68,7 @@ impl Schedule {
     }
 
     pub(crate) fn new(plan: Arc<Plan>, worker: u32) -> Self {
-        // Connections that may be opened take slots too: whoever needs them opens them.
+        // Connections that may be opened take slots too: a slot that needs one opens it.
         let connections = plan.connections_limit();
         let deal = Deal::new(connections, worker, plan.workers);
         let origin_ns = plan.warmup_ns;

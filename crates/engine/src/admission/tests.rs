@@ -36,7 +36,7 @@ struct Given {
 }
 
 /// What a run's slots are when the list of orders is known from the start: computed anew, one slot
-/// after the other, by whoever they belong to.
+/// after the other, for each worker.
 fn reference(plan: &Plan, orders: &[Given]) -> Vec<(u32, Due)> {
     let measured_ns = START_NS + plan.warmup_ns;
     let stop_ns = plan.duration_ns.map_or(u64::MAX, |duration_ns| measured_ns + duration_ns);
@@ -208,7 +208,7 @@ fn tickets_are_taken_once_and_singly_at_the_end() {
         numbers.extend(workers[dice.between(0, 3) as usize].take(true, now_ns));
     }
     assert!(workers.iter_mut().all(|worker| worker.take(true, now_ns).is_none()));
-    // The last ones were not kept by whoever had taken a block of them.
+    // The last ones were not kept by a worker that had taken a block of them.
     let late = numbers.iter().skip(9_900).map(|number| number.abs_diff(9_950)).max();
     assert!(late < Some(150), "{late:?}");
     numbers.sort_unstable();

@@ -64,7 +64,7 @@ impl Prepared {
         })
     }
 
-    /// The one request that somebody else has written, sent as it is each time.
+    /// The one request that the caller has written, sent as it is each time.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let targets = vec![PreparedTarget::of_bytes(bytes)];

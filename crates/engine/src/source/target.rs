@@ -77,7 +77,7 @@ pub(super) struct Redirect {
 }
 
 impl PreparedTarget {
-    /// A request that somebody else has written.
+    /// A request that the caller has written.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         let kind = if bytes.starts_with(b"HEAD ") { RequestKind::Head } else { RequestKind::Plain };
         let form = Form::Fixed { bytes: bytes.into(), line_end: 0, head_end: bytes.len() };

@@ -330,7 +330,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// A connection cannot be used any further: its open requests are broken. A server may close an
-    /// idle one, which hurts nobody's request; what `is_wrong` is an error even then.
+    /// idle one, which harms no request; what `is_wrong` is an error even then.
     fn broken(
         &mut self,
         index: u32,
@@ -361,8 +361,8 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Looks at the connections and exchanges whose deadline has come. It is held against the time
-    /// up to which all that had come has been taken: after a pause the clock is far ahead of that,
+    /// Looks at the connections and exchanges whose deadline has come, compared with the time up
+    /// to which everything received has been taken: after a pause the clock is far ahead of that,
     /// and what came in time has yet to be told.
     pub(super) fn look_at_deadlines(&mut self) {
         let by_ns = self.driver.caught_up_ns();

@@ -18,7 +18,7 @@ const TIME_PER_WAIT: u64 = 200;
 /// A worker's waits.
 #[derive(Debug, Default)]
 pub(super) struct FinWait {
-    /// How long users have waited, all together. A wait under way counts as if it were in vain.
+    /// How long users have waited, all together. A wait under way counts as if no FIN came.
     waited_ns: u64,
 }
 

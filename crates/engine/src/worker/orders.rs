@@ -34,7 +34,7 @@ impl<D: Driver> Worker<D> {
             self.observer.forget_planned_window();
         }
         if let Change::Connections(connections) = order.change {
-            // Whoever sets the number does not want it to grow by itself.
+            // A number that was set by hand is not to grow by itself.
             self.grows = false;
             self.set_active(self.share_of(connections), now_ns);
         }

@@ -132,7 +132,7 @@ impl Reading<'_> {
                 match led {
                     Ok(hop) => {
                         if hop.is_some() {
-                            // What is expected is expected of where it leads.
+                            // Expectations apply to the place it leads to.
                             unmet = None;
                             let moments = Moments { intended_ns: self.at_ns, ..Moments::default() };
                             let hops = exchange.hops + 1;

@@ -60,8 +60,8 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// The exchange of the next slot, sent together with `first`. It was wanted when its own slot
-    /// was due; one that goes before that is wanted when it goes, and waits for nothing.
+    /// The exchange of the next slot, sent together with `first`. Its intended time is when its own
+    /// slot was due; one that goes before that is intended when it goes, and has not waited.
     fn next_with(&mut self, index: u32, first: &Exchange) -> Option<ExchangeId> {
         let now_ns = first.moments.started_ns;
         let due = match self.admission.peek(&self.timetable) {

@@ -9,7 +9,7 @@ use crate::admission::Due;
 use crate::client::Client;
 use crate::exchanges::{Exchange, ExchangeId};
 
-/// How long to wait for `100 Continue` before the body goes all the same (RFC 9110 10.1.1 leaves
+/// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
 /// it to the client; curl's second is what servers know).
 const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
 

@@ -34,7 +34,7 @@ pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 pub fn reachable(addresses: &[SocketAddr], timeout_ns: u64) -> Vec<io::Result<()>> {
     let timeout = Duration::from_nanos(timeout_ns);
     let probe = move |address: SocketAddr| match TcpStream::connect_timeout(&address, timeout) {
-        // It was taken and dropped at once: somebody is there.
+        // It was taken and dropped at once: a server is there.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(()),
         taken => taken.map(drop),
     };
@@ -47,7 +47,7 @@ pub fn reachable(addresses: &[SocketAddr], timeout_ns: u64) -> Vec<io::Result<()
         let probes: Vec<_> = addresses.iter().map(start).collect();
         let joined = probes.into_iter().zip(addresses).map(|(started, address)| match started {
             Ok(thread) => thread.join().unwrap_or_else(died),
-            // Where no thread is to be had, they are asked one after another.
+            // Where no thread can be started, they are asked one after another.
             Err(_) => probe(*address),
         });
         joined.collect()

@@ -415,6 +415,6 @@ impl Drop for UringDriver {
 
 /// Owns a descriptor the kernel has just made.
 fn own(fd: RawFd) -> OwnedFd {
-    // SAFETY: a descriptor fresh out of an accept belongs to nobody else.
+    // SAFETY: a descriptor fresh out of an accept has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }

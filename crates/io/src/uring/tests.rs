@@ -43,7 +43,7 @@ fn connect(driver: &mut UringDriver) -> TcpStream {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     driver.connect(Token(0), &listener.local_addr().expect("it is bound").into());
     assert_eq!(next_event(driver), Event::Connected(Token(0)));
-    listener.accept().expect("somebody connected").0
+    listener.accept().expect("a client connected").0
 }
 
 #[test]

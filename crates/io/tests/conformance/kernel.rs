@@ -46,7 +46,7 @@ fn peer_address<D: Driver>(make: Make<'_, D>) {
     assert_eq!(peer, client.local_addr().expect("connected"));
 }
 
-/// The peer ends its side first, and gets an answer all the same.
+/// The peer ends its side first, and still gets an answer.
 fn half_close<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
     let at = world.listen(Token(0));
@@ -165,7 +165,7 @@ fn routes_that_lead_nowhere<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
     for (to, from, error) in [
         (tcp.clone(), Some(Ipv6Addr::LOCALHOST.into()), libc::EAFNOSUPPORT),
-        // TEST-NET-1 (RFC 5737) is nobody's own.
+        // TEST-NET-1 (RFC 5737) is on no host.
         (tcp, Some([192, 0, 2, 1].into()), libc::EADDRNOTAVAIL),
         (unix("/nowhere/at/all.sock"), None, libc::ENOENT),
         (unix("/nowhere/at/all.sock"), Some(LOCALHOST), libc::EAFNOSUPPORT),

@@ -1,4 +1,4 @@
-//! What the [`Driver`] trait promises, held against every driver by one table of cases, and what
+//! What the [`Driver`] trait promises, checked with every driver by one table of cases, and what
 //! each driver promises beyond it: `kernel` for those on real sockets, `sim` for the simulation.
 
 mod cases;

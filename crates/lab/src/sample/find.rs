@@ -49,7 +49,7 @@ pub enum FindError {
     /// A port without a listener.
     #[error("nobody listens on TCP port {0} here")]
     NoListener(u16),
-    /// Somebody listens, and may not be looked at.
+    /// A process listens, and its files may not be read.
     #[error(
         "port {port} is served by a process of user {uid}, whose open files may not be read: run \
          as that user or as root, or give the process by its number"

@@ -117,7 +117,7 @@ fn sample(roots: &[Root], options: &Options, orders: &Receiver<Order>) -> Record
             Ok(Order::Begin(done)) => {
                 watch.begin();
                 cpu_began_ns = clock::thread_cpu_ns();
-                // Whoever waits has not gone away.
+                // The caller waits, so it has not gone away.
                 let _ = done.send(());
             }
             Err(RecvTimeoutError::Timeout) => watch.turn(),

@@ -208,7 +208,7 @@ fn a_control_group_counts_children_nobody_waits_for() {
     assert!(usage.cpu_ns >= truth_ns, "{} of {truth_ns}", usage.cpu_ns);
 }
 
-/// A process that left the tree is in the group all the same.
+/// A process that left the tree is still in the group.
 #[test]
 fn a_control_group_has_daemons_in_it() {
     let Ok(group) = OwnCgroup::make(&format!("plimsoll-daemon-{}", std::process::id())) else {

@@ -298,7 +298,7 @@ impl Watch {
         self.ended_busiest.retain(|busy| busy.busiest(half_ns).is_some());
     }
 
-    /// Whether somebody who is watched has the time of a process that is gone. Of the roots it is
+    /// Whether a watched process has the time of one that is gone. Of the roots it is
     /// told that they ended.
     fn see_lost(&mut self, pid: u32) {
         let Some(process) = self.processes.get(&pid) else { return };

@@ -16,7 +16,7 @@ use super::{Finished, Reading};
 pub(super) const EXPORT: &str = "{scratch}/k6.json";
 const FILE: &str = "k6.json";
 
-/// A threshold was crossed: the figures are there all the same.
+/// A threshold was crossed: the figures are there anyway.
 const THRESHOLDS: i32 = 99;
 
 pub(super) fn read(run: &Finished) -> Result<Reading, String> {

@@ -108,7 +108,7 @@ fn remarks(repeats: &Repeats) -> Vec<String> {
         .iter()
         .map(|(cause, found)| format!("{}: {}", repeat_words(found), cause.text))
         .collect();
-    // Why they do not count is said once, too.
+    // Why they do not count is shown once, too.
     let mut reasons: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for left_out in &repeats.left_out {
         reasons.entry(&left_out.reason).or_default().push(left_out.repeat);

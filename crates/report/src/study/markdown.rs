@@ -20,7 +20,7 @@ use crate::markdown::{table_of, write_blocks};
 /// Lines of a server's log below a failure.
 const LOG_LINES: usize = 20;
 
-/// Notes that are spelled out; of more, the number is said.
+/// Notes that are spelled out; of more, only the number is shown.
 const NOTES_SHOWN: usize = 60;
 
 /// Writes the report.

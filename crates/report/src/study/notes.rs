@@ -32,8 +32,8 @@ pub(super) struct Note<'a> {
     pub(super) log: Option<&'a str>,
 }
 
-/// What was said about the study and its runs, the worst first; what several runs have in common is
-/// said once, in the words of the first.
+/// What was said about the study and its runs, the worst first; words that several runs have in
+/// common appear once, as the first has them.
 pub(super) fn notes(study: &Study) -> Vec<Note<'_>> {
     let mut found: Vec<Common<'_>> = Vec::new();
     for common in study.cases.iter().flat_map(of_case) {
@@ -72,7 +72,7 @@ fn of_study(study: &Study) -> Vec<Note<'static>> {
     let (weight, text) = if split.is_empty() {
         let text = format!(
             "measured in {goes} goes (--continue), each repeat within one of them, so that the \
-             cases took turns all the same"
+             cases still took turns"
         );
         (Weight::Note, text)
     } else {
@@ -164,7 +164,7 @@ fn of_case(case: &Case) -> Vec<Common<'_>> {
     found
 }
 
-/// Cases of a note that are named; of more, the number is said.
+/// Cases of a note that are named; of more, only the number is shown.
 const CASES_NAMED: usize = 6;
 
 impl<'a> Common<'a> {

@@ -60,7 +60,7 @@ fn a_study_of_one_case() {
 }
 
 /// Runs that do not count are seen beside the figures and win nothing; what holds for many runs is
-/// said once.
+/// shown once.
 #[test]
 fn a_study_that_cannot_be_believed_says_so() {
     let study = samples::doubtful();

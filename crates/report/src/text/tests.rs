@@ -417,7 +417,7 @@ fn a_narrow_terminal() {
 fn a_report_fits_a_screen() {
     for result in all() {
         let text = report(&result, false);
-        // What is hostile is long, and has an end too.
+        // Hostile text is long, and has an end too.
         let most = if text.contains("<script>") { 72 } else { 60 };
         assert!(text.lines().count() <= most, "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");

@@ -53,7 +53,7 @@ pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
     lines
 }
 
-/// Rows of a table of parts; of more, their number is said.
+/// Rows of a table of parts; of more, only their number is shown.
 const PARTS_SHOWN: usize = 12;
 
 const COUNTS_AND_TIMES: [&str; 5] = ["scheduled", "not ok", "p50", "p99", "max"];

@@ -51,7 +51,7 @@ struct Target {
     thread: AtomicUsize,
 }
 
-// SAFETY: the pointer is used by nobody but the handler of a thread that is in a call of the state.
+// SAFETY: only the handler of a thread that is in a call of the state uses the pointer.
 // The rest is atomic.
 unsafe impl Send for Target {}
 // SAFETY: as above.
@@ -117,7 +117,7 @@ impl Interrupter {
             }
         };
         let started = thread::Builder::new().name("interrupter".to_owned()).spawn(repeat);
-        // Where there is no thread to be had now, whoever asks again may find one.
+        // If no thread can be started now, the next call may succeed.
         *repeats = started.is_ok().then_some(sender);
     }
 

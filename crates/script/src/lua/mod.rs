@@ -327,7 +327,7 @@ impl Thread {
     }
 
     /// Calls `delay()`: how long to wait before the next request, in ns. `delay()` returns
-    /// milliseconds; nothing and what is negative is 0.
+    /// milliseconds; no value or a negative one counts as 0.
     ///
     /// # Errors
     /// What the script does wrong.

@@ -13,7 +13,7 @@ const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 /// Short, so that every cut can be tried.
 const BUFFER_BYTES: usize = 12;
 
-/// So many bytes, no two neighbours alike.
+/// A number of bytes, no two neighbours alike.
 fn body(len: usize) -> String {
     (b'a'..=b'z').cycle().map(char::from).take(len).collect()
 }

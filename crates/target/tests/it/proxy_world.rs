@@ -77,7 +77,7 @@ impl Reading {
         plain
     }
 
-    /// Encrypts what is said; a goodbye goes along with what is said before it.
+    /// Encrypts outgoing bytes; a goodbye goes along with the bytes before it.
     fn seal(&mut self, actions: Vec<Do>) -> Vec<Do> {
         let Some(tls) = &mut self.tls else { return actions };
         let mut sealed: Vec<Do> = Vec::new();

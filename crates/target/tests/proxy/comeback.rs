@@ -78,7 +78,7 @@ impl Mortal {
     /// Ends every connection and the listener; says what was held.
     fn die(&mut self) -> Vec<Held> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Accepted by nobody, it only wakes the thread.
+        // Nobody accepts it: it only wakes the thread.
         drop(TcpStream::connect(self.address));
         let held = {
             let mut state = self.shared.state.lock().expect("no panic");
@@ -162,7 +162,7 @@ fn statuses(proxy: SocketAddr, count: usize) -> Vec<u16> {
     (0..count).map(ask).collect()
 }
 
-/// Asks until something holds; how many were asked in vain, which only those that fail are.
+/// Asks until something holds; the statuses of the requests that failed before.
 fn until(proxy: SocketAddr, mut holds: impl FnMut() -> bool) -> Vec<u16> {
     let mut failed = Vec::new();
     for _ in 0..TRIES {

@@ -1,5 +1,5 @@
-//! The results of a suite: an error for ours when one is not as it must be, and Markdown for
-//! whoever asks.
+//! The results of a suite: an error for ours when one is not as it must be, and Markdown on
+//! request.
 //!
 //! `PLIMSOLL_PROXY_TABLE` names a directory to write the tables to.
 

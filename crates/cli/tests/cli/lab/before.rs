@@ -164,7 +164,7 @@ fn what_would_be_run_is_shown_and_not_run() {
     assert!(!suite.path().join("results").exists() && !suite.path().join(".work").exists());
 }
 
-/// How long a study takes and what it cannot show are said before it begins.
+/// How long a study takes and what it cannot show are printed before it begins.
 #[test]
 fn a_study_says_beforehand_how_long_it_takes() {
     let time = "; starting and stopping the servers comes on top\n";

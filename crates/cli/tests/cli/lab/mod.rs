@@ -129,7 +129,7 @@ fn every_case_is_carried_out_and_written_down() {
 const FLAKY: &str = "command = \"sh -c 'test -e {work}/was && { echo cannot bind; exit 7; }; \
                      touch {work}/was; exec {plimsoll} serve --listen 127.0.0.1:{port}'\"";
 
-/// What fails later is said in its case, once for all runs alike, and the rest goes on.
+/// A later failure is reported in its case, once for all runs alike, and the rest goes on.
 #[test]
 fn servers_that_fail_later_say_why_once_and_the_rest_goes_on() {
     let suite = Suite::of("repeats = 2", &[("good", &serve("")), ("flaky", FLAKY)]);
@@ -241,7 +241,7 @@ fn time_of_day_s(time: &Value) -> f64 {
     parts.fold(0.0, |sum, part| sum * 60.0 + part.parse::<f64>().expect("a number"))
 }
 
-/// Whoever holds the port is the server, wherever it went.
+/// The process that holds the port is the server, wherever it went.
 #[test]
 fn a_server_that_leaves_its_launcher_is_watched_and_ended() {
     let daemon = format!("(setsid {SERVE} >/dev/null 2>&1 &)");
@@ -262,7 +262,7 @@ fn a_server_that_leaves_its_launcher_is_watched_and_ended() {
         assert!(server["rss_peak_bytes"].as_u64().is_some_and(|b| b > 3 << 20), "{name}: {server}");
         let causes = run["causes"].as_array().expect("causes");
         let left = causes.iter().find(|cause| cause["code"] == "left_its_launcher");
-        let left = left.expect("it is said")["text"].as_str().expect("words");
+        let left = left.expect("it is reported")["text"].as_str().expect("words");
         assert!(left.contains("plimsoll (process "), "{name}: {left}");
     }
     suite.wait_until_gone();

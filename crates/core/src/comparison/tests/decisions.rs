@@ -147,7 +147,7 @@ fn a_table_of_identical_servers_is_told_apart_in_one_of_twenty() {
     }
 }
 
-/// What is far apart is told apart all the same, and who fails is behind.
+/// Servers that are far apart are still told apart, and one that fails is behind.
 #[test]
 fn servers_that_differ_are_told_apart_in_a_table() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2);

@@ -170,7 +170,7 @@ fn sides_that_took_no_turns_are_said() {
         assert!(found.notes.iter().all(|note| note.contains("one after the other")));
     }
     let alone = contrast(&side("base", 0, &BASE_US[..1]), &side("new", 1, &SLOW_US[..1]));
-    assert!(alone.notes.is_empty(), "what one run lacks is said already");
+    assert!(alone.notes.is_empty(), "what one run lacks is reported already");
 }
 
 #[test]

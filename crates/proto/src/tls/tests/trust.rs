@@ -1,4 +1,4 @@
-//! Which peers are trusted, and what is said about the others.
+//! Which peers are trusted, and the errors about the others.
 
 use super::world::{
     Authority, NOW, Pair, client_config, name, self_signed, server_config, server_options,

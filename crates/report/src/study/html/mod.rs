@@ -35,7 +35,7 @@ const OUTPUT_BYTES: usize = 768 << 10;
 /// Bytes that the outputs of one case take at most.
 const CASE_OUTPUT_BYTES: usize = 24 << 10;
 
-/// Notes that are spelled out; of more, the number is said.
+/// Notes that are spelled out; of more, only the number is shown.
 const NOTES_SHOWN: usize = 100;
 
 /// Writes the page.

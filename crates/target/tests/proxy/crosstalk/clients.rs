@@ -210,7 +210,7 @@ impl<'a> Wild<'a> {
         let request = self.any_request();
         let Ok(mut stream) = TcpStream::connect(self.address) else { return };
         let length = self.dice.below(request.bytes.len());
-        // What comes of it is nobody's any more.
+        // Nobody waits for its response any more.
         let _ = stream.write_all(&request.bytes[..length]);
         if self.dice.below(2) == 0 {
             let _ = socket_reset(&stream);

@@ -164,7 +164,7 @@ impl Case {
                 strict::response(&self.bytes[..*at], self.ask.method(), false)
                     .is_ok_and(|(_, bytes)| bytes == *at)
             };
-            // What comes behind a response, and later, may be taken for the next one by anybody.
+            // What comes behind a response, and later, may be taken for the next one by any client.
             let cuts = (1..length).filter(stride).filter(|at| !whole(at));
             ways.extend(cuts.map(|at| (Pieces::At(at), self.want.clone())));
         }
