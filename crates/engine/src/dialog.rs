@@ -338,7 +338,7 @@ mod tests {
             (&["body*=last"], true),
             (&["body*=first", "body*=border", "body*=last", "body~=^first"], true),
             (&["body*=first", "body*=absent"], false),
-            // What is not a text to look for is held against the first MiB.
+            // Other tests look at the first MiB.
             (&["body~=last"], false),
         ] {
             let expectations: Vec<Expectation> =
