@@ -5,8 +5,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use plimsoll_core::nearest::did_you_mean;
-use plimsoll_core::secret::{Masks, run_flag};
 use plimsoll_core::units::parse_count;
 
 use crate::compare_args::CompareFlags;
@@ -266,72 +264,6 @@ pub(crate) fn definition() -> clap::Command {
 /// The definition of `run`.
 pub(crate) fn run_definition() -> clap::Command {
     definition().find_subcommand("run").expect("run is a command").clone()
-}
-
-/// One line of what clap has to say.
-fn explain(error: &clap::Error) -> Exit {
-    let text = error.to_string();
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Exit::Text(error.render().to_string());
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Exit::Usage("say what to do: plimsoll URL, or plimsoll --help".to_owned());
-    }
-    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-        return unknown_command(word);
-    }
-    let parts: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        // Behind -- stand arguments of a script, not values of flags.
-        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
-        .collect();
-    let line = without_secret(error, &parts.join(" ").replace(" tip:", "; tip:"));
-    Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
-}
-
-/// The command that was meant. If none is close, the word may be a URL without its beginning.
-fn unknown_command(word: &str) -> Exit {
-    let cli = Cli::command();
-    let names = cli.get_subcommands().map(clap::Command::get_name).chain(["help"]);
-    let meant = match did_you_mean(word, names) {
-        meant if meant.is_empty() => ": a URL starts with http:// or https://".to_owned(),
-        meant => meant,
-    };
-    Exit::Usage(format!("no command '{}'{meant} (see --help)", Masks::default().text(word)))
-}
-
-/// A message without the value that it quotes, where its flag takes secrets.
-fn without_secret(error: &clap::Error, line: &str) -> String {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let flag = text(ContextKind::InvalidArg);
-    let is_flag = flag.is_some_and(|flag| flag.starts_with('-'));
-    let is_of = |command: &str| {
-        error.to_string().lines().any(|line| {
-            line.starts_with("Usage:") && line.split_whitespace().any(|word| word == command)
-        })
-    };
-    if error.kind() == ErrorKind::UnknownArgument && !is_flag {
-        if is_of("run") {
-            // Most often the rest of a header that was not quoted.
-            return "unexpected argument beside the URL: quote values that have spaces".to_owned();
-        }
-        if is_of("serve") || is_of("proxy") {
-            return format!("{line}: an address to listen on is given with --listen");
-        }
-    }
-    let (Some(flag), Some(value)) = (flag, text(ContextKind::InvalidValue)) else {
-        return line.to_owned();
-    };
-    let name = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-');
-    if value.is_empty() {
-        return line.to_owned();
-    }
-    line.replace(value, &Masks::default().given(run_flag(name), value))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
-use plimsoll_core::nearest::nearest;
+use plimsoll_core::nearest::{did_you_mean, nearest};
 use plimsoll_core::secret::{Masks, run_flag};
 
 use crate::args::definition;
@@ -62,12 +62,14 @@ fn without_secret(error: &clap::Error, line: &str) -> String {
     line.replace(value, &Masks::default().given(run_flag(name), value))
 }
 
+/// The command that was meant. If none is close, the word may be a URL without its beginning.
 fn unknown_command(name: &str) -> String {
     let definition = definition();
-    match nearest(name, definition.get_subcommands().map(Command::get_name)) {
-        Some(meant) => format!("no command '{name}': did you mean '{meant}'?"),
-        None => format!("no command '{name}'; a URL starts with http:// or https://"),
-    }
+    let meant = match did_you_mean(name, definition.get_subcommands().map(Command::get_name)) {
+        meant if meant.is_empty() => ": a URL starts with http:// or https://".to_owned(),
+        meant => meant,
+    };
+    format!("no command '{}'{meant}", Masks::default().text(name))
 }
 
 /// The command whose arguments could not be read.
@@ -85,18 +87,22 @@ fn command_of(error: &clap::Error) -> Command {
 }
 
 fn unknown_argument(argument: &str, command: &Command) -> String {
-    let Some(name) = argument.strip_prefix("--") else {
-        let is_of_run = command.get_name() == "run" && !argument.starts_with('-');
-        return match is_of_run {
-            // Most often the rest of a header that was not quoted.
-            true => "unexpected argument beside the URL: quote values that have spaces".to_owned(),
-            false => format!("unexpected argument '{argument}'"),
+    if let Some(name) = argument.strip_prefix("--") {
+        let flags: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+        return match nearest_flag(name, &flags) {
+            Some(meant) => format!("no flag '{argument}': did you mean '--{meant}'?"),
+            None => format!("no flag '{argument}'"),
         };
-    };
-    let flags: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
-    match nearest_flag(name, &flags) {
-        Some(meant) => format!("no flag '{argument}': did you mean '--{meant}'?"),
-        None => format!("no flag '{argument}'"),
+    }
+    match command.get_name() {
+        // Most often the rest of a header that was not quoted.
+        "run" if !argument.starts_with('-') => {
+            "unexpected argument beside the URL: quote values that have spaces".to_owned()
+        }
+        "serve" | "proxy" if !argument.starts_with('-') => format!(
+            "unexpected argument '{argument}': an address to listen on is given with --listen"
+        ),
+        _ => format!("unexpected argument '{argument}'"),
     }
 }
 
@@ -126,7 +132,7 @@ mod tests {
         for (arguments, want) in [
             (&["rnu"][..], "no command 'rnu': did you mean 'run'? (see --help)"),
             (&["explian"], "no command 'explian': did you mean 'explain'? (see --help)"),
-            (&["x"], "no command 'x'; a URL starts with http:// or https:// (see --help)"),
+            (&["x"], "no command 'x': a URL starts with http:// or https:// (see --help)"),
             (&["doctor", "rnu"], "no command 'rnu': did you mean 'run'? (see --help)"),
             (&["run", "--raet", "5"], "no flag '--raet': did you mean '--rate'? (see --help)"),
             (&["run", "--qps", "5"], "no flag '--qps': did you mean '--rate'? (see --help)"),
@@ -138,7 +144,12 @@ mod tests {
             (&["run", "--nonsense"], "no flag '--nonsense' (see --help)"),
             (&["doctor", "run", "--raet"], "no flag '--raet': did you mean '--rate'? (see --help)"),
             (&["serve", "--lsten"], "no flag '--lsten': did you mean '--listen'? (see --help)"),
-            (&["serve", "8080"], "unexpected argument '8080' (see --help)"),
+            (
+                &["serve", "8080"],
+                "unexpected argument '8080': an address to listen on is given with --listen (see \
+                 --help)",
+            ),
+            (&["demo", "8080"], "unexpected argument '8080' (see --help)"),
             (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
         ] {
             assert_eq!(said(arguments), want, "{arguments:?}");

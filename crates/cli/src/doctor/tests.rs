@@ -283,7 +283,7 @@ fn a_name_that_cannot_be_resolved_is_a_complaint() {
     assert_eq!(complaints(&planned::judge(&planning, &fit())), [("server", Level::Bad)]);
 }
 
-/// Whoever is in the way is named, where it can be seen.
+/// Doctor names the processes that are in the way, if it can see them.
 #[test]
 fn other_processes_are_named() {
     let busy = |name: &str, pid, cpus| (Busy { pid, name: name.to_owned(), cpu_ns: 0 }, cpus);

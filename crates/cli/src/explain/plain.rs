@@ -22,7 +22,8 @@ pub(super) fn text(section: &str, columns: usize) -> String {
     let mut follows_item = true;
     for block in blocks(section) {
         // Items of a list stand together; a paragraph has a line above.
-        if !text.is_empty() && !(follows_item && block.is_item()) {
+        let stands_apart = !follows_item || !block.is_item();
+        if !text.is_empty() && stands_apart {
             text.push('\n');
         }
         follows_item = block.is_item();

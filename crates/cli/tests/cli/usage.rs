@@ -62,7 +62,7 @@ fn wrong_usage_is_refused_with_2() {
         (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),
         (&["a:b:c"], "write http://HOST:PORT/PATH"),
         (&["URL", "--headers", "A: b"], "found; tip: a similar argument exists: '--header' (see"),
-        (&["serve", "8080"], "'8080' found: an address to listen on is given with --listen (see"),
+        (&["serve", "8080"], "'8080': an address to listen on is given with --listen (see --help)"),
         (&["proxy", "8080", "--to", "URL"], "listen on is given with --listen (see"),
         (&["serve", "--listen", "80000"], "'80000' is neither ADDR:PORT nor a port (0 to 65535)"),
         (&["URL", "-H", "A:", "b"], "unexpected argument beside the URL: quote values"),

@@ -600,9 +600,9 @@ fn every_way_to_write_a_metric_has_a_name() {
         ("target.cpu", Some("target.cpu")),
         ("late", None),
     ] {
-        assert_eq!(super::metric_name(text).as_deref(), want, "{text}");
+        assert_eq!(metric_name(text).as_deref(), want, "{text}");
     }
-    for name in super::metric_names() {
-        assert_eq!(super::metric_name(&name).as_deref(), Some(name.as_str()));
+    for name in metric_names() {
+        assert_eq!(metric_name(&name).as_deref(), Some(name.as_str()));
     }
 }

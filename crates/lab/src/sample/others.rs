@@ -1,4 +1,4 @@
-//! Which processes of this machine use its CPUs: for whoever wants to know what is in the way.
+//! Which processes of this machine use its CPUs, so that `doctor` can name what is in the way.
 //!
 //! A process that ends between two readings is not seen, nor is one of another container.
 

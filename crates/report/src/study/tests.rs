@@ -99,7 +99,7 @@ fn what_repeats_are_too_few_for_is_said_once() {
     assert!(!text.contains("needs 4"), "{text}");
 }
 
-/// The version of a tester most often begins with its name, which is said once.
+/// The version of a tester most often begins with its name. The report names it once.
 #[test]
 fn a_tester_is_named_once() {
     let mut load = samples::echo().loads[0].clone();

@@ -25,7 +25,7 @@ const NAME: usize = 20;
 /// What the other columns take that stand before the figures, and one figure.
 const BESIDE_NAMES: usize = 46;
 
-/// Notes that are shown; of more, the number is said.
+/// The most notes to show; of the others, the report gives the number.
 const NOTES_SHOWN: usize = 12;
 
 /// Writes the report.

@@ -112,7 +112,7 @@ fn loads_that_do_not_work_end_the_study_before_the_first_load() {
     }
 }
 
-/// What is wrong with a load is wrong for every server: it is said once.
+/// A load that is wrong is wrong for every server. The lab reports it once.
 #[test]
 fn equal_failures_of_the_check_are_told_once() {
     let text = format!(
