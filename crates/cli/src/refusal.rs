@@ -65,7 +65,8 @@ fn without_secret(error: &clap::Error, line: &str) -> String {
 /// The command that was meant. If none is close, the word may be a URL without its beginning.
 fn unknown_command(name: &str) -> String {
     let definition = definition();
-    let meant = match did_you_mean(name, definition.get_subcommands().map(Command::get_name)) {
+    let names = definition.get_subcommands().map(Command::get_name).chain(["help"]);
+    let meant = match did_you_mean(name, names) {
         meant if meant.is_empty() => ": a URL starts with http:// or https://".to_owned(),
         meant => meant,
     };

@@ -60,7 +60,7 @@ fn wrong_usage_is_refused_with_2() {
         (&[""], "not a URL"),
         (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),
         (&["a:b:c"], "write http://HOST:PORT/PATH"),
-        (&["URL", "--headers", "A: b"], "no flag '--headers': did you mean '--header'? (see --help)"),
+        (&["URL", "--headers", "A: b"], "no flag '--headers': did you mean '--header'? (see"),
         (&["serve", "8080"], "'8080': an address to listen on is given with --listen (see --help)"),
         (&["proxy", "8080", "--to", "URL"], "listen on is given with --listen (see"),
         (&["serve", "--listen", "80000"], "'80000' is neither ADDR:PORT nor a port (0 to 65535)"),
