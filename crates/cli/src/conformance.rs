@@ -50,6 +50,7 @@ mod linux {
 
     use crate::conformance_args::{ConformanceFlags, FindingsFormat};
     use crate::exit::Exit;
+    use crate::message;
     use crate::outputs::is_stdout;
     use crate::signals::Caught;
 
@@ -113,10 +114,7 @@ mod linux {
             may_step_clock: flags.step_clock,
             repeats: flags.repeats.max(1),
         };
-        let findings = suite::run(&order, &chosen, &subjects, &mut |line| {
-            // Progress that nobody hears is no reason to stop.
-            let _ = writeln!(io::stderr(), "{line}");
-        });
+        let findings = suite::run(&order, &chosen, &subjects, &mut message::show);
         write(flags, &findings)?;
         Ok(caught.code().unwrap_or(ExitCode::SUCCESS))
     }

@@ -5,13 +5,13 @@
 //! report, so each reason is a line on stderr. A run without a single response always gets its
 //! line.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use plimsoll_core::RunResult;
 use plimsoll_report::failures::{unanswered, unmet};
 
 use crate::exit::{COULD_NOT_RUN, GATE, VERDICT};
+use crate::message;
 
 /// The exit code of a run that no signal ended, after saying why it is not 0.
 pub(crate) fn end(result: &RunResult, is_quiet: bool) -> ExitCode {
@@ -42,8 +42,7 @@ pub(crate) fn has_failed_gate(result: &RunResult) -> bool {
 /// Writes lines to stderr.
 pub(crate) fn say(lines: &[String]) {
     for line in lines {
-        // There is nobody to tell when stderr is gone.
-        let _ = writeln!(io::stderr(), "plimsoll: {line}");
+        message::show(&format!("plimsoll: {line}"));
     }
 }
 

@@ -1,12 +1,10 @@
 //! Exit codes, which are part of the interface: 0 done, 1 could not run, 2 usage, 3 a gate failed,
 //! 4 verdict below what was required, 129, 130 and 143 interrupted with a partial report.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use plimsoll_report::text::wrap;
-
-use crate::terminal::columns_of_stderr;
+use crate::message;
 
 /// It could not be done; not one connection could be opened, say.
 pub(crate) const COULD_NOT_RUN: u8 = 1;
@@ -67,33 +65,6 @@ pub(crate) fn print(text: &str) -> ExitCode {
 }
 
 fn complain(text: &str, code: u8) -> ExitCode {
-    let columns = io::stderr().is_terminal().then(columns_of_stderr);
-    // There is nowhere to complain to when stderr is gone.
-    let _ = writeln!(io::stderr(), "{}", complaint(text, columns));
+    message::show(&format!("plimsoll: {text}"));
     ExitCode::from(code)
-}
-
-/// A message as it is shown: broken at words on a terminal, one line for programs and logs.
-pub(crate) fn complaint(text: &str, columns: Option<usize>) -> String {
-    let text = format!("plimsoll: {text}");
-    let Some(columns) = columns else { return text };
-    let broken = text.lines().flat_map(|line| match line.chars().count() > columns {
-        true => wrap("", "  ", line, columns),
-        false => vec![line.to_owned()],
-    });
-    broken.collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_broken_at_words_on_a_terminal_alone() {
-        let text = "no flag '--raet': did you mean '--rate'? (see --help)";
-        assert_eq!(complaint(text, None), format!("plimsoll: {text}"));
-        let want = "plimsoll: no flag '--raet': did you mean\n  '--rate'? (see --help)";
-        assert_eq!(complaint(text, Some(40)), want);
-        assert_eq!(complaint("two\n  lines", Some(40)), "plimsoll: two\n  lines");
-    }
 }

@@ -3,9 +3,10 @@
 use clap::Command;
 
 use crate::args::{definition, definition_within};
-use crate::exit::{Exit, complaint};
+use crate::exit::Exit;
 use crate::manual::examples::EXAMPLES;
 use crate::manual::markdown::refusal as refused;
+use crate::message::broken;
 use crate::refusal::refusal;
 
 const COLUMNS: usize = 80;
@@ -51,7 +52,7 @@ fn every_line_of_help_fits() {
 fn every_message_about_a_wrong_value_fits() {
     for example in EXAMPLES {
         let text = refused(example.wrong);
-        for line in complaint(&text, Some(COLUMNS)).lines() {
+        for line in broken(&format!("plimsoll: {text}"), Some(COLUMNS)).lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
     }

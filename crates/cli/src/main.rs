@@ -20,6 +20,7 @@ mod lab;
 mod lab_args;
 mod listen;
 mod manual;
+mod message;
 mod output_args;
 mod outputs;
 mod plan;

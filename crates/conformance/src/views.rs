@@ -150,6 +150,10 @@ fn markdown_cell(one: &Cell) -> String {
     }
 }
 
+/// The width of the list of experiments, and where titles begin in it.
+const LISTED_COLUMNS: usize = 80;
+const LISTED_INDENT: usize = 25;
+
 /// Writes what experiments there are: a line each, or as Markdown all that is known of them.
 ///
 /// # Errors
@@ -158,7 +162,12 @@ pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::
     for experiment in experiments {
         let Experiment { name, row, title, .. } = experiment;
         if view != View::Markdown {
-            writeln!(out, "{name:<20} {row:>2}  {title}")?;
+            for (index, line) in wrap(title, LISTED_COLUMNS - LISTED_INDENT).iter().enumerate() {
+                match index {
+                    0 => writeln!(out, "{name:<20} {row:>2}  {line}")?,
+                    _ => writeln!(out, "{:LISTED_INDENT$}{line}", "")?,
+                }
+            }
             continue;
         }
         writeln!(out, "### `{name}` (mistake {row})\n\n{title}.\n")?;

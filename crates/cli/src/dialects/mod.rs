@@ -21,6 +21,7 @@ use plimsoll_report::text;
 use crate::args::Original;
 use crate::ending::say;
 use crate::exit::Exit;
+use crate::message;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
 use crate::terminal::columns_of_stderr;
@@ -53,7 +54,7 @@ fn print_usage(usage: &Usage) -> ExitCode {
 
 fn warn(program: &str, warnings: &[String]) {
     for warning in warnings {
-        let _ = writeln!(io::stderr(), "{program}: {warning}");
+        message::show(&format!("{program}: {warning}"));
     }
 }
 

@@ -4,7 +4,6 @@ mod loads;
 mod planned;
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,12 +15,13 @@ use plimsoll_core::study::Study;
 use plimsoll_lab::order::Slot;
 use plimsoll_lab::suite::Suite;
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
+use plimsoll_report::text::wrap;
 
 use crate::exit::{COULD_NOT_RUN, Exit};
 use crate::lab_args::LabFlags;
 use crate::output_args::Format;
 use crate::signals::Caught;
-use crate::study;
+use crate::{message, study, terminal};
 
 /// Carries out a suite, or shows what it would do.
 ///
@@ -47,10 +47,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let stopping = move || stopper.store(true, Ordering::Relaxed);
     let caught = Caught::watch_with(stopping, Some(plimsoll_lab::process::kill_all))
         .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-    let mut say = |line: &str| {
-        // A closed stderr is no reason to stop.
-        let _ = writeln!(io::stderr(), "{line}");
-    };
+    let mut say = message::show;
     let mut lab = Lab {
         suite: &suite,
         places,
@@ -226,7 +223,8 @@ fn dry_run(slots: &[Slot<'_>], words: &[String]) -> String {
             &format!("{:>4}  {server} {} #{}: {command}\n", slot.position, load.name, slot.repeat);
     }
     for line in words {
-        text += &format!("\n{line}\n");
+        let lines = wrap("", "", line, terminal::columns(true));
+        text += &format!("\n{}\n", lines.join("\n"));
     }
     text
 }
@@ -237,6 +235,6 @@ fn write(study: &Study, store: &Store) -> Result<(), Exit> {
         study::write_file(study, format, &store.path(name))?;
     }
     study::print(study, Format::Text, false)?;
-    let _ = writeln!(io::stderr(), "\nreports: {}", store.path("report.html").display());
+    message::show(&format!("\nreports: {}", store.path("report.html").display()));
     Ok(())
 }

@@ -109,8 +109,10 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Breaks a text at spaces, but not within `17 188` or before a unit; and a word that is longer
-/// than a line where the line ends.
+/// Breaks a text into lines of at most `width` characters, the first behind `first` and the others
+/// behind `next`. It breaks at spaces, but not within `17 188` or before a unit. A word that is
+/// longer than a line is broken where the line ends.
+#[must_use]
 pub fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();

@@ -1,0 +1,46 @@
+//! Messages on stderr: broken at words on a terminal, one line each for programs and logs.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use plimsoll_report::text::wrap;
+
+use crate::terminal::columns_of_stderr;
+
+/// Writes a message to stderr. A closed stderr is no reason to stop.
+pub(crate) fn show(text: &str) {
+    let columns = io::stderr().is_terminal().then(columns_of_stderr);
+    let _ = writeln!(io::stderr(), "{}", broken(text, columns));
+}
+
+/// A message as a terminal of this width shows it; `None` is not a terminal.
+pub(crate) fn broken(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let broken = text.lines().flat_map(|line| match line.chars().count() > columns {
+        true => {
+            let words = line.trim_start();
+            let indent = &line[..line.len() - words.len()];
+            wrap(indent, &format!("{indent}  "), words, columns)
+        }
+        false => vec![line.to_owned()],
+    });
+    broken.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_broken_at_words_on_a_terminal_alone() {
+        let text = "plimsoll: no flag '--raet': did you mean '--rate'? (see --help)";
+        for (text, columns, want) in [
+            (text, None, text),
+            (text, Some(80), text),
+            (text, Some(40), "plimsoll: no flag '--raet': did you mean\n  '--rate'? (see --help)"),
+            ("two\n  lines", Some(40), "two\n  lines"),
+            ("\n  a b c d", Some(8), "\n  a b c\n    d"),
+        ] {
+            assert_eq!(broken(text, columns), want, "{columns:?}");
+        }
+    }
+}
