@@ -141,7 +141,11 @@ fn words(command: &str) -> Vec<Option<String>> {
             '#' if word.is_none() => break,
             ' ' => words.extend(word.take().map(Some)),
             '&' | ';' | '|' | '<' | '>' => {
-                words.extend(word.take().map(Some));
+                // As in `2>/dev/null`, where the number is a file descriptor.
+                let is_descriptor = |word: &String| {
+                    matches!(letter, '<' | '>') && word.bytes().all(|byte| byte.is_ascii_digit())
+                };
+                words.extend(word.take().filter(|word| !is_descriptor(word)).map(Some));
                 words.push(None);
             }
             other => word.get_or_insert_default().push(other),
