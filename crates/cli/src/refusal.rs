@@ -20,39 +20,53 @@ say what to do. Three things to try:
 
 /// One line of what clap has to say, or the help that was asked for.
 pub(crate) fn refusal(error: &clap::Error) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            Exit::Text(error.render().to_string())
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Usage(FIRST_STEPS.to_owned()),
+        _ => Exit::Usage(format!("{} (see --help)", line(error))),
+    }
+}
+
+fn line(error: &clap::Error) -> String {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            unknown_command(context(error, ContextKind::InvalidSubcommand).unwrap_or_default())
+        }
+        ErrorKind::UnknownArgument => {
+            let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
+            unknown_argument(argument, &command_of(error))
+        }
+        _ => without_secret(error, &line_of_clap(error)),
+    }
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// What clap says, up to the usage, without its advice on `--`: behind that stand arguments of a
+/// script, not values of flags.
+fn line_of_clap(error: &clap::Error) -> String {
     let text = error.to_string();
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Exit::Text(error.render().to_string());
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Exit::Usage(FIRST_STEPS.to_owned());
-    }
     let parts: Vec<&str> = text
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        // Behind -- stand arguments of a script, not values of flags.
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
         .collect();
-    let line = without_secret(error, &parts.join(" ").replace(" tip:", "; tip:"));
-    Exit::Usage(format!("{} (see --help)", line.strip_prefix("error: ").unwrap_or(&line)))
+    let line = parts.join(" ").replace(" tip:", "; tip:");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 /// A message without the value that it quotes, where its flag takes secrets.
 fn without_secret(error: &clap::Error, line: &str) -> String {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let flag = text(ContextKind::InvalidArg);
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-        return unknown_command(command);
-    }
-    if let (ErrorKind::UnknownArgument, Some(argument)) = (error.kind(), flag) {
-        return unknown_argument(argument, &command_of(error));
-    }
-    let (Some(flag), Some(value)) = (flag, text(ContextKind::InvalidValue)) else {
+    let flag = context(error, ContextKind::InvalidArg);
+    let (Some(flag), Some(value)) = (flag, context(error, ContextKind::InvalidValue)) else {
         return line.to_owned();
     };
     let name = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-');
@@ -95,15 +109,16 @@ fn unknown_argument(argument: &str, command: &Command) -> String {
             None => format!("no flag '{argument}'"),
         };
     }
+    let shown = Masks::default().text(argument);
     match command.get_name() {
         // Most often the rest of a header that was not quoted.
         "run" if !argument.starts_with('-') => {
             "unexpected argument beside the URL: quote values that have spaces".to_owned()
         }
-        "serve" | "proxy" if !argument.starts_with('-') => format!(
-            "unexpected argument '{argument}': an address to listen on is given with --listen"
-        ),
-        _ => format!("unexpected argument '{argument}'"),
+        "serve" | "proxy" if !argument.starts_with('-') => {
+            format!("unexpected argument '{shown}': an address to listen on is given with --listen")
+        }
+        _ => format!("unexpected argument '{shown}'"),
     }
 }
 
@@ -154,6 +169,16 @@ mod tests {
             (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
         ] {
             assert_eq!(said(arguments), want, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_unexpected_arguments_are_masked() {
+        for arguments in [&["demo", "http://a/?token=sesame"][..], &["http:/a/?token=sesame", "b"]]
+        {
+            let text = said(arguments);
+            assert!(text.contains("token=[masked"), "{text}");
+            assert!(!text.contains("sesame"), "{text}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use plimsoll_report::text::wrap;
+
 use crate::experiments::Experiment;
 use crate::findings::{Cell, Findings};
 use crate::judge::Outcome;
@@ -57,11 +59,9 @@ fn text(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{} (mistake {}): {}", row.name, row.mistake, row.title)?;
         for one in &row.cells {
             let (head, rest) = cell(one);
-            let mut lines = wrap(&rest, WIDTH - 30).into_iter();
-            let first = lines.next().unwrap_or_default();
-            writeln!(out, "{}", format!("  {:<12} {head:<14} {first}", one.tool).trim_end())?;
-            for line in lines {
-                writeln!(out, "{:29} {line}", "")?;
+            let first = format!("  {:<12} {head:<14} ", one.tool);
+            for line in wrap(&first, &" ".repeat(30), &rest, WIDTH) {
+                writeln!(out, "{line}")?;
             }
         }
     }
@@ -90,21 +90,6 @@ fn summary(findings: &Findings) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Words in lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// Columns of a document's text.
 const DOCUMENT_WIDTH: usize = 100;
 
@@ -120,7 +105,7 @@ fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     }
     let versions = findings.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.version));
     let versions = format!("Versions: {}.", versions.collect::<Vec<_>>().join(", "));
-    writeln!(out, "\n{}\n", wrap(&versions, DOCUMENT_WIDTH).join("\n"))?;
+    writeln!(out, "\n{}\n", wrap("", "", &versions, DOCUMENT_WIDTH).join("\n"))?;
     for row in &findings.experiments {
         let told: Vec<&Cell> = row.cells.iter().filter(|one| needs_words(one)).collect();
         if !told.is_empty() {
@@ -129,8 +114,8 @@ fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
         for one in told {
             let (head, rest) = cell(one);
             let text = format!("{}: {head}: {rest}", one.tool);
-            for (index, line) in wrap(&text, DOCUMENT_WIDTH - 4).iter().enumerate() {
-                writeln!(out, "  {}{line}", if index == 0 { "- " } else { "  " })?;
+            for line in wrap("  - ", "    ", &text, DOCUMENT_WIDTH) {
+                writeln!(out, "{line}")?;
             }
         }
     }
@@ -150,9 +135,8 @@ fn markdown_cell(one: &Cell) -> String {
     }
 }
 
-/// The width of the list of experiments, and where titles begin in it.
-const LISTED_COLUMNS: usize = 80;
-const LISTED_INDENT: usize = 25;
+/// Columns of the list of experiments.
+const LISTED_WIDTH: usize = 80;
 
 /// Writes what experiments there are: a line each, or as Markdown all that is known of them.
 ///
@@ -162,11 +146,9 @@ pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::
     for experiment in experiments {
         let Experiment { name, row, title, .. } = experiment;
         if view != View::Markdown {
-            for (index, line) in wrap(title, LISTED_COLUMNS - LISTED_INDENT).iter().enumerate() {
-                match index {
-                    0 => writeln!(out, "{name:<20} {row:>2}  {line}")?,
-                    _ => writeln!(out, "{:LISTED_INDENT$}{line}", "")?,
-                }
+            let first = format!("{name:<20} {row:>2}  ");
+            for line in wrap(&first, &" ".repeat(first.len()), title, LISTED_WIDTH) {
+                writeln!(out, "{line}")?;
             }
             continue;
         }
@@ -176,8 +158,8 @@ pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::
             ("Truth", experiment.truth),
             ("Tolerance", experiment.tolerance),
         ] {
-            for (index, line) in wrap(&format!("**{label}**: {text}."), 98).iter().enumerate() {
-                writeln!(out, "{}{line}", if index == 0 { "- " } else { "  " })?;
+            for line in wrap("- ", "  ", &format!("**{label}**: {text}."), DOCUMENT_WIDTH) {
+                writeln!(out, "{line}")?;
             }
         }
         if experiment.needs_quiet {
