@@ -65,6 +65,7 @@ impl Live {
         self.ledger.completed += point.completed;
         self.ledger.ok += point.ok;
         self.ledger.failed += point.failed;
+        self.ledger.refused += point.refused;
         self.ledger.timed_out += point.timed_out;
         self.ledger.broken += point.broken;
         self.errors += point.errors;

@@ -174,8 +174,8 @@ fn reading(result: RunResult) -> Reading {
     let headline = Clock::HEADLINE.histogram(&result);
     let ledger = result.ledger;
     let connects = result.errors.iter().filter(|error| error.phase == Phase::Connect);
-    let errors =
-        ledger.broken + ledger.unfinished + ledger.unsent + connects.map(|e| e.count).sum::<u64>();
+    let lost = ledger.refused + ledger.broken + ledger.unfinished + ledger.unsent;
+    let errors = lost + connects.map(|error| error.count).sum::<u64>();
     let time = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     Reading {
         completed: Some(ledger.completed),

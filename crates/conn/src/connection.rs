@@ -2,15 +2,14 @@
 //! protocol that is spoken then.
 //!
 //! ```text
-//!   Closed ── open ──▶ Connecting ──▶ Tunnelling ──▶ Handshaking ──▶ Open ──▶ Spent
-//!     ▲                    │     if there is a proxy    if TLS         │         │
-//!     └────── close ───────┴───────────────────────────────────────────┴─────────┘
+//!   Closed ─ open ─▶ Connecting ─▶ Tunnelling ─▶ Handshaking ─▶ Greeting ─▶ Open ─▶ Spent
+//!     ▲                  │          if proxied      if TLS     if needed      │       │
+//!     └───── close ──────┴────────────────────────────────────────────────────┴───────┘
 //! ```
 //!
-//! Spent: a response without keep-alive came. The caller names each request with an `R` of its own,
-//! by which events tell of it. No request waits here: one is sent only while there is
-//! [`room`](Connection::room). And none is ever sent again: whether to retry is the caller's to
-//! decide.
+//! Spent: the server has said that it takes no more requests on this connection. No request waits
+//! here: one is sent only while there is [`room`](Connection::room). And none is ever sent again:
+//! whether to retry is the caller's to decide.
 //!
 //! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
 //! and servers do not wait for it.
@@ -19,8 +18,8 @@ use plimsoll_io::{Address, Close, Driver, Payload, Route, Token};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
 
-use crate::event::{Failure, Outgoing, Progress};
-use crate::http1::Http1;
+use crate::event::{ExchangeId, Failure, Message, MessageBytes, Progress};
+use crate::protocol::{Protocol, Wire};
 use crate::setup::{Scratch, Setup};
 
 /// Where a connection stands.
@@ -34,80 +33,78 @@ pub enum State {
     Tunnelling,
     /// The TLS handshake is under way.
     Handshaking,
+    /// The protocol waits for what the server must say before the first request.
+    Greeting,
     /// Requests can be sent.
     Open,
-    /// The last response said that there will be no other.
+    /// The server takes no more requests. Those that are open may still be answered.
     Spent,
 }
 
-/// A client's connection.
+/// A client's connection, over which `P` is spoken.
 #[derive(Debug)]
-pub struct Connection<R> {
+pub struct Connection<P> {
     token: Token,
     /// Where it stands, as far as the protocol has no say.
     state: State,
-    http1: Http1<R>,
-    limits: Limits,
+    protocol: P,
     /// Reads the proxy's answer.
     tunnel: Option<Box<ResponseDecoder>>,
     tls: Option<Box<Tls>>,
 }
 
-impl<R: Copy> Connection<R> {
-    /// A closed connection on a token of the caller's, with room for `pipeline` open requests.
+impl<P: Protocol> Connection<P> {
+    /// A closed connection on a token of the caller's.
     #[must_use]
-    pub fn new(token: Token, pipeline: usize, limits: Limits) -> Self {
-        Self {
-            token,
-            state: State::Closed,
-            http1: Http1::new(pipeline, limits),
-            limits,
-            tunnel: None,
-            tls: None,
-        }
+    pub fn new(token: Token, settings: &P::Settings) -> Self {
+        let protocol = P::new(settings);
+        Self { token, state: State::Closed, protocol, tunnel: None, tls: None }
     }
 
     /// Where it stands.
     #[inline]
     #[must_use]
     pub fn state(&self) -> State {
-        if self.state == State::Open && self.http1.is_spent() { State::Spent } else { self.state }
+        if self.state == State::Open && self.protocol.is_spent() {
+            State::Spent
+        } else {
+            self.state
+        }
     }
 
     /// How many more requests can be sent now; none unless it is open.
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
-        if self.state == State::Open { self.http1.room() } else { 0 }
+        if self.state == State::Open { self.protocol.room() } else { 0 }
     }
 
-    /// How many requests are open.
+    /// How many exchanges are open.
+    #[inline]
     #[must_use]
-    pub fn open_requests(&self) -> usize {
-        self.http1.len()
+    pub fn open_exchanges(&self) -> usize {
+        self.protocol.open_exchanges()
     }
 
-    /// The request that will be answered next.
+    /// All open exchanges, in the order in which they were started.
+    #[inline]
+    pub fn exchanges(&self) -> impl DoubleEndedIterator<Item = ExchangeId> {
+        self.protocol.exchanges()
+    }
+
+    /// Whether it is of use after a response to a request that was not sent whole.
     #[must_use]
-    pub fn oldest(&self) -> Option<R> {
-        self.requests().next()
-    }
-
-    /// All open requests, oldest first.
-    pub fn requests(&self) -> impl Iterator<Item = R> {
-        self.http1.requests()
-    }
-
-    /// Whether the first byte of the oldest request's response has come.
-    #[must_use]
-    pub fn has_first_byte(&self) -> bool {
-        self.http1.has_first_byte()
+    pub fn survives_early_response(&self) -> bool {
+        self.protocol.survives_early_response()
     }
 
     /// Whether it is on the way from closed to open.
     #[must_use]
     pub fn is_opening(&self) -> bool {
-        matches!(self.state, State::Connecting | State::Tunnelling | State::Handshaking)
+        matches!(
+            self.state,
+            State::Connecting | State::Tunnelling | State::Handshaking | State::Greeting
+        )
     }
 
     /// The TLS session, where there is one.
@@ -119,7 +116,6 @@ impl<R: Copy> Connection<R> {
     /// Starts to connect.
     pub fn open<D: Driver>(&mut self, driver: &mut D, route: &Route) {
         debug_assert_eq!(self.state, State::Closed);
-        self.http1.reset();
         self.tls = None;
         self.state = State::Connecting;
         driver.connect(self.token, route);
@@ -148,7 +144,7 @@ impl<R: Copy> Connection<R> {
         }
         if let Some(tunnel) = &setup.tunnel {
             scratch.out.extend_from_slice(tunnel);
-            self.tunnel = Some(Box::new(ResponseDecoder::new(self.limits)));
+            self.tunnel = Some(Box::new(ResponseDecoder::new(Limits::default())));
             self.state = State::Tunnelling;
         } else if let Err(failure) = self.begin_tls(setup, resume, scratch) {
             scratch.trim();
@@ -157,20 +153,27 @@ impl<R: Copy> Connection<R> {
         Ok(self.flush(driver, scratch))
     }
 
-    /// Begins the handshake, or is open without one.
+    /// Begins the handshake, or the protocol without one.
     fn begin_tls(
         &mut self,
         setup: &Setup,
         resume: bool,
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
-        self.state = State::Open;
-        if let Some(tls) = &setup.tls {
-            self.state = State::Handshaking;
-            let session = Tls::client(&tls.config, &tls.name, resume, &mut scratch.out)?;
-            self.tls = Some(Box::new(session));
+        match &setup.tls {
+            None => self.begin_protocol(&mut scratch.out),
+            Some(tls) => {
+                self.state = State::Handshaking;
+                let session = Tls::client(&tls.config, &tls.name, resume, &mut scratch.out)?;
+                self.tls = Some(Box::new(session));
+            }
         }
         Ok(())
+    }
+
+    fn begin_protocol(&mut self, out: &mut Vec<u8>) {
+        self.protocol.begin(out);
+        self.state = if self.protocol.is_greeted() { State::Open } else { State::Greeting };
     }
 
     /// Sends what a call has left in `scratch`; gives the number of bytes.
@@ -184,56 +187,90 @@ impl<R: Copy> Connection<R> {
         bytes
     }
 
-    /// Sends a request; gives the number of bytes that takes. The connection must be open.
+    /// Starts an exchange: sends its request. Gives the number of bytes that takes. There must be
+    /// room, but for a message without bytes, which was sent with the one before it.
     #[inline]
     pub fn send<D: Driver>(
         &mut self,
         driver: &mut D,
-        outgoing: Outgoing<'_>,
-        kind: RequestKind,
-        request: R,
+        exchange: ExchangeId,
+        message: &Message<'_>,
         scratch: &mut Scratch,
     ) -> usize {
         debug_assert_eq!(self.state(), State::Open);
-        self.http1.start(request, kind);
-        self.send_more(driver, outgoing, scratch)
+        match self.protocol.start(exchange, message, &mut scratch.frames) {
+            Wire::Message => self.transmit(driver, message.bytes, scratch),
+            Wire::Framed => self.transmit_frames(driver, scratch),
+        }
     }
 
-    /// A request that was sent with the bytes of the one before it.
-    #[inline]
-    pub fn sent_with(&mut self, kind: RequestKind, request: R) {
-        self.http1.start(request, kind);
-    }
-
-    /// Sends more of the newest request; gives the number of bytes that takes.
-    #[inline]
-    pub fn send_more<D: Driver>(
+    /// Sends the rest of a request, its body; gives the number of bytes that takes.
+    pub fn send_rest<D: Driver>(
         &mut self,
         driver: &mut D,
-        outgoing: Outgoing<'_>,
+        exchange: ExchangeId,
+        rest: &[u8],
         scratch: &mut Scratch,
     ) -> usize {
+        match self.protocol.send_rest(exchange, rest, &mut scratch.frames) {
+            Wire::Message => self.transmit(driver, MessageBytes::Built(rest), scratch),
+            Wire::Framed => self.transmit_frames(driver, scratch),
+        }
+    }
+
+    /// Gives up on one exchange and goes on with the others; gives the number of bytes that takes.
+    /// `None`: this protocol can't, and the connection has to be closed.
+    pub fn cancel<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        exchange: ExchangeId,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let goes_on = self.protocol.cancel(exchange, &mut scratch.frames);
+        goes_on.then(|| self.transmit_frames(driver, scratch))
+    }
+
+    /// Sends what the protocol has framed.
+    fn transmit_frames<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) -> usize {
+        let frames = std::mem::take(&mut scratch.frames);
+        let bytes = self.transmit(driver, MessageBytes::Built(&frames), scratch);
+        scratch.frames = frames;
+        scratch.trim();
+        bytes
+    }
+
+    #[inline]
+    fn transmit<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        message: MessageBytes<'_>,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let bytes = message.bytes();
+        if bytes.is_empty() {
+            return 0;
+        }
         if let Some(tls) = &mut self.tls {
             // It fails only after a failure that receiving has reported, or the peer's goodbye,
             // whose end of stream is on its way: then there is nobody to send it to.
-            let _ = tls.send(outgoing.bytes(), &mut scratch.out);
+            let _ = tls.send(bytes, &mut scratch.out);
             return self.flush(driver, scratch);
         }
-        match outgoing {
-            Outgoing::Built(bytes) => driver.send(self.token, Payload::Copied(bytes)),
-            Outgoing::Registered(id, bytes) => {
+        match message {
+            MessageBytes::Built(bytes) => driver.send(self.token, Payload::Copied(bytes)),
+            MessageBytes::Registered(id, bytes) => {
                 let len = bytes.len() as u32;
                 driver.send(self.token, Payload::Registered { id, offset: 0, len });
             }
         }
-        outgoing.bytes().len()
+        bytes.len()
     }
 
     /// Takes received bytes. `progress` is called for each step of each response in them. What is
     /// to be sent in turn stands in `scratch`: [`flush`](Self::flush) sends it.
     ///
     /// # Errors
-    /// When the connection can't be used any further; the open requests are still in it.
+    /// When the connection can't be used any further; the open exchanges are still in it.
     #[inline]
     pub fn receive(
         &mut self,
@@ -241,7 +278,7 @@ impl<R: Copy> Connection<R> {
         resume: bool,
         scratch: &mut Scratch,
         bytes: &[u8],
-        mut progress: impl FnMut(Progress<'_, R>),
+        mut progress: impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
         if self.tls.is_some() {
             return self.receive_tls(scratch, bytes, &mut progress);
@@ -249,7 +286,29 @@ impl<R: Copy> Connection<R> {
         if self.tunnel.is_some() {
             return self.receive_tunnel(setup, resume, scratch, bytes, &mut progress);
         }
-        self.http1.read(bytes, &mut progress)
+        self.read(bytes, &mut scratch.out, &mut progress)
+    }
+
+    /// Has the protocol read, and looks whether it has been greeted.
+    #[inline]
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        self.protocol.receive(bytes, out, progress)?;
+        if self.state == State::Greeting {
+            // A goodbye in the same breath: it was never of use.
+            if self.protocol.is_spent() {
+                return Err(Failure::Closed);
+            }
+            if self.protocol.is_greeted() {
+                self.state = State::Open;
+                progress(Progress::Greeted);
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -257,25 +316,32 @@ impl<R: Copy> Connection<R> {
         &mut self,
         scratch: &mut Scratch,
         bytes: &[u8],
-        progress: &mut impl FnMut(Progress<'_, R>),
+        progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
         let Some(mut tls) = self.tls.take() else {
             return Ok(());
         };
-        scratch.plain.clear();
-        let taken = tls.receive(bytes, &mut scratch.plain, &mut scratch.out);
+        let Scratch { plain, frames, out } = scratch;
+        plain.clear();
+        let taken = tls.receive(bytes, plain, out);
         let (is_secured, has_ended) = (!tls.is_handshaking(), tls.is_closed_by_peer());
-        self.tls = Some(tls);
         if self.state == State::Handshaking && has_ended {
             // A goodbye in the same breath: it was never of use.
+            self.tls = Some(tls);
             return Err(taken.err().map_or(Failure::Closed, Failure::Tls));
         }
         if self.state == State::Handshaking && is_secured {
-            self.state = State::Open;
+            self.begin_protocol(frames);
             progress(Progress::Secured);
         }
         // What came before a failure has come.
-        self.http1.read(&scratch.plain, progress)?;
+        let read = self.read(plain, frames, progress);
+        if !frames.is_empty() {
+            // As in `transmit`.
+            let _ = tls.send(frames, out);
+        }
+        self.tls = Some(tls);
+        read?;
         taken?;
         if has_ended { self.ended(progress) } else { Ok(()) }
     }
@@ -287,7 +353,7 @@ impl<R: Copy> Connection<R> {
         resume: bool,
         scratch: &mut Scratch,
         bytes: &[u8],
-        progress: &mut impl FnMut(Progress<'_, R>),
+        progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
         let Some(after) = self.tunnelled(bytes)? else {
             return Ok(());
@@ -297,7 +363,7 @@ impl<R: Copy> Connection<R> {
         self.begin_tls(setup, resume, scratch)?;
         match self.tls {
             Some(_) => self.receive_tls(scratch, after, progress),
-            None => self.http1.read(after, progress),
+            None => self.read(after, &mut scratch.out, progress),
         }
     }
 
@@ -325,31 +391,36 @@ impl<R: Copy> Connection<R> {
     ///
     /// # Errors
     /// When requests are left open or the response was cut short; they are still in it.
-    pub fn ended(&mut self, mut progress: impl FnMut(Progress<'_, R>)) -> Result<(), Failure> {
+    pub fn ended(&mut self, mut progress: impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         match self.state() {
-            State::Open => {}
-            State::Tunnelling => return Err(Failure::Closed),
+            State::Spent if self.open_exchanges() == 0 => return Ok(()),
+            State::Open | State::Spent => {}
+            State::Tunnelling | State::Greeting => return Err(Failure::Closed),
             State::Handshaking => return Err(self.tls_end().err().unwrap_or(Failure::Closed)),
-            State::Closed | State::Connecting | State::Spent => return Ok(()),
+            State::Closed | State::Connecting => return Ok(()),
         }
-        if self.http1.ends_with_connection() {
+        if self.protocol.ends_with_connection() {
             self.tls_end()?;
         }
-        self.http1.ended(&mut progress)
+        self.protocol.ended(&mut progress)
     }
 
     fn tls_end(&self) -> Result<(), Failure> {
         self.tls.as_ref().map_or(Ok(()), |tls| Ok(tls.end()?))
     }
 
-    /// Closes and hands back the requests that were open, oldest first.
-    pub fn close<D: Driver>(&mut self, driver: &mut D, how: Close) -> impl Iterator<Item = R> {
+    /// Closes and hands back the exchanges that were open, in the order in which they were started.
+    pub fn close<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        how: Close,
+    ) -> impl Iterator<Item = ExchangeId> {
         if self.state != State::Closed {
             driver.close(self.token, how);
             self.state = State::Closed;
             self.tunnel = None;
             self.tls = None;
         }
-        self.http1.drain()
+        self.protocol.drain()
     }
 }

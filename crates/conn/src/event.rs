@@ -1,10 +1,79 @@
 //! What goes into a connection and what comes out of it, in words that fit any protocol.
 //!
-//! An event names its request by the caller's `R`, since a protocol may answer in any order.
+//! An event names its exchange, since a protocol may answer in any order.
 
 use plimsoll_io::PayloadId;
-use plimsoll_proto::http1::{DecodeError, ResponseHead};
+use plimsoll_proto::http1::{DecodeError, Headers, RequestKind};
 use plimsoll_proto::tls::TlsError;
+
+/// One exchange: a request and its answer. The caller numbers them, and may use a number again once
+/// the exchange has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExchangeId(pub u32);
+
+/// A request to send, as it was encoded for the protocol.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    /// What goes on the wire, or what the protocol frames.
+    pub bytes: MessageBytes<'a>,
+    /// How the answer is to be read.
+    pub kind: RequestKind,
+}
+
+/// The bytes of a request.
+#[derive(Debug, Clone, Copy)]
+pub enum MessageBytes<'a> {
+    /// Bytes the driver knows, as they are.
+    Registered(PayloadId, &'a [u8]),
+    /// Bytes made for this exchange.
+    Built(&'a [u8]),
+}
+
+impl<'a> MessageBytes<'a> {
+    /// The bytes themselves.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Registered(_, bytes) | Self::Built(bytes) => bytes,
+        }
+    }
+}
+
+/// The head of a response.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// Its status.
+    pub status: u16,
+    lines: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// A head whose `lines` are a first line, which is not looked at, and one line for each field.
+    #[must_use]
+    pub fn new(status: u16, lines: &'a [u8]) -> Self {
+        Self { status, lines }
+    }
+
+    /// The fields in order: the name as it was sent, and the value without the white space around
+    /// it.
+    #[must_use]
+    pub fn fields(&self) -> Headers<'a> {
+        fields(self.lines)
+    }
+
+    /// The first line and one line for each field, which [`fields`] reads.
+    #[must_use]
+    pub fn lines(&self) -> &'a [u8] {
+        self.lines
+    }
+}
+
+/// The fields in the [`lines`](Head::lines) of a head.
+#[must_use]
+pub fn fields(lines: &[u8]) -> Headers<'_> {
+    Headers::of_head(lines)
+}
 
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,27 +86,35 @@ pub struct Response {
 
 /// What received bytes meant.
 #[derive(Debug)]
-pub enum Progress<'a, R> {
+pub enum Progress<'a> {
     /// The way to the server stands: the proxy has opened the tunnel.
     Tunnelled,
-    /// The TLS handshake is done: requests can be sent.
+    /// The TLS handshake is done.
     Secured,
-    /// The first byte of the oldest request's response is here.
-    FirstByte(R),
-    /// An interim response to the oldest request, 1xx.
-    Interim(R, u16),
-    /// The head of the oldest request's response.
-    Head(R, &'a ResponseHead<'a>),
+    /// The peer has said what a client must know before its first request.
+    Greeted,
+    /// The peer allows more exchanges at a time than before.
+    Room,
+    /// The first byte of a response is here.
+    FirstByte(ExchangeId),
+    /// An interim response, 1xx. The first byte of the final one is yet to come.
+    Interim(ExchangeId, u16),
+    /// The head of a response.
+    Head(ExchangeId, &'a Head<'a>),
     /// A piece of its body.
-    Body(R, &'a [u8]),
-    /// The oldest request's response is complete.
-    Complete(R, Response),
+    Body(ExchangeId, &'a [u8]),
+    /// The response is complete: the exchange has ended.
+    Complete(ExchangeId, Response),
+    /// The server says that it has not processed the request: the exchange has ended.
+    Refused(ExchangeId),
+    /// The server gave this exchange up, and it alone: it has ended, with an error of this kind.
+    Reset(ExchangeId, &'static str),
 }
 
 /// Why a connection can't be used any further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The bytes are not a response.
+    /// The bytes are not what the protocol allows.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// TLS failed.
@@ -52,6 +129,9 @@ pub enum Failure {
     /// The server closed with requests open.
     #[error("the server closed the connection before the response")]
     Closed,
+    /// The server said that it closes after a response, with requests open behind it.
+    #[error("the server closed with later requests unanswered")]
+    ClosedEarly,
 }
 
 impl Failure {
@@ -63,26 +143,13 @@ impl Failure {
             Self::Tls(error) => error.kind().name(),
             Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
-            Self::Closed => "closed",
+            Self::Closed | Self::ClosedEarly => "closed",
         }
     }
-}
 
-/// A request to send.
-#[derive(Debug, Clone, Copy)]
-pub enum Outgoing<'a> {
-    /// Bytes the driver knows, as they are.
-    Registered(PayloadId, &'a [u8]),
-    /// Bytes made for this request.
-    Built(&'a [u8]),
-}
-
-impl<'a> Outgoing<'a> {
-    /// The bytes.
+    /// Whether it is no more than the end of the connection: no error if no exchange was open.
     #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        match self {
-            Self::Registered(_, bytes) | Self::Built(bytes) => bytes,
-        }
+    pub fn is_close(&self) -> bool {
+        matches!(self, Self::Closed | Self::ClosedEarly)
     }
 }

@@ -6,11 +6,19 @@ use std::collections::VecDeque;
 
 use plimsoll_proto::http1::{BodyLength, Limits, RequestKind, ResponseDecoder, ResponseEvent};
 
-use crate::event::{Failure, Progress, Response};
+use crate::event::{ExchangeId, Failure, Head, Message, Progress, Response};
+use crate::protocol::{Protocol, Wire};
+
+/// What the HTTP/1 connections of a run have in common.
+#[derive(Debug, Clone)]
+pub struct Http1Settings {
+    /// How many requests may be open on a connection at a time.
+    pub pipeline: usize,
+}
 
 #[derive(Debug, Clone, Copy)]
-struct Sent<R> {
-    request: R,
+struct Sent {
+    exchange: ExchangeId,
     kind: RequestKind,
 }
 
@@ -26,82 +34,98 @@ struct Reading {
 
 /// The open requests of a connection, and the response to the oldest of them.
 #[derive(Debug)]
-pub(crate) struct Http1<R> {
+pub struct Http1 {
     decoder: ResponseDecoder,
-    sent: VecDeque<Sent<R>>,
+    sent: VecDeque<Sent>,
     reading: Reading,
     pipeline: usize,
     /// The last response said that there will be no other.
     is_spent: bool,
 }
 
-impl<R: Copy> Http1<R> {
-    pub(crate) fn new(pipeline: usize, limits: Limits) -> Self {
+impl Http1 {
+    #[inline]
+    fn complete(&mut self, keep_alive: bool, progress: &mut impl FnMut(Progress<'_>)) {
+        let reading = std::mem::take(&mut self.reading);
+        self.is_spent |= !keep_alive;
+        if let Some(sent) = self.sent.pop_front() {
+            let response = Response { status: reading.status, body_bytes: reading.body_bytes };
+            progress(Progress::Complete(sent.exchange, response));
+        }
+    }
+}
+
+impl Protocol for Http1 {
+    type Settings = Http1Settings;
+
+    fn new(settings: &Http1Settings) -> Self {
         Self {
-            decoder: ResponseDecoder::new(limits),
-            sent: VecDeque::with_capacity(pipeline),
+            decoder: ResponseDecoder::new(Limits::default()),
+            sent: VecDeque::with_capacity(settings.pipeline),
             reading: Reading::default(),
-            pipeline,
+            pipeline: settings.pipeline,
             is_spent: false,
         }
     }
 
-    /// A new connection begins.
-    pub(crate) fn reset(&mut self) {
+    fn exchanges_max(settings: &Http1Settings) -> usize {
+        settings.pipeline
+    }
+
+    fn begin(&mut self, _out: &mut Vec<u8>) {
         self.decoder.reset();
         self.reading = Reading::default();
         self.is_spent = false;
     }
 
+    fn is_greeted(&self) -> bool {
+        true
+    }
+
     #[inline]
-    pub(crate) fn room(&self) -> usize {
+    fn room(&self) -> usize {
         if self.is_spent { 0 } else { self.pipeline.saturating_sub(self.sent.len()) }
     }
 
-    pub(crate) fn is_spent(&self) -> bool {
+    #[inline]
+    fn is_spent(&self) -> bool {
         self.is_spent
     }
 
-    pub(crate) fn len(&self) -> usize {
+    #[inline]
+    fn open_exchanges(&self) -> usize {
         self.sent.len()
     }
 
-    pub(crate) fn requests(&self) -> impl Iterator<Item = R> {
-        self.sent.iter().map(|sent| sent.request)
-    }
-
-    /// Whether the first byte of the oldest request's response has come.
-    pub(crate) fn has_first_byte(&self) -> bool {
-        self.reading.begun
-    }
-
-    /// Whether only the end of the connection ends the response being read.
-    pub(crate) fn ends_with_connection(&self) -> bool {
-        self.reading.until_close
+    #[inline]
+    fn exchanges(&self) -> impl DoubleEndedIterator<Item = ExchangeId> {
+        self.sent.iter().map(|sent| sent.exchange)
     }
 
     #[inline]
-    pub(crate) fn start(&mut self, request: R, kind: RequestKind) {
-        self.sent.push_back(Sent { request, kind });
+    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, _out: &mut Vec<u8>) -> Wire {
+        self.sent.push_back(Sent { exchange, kind: message.kind });
+        Wire::Message
     }
 
-    /// Reads responses.
-    ///
-    /// # Errors
-    /// When the bytes answer no request, or are no response.
+    fn send_rest(&mut self, _exchange: ExchangeId, _rest: &[u8], _out: &mut Vec<u8>) -> Wire {
+        Wire::Message
+    }
+
     #[inline]
-    pub(crate) fn read(
+    fn receive(
         &mut self,
         mut bytes: &[u8],
-        progress: &mut impl FnMut(Progress<'_, R>),
+        _out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
         while !bytes.is_empty() && !self.is_spent {
-            let Some(Sent { request, kind }) = self.sent.front().copied() else {
+            let Some(Sent { exchange, kind }) = self.sent.front().copied() else {
                 return Err(Failure::Unsolicited);
             };
             if !self.reading.begun {
                 self.reading.begun = true;
-                progress(Progress::FirstByte(request));
+                progress(Progress::FirstByte(exchange));
             }
             let decoded = self.decoder.decode(kind, bytes)?;
             bytes = &bytes[decoded.consumed..];
@@ -110,31 +134,29 @@ impl<R: Copy> Http1<R> {
                 Some(ResponseEvent::Interim(head)) => {
                     let status = head.status;
                     self.reading.begun = false;
-                    progress(Progress::Interim(request, status));
+                    progress(Progress::Interim(exchange, status));
                 }
                 Some(ResponseEvent::Head(head)) => {
                     self.reading.status = head.status;
                     self.reading.until_close = head.body == BodyLength::UntilClose;
-                    progress(Progress::Head(request, &head));
+                    let head = Head::new(head.status, head.head_bytes());
+                    progress(Progress::Head(exchange, &head));
                 }
                 Some(ResponseEvent::Body(piece)) => {
                     self.reading.body_bytes += piece.len() as u64;
-                    progress(Progress::Body(request, piece));
+                    progress(Progress::Body(exchange, piece));
                 }
                 Some(ResponseEvent::End(end)) => self.complete(end.keep_alive, progress),
             }
         }
-        Ok(())
+        if self.is_spent && !self.sent.is_empty() { Err(Failure::ClosedEarly) } else { Ok(()) }
     }
 
-    /// The server will send no more. A response that only the close could end is complete.
-    ///
-    /// # Errors
-    /// When requests are left open or the response was cut short; they are still in it.
-    pub(crate) fn ended(
-        &mut self,
-        progress: &mut impl FnMut(Progress<'_, R>),
-    ) -> Result<(), Failure> {
+    fn ends_with_connection(&self) -> bool {
+        self.reading.until_close
+    }
+
+    fn ended(&mut self, progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         if self.decoder.end()?.is_some() && !self.sent.is_empty() {
             self.complete(false, progress);
         }
@@ -142,18 +164,17 @@ impl<R: Copy> Http1<R> {
         if self.sent.is_empty() { Ok(()) } else { Err(Failure::Closed) }
     }
 
-    #[inline]
-    fn complete(&mut self, keep_alive: bool, progress: &mut impl FnMut(Progress<'_, R>)) {
-        let reading = std::mem::take(&mut self.reading);
-        self.is_spent |= !keep_alive;
-        if let Some(sent) = self.sent.pop_front() {
-            let response = Response { status: reading.status, body_bytes: reading.body_bytes };
-            progress(Progress::Complete(sent.request, response));
-        }
+    /// What followed on the connection would be the rest of the answer that nobody waits for.
+    fn cancel(&mut self, _exchange: ExchangeId, _out: &mut Vec<u8>) -> bool {
+        false
     }
 
-    /// Takes the open requests out, oldest first.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = R> {
-        self.sent.drain(..).map(|sent| sent.request)
+    /// What followed on the connection would be the rest of the request.
+    fn survives_early_response(&self) -> bool {
+        false
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = ExchangeId> {
+        self.sent.drain(..).map(|sent| sent.exchange)
     }
 }

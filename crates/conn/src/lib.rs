@@ -7,8 +7,12 @@
 mod connection;
 mod event;
 mod http1;
+mod protocol;
 mod setup;
 
 pub use connection::{Connection, State};
-pub use event::{Failure, Outgoing, Progress, Response};
+pub use event::{ExchangeId, Failure, Head, Message, MessageBytes, Progress, Response, fields};
+pub use http1::{Http1, Http1Settings};
+pub use plimsoll_proto::http1::{Headers, RequestKind};
+pub use protocol::{Protocol, Wire};
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup};

@@ -58,6 +58,8 @@ impl Setup {
 pub struct Scratch {
     /// Decrypted bytes.
     pub(crate) plain: Vec<u8>,
+    /// What a protocol has framed, before it is encrypted.
+    pub(crate) frames: Vec<u8>,
     /// Bytes to be sent.
     pub(crate) out: Vec<u8>,
 }
@@ -66,9 +68,16 @@ pub struct Scratch {
 const KEEP_BYTES: usize = 256 * 1024;
 
 impl Scratch {
+    /// Whether nothing waits to be sent.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
     /// Takes back memory that one large message needed.
     pub(crate) fn trim(&mut self) {
-        for buffer in [&mut self.plain, &mut self.out] {
+        for buffer in [&mut self.plain, &mut self.frames, &mut self.out] {
             buffer.clear();
             if buffer.capacity() > KEEP_BYTES {
                 buffer.shrink_to(KEEP_BYTES);

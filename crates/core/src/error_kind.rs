@@ -2,7 +2,7 @@
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md`.
-pub const ERROR_KINDS: [&str; 46] = [
+pub const ERROR_KINDS: [&str; 47] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -20,6 +20,8 @@ pub const ERROR_KINDS: [&str; 46] = [
     "closed",
     "unsolicited",
     "tunnel_refused",
+    // The server says that it has not processed the request.
+    "request_refused",
     // The bytes are not a response.
     "malformed_head",
     "head_too_long",

@@ -18,9 +18,13 @@ pub struct Ledger {
     pub unsent: u64,
     /// Requests whose whole response arrived.
     pub completed: u64,
+    /// Requests that the server said it did not process.
+    #[serde(default)]
+    pub refused: u64,
     /// Requests that waited longer than the timeout.
     pub timed_out: u64,
-    /// Requests whose connection failed before the whole response had arrived.
+    /// Requests whose connection failed, or that the server gave up, before the whole response had
+    /// arrived.
     pub broken: u64,
     /// Requests still open when the drain ended.
     pub unfinished: u64,
@@ -55,6 +59,7 @@ impl Ledger {
         self.shed += other.shed;
         self.unsent += other.unsent;
         self.completed += other.completed;
+        self.refused += other.refused;
         self.timed_out += other.timed_out;
         self.broken += other.broken;
         self.unfinished += other.unfinished;
@@ -73,6 +78,7 @@ impl Ledger {
                 self.ok += u64::from(ok);
                 self.failed += u64::from(!ok);
             }
+            Outcome::Refused => self.refused += 1,
             Outcome::TimedOut => self.timed_out += 1,
             Outcome::Broken => self.broken += 1,
             Outcome::Unfinished => self.unfinished += 1,
@@ -91,9 +97,9 @@ impl Ledger {
                 self.sent + self.shed + self.unsent,
             ),
             (
-                "sent = completed + timed_out + broken + unfinished",
+                "sent = completed + refused + timed_out + broken + unfinished",
                 self.sent,
-                self.completed + self.timed_out + self.broken + self.unfinished,
+                self.completed + self.refused + self.timed_out + self.broken + self.unfinished,
             ),
             ("completed = ok + failed", self.completed, self.ok + self.failed),
         ];
@@ -114,9 +120,10 @@ mod tests {
     fn every_identity_is_checked() {
         let balanced = Ledger {
             scheduled: 10,
-            sent: 8,
-            unsent: 2,
+            sent: 9,
+            unsent: 1,
             completed: 5,
+            refused: 1,
             timed_out: 1,
             broken: 1,
             unfinished: 1,

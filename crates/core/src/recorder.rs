@@ -8,7 +8,7 @@ use crate::error_kind::ERROR_KINDS;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::{Part, Place, merge_parts};
-use crate::phase::Phase;
+use crate::phase::{Phase, Phases};
 use crate::result::ErrorCount;
 use crate::series::{INTERVAL_NS, Point};
 
@@ -41,8 +41,10 @@ pub enum Outcome {
     },
     /// It ran into the timeout.
     TimedOut,
-    /// Its connection failed.
+    /// Its connection failed, or the server gave it up.
     Broken,
+    /// The server said that it did not process it.
+    Refused,
     /// It was still open when the drain ended.
     Unfinished,
 }
@@ -60,22 +62,12 @@ pub struct Recorder {
     pub incomplete: Histogram,
     /// Service times of all requests sent.
     pub service: Histogram,
-    /// Waiting for a connection.
-    pub blocked: Histogram,
-    /// Opening connections.
-    pub connect: Histogram,
-    /// Writing requests.
-    pub sending: Histogram,
-    /// Waiting for the first byte.
-    pub waiting: Histogram,
-    /// Receiving responses.
-    pub receiving: Histogram,
+    /// How long each phase took. Name lookups are not a worker's.
+    pub phases: Phases,
     /// From intended to started.
     pub lag: Histogram,
     /// The tester's own share of the lag.
     pub lateness: Histogram,
-    /// TLS handshakes.
-    pub tls: Histogram,
     /// From the kernel's receipt of bytes to the worker's, where the kernel's is known.
     pub receive_delay: Histogram,
     /// The requests of each endpoint, if they are told apart.
@@ -175,14 +167,9 @@ impl Recorder {
             failed: Histogram::new(),
             incomplete: Histogram::new(),
             service: Histogram::new(),
-            blocked: Histogram::new(),
-            connect: Histogram::new(),
-            sending: Histogram::new(),
-            waiting: Histogram::new(),
-            receiving: Histogram::new(),
+            phases: Phases::default(),
             lag: Histogram::new(),
             lateness: Histogram::new(),
-            tls: Histogram::new(),
             receive_delay: Histogram::new(),
             endpoints: Vec::new(),
             stages: Vec::new(),
@@ -223,7 +210,7 @@ impl Recorder {
         let blocked_ns = self.gap_ns(moments.intended_ns, moments.available_ns);
         let lateness_ns = self.gap_ns(moments.available_ns, moments.started_ns);
         self.lag.record(blocked_ns + lateness_ns);
-        self.blocked.record(blocked_ns);
+        self.phases[Phase::Blocked].record(blocked_ns);
         self.lateness.record(lateness_ns);
         let point = &mut self.interval.point;
         point.lateness_max_ns = point.lateness_max_ns.max(lateness_ns);
@@ -240,7 +227,7 @@ impl Recorder {
 
     /// Writes down the lags of a closed loop's requests. To be called once, at the end.
     pub fn settle_closed_loop(&mut self) {
-        for histogram in [&mut self.lag, &mut self.blocked, &mut self.lateness] {
+        for histogram in [&mut self.lag, &mut self.phases[Phase::Blocked], &mut self.lateness] {
             histogram.record_n(0, self.ledger.sent);
         }
     }
@@ -259,9 +246,9 @@ impl Recorder {
                 let sending_ns = self.gap_ns(moments.sent_ns, moments.written_ns);
                 let waiting_ns = self.gap_ns(moments.written_ns, moments.first_byte_ns);
                 let receiving_ns = self.gap_ns(moments.first_byte_ns, end_ns);
-                self.sending.record(sending_ns);
-                self.waiting.record(waiting_ns);
-                self.receiving.record(receiving_ns);
+                self.phases[Phase::Sending].record(sending_ns);
+                self.phases[Phase::Waiting].record(waiting_ns);
+                self.phases[Phase::Receiving].record(receiving_ns);
             }
             _ => self.incomplete.record(response_ns),
         }
@@ -363,6 +350,7 @@ impl Recorder {
             failed: now.ledger.failed - before.ledger.failed,
             timed_out: now.ledger.timed_out - before.ledger.timed_out,
             broken: now.ledger.broken - before.ledger.broken,
+            refused: now.ledger.refused - before.ledger.refused,
             shed: now.ledger.shed - before.ledger.shed,
             errors: now.errors_count - before.errors_count,
             received_bytes: now.received_bytes - before.received_bytes,
@@ -376,7 +364,7 @@ impl Recorder {
     /// Adds all of another worker's record. Lossless and associative.
     pub fn merge(&mut self, other: &Self) {
         self.ledger.merge(&other.ledger);
-        for (mine, theirs) in self.histograms_mut().into_iter().zip(other.histograms()) {
+        for (mine, theirs) in self.histograms_mut().zip(other.histograms()) {
             mine.merge(theirs);
         }
         for (mine, theirs) in self.status.iter_mut().zip(&other.status) {
@@ -396,40 +384,32 @@ impl Recorder {
         self.disordered += other.disordered;
     }
 
-    fn histograms(&self) -> [&Histogram; 13] {
+    fn histograms(&self) -> impl Iterator<Item = &Histogram> {
         [
             &self.ok,
             &self.failed,
             &self.incomplete,
             &self.service,
-            &self.blocked,
-            &self.connect,
-            &self.sending,
-            &self.waiting,
-            &self.receiving,
             &self.lag,
             &self.lateness,
-            &self.tls,
             &self.receive_delay,
         ]
+        .into_iter()
+        .chain(self.phases.all())
     }
 
-    fn histograms_mut(&mut self) -> [&mut Histogram; 13] {
+    fn histograms_mut(&mut self) -> impl Iterator<Item = &mut Histogram> {
         [
             &mut self.ok,
             &mut self.failed,
             &mut self.incomplete,
             &mut self.service,
-            &mut self.blocked,
-            &mut self.connect,
-            &mut self.sending,
-            &mut self.waiting,
-            &mut self.receiving,
             &mut self.lag,
             &mut self.lateness,
-            &mut self.tls,
             &mut self.receive_delay,
         ]
+        .into_iter()
+        .chain(self.phases.all_mut())
     }
 }
 
@@ -452,16 +432,16 @@ mod tests {
     fn phases_sum_to_the_response_time() {
         let mut recorder = Recorder::new();
         recorder.started(&moments(), Place::NOWHERE);
-        recorder.connect.record(200 - 135);
+        recorder.phases[Phase::Connect].record(200 - 135);
         let done = Outcome::Completed { status: 200, ok: true };
         recorder.ended(&moments(), 333, done, Place::NOWHERE);
         let parts = [
-            &recorder.blocked,
+            &recorder.phases[Phase::Blocked],
             &recorder.lateness,
-            &recorder.connect,
-            &recorder.sending,
-            &recorder.waiting,
-            &recorder.receiving,
+            &recorder.phases[Phase::Connect],
+            &recorder.phases[Phase::Sending],
+            &recorder.phases[Phase::Waiting],
+            &recorder.phases[Phase::Receiving],
         ];
         let sum: u64 = parts.iter().map(|histogram| histogram.sum_ns()).sum();
         assert_eq!(sum, 233);

@@ -17,7 +17,7 @@ use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
 use crate::part::{Part, merge_parts};
-use crate::phase::Phase;
+use crate::phase::{Phase, Phases};
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::series::Series;
@@ -99,25 +99,6 @@ pub struct ByOutcome {
     pub failed: Histogram,
     /// Timed out, broken, unfinished, unsent or shed: waited at least this long.
     pub incomplete: Histogram,
-}
-
-/// Where the time went.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Phases {
-    /// Waiting for a connection, each request sent.
-    pub blocked: Histogram,
-    /// Name lookups.
-    pub dns: Histogram,
-    /// TCP connects, each connection opened.
-    pub connect: Histogram,
-    /// TLS handshakes, each connection opened.
-    pub tls: Histogram,
-    /// Writing, each completed request.
-    pub sending: Histogram,
-    /// Until the first byte, each completed request.
-    pub waiting: Histogram,
-    /// From first to last byte, each completed request.
-    pub receiving: Histogram,
 }
 
 /// One kind of error in one phase.
@@ -384,12 +365,9 @@ impl RunResult {
             failed: recorder.failed.clone(),
             incomplete: recorder.incomplete.clone(),
         };
-        self.phases.blocked.clone_from(&recorder.blocked);
-        self.phases.connect.clone_from(&recorder.connect);
-        self.phases.tls.clone_from(&recorder.tls);
-        self.phases.sending.clone_from(&recorder.sending);
-        self.phases.waiting.clone_from(&recorder.waiting);
-        self.phases.receiving.clone_from(&recorder.receiving);
+        let dns = std::mem::take(&mut self.phases[Phase::Dns]);
+        self.phases.clone_from(&recorder.phases);
+        self.phases[Phase::Dns].merge(&dns);
         self.lag.clone_from(&recorder.lag);
         self.loader.lateness.clone_from(&recorder.lateness);
         self.loader.receive_delay.clone_from(&recorder.receive_delay);
@@ -440,7 +418,7 @@ impl RunResult {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,
         };
-        for (mine, theirs) in self.histograms_mut().into_iter().zip(other.histograms()) {
+        for (mine, theirs) in self.histograms_mut().zip(other.histograms()) {
             mine.merge(theirs);
         }
         for (status, count) in &other.status {
@@ -493,43 +471,32 @@ impl RunResult {
         }
     }
 
-    fn histograms(&self) -> [&Histogram; 13] {
-        let (latency, outcome, phases) = (&self.latency, &self.by_outcome, &self.phases);
+    fn histograms(&self) -> impl Iterator<Item = &Histogram> {
+        let (latency, outcome) = (&self.latency, &self.by_outcome);
         [
             &latency.response,
             &latency.service,
             &outcome.ok,
             &outcome.failed,
             &outcome.incomplete,
-            &phases.blocked,
-            &phases.dns,
-            &phases.connect,
-            &phases.tls,
-            &phases.sending,
-            &phases.waiting,
-            &phases.receiving,
             &self.lag,
         ]
+        .into_iter()
+        .chain(self.phases.all())
     }
 
-    fn histograms_mut(&mut self) -> [&mut Histogram; 13] {
+    fn histograms_mut(&mut self) -> impl Iterator<Item = &mut Histogram> {
         let (latency, outcome) = (&mut self.latency, &mut self.by_outcome);
-        let phases = &mut self.phases;
         [
             &mut latency.response,
             &mut latency.service,
             &mut outcome.ok,
             &mut outcome.failed,
             &mut outcome.incomplete,
-            &mut phases.blocked,
-            &mut phases.dns,
-            &mut phases.connect,
-            &mut phases.tls,
-            &mut phases.sending,
-            &mut phases.waiting,
-            &mut phases.receiving,
             &mut self.lag,
         ]
+        .into_iter()
+        .chain(self.phases.all_mut())
     }
 }
 

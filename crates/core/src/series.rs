@@ -34,6 +34,9 @@ pub struct Point {
     pub timed_out: u64,
     /// Requests whose connection failed.
     pub broken: u64,
+    /// Requests that the server said it did not process.
+    #[serde(default)]
+    pub refused: u64,
     /// Slots dropped unsent.
     #[serde(default)]
     pub shed: u64,
@@ -77,6 +80,7 @@ impl Point {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.broken += other.broken;
+        self.refused += other.refused;
         self.shed += other.shed;
         self.errors += other.errors;
         self.received_bytes += other.received_bytes;

@@ -1,22 +1,14 @@
 //! One entry of the pool: a connection and what the pool knows about it.
 
-use plimsoll_conn::{Connection, State};
+use plimsoll_conn::{Connection, ExchangeId, Protocol};
 use plimsoll_io::Token;
-use plimsoll_proto::http1::Limits;
-
-use crate::dialog::Dialog;
-use crate::exchanges::{Exchange, ExchangeId};
 
 /// One of the plan's connections, open or not.
 #[derive(Debug)]
-pub(crate) struct Client {
-    pub connection: Connection<ExchangeId>,
+pub(crate) struct Client<P> {
+    pub connection: Connection<P>,
     /// A request that waits for this connection to open; it was started when the connect was.
     pub pending: Option<ExchangeId>,
-    /// A request that has been redirected and goes next on this connection.
-    pub follow: Option<Exchange>,
-    /// What is remembered of the exchange, where the plan needs it.
-    pub dialog: Option<Box<Dialog>>,
     /// The way it takes to the server, and the one it is to take the next time.
     pub route: u16,
     pub next_route: u16,
@@ -49,6 +41,8 @@ pub(crate) struct Client {
     pub opening_ns: u64,
     /// When the way to the server stood.
     pub reached_ns: u64,
+    /// When its TLS handshake was done.
+    pub secured_ns: u64,
     /// When to do something about it whatever happens: reopen, stop waiting for the FIN, send the
     /// body that was withheld.
     pub due_ns: u64,
@@ -56,22 +50,17 @@ pub(crate) struct Client {
     pub fin_awaited_ns: u64,
     /// When the open connection has reached its age.
     pub retire_ns: u64,
-    /// Until when a script has it pause, and whether it has paused for the request that is next.
-    pub pause_until_ns: u64,
-    pub has_paused: bool,
 }
 
 /// Backoff after the first failure; doubled with each further one.
 const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
 
-impl Client {
-    pub(crate) fn new(index: u32, pipeline: usize, has_dialog: bool) -> Self {
+impl<P: Protocol> Client<P> {
+    pub(crate) fn new(index: u32, settings: &P::Settings) -> Self {
         Self {
-            connection: Connection::new(Token(index), pipeline, Limits::default()),
+            connection: Connection::new(Token(index), settings),
             pending: None,
-            follow: None,
-            dialog: has_dialog.then(Box::default),
             route: 0,
             next_route: 0,
             epoch: 0,
@@ -89,11 +78,10 @@ impl Client {
             moment_ns: 0,
             opening_ns: 0,
             reached_ns: 0,
+            secured_ns: 0,
             due_ns: u64::MAX,
             fin_awaited_ns: u64::MAX,
             retire_ns: u64::MAX,
-            pause_until_ns: u64::MAX,
-            has_paused: false,
         }
     }
 
@@ -124,24 +112,7 @@ impl Client {
     /// When to look at it next.
     pub(crate) fn look_at_ns(&self, timeout_ns: u64) -> u64 {
         let retire_ns = if self.retiring { u64::MAX } else { self.retire_ns };
-        self.due_ns.min(self.timeout_at_ns(timeout_ns)).min(retire_ns).min(self.pause_until_ns)
-    }
-
-    /// Whether the body of the request under way waits for `100 Continue`.
-    pub(crate) fn withholds(&self) -> bool {
-        self.dialog.as_ref().is_some_and(|dialog| dialog.withheld)
-    }
-
-    /// Whether there is something to do about it though no response was completed: the server said
-    /// goodbye, or `100 Continue`.
-    pub(crate) fn is_up(&self) -> bool {
-        self.connection.state() == State::Spent || self.is_released()
-    }
-
-    /// Whether `100 Continue` came for a request that still waits for its body.
-    pub(crate) fn is_released(&self) -> bool {
-        self.dialog.as_ref().is_some_and(|dialog| dialog.released)
-            && self.connection.open_requests() > 0
+        self.due_ns.min(self.timeout_at_ns(timeout_ns)).min(retire_ns)
     }
 
     /// How long to wait before the next connect.

@@ -87,6 +87,8 @@ pub(crate) const NO_FILES: &str = "no_files";
 pub(crate) const TIMEOUT: &str = "timeout";
 /// What was pipelined behind a request that timed out.
 pub(crate) const ABANDONED: &str = "abandoned";
+/// The server says that it has not processed the request.
+pub(crate) const REFUSED: &str = "request_refused";
 /// Any other error of the operating system.
 const OTHER: &str = "other";
 
@@ -102,8 +104,9 @@ mod tests {
     #[test]
     fn every_kind_is_listed() {
         let of_system = KINDS.into_iter().map(|(_, name)| name);
-        let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED];
-        let failures = [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed];
+        let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED, REFUSED];
+        let failures =
+            [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed, Failure::ClosedEarly];
         let kinds = of_system
             .chain(own)
             .chain(failures.iter().map(Failure::kind))

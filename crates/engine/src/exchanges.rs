@@ -11,12 +11,12 @@
 
 use std::ops::{Index, IndexMut};
 
+use plimsoll_conn::ExchangeId;
+use plimsoll_core::Phase;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
 
-/// One exchange, from its start to its end. The number is used again afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExchangeId(u32);
+use crate::inspection::Inspection;
 
 /// A request and what is known of its answer.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,21 @@ pub(crate) struct Exchange {
     /// How many redirects led to it.
     pub hops: u32,
     pub measured: bool,
+    /// Whether its body waits for `100 Continue`.
+    pub withholds: bool,
     /// The entry of the pool whose connection carries it.
     pub client: u32,
+}
+
+impl Exchange {
+    /// Where it stands.
+    pub(crate) fn phase(&self) -> Phase {
+        match (self.moments.first_byte_ns, self.moments.written_ns) {
+            (0, 0) => Phase::Sending,
+            (0, _) => Phase::Waiting,
+            _ => Phase::Receiving,
+        }
+    }
 }
 
 /// Stands for no entry.
@@ -53,13 +66,18 @@ pub(crate) struct Exchanges {
     oldest: u32,
     newest: u32,
     len: usize,
+    /// One for each entry, where the plan looks at more than status and length.
+    inspections: Vec<Inspection>,
+    inspects: bool,
 }
 
 impl Exchanges {
-    /// With room for `room` exchanges at a time; more than that allocate.
-    pub(crate) fn new(room: usize) -> Self {
+    /// With room for `room` exchanges at a time; more than that allocate. `inspects`: responses are
+    /// looked at beyond status and length.
+    pub(crate) fn new(room: usize, inspects: bool) -> Self {
         let entries = Vec::with_capacity(room);
-        Self { entries, unused: NONE, oldest: NONE, newest: NONE, len: 0 }
+        let inspections = Vec::new();
+        Self { entries, unused: NONE, oldest: NONE, newest: NONE, len: 0, inspections, inspects }
     }
 
     /// How many are under way.
@@ -113,10 +131,20 @@ impl Exchanges {
         exchange
     }
 
+    /// What is kept of an exchange's response, also right after its end; `None` where the plan
+    /// needs nothing of the kind.
+    #[inline]
+    pub(crate) fn inspection(&mut self, id: ExchangeId) -> Option<&mut Inspection> {
+        self.inspections.get_mut(id.0 as usize)
+    }
+
     fn insert(&mut self, entry: Entry) -> u32 {
         let number = self.unused;
         if number == NONE {
             self.entries.push(entry);
+            if self.inspects {
+                self.inspections.push(Inspection::default());
+            }
             return self.entries.len() as u32 - 1;
         }
         self.unused = self.entries[number as usize].later;
@@ -175,6 +203,7 @@ mod tests {
             place: Place::NOWHERE,
             hops: 0,
             measured: true,
+            withholds: false,
             client: 0,
         }
     }
@@ -184,7 +213,7 @@ mod tests {
     fn the_oldest_is_always_known_whatever_ends() {
         for seed in 0..200 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut exchanges = Exchanges::new(4);
+            let mut exchanges = Exchanges::new(4, seed % 2 == 0);
             let mut list: Vec<(u64, u64, ExchangeId)> = Vec::new();
             for number in 0..300 {
                 if random.next_u64() % 100 < 55 {

@@ -6,9 +6,9 @@ use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
 
 use crate::checks::{Checks, Unmet};
-use crate::dialog::{Dialog, Hop};
 use crate::error::RunError;
 use crate::exchanges::Exchange;
+use crate::inspection::{Hop, Inspection};
 use crate::source::Prepared;
 
 /// The expectations of a run's targets.
@@ -60,16 +60,16 @@ impl Judge {
     /// When it leads to another server, or has led too far already.
     pub(crate) fn redirection(
         &self,
-        dialog: &Dialog,
+        inspection: &Inspection,
         exchange: &Exchange,
         status: u16,
     ) -> Result<Option<Hop>, Unmet> {
         let method = &self.methods[exchange.target as usize];
-        let path = match &dialog.hop {
+        let path = match &inspection.hop {
             Some(hop) if exchange.hops > 0 => hop.path.clone(),
             _ => self.path(exchange),
         };
-        let hop = dialog.redirection(status, method, &path, &self.origin, &self.masks)?;
+        let hop = inspection.redirection(status, method, &path, &self.origin, &self.masks)?;
         if hop.is_some() && exchange.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });

@@ -9,9 +9,9 @@ mod admission;
 mod checks;
 mod client;
 mod deadlines;
-mod dialog;
 mod error;
 mod exchanges;
+mod inspection;
 mod judge;
 mod lookup;
 mod notes;
@@ -26,6 +26,7 @@ mod search;
 mod setup;
 mod signals;
 pub mod source;
+mod user;
 mod watch;
 pub mod worker;
 

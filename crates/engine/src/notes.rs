@@ -3,10 +3,9 @@
 //! A worker takes notes only if the plan asks for details. Other runs pay for testing one pointer
 //! per response, and nothing more.
 
-use plimsoll_conn::Response;
+use plimsoll_conn::{Head, Response};
 use plimsoll_core::Plan;
 use plimsoll_core::details::{Details, DetailsPlan, FirstResponse, RATE_WINDOW_NS, RequestTimes};
-use plimsoll_proto::http1::ResponseHead;
 
 use crate::checks::Unmet;
 use crate::exchanges::Exchange;
@@ -79,10 +78,9 @@ impl Notes {
 
     /// A response's head has come.
     #[inline]
-    pub(crate) fn head(&mut self, head: &ResponseHead<'_>) {
+    pub(crate) fn head(&mut self, head: &Head<'_>) {
         if self.wanted.responses && self.server.is_none() {
-            let mut servers =
-                head.headers().filter(|(name, _)| name.eq_ignore_ascii_case("server"));
+            let mut servers = head.fields().filter(|(name, _)| name.eq_ignore_ascii_case("server"));
             let (_, server) = servers.next().unwrap_or(("", b""));
             let kept = &server[..server.len().min(SERVER_BYTES_MAX)];
             self.server = Some(String::from_utf8_lossy(kept).into_owned());

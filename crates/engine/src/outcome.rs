@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use plimsoll_core::part::Part;
+use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::Spin;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::{
-    ConnectionsChange, DriverUsed, Loader, Phases, Rate, RateChange, RunResult, StageResult, Tool,
-    Warmup,
+    ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
@@ -17,7 +17,7 @@ use plimsoll_core::verdict::{
     AckDelays, AddressFacts, Evidence, Outcomes, Peaks, Quoted, TcpFacts, connections_needed,
     connects_retried, covered_ns, judge, settling,
 };
-use plimsoll_core::{Histogram, Plan};
+use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::host::{Environment, Happened, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
@@ -298,7 +298,7 @@ fn ack_delays(result: &RunResult, host: &Happened) -> AckDelays {
     let all = || vec![Peaks::of(&result.latency.service)];
     AckDelays {
         service: if result.endpoints.len() > 1 { kinds.collect() } else { all() },
-        receiving: Peaks::of(&result.phases.receiving),
+        receiving: Peaks::of(&result.phases[Phase::Receiving]),
         host_delayed: host.tcp.delayed_acks,
     }
 }
@@ -326,7 +326,7 @@ fn is_constant(profile: &Profile) -> bool {
 }
 
 fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
-    let connect = &result.phases.connect;
+    let connect = &result.phases[Phase::Connect];
     TcpFacts {
         resent: result.connections.retransmits,
         host_segments: host.tcp.segments,
@@ -345,10 +345,12 @@ fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
 /// A result with everything that does not come from a record.
 fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let mut phases = Phases::default();
+    phases[Phase::Dns].clone_from(&gathered.dns);
     RunResult {
         environment: environment.document(),
         started_at: humantime::format_rfc3339_millis(gathered.started_at).to_string(),
-        phases: Phases { dns: gathered.dns.clone(), ..Phases::default() },
+        phases,
         loader: Loader {
             rss_peak_bytes: rss_peak_bytes(),
             workers: plan.workers,

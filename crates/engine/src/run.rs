@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use plimsoll_conn::Http1;
 use plimsoll_core::plan::{DriverPlan, PlanError, Spin};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::{ConnectionsChange, DriverUsed, RateChange, RunResult};
@@ -464,7 +465,8 @@ fn work_on<D: Driver>(
     signals: &Signals,
 ) -> Result<Option<Record>, RunError> {
     let broken = |error: io::Error| RunError::Worker(error.to_string());
-    let mut worker = Worker::new(driver, assignment, CpuUse::of_thread, script);
+    let mut worker =
+        Worker::<_, Http1>::new(driver, assignment, &assignment.http1(), CpuUse::of_thread, script);
     let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();
     let error = worker.opening_error().map(str::to_owned);

@@ -4,11 +4,9 @@
 //! A script that always sends the same request costs nothing here, because that request is compiled
 //! like any other. A worker has a `Scripted` only if its script takes part in the run.
 
+use plimsoll_conn::{ExchangeId, fields};
 use plimsoll_core::Plan;
-use plimsoll_proto::http1::Headers;
 use plimsoll_script::lua::{Message, ScriptError, Thread, Wants, message_at};
-
-use crate::exchanges::ExchangeId;
 
 /// What a script may write at once, bytes and requests.
 const WRITTEN_BYTES_MAX: usize = 64 << 20;
@@ -93,7 +91,7 @@ impl Scripted {
 
     /// Tells it of a complete response.
     pub(crate) fn response(&mut self, status: u16, head: &[u8], body: &[u8]) {
-        let headers = Headers::of_head(head).map(|(name, value)| (name.as_bytes(), value));
+        let headers = fields(head).map(|(name, value)| (name.as_bytes(), value));
         if let Err(error) = self.thread.response(status, headers, body) {
             self.error.get_or_insert(error);
         }

@@ -96,6 +96,7 @@ fn requests(result: &RunResult) -> Vec<Column> {
         ("shed", ledger.shed),
         ("unsent", ledger.unsent),
         ("completed", ledger.completed),
+        ("refused", ledger.refused),
         ("timed_out", ledger.timed_out),
         ("broken", ledger.broken),
         ("unfinished", ledger.unfinished),
@@ -184,6 +185,7 @@ mod tests {
         shed: 12
         unsent: 0
         completed: 4000
+        refused: 0
         timed_out: 0
         broken: 0
         unfinished: 0

@@ -8,7 +8,7 @@ use plimsoll_core::schedule::{Arrival, Profile, Stage};
 pub(crate) use plimsoll_core::units::counted;
 use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
 use plimsoll_core::verdict::{Headline, Verdict, headline};
-use plimsoll_core::{Histogram, Plan, RunResult};
+use plimsoll_core::{Histogram, Phase, Plan, RunResult};
 
 use crate::parts::averaged;
 
@@ -79,7 +79,7 @@ pub(crate) fn sentence(result: &RunResult) -> String {
         verdict: result.loader.verdict,
         open_loop: result.plan.is_open_loop(),
         achieved_rps: result.rate.achieved_rps,
-        blocked_p99_ns: result.phases.blocked.quantile_ns(0.99).unwrap_or(0),
+        blocked_p99_ns: result.phases[Phase::Blocked].quantile_ns(0.99).unwrap_or(0),
     });
     match averaged(result) {
         Some(over) if result.loader.verdict != Verdict::Invalid => {
@@ -286,6 +286,7 @@ pub(crate) fn tester_cores(result: &RunResult) -> (f64, f64) {
 pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
     let ledger = &result.ledger;
     [
+        (ledger.refused, "refused"),
         (ledger.timed_out, "timed out"),
         (ledger.broken, "broken"),
         (ledger.unfinished, "unfinished"),

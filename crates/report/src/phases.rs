@@ -1,7 +1,7 @@
 //! Where the time of requests went, phase by phase: the rows that the text, Markdown and HTML views
 //! show, each in its own words and layout.
 
-use plimsoll_core::{Histogram, RunResult};
+use plimsoll_core::{Histogram, Phase, RunResult};
 
 /// One row: a phase, or the lag that comes before the first of them.
 pub(crate) struct PhaseRow<'a> {
@@ -18,18 +18,19 @@ pub(crate) struct PhaseRow<'a> {
 /// The rows that took any time, in the order in which a request goes through them. The lag is the
 /// sum of the two rows after it: the wait for a connection and the tester's own lateness.
 pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
-    let phases = &result.phases;
+    let of = |phase: Phase| &result.phases[phase];
     let late = &result.loader.lateness;
     let rows = [
         (None, "lag", "lag: due, not yet sent", &result.lag),
-        (Some("blocked"), "blocked", "\u{2003}waiting for a connection", &phases.blocked),
+        (Some("blocked"), "blocked", "\u{2003}waiting for a connection", of(Phase::Blocked)),
         (Some("lateness"), "tester's lateness", "\u{2003}the tester was late", late),
-        (Some("dns"), "dns", "looking the name up", &phases.dns),
-        (Some("connect"), "connect", "opening a connection", &phases.connect),
-        (Some("tls"), "tls", "TLS handshake", &phases.tls),
-        (Some("sending"), "sending", "sending", &phases.sending),
-        (Some("waiting"), "waiting", "waiting for the first byte", &phases.waiting),
-        (Some("receiving"), "receiving", "receiving", &phases.receiving),
+        (Some("dns"), "dns", "looking the name up", of(Phase::Dns)),
+        (Some("connect"), "connect", "opening a connection", of(Phase::Connect)),
+        (Some("tls"), "tls", "TLS handshake", of(Phase::Tls)),
+        (Some("greeting"), "greeting", "greeting of the protocol", of(Phase::Greeting)),
+        (Some("sending"), "sending", "sending", of(Phase::Sending)),
+        (Some("waiting"), "waiting", "waiting for the first byte", of(Phase::Waiting)),
+        (Some("receiving"), "receiving", "receiving", of(Phase::Receiving)),
     ];
     rows.into_iter()
         .map(|(short, name, words, histogram)| PhaseRow { short, name, words, histogram })

@@ -43,7 +43,7 @@ pub fn line(snapshot: &ProgressSnapshot<'_>, columns: usize) -> String {
         words.extend(pace(point, snapshot));
     }
     let ledger = &snapshot.ledger;
-    let lost = ledger.timed_out + ledger.broken;
+    let lost = ledger.refused + ledger.timed_out + ledger.broken;
     let errors = if snapshot.errors == 1 { "error" } else { "errors" };
     let counts = [(ledger.failed, "failed"), (lost, "lost"), (snapshot.errors, errors)];
     for (count, word) in counts {
@@ -79,7 +79,8 @@ fn whole_seconds(time_ns: u64) -> String {
 
 fn position(snapshot: &ProgressSnapshot<'_>) -> String {
     let ledger = &snapshot.ledger;
-    let done = ledger.completed + ledger.timed_out + ledger.broken + ledger.unfinished;
+    let done =
+        ledger.completed + ledger.refused + ledger.timed_out + ledger.broken + ledger.unfinished;
     let elapsed = whole_seconds(snapshot.elapsed_ns);
     if snapshot.stage == Stage::Draining {
         let open = short(ledger.sent.saturating_sub(done));

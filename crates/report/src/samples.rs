@@ -149,7 +149,8 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
     }
     close(&mut recorder, index);
     for _ in 0..result.plan.connections {
-        recorder.connect.record(80_000 + recorder.connect.count() * 1_500);
+        let connect = &mut recorder.phases[Phase::Connect];
+        connect.record(80_000 + connect.count() * 1_500);
     }
     let last_ns = events.last().map_or(0, |event| event.0);
     result.elapsed_ns = result.rate.window_ns.max(last_ns);

@@ -11,6 +11,7 @@ use crate::harness::{Acted, Action, Bench, Link, Pin, Run, Sample, Setup, Subjec
 use crate::judge::{Checks, Outcome, Unit, quantile};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
+use plimsoll_core::Phase;
 use plimsoll_lab::testers::text::{number, seconds};
 
 pub(super) const ALL: [Experiment; 8] = [
@@ -137,8 +138,8 @@ fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcom
     checks.near("p50", Unit::Time, quantile(reading, 0.5)?, truth_s, 0.05, 0.005);
     if let Some(result) = &reading.result {
         let phases = &result.phases;
-        let parts = [&phases.connect, &phases.sending, &phases.waiting, &phases.receiving];
-        let sum_ns: u64 = parts.iter().filter_map(|part| part.quantile_ns(0.5)).sum();
+        let parts = [Phase::Connect, Phase::Sending, Phase::Waiting, Phase::Receiving];
+        let sum_ns: u64 = parts.iter().filter_map(|part| phases[*part].quantile_ns(0.5)).sum();
         checks.near("phases", Unit::Time, sum_ns as f64 / 1e9, truth_s, 0.05, 0.005);
     }
     Ok(checks.outcome())
@@ -184,7 +185,7 @@ fn judge_connects(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     };
     checks.between("max", Unit::Time, max_s, 0.0, 0.9);
     if let Some(result) = &reading.result {
-        let connect_s = result.phases.connect.max_ns().unwrap_or(0) as f64 / 1e9;
+        let connect_s = result.phases[Phase::Connect].max_ns().unwrap_or(0) as f64 / 1e9;
         // A loss costs a second, and is seen as connections accepted that much apart.
         let least_s = if spread_s > 0.9 { 0.9 } else { 0.0 };
         checks.between("connect", Unit::Time, connect_s, least_s, 60.0);

@@ -145,7 +145,7 @@ fn cores(cpu_ns: u64, elapsed_ns: u64) -> Measured {
 }
 
 fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
-    let (latency, by, phases) = (&result.latency, &result.by_outcome, &result.phases);
+    let (latency, by) = (&result.latency, &result.by_outcome);
     match timing {
         Timing::Response => &latency.response,
         Timing::Service => &latency.service,
@@ -153,14 +153,8 @@ fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
         Timing::Failed => &by.failed,
         Timing::Incomplete => &by.incomplete,
         Timing::Lag => &result.lag,
-        Timing::Blocked => &phases.blocked,
         Timing::Lateness => &result.loader.lateness,
-        Timing::Dns => &phases.dns,
-        Timing::Connect => &phases.connect,
-        Timing::Tls => &phases.tls,
-        Timing::Sending => &phases.sending,
-        Timing::Waiting => &phases.waiting,
-        Timing::Receiving => &phases.receiving,
+        Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
     }
 }
@@ -209,6 +203,7 @@ fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
         Tally::Errors => (scheduled.saturating_sub(ledger.ok), scheduled, "no request was due"),
         Tally::Shed => (ledger.shed, scheduled, "no request was due"),
         Tally::Unsent => (ledger.unsent, scheduled, "no request was due"),
+        Tally::Refused => (ledger.refused, ledger.sent, "no request was sent"),
         Tally::TimedOut => (ledger.timed_out, ledger.sent, "no request was sent"),
         Tally::Broken => (ledger.broken, ledger.sent, "no request was sent"),
         Tally::Unfinished => (ledger.unfinished, ledger.sent, "no request was sent"),

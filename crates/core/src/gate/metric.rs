@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::value::{Unit, decimal};
 use crate::clock::Clock;
 use crate::nearest::nearest;
+use crate::phase::Phase;
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,32 +17,27 @@ pub(super) enum Timing {
     Failed,
     Incomplete,
     Lag,
-    Blocked,
     Lateness,
-    Dns,
-    Connect,
-    Tls,
-    Sending,
-    Waiting,
-    Receiving,
+    Phase(Phase),
     ReceiveDelay,
 }
 
-const TIMINGS: [(&str, Timing); 15] = [
+const TIMINGS: [(&str, Timing); 16] = [
     ("response", Timing::Response),
     ("service", Timing::Service),
     ("ok", Timing::Ok),
     ("failed", Timing::Failed),
     ("incomplete", Timing::Incomplete),
     ("lag", Timing::Lag),
-    ("blocked", Timing::Blocked),
+    ("blocked", Timing::Phase(Phase::Blocked)),
     ("lateness", Timing::Lateness),
-    ("dns", Timing::Dns),
-    ("connect", Timing::Connect),
-    ("tls", Timing::Tls),
-    ("sending", Timing::Sending),
-    ("waiting", Timing::Waiting),
-    ("receiving", Timing::Receiving),
+    ("dns", Timing::Phase(Phase::Dns)),
+    ("connect", Timing::Phase(Phase::Connect)),
+    ("tls", Timing::Phase(Phase::Tls)),
+    ("greeting", Timing::Phase(Phase::Greeting)),
+    ("sending", Timing::Phase(Phase::Sending)),
+    ("waiting", Timing::Phase(Phase::Waiting)),
+    ("receiving", Timing::Phase(Phase::Receiving)),
     ("receive_delay", Timing::ReceiveDelay),
 ];
 
@@ -80,6 +76,7 @@ pub(super) enum Tally {
     Shed,
     Unsent,
     Completed,
+    Refused,
     TimedOut,
     Broken,
     Unfinished,
@@ -88,13 +85,14 @@ pub(super) enum Tally {
     Redirects,
 }
 
-const TALLIES: [(&str, Tally); 12] = [
+const TALLIES: [(&str, Tally); 13] = [
     ("errors", Tally::Errors),
     ("scheduled", Tally::Scheduled),
     ("sent", Tally::Sent),
     ("shed", Tally::Shed),
     ("unsent", Tally::Unsent),
     ("completed", Tally::Completed),
+    ("refused", Tally::Refused),
     ("timed_out", Tally::TimedOut),
     ("broken", Tally::Broken),
     ("unfinished", Tally::Unfinished),

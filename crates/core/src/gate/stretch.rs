@@ -23,6 +23,7 @@ pub(super) struct Stretch {
     failed: u64,
     timed_out: u64,
     broken: u64,
+    refused: u64,
     shed: u64,
     received_bytes: u64,
     loader_cpu_ns: u64,
@@ -62,6 +63,7 @@ impl Stretch {
         self.failed += point.failed;
         self.timed_out += point.timed_out;
         self.broken += point.broken;
+        self.refused += point.refused;
         self.shed += point.shed;
         self.received_bytes += point.received_bytes;
         self.loader_cpu_ns += point.loader_cpu_ns;
@@ -85,7 +87,7 @@ impl Stretch {
 
     /// Requests that ended, or were dropped.
     fn ended(&self) -> u64 {
-        self.completed + self.timed_out + self.broken + self.shed
+        self.completed + self.refused + self.timed_out + self.broken + self.shed
     }
 
     /// Share of the users' time in which they were cut off.
@@ -144,6 +146,7 @@ impl Stretch {
             Tally::Errors => return self.errors(unit),
             Tally::Shed => (self.shed, ended),
             Tally::TimedOut => (self.timed_out, ended),
+            Tally::Refused => (self.refused, ended),
             Tally::Broken => (self.broken, ended),
             Tally::Failed => (self.failed, self.completed),
             Tally::Completed => return share_of(self.completed, ended, unit),

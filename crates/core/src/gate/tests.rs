@@ -75,10 +75,10 @@ fn result() -> RunResult {
     result.by_outcome.ok = of(&[(10 * MS, 2400)]);
     result.by_outcome.failed = of(&[(11 * MS, 100)]);
     result.by_outcome.incomplete = of(&[(40 * MS, 300)]);
-    result.phases.connect = of(&[(500_000, 50)]);
-    result.phases.tls = of(&[(2 * MS, 50)]);
-    result.phases.waiting = of(&[(3 * MS, 2500)]);
-    result.phases.blocked = of(&[(0, 2600), (MS, 100)]);
+    result.phases[Phase::Connect] = of(&[(500_000, 50)]);
+    result.phases[Phase::Tls] = of(&[(2 * MS, 50)]);
+    result.phases[Phase::Waiting] = of(&[(3 * MS, 2500)]);
+    result.phases[Phase::Blocked] = of(&[(0, 2600), (MS, 100)]);
     result.lag = of(&[(2 * MS, 2700)]);
     result.loader.lateness = of(&[(5_000, 2700)]);
     result.loader.cpu_user_ns = 4 * SECOND;

@@ -91,7 +91,7 @@ pub fn settling(series: &Series) -> Option<Settling> {
 
 /// Requests that ended in an interval.
 fn ended(point: &Point) -> u64 {
-    point.completed + point.timed_out + point.broken
+    point.completed + point.refused + point.timed_out + point.broken
 }
 
 /// The intervals that have a median, without the last: it is shorter than the others, or the drain.

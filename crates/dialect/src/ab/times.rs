@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use plimsoll_core::details::RequestTimes;
 use plimsoll_core::histogram::Histogram;
-use plimsoll_core::result::{Phases, RunResult};
+use plimsoll_core::phase::{Phase, Phases};
+use plimsoll_core::result::RunResult;
 
 use super::Command;
 
@@ -172,7 +173,7 @@ impl<'r> Times<'r> {
         };
         let latency = &result.latency;
         let waiting = if kept.is_empty() {
-            counted(0, &result.phases.waiting)
+            counted(0, &result.phases[Phase::Waiting])
         } else {
             values(|times| times.waiting_ns)
         };
@@ -220,15 +221,16 @@ impl<'r> Times<'r> {
 /// known together: the shortest connect is taken with the shortest handshake, and so on, which
 /// leaves the mean as it is.
 fn opened(phases: &Phases) -> Cow<'_, Histogram> {
-    if phases.tls.is_empty() {
-        return Cow::Borrowed(&phases.connect);
+    if phases[Phase::Tls].is_empty() {
+        return Cow::Borrowed(&phases[Phase::Connect]);
     }
     let each = |histogram: &Histogram| {
         let times = histogram.buckets().map(|(value_ns, count)| (value_ns, count as usize));
         times.flat_map(|(value_ns, count)| std::iter::repeat_n(value_ns, count)).collect::<Vec<_>>()
     };
     let mut sums = Histogram::new();
-    for (connect_ns, tls_ns) in each(&phases.connect).iter().zip(each(&phases.tls)) {
+    for (connect_ns, tls_ns) in each(&phases[Phase::Connect]).iter().zip(each(&phases[Phase::Tls]))
+    {
         sums.record(connect_ns + tls_ns);
     }
     Cow::Owned(sums)

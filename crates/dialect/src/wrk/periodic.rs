@@ -35,10 +35,10 @@ impl Sums {
         self.completed += point.completed;
         self.failed += point.failed;
         self.received_bytes += point.received_bytes;
-        let others = point.errors.saturating_sub(point.broken + point.timed_out);
+        let others = point.errors.saturating_sub(point.refused + point.broken + point.timed_out);
         self.errors.add(SocketErrors {
             connect: others,
-            read: point.broken,
+            read: point.refused + point.broken,
             write: 0,
             timeout: point.timed_out,
         });

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use plimsoll_conn::RequestKind;
 use plimsoll_core::part::Place;
 use plimsoll_core::template::Template;
-use plimsoll_proto::http1::{RequestKind, write_content_length, write_head_end, write_last_chunk};
+use plimsoll_proto::http1::{write_content_length, write_head_end, write_last_chunk};
 
 /// Chunked bodies are cut into pieces of this size.
 const CHUNK_BYTES: usize = 16 * 1024;

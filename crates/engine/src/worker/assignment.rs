@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::Setup;
+use plimsoll_conn::{Http1Settings, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::schedule::share;
@@ -80,6 +80,12 @@ impl Assignment {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// What its connections have in common where they speak HTTP/1.
+    #[must_use]
+    pub fn http1(&self) -> Http1Settings {
+        Http1Settings { pipeline: self.plan.pipeline as usize }
     }
 
     /// The CPU it is to be tied to, if the plan says so.

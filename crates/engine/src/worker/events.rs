@@ -1,6 +1,6 @@
 //! How a worker handles completions and expired deadlines.
 
-use plimsoll_conn::{Failure, Progress, State};
+use plimsoll_conn::{ExchangeId, Failure, Progress, Protocol, State};
 use plimsoll_core::Phase;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_core::units::format_duration;
@@ -9,10 +9,10 @@ use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
 use super::Worker;
 use super::reading::{After, Reading};
 use crate::error::{ABANDONED, TIMEOUT, kind};
-use crate::exchanges::{Exchange, ExchangeId};
+use crate::exchanges::Exchange;
 use crate::scripted::Scripted;
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     #[inline]
     pub(super) fn handle(&mut self, at_ns: u64, event: Event) {
         match event {
@@ -32,11 +32,13 @@ impl<D: Driver> Worker<D> {
     fn written(&mut self, at_ns: u64, token: Token) {
         let client = &mut self.clients[token.index()];
         let at_ns = client.moment(at_ns);
-        for id in client.connection.requests() {
+        // What was sent earlier has been taken earlier.
+        for id in client.connection.exchanges().rev() {
             let moments = &mut self.exchanges[id].moments;
-            if moments.written_ns == 0 {
-                moments.written_ns = at_ns;
+            if moments.written_ns != 0 {
+                break;
             }
+            moments.written_ns = at_ns;
         }
     }
 
@@ -53,7 +55,8 @@ impl<D: Driver> Worker<D> {
                 exchanges: &mut self.exchanges,
                 observer: &mut self.observer,
                 judge: &self.judge,
-                dialog: client.dialog.as_deref_mut(),
+                user: &mut self.users[index as usize],
+                released: &mut self.released,
                 wants: self.wants,
                 notes: self.notes.as_deref_mut(),
                 script: told(&mut self.script),
@@ -62,13 +65,13 @@ impl<D: Driver> Worker<D> {
             };
             let bytes = self.driver.bytes(&received);
             let (connection, scratch) = (&mut client.connection, &mut self.scratch);
-            let step = |progress: Progress<'_, ExchangeId>| reading.step(progress);
+            let step = |progress: Progress<'_>| reading.step(progress);
             let taken = connection.receive(&self.setup, client.resumes, scratch, bytes, step);
             after = reading.after;
             taken
         };
         self.driver.release(received);
-        if !self.setup.is_plain() {
+        if !(self.setup.is_plain() && self.scratch.is_empty()) {
             let connection = &mut self.clients[index as usize].connection;
             let sent_bytes = connection.flush(&mut self.driver, &mut self.scratch);
             self.observer.recorder_at(at_ns).sent_bytes += sent_bytes as u64;
@@ -86,7 +89,7 @@ impl<D: Driver> Worker<D> {
         };
         let client = &self.clients[received.token.index()];
         let reached_ns = client.reached_ns;
-        let moments = client.connection.requests().map(|id| &self.exchanges[id].moments);
+        let moments = client.connection.exchanges().map(|id| &self.exchanges[id].moments);
         let after_ns = moments.map(|m| m.sent_ns.max(m.first_byte_ns)).max().unwrap_or(0);
         let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
         let recorder = self.observer.recorder_at(at_ns);
@@ -99,25 +102,33 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn settle(&mut self, index: u32, at_ns: u64, after: After, taken: Result<(), Failure>) {
         self.count(index, at_ns, &after);
-        if after.tunnelled || after.secured {
+        if after.tunnelled || after.secured || after.greeted {
             self.opened_further(index, at_ns, &after);
         }
         if let Err(failure) = taken {
+            self.released.clear();
             self.lost(index, at_ns, &failure);
-        } else if after.completed > 0 || self.clients[index as usize].is_up() {
-            self.answered(index, at_ns);
+            return;
+        }
+        if !self.released.is_empty() {
+            self.send_released(index);
+        }
+        let is_spent = self.clients[index as usize].connection.state() == State::Spent;
+        if after.ended > 0 || after.room || is_spent {
+            self.answered(index, at_ns, &after);
         }
     }
 
     /// Counts the responses that became complete.
     #[inline]
     fn count(&mut self, index: u32, at_ns: u64, after: &After) {
+        self.follows += after.follows;
         if after.completed == 0 {
             return;
         }
         self.reach.answered(index);
         let client = &mut self.clients[index as usize];
-        client.answered += after.completed as u64;
+        client.answered += after.completed;
         if let Some(notes) = &mut self.notes
             && client.connection.state() == State::Open
         {
@@ -127,26 +138,21 @@ impl<D: Driver> Worker<D> {
         if after.measured > 0 {
             self.answered_ns = at_ns;
         }
-        if after.follow.is_some() {
-            client.follow = after.follow;
-            self.follows += 1;
-        }
     }
 
     /// Goes on with a connection after it received something.
     #[inline]
-    fn answered(&mut self, index: u32, at_ns: u64) {
+    fn answered(&mut self, index: u32, at_ns: u64, after: &After) {
         let client = &mut self.clients[index as usize];
-        if client.is_released() {
-            self.send_withheld(index);
-        } else if client.connection.state() == State::Spent {
-            if client.connection.open_requests() > 0 {
-                self.broken(index, at_ns, "closed", false, || {
-                    "the server closed with later requests unanswered".to_owned()
-                });
+        let is_idle = client.connection.open_exchanges() == 0;
+        if client.connection.state() == State::Spent {
+            if !is_idle {
                 return;
             }
             // The first answer of this kind starts the wait; what a server sends after it is noise.
+            if client.fin_awaited_ns != u64::MAX {
+                return;
+            }
             let since_ns = at_ns.saturating_sub(self.timetable.start_ns);
             match self.fin_wait.begin(at_ns, since_ns.saturating_mul(self.active.into())) {
                 Some(until_ns) => {
@@ -156,10 +162,11 @@ impl<D: Driver> Worker<D> {
                 }
                 None => self.close(index, at_ns, Close::Graceful),
             }
-        } else if client.connection.open_requests() == 0
-            && (self.driver.queued_bytes(Token(index)) > 0 || client.withholds())
+        } else if is_idle
+            && !client.connection.survives_early_response()
+            && (after.early || self.driver.queued_bytes(Token(index)) > 0)
         {
-            // Answered before it was sent whole: what follows on this connection would be its rest.
+            // Answered before it was sent whole.
             self.close(index, at_ns, Close::Reset);
         } else {
             self.freed(index, at_ns);
@@ -203,6 +210,9 @@ impl<D: Driver> Worker<D> {
         if after.secured {
             self.secured(index, at_ns);
         }
+        if after.greeted {
+            self.greeted(index, at_ns);
+        }
         if self.clients[index as usize].connection.state() == State::Open {
             self.ready(index, at_ns);
         }
@@ -214,11 +224,12 @@ impl<D: Driver> Worker<D> {
         client.reached_ns = at_ns;
         let recorder = self.observer.recorder_at(at_ns);
         let connect_ns = recorder.gap_ns(client.opening_ns, at_ns);
-        recorder.connect.record(connect_ns);
+        recorder.phases[Phase::Connect].record(connect_ns);
     }
 
     fn secured(&mut self, index: u32, at_ns: u64) {
-        let client = &self.clients[index as usize];
+        let client = &mut self.clients[index as usize];
+        client.secured_ns = at_ns;
         let Some(tls) = client.connection.tls() else {
             return;
         };
@@ -234,7 +245,16 @@ impl<D: Driver> Worker<D> {
         }
         let recorder = self.observer.recorder_at(at_ns);
         let handshake_ns = recorder.gap_ns(client.reached_ns, at_ns);
-        recorder.tls.record(handshake_ns);
+        recorder.phases[Phase::Tls].record(handshake_ns);
+    }
+
+    /// The server has said what a client must know before its first request.
+    fn greeted(&mut self, index: u32, at_ns: u64) {
+        let client = &self.clients[index as usize];
+        let since_ns = client.secured_ns.max(client.reached_ns);
+        let recorder = self.observer.recorder_at(at_ns);
+        let greeting_ns = recorder.gap_ns(since_ns, at_ns);
+        recorder.phases[Phase::Greeting].record(greeting_ns);
     }
 
     /// A connection is open: requests can be sent.
@@ -270,7 +290,8 @@ impl<D: Driver> Worker<D> {
             exchanges: &mut self.exchanges,
             observer: &mut self.observer,
             judge: &self.judge,
-            dialog: client.dialog.as_deref_mut(),
+            user: &mut self.users[index as usize],
+            released: &mut self.released,
             wants: self.wants,
             notes: self.notes.as_deref_mut(),
             script: told(&mut self.script),
@@ -279,6 +300,7 @@ impl<D: Driver> Worker<D> {
         };
         let taken = client.connection.ended(|progress| reading.step(progress));
         let after = reading.after;
+        self.released.clear();
         self.count(index, at_ns, &after);
         match taken {
             Err(failure) => self.lost(index, at_ns, &failure),
@@ -301,7 +323,7 @@ impl<D: Driver> Worker<D> {
         if self.is_opening(index) {
             self.setup_failed(index, at_ns, kind, Outcome::Broken, sample);
         } else {
-            let is_wrong = !matches!(failure, Failure::Closed);
+            let is_wrong = !failure.is_close();
             self.broken(index, at_ns, kind, is_wrong, sample);
         }
     }
@@ -347,17 +369,17 @@ impl<D: Driver> Worker<D> {
         self.close(index, at_ns, Close::Reset);
     }
 
-    /// Where the oldest request of a connection stands.
+    /// Where a connection stands: in its opening, or where its oldest exchange does.
     fn phase(&self, index: u32) -> Phase {
-        let client = &self.clients[index as usize];
-        let oldest = client.connection.oldest().map(|id| &self.exchanges[id].moments);
-        let written = oldest.is_none_or(|moments| moments.written_ns > 0);
-        match (client.connection.state(), client.connection.has_first_byte(), written) {
-            (State::Connecting | State::Tunnelling, ..) => Phase::Connect,
-            (State::Handshaking, ..) => Phase::Tls,
-            (_, true, _) => Phase::Receiving,
-            (_, _, true) => Phase::Waiting,
-            _ => Phase::Sending,
+        let connection = &self.clients[index as usize].connection;
+        match connection.state() {
+            State::Connecting | State::Tunnelling => Phase::Connect,
+            State::Handshaking => Phase::Tls,
+            State::Greeting => Phase::Greeting,
+            State::Closed | State::Open | State::Spent => {
+                let oldest = connection.exchanges().next();
+                oldest.map_or(Phase::Waiting, |id| self.exchanges[id].phase())
+            }
         }
     }
 
@@ -376,10 +398,11 @@ impl<D: Driver> Worker<D> {
                 self.connect_timed_out(index, now_ns);
             } else if client.retire_ns <= by_ns {
                 self.retire(index, now_ns);
-            } else if client.pause_until_ns <= by_ns {
+            } else if self.users[index as usize].pause_until_ns <= by_ns {
                 self.paused(index, now_ns);
             }
-            let next_ns = self.clients[index as usize].look_at_ns(timeout_ns);
+            let pause_until_ns = self.users[index as usize].pause_until_ns;
+            let next_ns = self.clients[index as usize].look_at_ns(timeout_ns).min(pause_until_ns);
             if next_ns != u64::MAX {
                 self.deadlines.watch(index, next_ns);
             }
@@ -408,9 +431,7 @@ impl<D: Driver> Worker<D> {
         client.due_ns = u64::MAX;
         if client.connection.state() == State::Closed {
             self.come_back(index, now_ns);
-        } else if client.withholds() && client.connection.open_requests() > 0 {
-            self.send_withheld(index);
-        } else {
+        } else if !self.send_withheld(index) {
             self.close(index, now_ns, Close::Graceful);
         }
     }
@@ -421,8 +442,8 @@ impl<D: Driver> Worker<D> {
         self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
     }
 
-    /// The exchange started first had not been answered by `by_ns`; it ends now. In HTTP/1 that
-    /// ends its connection too, since what follows on it would be the rest of the answer.
+    /// The exchange started first had not been answered by `by_ns`; it ends now, and its connection
+    /// with it where the protocol can't cancel a single exchange.
     fn oldest_timed_out(&mut self, by_ns: u64, now_ns: u64) {
         let Some(id) = self.exchanges.oldest() else { return };
         let index = self.exchanges[id].client;
@@ -430,11 +451,35 @@ impl<D: Driver> Worker<D> {
             self.connect_timed_out(index, now_ns);
             return;
         }
+        let phase = self.exchanges[id].phase();
+        let Self { clients, driver, scratch, .. } = self;
+        let cancelled = clients[index as usize].connection.cancel(driver, id, scratch);
+        match cancelled {
+            Some(bytes) => self.cancelled(id, phase, bytes, now_ns),
+            None => self.closed_by_timeout(index, phase, by_ns, now_ns),
+        }
+    }
+
+    /// One exchange timed out; the others of its connection go on.
+    fn cancelled(&mut self, id: ExchangeId, phase: Phase, bytes: usize, now_ns: u64) {
+        let exchange = self.exchanges.end(id);
+        let client = &mut self.clients[exchange.client as usize];
+        let now_ns = client.moment(now_ns);
+        self.progress_ns = now_ns;
         let timeout_ns = self.plan.timeout_ns;
-        let phase = self.phase(index);
+        let recorder = self.observer.recorder(exchange.measured);
+        recorder.sent_bytes += bytes as u64;
+        recorder.error(phase, TIMEOUT, 1, || nothing_within(timeout_ns));
+        recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
+        self.answered(exchange.client, now_ns, &After::default());
+    }
+
+    /// The oldest exchange of a connection timed out, and the connection can't go on without it.
+    fn closed_by_timeout(&mut self, index: u32, phase: Phase, by_ns: u64, now_ns: u64) {
+        let timeout_ns = self.plan.timeout_ns;
         // Requests pipelined behind the late one have not waited that long: their connection broke.
         let is_late = |exchange: &Exchange| exchange.moments.started_ns + timeout_ns <= by_ns;
-        let requests = self.clients[index as usize].connection.requests();
+        let requests = self.clients[index as usize].connection.exchanges();
         let late = requests.filter(|id| is_late(&self.exchanges[*id])).count() as u64;
         let settled = self.abandon(index, now_ns, |exchange| {
             if is_late(exchange) { Outcome::TimedOut } else { Outcome::Broken }

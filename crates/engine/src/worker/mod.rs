@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{Scratch, Setup};
+use plimsoll_conn::{ExchangeId, Protocol, Scratch, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::recorder::Interval;
@@ -35,8 +35,8 @@ use plimsoll_script::lua::{ScriptError, Thread};
 use crate::admission::{Admission, Tickets, Timetable};
 use crate::client::Client;
 use crate::deadlines::Deadlines;
-use crate::dialog::Wants;
 use crate::exchanges::Exchanges;
+use crate::inspection::Wants;
 use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
@@ -46,6 +46,7 @@ use crate::routes::Routes;
 use crate::scripted::Scripted;
 use crate::signals::{Seen, Signals};
 use crate::source::Prepared;
+use crate::user::User;
 use fin_wait::FinWait;
 use pool::{Idle, Opener};
 
@@ -66,7 +67,7 @@ const TICK_NS: u64 = 50_000_000;
 pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a;
 
 /// One thread's share of a run.
-pub struct Worker<D: Driver> {
+pub struct Worker<D: Driver, P: Protocol> {
     driver: D,
     plan: Arc<Plan>,
     prepared: Arc<Prepared>,
@@ -96,8 +97,12 @@ pub struct Worker<D: Driver> {
     opening_error: Option<String>,
     /// The orders that were carried out.
     orders_seen: Seen,
-    clients: Vec<Client>,
+    clients: Vec<Client<P>>,
+    /// The user that each of them plays.
+    users: Vec<User>,
     exchanges: Exchanges,
+    /// Exchanges of the connection read last whose bodies may go.
+    released: Vec<ExchangeId>,
     idle: VecDeque<Idle>,
     opener: Opener,
     deadlines: Deadlines,
@@ -124,13 +129,14 @@ pub struct Worker<D: Driver> {
     interrupted: bool,
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// A worker on its driver, which must have room for its connections' tokens (from 0 on).
-    /// `cpu` tells what the thread has used of the CPU; `script` decides what is sent, if there is
-    /// one.
+    /// `protocol` is what is spoken, `cpu` tells what the thread has used of the CPU, and `script`
+    /// decides what is sent, if there is one.
     pub fn new(
         mut driver: D,
         assignment: &Assignment,
+        protocol: &P::Settings,
         cpu: fn() -> CpuUse,
         script: Option<Thread>,
     ) -> Self {
@@ -147,8 +153,8 @@ impl<D: Driver> Worker<D> {
         let script = script.map(|thread| Box::new(Scripted::new(thread)));
         let told = script.as_ref().map(|script| script.wants()).unwrap_or_default();
         let wants = Wants::of(&plan).with_script(told);
-        let has_dialog = wants.any() || told.response;
-        let pipeline = plan.pipeline as usize;
+        let inspects = wants.any() || told.response;
+        let exchanges = room as usize * P::exchanges_max(protocol);
         let mut worker = Self {
             driver,
             payloads,
@@ -169,8 +175,10 @@ impl<D: Driver> Worker<D> {
             script,
             opening_error: None,
             orders_seen: Seen::default(),
-            clients: (0..room).map(|n| Client::new(n, pipeline, has_dialog)).collect(),
-            exchanges: Exchanges::new(room as usize * pipeline),
+            clients: (0..room).map(|n| Client::new(n, protocol)).collect(),
+            users: (0..room).map(|_| User::default()).collect(),
+            exchanges: Exchanges::new(exchanges, inspects),
+            released: Vec::new(),
             idle: VecDeque::with_capacity(2 * room as usize),
             opener: Opener::new(room),
             deadlines: Deadlines::new(room as usize),
@@ -227,7 +235,7 @@ impl<D: Driver> Worker<D> {
         if !self.plan.connects_per_request() {
             self.read_clock();
             self.opener.queue.extend(0..self.active);
-            let is_trying = |client: &Client| !client.tried || client.connection.is_opening();
+            let is_trying = |client: &Client<P>| !client.tried || client.connection.is_opening();
             while self.clients[..self.active as usize].iter().any(is_trying)
                 && self.now_ns < limit_ns
                 && !signals.is_stopped()

@@ -1,13 +1,14 @@
 //! How a worker carries out orders: stop, another rate, other connections, other addresses, sleep
 //! instead of spinning.
 
+use plimsoll_conn::Protocol;
 use plimsoll_core::plan::Spin;
 use plimsoll_io::{Close, Driver};
 
 use super::Worker;
 use crate::signals::{Change, Order, Signals};
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Looks whether there are orders, and carries them out.
     #[inline]
     pub(super) fn obey(&mut self, signals: &Signals, now_ns: u64) {
@@ -90,7 +91,7 @@ impl<D: Driver> Worker<D> {
     pub(super) fn retire(&mut self, index: u32, now_ns: u64) {
         let client = &mut self.clients[index as usize];
         client.retiring = true;
-        let is_idle = client.connection.open_requests() == 0 && client.pending.is_none();
+        let is_idle = client.connection.open_exchanges() == 0 && client.pending.is_none();
         if is_idle && client.connection.state() == plimsoll_conn::State::Open {
             self.close(index, now_ns, Close::Graceful);
         }

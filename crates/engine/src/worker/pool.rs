@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_conn::State;
+use plimsoll_conn::{Protocol, State};
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_io::{Close, Driver, Token};
@@ -60,7 +60,7 @@ impl Opener {
     }
 }
 
-impl Client {
+impl<P: Protocol> Client<P> {
     /// Whether a request can be sent on the open connection.
     #[inline]
     pub(super) fn can_send(&self, plan: &Plan) -> bool {
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Starts the slots that are due, as long as there are free connections; drops those that have
     /// waited too long. The last turn before the end still does, so that a slot due just before it
     /// is not lost to lateness.
@@ -122,6 +122,8 @@ impl<D: Driver> Worker<D> {
             let started_ns = self.read_clock();
             let exchange = self.exchange(idle.index, &due, idle.since_ns, started_ns);
             self.start(exchange);
+            // It has had room all along for another.
+            self.push_idle(idle.index, idle.since_ns);
             if self.script_is_over() {
                 return;
             }
@@ -151,18 +153,19 @@ impl<D: Driver> Worker<D> {
         }
         let client = &mut self.clients[index as usize];
         let used_up = client.sent >= self.plan.requests_per_connection.unwrap_or(u64::MAX);
-        if client.follow.is_some() && !used_up && client.connection.state() == State::Open {
+        let follows = !self.users[index as usize].follows.is_empty();
+        if follows && !used_up && client.connection.room() > 0 {
             self.follow(index, now_ns);
             return;
         }
         if (used_up || client.retiring)
-            && client.connection.open_requests() == 0
+            && client.connection.open_exchanges() == 0
             && client.is_in_use()
         {
             self.close(index, now_ns, Close::Graceful);
             return;
         }
-        if client.follow.is_some() {
+        if follows {
             if client.can_connect(&self.plan) {
                 self.follow(index, now_ns);
             }
@@ -272,14 +275,14 @@ impl<D: Driver> Worker<D> {
     pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
         self.count_retransmits(index);
         let client = &mut self.clients[index as usize];
-        debug_assert_eq!(client.connection.open_requests(), 0);
+        debug_assert_eq!(client.connection.open_exchanges(), 0);
         drop(client.connection.close(&mut self.driver, how));
         self.open_now -= u64::from(std::mem::take(&mut client.counted));
         self.tickets.uncover(std::mem::take(&mut client.room));
         client.epoch = client.epoch.wrapping_add(1);
         client.queued = false;
         client.retire_ns = u64::MAX;
-        client.pause_until_ns = u64::MAX;
+        self.users[index as usize].pause_until_ns = u64::MAX;
         let fin_awaited_ns = std::mem::replace(&mut client.fin_awaited_ns, u64::MAX);
         if fin_awaited_ns != u64::MAX {
             self.fin_wait.ended(now_ns.saturating_sub(fin_awaited_ns));

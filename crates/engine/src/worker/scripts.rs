@@ -1,22 +1,21 @@
 //! What a worker does for a script: sends the requests it writes, and pauses connections.
 
-use plimsoll_conn::Outgoing;
+use plimsoll_conn::{ExchangeId, Message, MessageBytes, Protocol, RequestKind};
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::{Moments, Outcome};
 use plimsoll_io::Driver;
-use plimsoll_proto::http1::RequestKind;
-use plimsoll_script::lua::Message;
+use plimsoll_script::lua;
 
 use super::Worker;
 use crate::admission::Due;
-use crate::exchanges::{Exchange, ExchangeId};
+use crate::exchanges::Exchange;
 
 /// How the response to a script's request is to be read.
-fn kind(message: Message) -> RequestKind {
+fn kind(message: lua::Message) -> RequestKind {
     if message.is_head { RequestKind::Head } else { RequestKind::Plain }
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Has the script write a request and sends it. Where it has written several, each takes a slot
     /// of its own, sent with the first; those that the plan has no slot for are not sent.
     pub(super) fn send_scripted(&mut self, index: u32, id: ExchangeId) {
@@ -38,18 +37,16 @@ impl<D: Driver> Worker<D> {
             more.extend((0..wanted).map_while(|_| self.next_with(index, &first)));
             let Self { clients, driver, scratch, observer, .. } = self;
             let connection = &mut clients[index as usize].connection;
-            let outgoing = Outgoing::Built(&bytes[..messages[more.len()].end]);
-            let kind = kind(messages[0]);
-            let sent_bytes = connection.send(driver, outgoing, kind, id, scratch);
+            // The bytes of all go with the first.
+            let mut bytes = MessageBytes::Built(&bytes[..messages[more.len()].end]);
+            let mut sent_bytes = 0;
+            for (message, id) in messages.iter().zip([id].iter().chain(&more)) {
+                let message = Message { bytes, kind: kind(*message) };
+                sent_bytes += connection.send(driver, *id, &message, scratch);
+                bytes = MessageBytes::Built(&[]);
+            }
             observer.recorder(first.measured).sent_bytes += sent_bytes as u64;
-            for (message, id) in messages[1..].iter().zip(&more) {
-                connection.sent_with(self::kind(*message), *id);
-            }
-            let client = &mut clients[index as usize];
-            client.sent += 1 + more.len() as u64;
-            if let Some(dialog) = &mut client.dialog {
-                dialog.begin(false);
-            }
+            clients[index as usize].sent += 1 + more.len() as u64;
             script.more = more;
             self.script = Some(script);
         } else {
@@ -103,30 +100,31 @@ impl<D: Driver> Worker<D> {
     }
 
     fn pause(&mut self, index: u32, now_ns: u64) -> bool {
-        let client = &mut self.clients[index as usize];
+        let client = &self.clients[index as usize];
         let usable = client.can_send(&self.plan) || client.can_connect(&self.plan);
-        if client.has_paused || !usable || self.stopped_ns.is_some() {
+        let user = &mut self.users[index as usize];
+        if user.has_paused || !usable || self.stopped_ns.is_some() {
             return false;
         }
-        if client.pause_until_ns != u64::MAX {
+        if user.pause_until_ns != u64::MAX {
             return true;
         }
         let pause_ns = self.script.as_mut().map_or(0, |script| script.pause_ns());
-        client.has_paused = pause_ns == 0;
+        user.has_paused = pause_ns == 0;
         if pause_ns > 0 {
-            client.pause_until_ns = now_ns.saturating_add(pause_ns);
-            self.deadlines.watch(index, client.pause_until_ns);
+            user.pause_until_ns = now_ns.saturating_add(pause_ns);
+            self.deadlines.watch(index, user.pause_until_ns);
             // A pause is no standstill.
-            self.progress_ns = self.progress_ns.max(client.pause_until_ns);
+            self.progress_ns = self.progress_ns.max(user.pause_until_ns);
         }
         pause_ns > 0
     }
 
     /// A connection's pause is over.
     pub(super) fn paused(&mut self, index: u32, now_ns: u64) {
-        let client = &mut self.clients[index as usize];
-        client.pause_until_ns = u64::MAX;
-        client.has_paused = true;
+        let user = &mut self.users[index as usize];
+        user.pause_until_ns = u64::MAX;
+        user.has_paused = true;
         self.freed(index, now_ns);
     }
 }

@@ -1,19 +1,21 @@
 //! From a slot to bytes on a connection: which request it is, and what exactly is sent.
 
-use plimsoll_conn::{Outgoing, State};
+use plimsoll_conn::{ExchangeId, Message, MessageBytes, Protocol, State};
 use plimsoll_core::recorder::Moments;
 use plimsoll_io::Driver;
 
 use super::Worker;
 use crate::admission::Due;
-use crate::client::Client;
-use crate::exchanges::{Exchange, ExchangeId};
+use crate::exchanges::Exchange;
+use crate::inspection::Hop;
+use crate::source::PreparedTarget;
+use crate::user::Follow;
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
 /// it to the client; curl's second is what servers know).
 const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// A slot's exchange, about to be started at `started_ns` on a connection that was free since
     /// `free_ns`.
     #[inline]
@@ -33,18 +35,24 @@ impl<D: Driver> Worker<D> {
         let target = self.prepared.choose(due.number);
         let place = self.place_of(target, due.stage);
         let (number, measured) = (due.number, due.measured);
-        Exchange { moments, number, target, place, hops: 0, measured, client }
+        Exchange { moments, number, target, place, hops: 0, measured, withholds: false, client }
     }
 
     /// Begins an exchange: sends its request on its connection, or opens that for it.
     #[inline]
-    pub(super) fn start(&mut self, mut exchange: Exchange) {
+    pub(super) fn start(&mut self, exchange: Exchange) {
+        self.start_hop(exchange, None);
+    }
+
+    /// The same for a request that may have been redirected to `hop`.
+    #[inline]
+    fn start_hop(&mut self, mut exchange: Exchange, hop: Option<Hop>) {
         let index = exchange.client;
         let started_ns = exchange.moments.started_ns;
         self.progress_ns = started_ns;
         let client = &mut self.clients[index as usize];
         client.moment(started_ns);
-        client.has_paused = false;
+        self.users[index as usize].has_paused = false;
         let is_open = client.connection.state() == State::Open;
         if self.tracks_addresses {
             let client = &self.clients[index as usize];
@@ -54,13 +62,15 @@ impl<D: Driver> Worker<D> {
         self.record_start(&exchange);
         if is_open {
             exchange.moments.sent_ns = started_ns;
-            let id = self.exchanges.begin(exchange);
+        }
+        let id = self.exchanges.begin(exchange);
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.hop = hop;
+        }
+        if is_open {
             self.send_any(index, id);
-            if self.plan.pipeline > 1 && self.plan.is_open_loop() {
-                self.push_idle(index, started_ns);
-            }
         } else {
-            self.clients[index as usize].pending = Some(self.exchanges.begin(exchange));
+            self.clients[index as usize].pending = Some(id);
             self.connect(index, started_ns);
         }
     }
@@ -91,90 +101,111 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn send(&mut self, index: u32, id: ExchangeId) {
         let exchange = self.exchanges[id];
-        let Self { clients, driver, scratch, prepared, payloads, built, .. } = self;
-        let client = &mut clients[index as usize];
-        let target = prepared.target(exchange.target);
-        let fixed = payloads[exchange.target as usize].filter(|_| exchange.hops == 0);
-        let (mut outgoing, head_bytes) = match (fixed, target.fixed()) {
-            (Some(id), Some((bytes, head_bytes))) => (Outgoing::Registered(id, bytes), head_bytes),
+        let target = self.prepared.target(exchange.target);
+        let fixed = self.payloads[exchange.target as usize].filter(|_| exchange.hops == 0);
+        let (mut bytes, head_bytes) = match (fixed, target.fixed()) {
+            (Some(id), Some((bytes, head_bytes))) => {
+                (MessageBytes::Registered(id, bytes), head_bytes)
+            }
             (None, Some((bytes, head_bytes))) if exchange.hops == 0 => {
-                (Outgoing::Built(bytes), head_bytes)
+                (MessageBytes::Built(bytes), head_bytes)
             }
             _ => {
-                built.clear();
-                let head_bytes = write(client, target, &exchange, built);
-                (Outgoing::Built(built), head_bytes)
+                self.built.clear();
+                let cookies = self.users[index as usize].cookies.line();
+                let inspection = self.exchanges.inspection(id);
+                let hop = inspection.and_then(|inspection| inspection.hop.as_ref());
+                let head_bytes = write(target, &exchange, hop, cookies, &mut self.built);
+                (MessageBytes::Built(&self.built), head_bytes)
             }
         };
-        let whole = outgoing.bytes();
-        let withheld = target.expects_continue() && head_bytes < whole.len();
-        if withheld {
-            outgoing = Outgoing::Built(&whole[..head_bytes]);
-            client.due_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
+        let whole = bytes.bytes();
+        let withholds = target.expects_continue() && head_bytes < whole.len();
+        if withholds {
+            bytes = MessageBytes::Built(&whole[..head_bytes]);
+            self.exchanges[id].withholds = true;
         }
-        if let Some(dialog) = &mut client.dialog {
-            dialog.begin(withheld);
-        }
-        client.sent += 1;
-        let kind = target.kind();
-        let bytes = client.connection.send(driver, outgoing, kind, id, scratch);
-        self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
-        if withheld {
-            self.deadlines.watch(index, self.clients[index as usize].due_ns);
-        }
-    }
-
-    /// Sends the body that was withheld.
-    pub(super) fn send_withheld(&mut self, index: u32) {
-        let Self { clients, driver, scratch, prepared, built, exchanges, .. } = self;
-        let client = &mut clients[index as usize];
-        let Some(id) = client.connection.oldest() else {
-            return;
-        };
-        let exchange = exchanges[id];
-        let target = prepared.target(exchange.target);
-        built.clear();
-        // The same number makes the same bytes.
-        let head_bytes = write(client, target, &exchange, built);
-        let body = Outgoing::Built(&built[head_bytes..]);
-        let bytes = client.connection.send_more(driver, body, scratch);
-        self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
-        for id in client.connection.requests() {
-            // Written is what the kernel has taken whole.
-            exchanges[id].moments.written_ns = 0;
-        }
-        client.due_ns = u64::MAX;
-        if let Some(dialog) = &mut client.dialog {
-            dialog.begin(false);
-        }
-    }
-
-    /// Sends the request that was redirected, on a connection that can take it.
-    pub(super) fn follow(&mut self, index: u32, now_ns: u64) {
+        let message = Message { bytes, kind: target.kind() };
         let client = &mut self.clients[index as usize];
-        if let Some(mut exchange) = client.follow.take() {
-            self.follows -= 1;
-            // It was due when the redirect came; what passed since went into a new connection. The
-            // time is the event's and not the clock's: more bytes may have come with that event,
-            // and what they answer must not have been sent after them.
-            exchange.moments.available_ns = now_ns;
-            exchange.moments.started_ns = now_ns;
-            self.observer.recorder(exchange.measured).ledger.redirects += 1;
-            self.start(exchange);
+        client.sent += 1;
+        let bytes = client.connection.send(&mut self.driver, id, &message, &mut self.scratch);
+        self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
+        if withholds {
+            let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
+            client.due_ns = client.due_ns.min(until_ns);
+            self.deadlines.watch(index, client.due_ns);
         }
+    }
+
+    /// Sends the bodies of the exchanges that were released and have not ended since.
+    #[cold]
+    pub(super) fn send_released(&mut self, index: u32) {
+        while let Some(id) = self.released.pop() {
+            let connection = &self.clients[index as usize].connection;
+            if connection.exchanges().any(|open| open == id) {
+                self.send_body(index, id);
+            }
+        }
+    }
+
+    /// Sends the bodies that a connection withholds; says whether there were any.
+    pub(super) fn send_withheld(&mut self, index: u32) -> bool {
+        let mut any = false;
+        loop {
+            let mut open = self.clients[index as usize].connection.exchanges();
+            let Some(id) = open.find(|id| self.exchanges[*id].withholds) else { return any };
+            drop(open);
+            any = true;
+            self.send_body(index, id);
+        }
+    }
+
+    /// Sends the body of an exchange that withholds it.
+    fn send_body(&mut self, index: u32, id: ExchangeId) {
+        let exchange = self.exchanges[id];
+        let target = self.prepared.target(exchange.target);
+        self.built.clear();
+        let cookies = self.users[index as usize].cookies.line();
+        let inspection = self.exchanges.inspection(id);
+        let hop = inspection.and_then(|inspection| inspection.hop.as_ref());
+        // The same number makes the same bytes.
+        let head_bytes = write(target, &exchange, hop, cookies, &mut self.built);
+        let body = &self.built[head_bytes..];
+        let client = &mut self.clients[index as usize];
+        client.due_ns = u64::MAX;
+        let connection = &mut client.connection;
+        let bytes = connection.send_rest(&mut self.driver, id, body, &mut self.scratch);
+        self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
+        let exchange = &mut self.exchanges[id];
+        exchange.withholds = false;
+        // Written is what the kernel has taken whole.
+        exchange.moments.written_ns = 0;
+    }
+
+    /// Sends the request that was redirected first, on a connection that can take it.
+    pub(super) fn follow(&mut self, index: u32, now_ns: u64) {
+        let Some(follow) = self.users[index as usize].follows.pop_front() else { return };
+        let Follow { mut exchange, hop } = follow;
+        self.follows -= 1;
+        // It was due when the redirect came; what passed since went into a new connection. The
+        // time is the event's and not the clock's: more bytes may have come with that event,
+        // and what they answer must not have been sent after them.
+        exchange.moments.available_ns = now_ns;
+        exchange.moments.started_ns = now_ns;
+        self.observer.recorder(exchange.measured).ledger.redirects += 1;
+        self.start_hop(exchange, Some(hop));
     }
 }
 
 /// Writes a request that is not the same each time; gives the length of its head.
 fn write(
-    client: &Client,
-    target: &crate::source::PreparedTarget,
+    target: &PreparedTarget,
     exchange: &Exchange,
+    hop: Option<&Hop>,
+    cookies: &[u8],
     out: &mut Vec<u8>,
 ) -> usize {
-    let dialog = client.dialog.as_deref();
-    let cookies = dialog.map_or(&[][..], |dialog| dialog.cookie_line());
-    match dialog.and_then(|dialog| dialog.hop.as_ref()).filter(|_| exchange.hops > 0) {
+    match hop {
         Some(hop) => {
             let method = hop.as_get.then_some("GET");
             target.redirected(&hop.path, method, cookies, exchange.number, out)

@@ -1,6 +1,7 @@
 //! The end of a worker's run: what has not ended by then is written down as what it is. No request
 //! and no slot of the schedule is left out.
 
+use plimsoll_conn::Protocol;
 use plimsoll_core::recorder::Outcome;
 use plimsoll_core::schedule::Arrival;
 use plimsoll_io::Driver;
@@ -8,8 +9,9 @@ use plimsoll_io::Driver;
 use super::Worker;
 use crate::admission::Due;
 use crate::reach::SLOW_CONNECT_NS;
+use crate::user::Follow;
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Writes down what is still open, and the slots that found no connection.
     pub(super) fn settle_rest(&mut self) {
         let now_ns = self.read_clock();
@@ -31,10 +33,10 @@ impl<D: Driver> Worker<D> {
         if client.connection.is_opening() && is_slow {
             self.reach.failed(index, client.opening_ns, client.pending.is_some());
         }
-        if client.pending.is_some() || client.connection.open_requests() > 0 {
+        if client.pending.is_some() || client.connection.open_exchanges() > 0 {
             self.abandon(index, now_ns, |_| Outcome::Unfinished);
         }
-        if let Some(exchange) = self.clients[index as usize].follow.take() {
+        while let Some(Follow { exchange, .. }) = self.users[index as usize].follows.pop_front() {
             let recorder = self.observer.recorder(exchange.measured);
             recorder.ledger.redirects += 1;
             let waited_ns = recorder.gap_ns(exchange.moments.intended_ns, now_ns);

@@ -2,6 +2,7 @@
 //! and, if conditions may end the run, requests that wait. Final figures include all of these; a
 //! view of a run under way needs them told.
 
+use plimsoll_conn::Protocol;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_io::Driver;
@@ -11,7 +12,7 @@ use super::Worker;
 /// How many of its slots describe the backlog.
 const SLOTS_SHOWN: u64 = 1000;
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Adds to an interval what its end, at `end_ns`, finds.
     pub(super) fn complete(&mut self, mut interval: Box<Interval>, end_ns: u64) -> Box<Interval> {
         // Once requests are no longer started nobody tries to connect.

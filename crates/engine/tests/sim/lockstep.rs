@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use plimsoll_conn::Setup;
+use plimsoll_conn::{Http1, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_engine::Signals;
@@ -211,7 +211,8 @@ where
     let (options, sim) = (assignment.driver_options(), SimOptions::default());
     let inner = SimDriver::new(&options, sim, Some(Box::new(server)));
     let driver = Lockstep { inner, worker: index as usize, clocks };
-    let mut worker = Worker::new(driver, assignment, CpuUse::default, None);
+    let mut worker =
+        Worker::<_, Http1>::new(driver, assignment, &assignment.http1(), CpuUse::default, None);
     worker.open(S, signals).unwrap();
     worker.run(START_NS, signals, &mut |_| None).unwrap();
     let record = worker.into_record();

@@ -3,6 +3,7 @@
 
 mod details;
 mod lockstep;
+mod multiplexed;
 mod outages;
 mod peer;
 mod rates;
@@ -11,5 +12,7 @@ mod seeds;
 mod shares;
 mod surface;
 mod times;
+mod toy;
+mod toy_server;
 mod truths;
 mod world;

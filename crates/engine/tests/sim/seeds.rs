@@ -14,19 +14,19 @@ use crate::world::{MS, Ran, START_NS, plan, run, run_told};
 
 const SEEDS: u64 = 1000;
 
-struct Dice(Xoshiro256PlusPlus);
+pub(crate) struct Dice(Xoshiro256PlusPlus);
 
 impl Dice {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// A number from `from` up to, not including, `to`.
-    fn between(&mut self, from: u64, to: u64) -> u64 {
+    pub(crate) fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.0.next_u64() % (to - from)
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.between(0, 100) < percent
     }
 }
@@ -111,7 +111,7 @@ fn random_orders(dice: &mut Dice, plan: &Plan) -> (Signals, bool) {
     (signals, changes_rate)
 }
 
-fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
+pub(crate) fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
     let window = |dice: &mut Dice, percent| {
         dice.chance(percent).then(|| Window {
             at_ns: dice.between(0, 5000) * MS,
@@ -170,7 +170,7 @@ fn random_server(seed: u64) -> impl FnMut(u64, u64) -> Answer {
 }
 
 /// `changed`: the rate was changed while it went on.
-fn check(seed: u64, plan: &Plan, ran: &Ran, changed: bool) {
+pub(crate) fn check(seed: u64, plan: &Plan, ran: &Ran, changed: bool) {
     let sum = ran.sum();
     let ledger = sum.ledger;
     let context = || format!("seed {seed}: {ledger:?}\n{plan:?}");

@@ -1,8 +1,8 @@
 //! The options of a run beyond rate and connections, each against a known truth.
 
-use plimsoll_core::Plan;
 use plimsoll_core::plan::{Body, Order, Request, Target, Trace};
 use plimsoll_core::recorder::Recorder;
+use plimsoll_core::{Phase, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
 
@@ -50,7 +50,7 @@ fn late_slots_are_shed_and_all_are_accounted_for() {
     assert_eq!((sum.ledger.sent, sum.ledger.completed), (10, 10));
     // Those younger than the limit at the end were not shed: they stay unsent.
     assert_eq!((sum.ledger.shed, sum.ledger.unsent), (71, 19));
-    assert!(sum.blocked.max_ns().unwrap() < 200 * MS);
+    assert!(sum.phases[Phase::Blocked].max_ns().unwrap() < 200 * MS);
     assert!(sum.incomplete.max_ns().unwrap() < 201 * MS);
 }
 

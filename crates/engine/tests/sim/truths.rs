@@ -196,11 +196,17 @@ fn the_phases_of_one_connection_per_request_sum_to_the_response_time() {
     let sum = ran.sum();
     assert_eq!(sum.ledger.completed, 100);
     assert_eq!(ran.logs[0].borrow().connections, 100);
-    let phases =
-        [&sum.blocked, &sum.lateness, &sum.connect, &sum.sending, &sum.waiting, &sum.receiving];
+    let phases = [
+        &sum.phases[Phase::Blocked],
+        &sum.lateness,
+        &sum.phases[Phase::Connect],
+        &sum.phases[Phase::Sending],
+        &sum.phases[Phase::Waiting],
+        &sum.phases[Phase::Receiving],
+    ];
     let total: u64 = phases.iter().map(|phase| phase.sum_ns()).sum();
     assert_eq!(total, sum.response().sum_ns());
-    assert!(sum.connect.min_ns().unwrap() >= MS, "a connect takes a round trip");
+    assert!(sum.phases[Phase::Connect].min_ns().unwrap() >= MS, "a connect takes a round trip");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_conn::Setup;
+use plimsoll_conn::{Http1, Http1Settings, Protocol, Setup};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
@@ -13,7 +13,7 @@ use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
-use plimsoll_io::sim::SimOptions;
+use plimsoll_io::sim::{Peer, SimOptions};
 use plimsoll_io::{SimDriver, Spin};
 use plimsoll_script::lua::Thread;
 
@@ -101,6 +101,27 @@ pub(crate) fn run_scripted<F>(
 where
     F: FnMut(u64, u64) -> Answer + 'static,
 {
+    let mut logs = Vec::new();
+    let peer = |worker| {
+        let (server, log) = Server::new(script(worker));
+        logs.push(log);
+        Box::new(server) as Box<dyn Peer>
+    };
+    let settings = Http1Settings { pipeline: plan.pipeline as usize };
+    let ran = run_over::<Http1>(plan, sim, &settings, peer, signals, threads);
+    Ran { logs, ..ran }
+}
+
+/// The same over any protocol, against a peer of each worker's own. Says nothing of what the peers
+/// saw.
+pub(crate) fn run_over<P: Protocol>(
+    plan: &Plan,
+    sim: &SimOptions,
+    settings: &P::Settings,
+    mut peer: impl FnMut(u32) -> Box<dyn Peer>,
+    signals: &Signals,
+    threads: Vec<Thread>,
+) -> Ran {
     let mut threads = threads.into_iter();
     let workers = plan.workers;
     let plan = Arc::new(plan.clone());
@@ -121,10 +142,10 @@ where
         if let Some(thread) = &thread {
             assignment = assignment.with_script(thread);
         }
-        let (server, log) = Server::new(script(index));
         let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
-        let driver = SimDriver::new(&assignment.driver_options(), sim, Some(Box::new(server)));
-        let mut worker = Worker::new(driver, &assignment, CpuUse::default, thread);
+        let driver = SimDriver::new(&assignment.driver_options(), sim, Some(peer(index)));
+        let mut worker =
+            Worker::<_, P>::new(driver, &assignment, settings, CpuUse::default, thread);
         worker.open(S, signals).unwrap();
         let start_ns = START_NS;
         let mut on_interval = |mut interval: Box<Interval>| {
@@ -137,7 +158,6 @@ where
         ran.script_errors.extend(worker.script_error().map(|error| error.to_string()));
         ran.waits += worker.driver().waits();
         ran.records.push(worker.into_record());
-        ran.logs.push(log);
         ran.starts_ns.push(start_ns);
     }
     ran

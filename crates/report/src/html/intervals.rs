@@ -84,7 +84,7 @@ fn interval(group: &[Point], to_ns: u64, window_ns: u64) -> Interval {
         sent_rps: sum(|point| point.sent) * 1e9 / sending_ns,
         ok_rps: sum(|point| point.ok) * 1e9 / length_ns,
         failed_rps: sum(|point| point.failed) * 1e9 / length_ns,
-        lost_rps: sum(|point| point.timed_out + point.broken) * 1e9 / length_ns,
+        lost_rps: sum(|point| point.refused + point.timed_out + point.broken) * 1e9 / length_ns,
         ended: response.count(),
         response_ns,
         service_p99_ns: service.quantile_ns(0.99),

@@ -113,9 +113,13 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
         (1, "unsent", ledger.unsent, "found no free connection before the end"),
         (1, "shed", ledger.shed, "dropped because the plan says so"),
     ];
+    let refused = (2, "refused", ledger.refused, "the server said that it did not process it");
     let redirects = (0, "redirects", ledger.redirects, "of those that came due, after a redirect");
-    let rows = rows
+    let (until_failed, others) = rows.split_at(5);
+    let rows = until_failed
         .iter()
+        .chain((ledger.refused > 0).then_some(&refused))
+        .chain(others)
         .chain((ledger.redirects > 0).then_some(&redirects))
         .map(|(depth, name, count, meaning)| {
             let name = format!("{}{name}", INDENT.to_string().repeat(*depth));

@@ -203,6 +203,7 @@ fn ledger(result: &RunResult) -> String {
     ];
     let happened = [
         ("failed", ledger.failed),
+        ("refused", ledger.refused),
         ("timed out", ledger.timed_out),
         ("broken", ledger.broken),
         ("unfinished", ledger.unfinished),

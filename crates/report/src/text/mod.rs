@@ -175,6 +175,7 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
             "completed",
             ledger.completed,
             &[
+                (ledger.refused, "refused"),
                 (ledger.timed_out, "timed out"),
                 (ledger.broken, "broken"),
                 (ledger.unfinished, "unfinished"),

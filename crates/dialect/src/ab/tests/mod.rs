@@ -38,9 +38,9 @@ fn result(command: &Command, answered: &[Answered]) -> RunResult {
         result.latency.response.record(total_ns);
         result.latency.service.record(processing_ns);
         result.by_outcome.ok.record(total_ns);
-        result.phases.waiting.record(waiting_ns);
+        result.phases[Phase::Waiting].record(waiting_ns);
         if connect_ns > 0 {
-            result.phases.connect.record(connect_ns);
+            result.phases[Phase::Connect].record(connect_ns);
         }
         if result.plan.details.requests {
             let times = RequestTimes { start_ns: 0, connect_ns, waiting_ns, total_ns };

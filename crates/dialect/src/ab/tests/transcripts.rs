@@ -270,9 +270,9 @@ fn kept_connections_stand_for_the_requests_they_were_opened_for() {
         let command = command(line);
         let mut result = result(&command, &EVEN);
         result.details.requests.iter_mut().for_each(|times| times.connect_ns = 0);
-        result.phases.connect.clear();
-        result.phases.connect.record(1_000_000);
-        result.phases.tls.record(2_000_000);
+        result.phases[Phase::Connect].clear();
+        result.phases[Phase::Connect].record(1_000_000);
+        result.phases[Phase::Tls].record(2_000_000);
         // 3 ms and three times nothing: a mean of 0.75 ms, a deviation of 1.5 ms.
         assert!(
             shown(&command, &result).contains("\nConnect:        0    1   1.5      0       3\n")

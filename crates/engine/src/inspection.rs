@@ -1,23 +1,19 @@
-//! What a connection remembers of an exchange when the plan needs more than status and length:
-//! bodies to check, cookies, redirects, `100 Continue`.
+//! What is kept of a response where the plan looks at more than its status and length: the body to
+//! check, the fields, where a redirect leads.
 //!
-//! Absent on purpose: what a browser knows of a cookie beyond name, value and end (paths, domains,
-//! dates). A connection stands for one user of one server.
+//! Absent on purpose: what outlives the exchange. Cookies are the user's.
 
+use plimsoll_conn::Head;
 use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
-use plimsoll_proto::http1::ResponseHead;
 
 use crate::checks::{Checks, Unmet};
 use crate::search::Search;
 
 /// Scripts are given this much.
 const SCRIPT_BODY_BYTES_MAX: usize = 64 << 20;
-/// Memory for them that a connection keeps.
+/// Memory for them that is kept for the next response.
 const BODY_BYTES_KEPT: usize = 16 << 10;
-/// Cookies kept on a connection, and the longest name and value of one together.
-const COOKIES_MAX: usize = 64;
-const COOKIE_BYTES_MAX: usize = 4096;
 /// The longest Location that is followed.
 const LOCATION_BYTES_MAX: usize = 8192;
 
@@ -72,9 +68,10 @@ pub(crate) struct Hop {
     pub as_get: bool,
 }
 
-/// The memory of one connection.
+/// What is kept of the response of one exchange. The next exchange in the same place uses the
+/// memory again.
 #[derive(Debug, Default)]
-pub(crate) struct Dialog {
+pub(crate) struct Inspection {
     /// The head of the response under way, where a script is told of it.
     head: Vec<u8>,
     body: Vec<u8>,
@@ -85,31 +82,13 @@ pub(crate) struct Dialog {
     location: Vec<u8>,
     /// How long it was as received; what does not fit is not kept.
     location_bytes: usize,
-    cookies: Vec<(String, String)>,
-    /// The cookies as a header line, made anew when they change.
-    cookie_line: Vec<u8>,
-    /// Where the request under way was sent on to.
+    /// Where the request was redirected to, if it follows a redirect.
     pub hop: Option<Hop>,
-    /// The body waits for `100 Continue`.
-    pub withheld: bool,
-    /// The body may go.
-    pub released: bool,
 }
 
-impl Dialog {
-    /// A request is about to be sent.
-    pub(crate) fn begin(&mut self, withheld: bool) {
-        self.withheld = withheld;
-        self.released = false;
-    }
-
-    /// The Cookie header to send, with its line end; empty without cookies.
-    pub(crate) fn cookie_line(&self) -> &[u8] {
-        &self.cookie_line
-    }
-
+impl Inspection {
     /// Takes the parts of a response's head that are needed.
-    pub(crate) fn head(&mut self, head: &ResponseHead<'_>, checks: &Checks, wants: Wants) {
+    pub(crate) fn head(&mut self, head: &Head<'_>, checks: &Checks, wants: Wants) {
         self.body.clear();
         self.is_cut = false;
         self.search.begin(checks.needles());
@@ -118,20 +97,15 @@ impl Dialog {
         self.unmet_header = None;
         if wants.script_head {
             self.head.clear();
-            self.head.extend_from_slice(head.head_bytes());
+            self.head.extend_from_slice(head.lines());
         }
         if checks.needs_headers() {
-            self.unmet_header = checks.unmet_header(head.headers());
-        }
-        if wants.cookies {
-            for (_, value) in named(head, "set-cookie") {
-                self.set_cookie(value);
-            }
-            self.write_cookie_line();
+            self.unmet_header = checks.unmet_header(head.fields());
         }
         if wants.redirects
             && matches!(head.status, 301 | 302 | 303 | 307 | 308)
-            && let Some((_, value)) = named(head, "location").next()
+            && let Some((_, value)) =
+                head.fields().find(|(name, _)| name.eq_ignore_ascii_case("location"))
         {
             self.location_bytes = value.len();
             self.location.extend_from_slice(&value[..value.len().min(LOCATION_BYTES_MAX)]);
@@ -205,52 +179,6 @@ impl Dialog {
             && (status == 303 || (matches!(status, 301 | 302) && method == "POST"));
         Ok(Some(Hop { path, as_get }))
     }
-
-    fn set_cookie(&mut self, value: &[u8]) {
-        let Ok(text) = std::str::from_utf8(value) else {
-            return;
-        };
-        let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
-        let Some((name, value)) = pair.split_once('=') else {
-            return;
-        };
-        let (name, value) = (name.trim(), value.trim());
-        if name.is_empty() || name.len() + value.len() > COOKIE_BYTES_MAX {
-            return;
-        }
-        self.cookies.retain(|(known, _)| known != name);
-        if !is_expired(attributes) && self.cookies.len() < COOKIES_MAX {
-            self.cookies.push((name.to_owned(), value.to_owned()));
-        }
-    }
-
-    fn write_cookie_line(&mut self) {
-        self.cookie_line.clear();
-        for (i, (name, value)) in self.cookies.iter().enumerate() {
-            let before: &[u8] = if i == 0 { b"Cookie: " } else { b"; " };
-            for part in [before, name.as_bytes(), b"=", value.as_bytes()] {
-                self.cookie_line.extend_from_slice(part);
-            }
-        }
-        if !self.cookies.is_empty() {
-            self.cookie_line.extend_from_slice(b"\r\n");
-        }
-    }
-}
-
-/// A cookie is taken back with an age of nothing. Dates are not read.
-fn is_expired(attributes: &str) -> bool {
-    attributes.split(';').filter_map(|attribute| attribute.split_once('=')).any(|(name, value)| {
-        let age = value.trim().parse::<i64>();
-        name.trim().eq_ignore_ascii_case("max-age") && age.is_ok_and(|age_s| age_s <= 0)
-    })
-}
-
-fn named<'h>(
-    head: &'h ResponseHead<'h>,
-    name: &'h str,
-) -> impl Iterator<Item = (&'h str, &'h [u8])> {
-    head.headers().filter(move |(known, _)| known.eq_ignore_ascii_case(name))
 }
 
 /// The path a Location means (RFC 3986 section 5.2, without dot segments); `None` when it is on
@@ -344,39 +272,13 @@ mod tests {
             let expectations: Vec<Expectation> =
                 texts.iter().map(|text| text.parse().expect(text)).collect();
             let checks = Checks::new(expectations.iter(), &Masks::default()).expect("sound");
-            let mut dialog = Dialog::default();
-            dialog.search.begin(checks.needles());
+            let mut inspection = Inspection::default();
+            inspection.search.begin(checks.needles());
             for piece in body.chunks(PIECE_BYTES) {
-                dialog.body(piece, &checks, Wants::default());
+                inspection.body(piece, &checks, Wants::default());
             }
-            let unmet = dialog.unmet(&checks);
+            let unmet = inspection.unmet(&checks);
             assert_eq!(unmet.is_none(), is_met, "{texts:?}: {unmet:?}");
         }
-    }
-
-    #[test]
-    fn cookies_are_kept_replaced_and_taken_back() {
-        let mut dialog = Dialog::default();
-        let line = |dialog: &mut Dialog| {
-            dialog.write_cookie_line();
-            String::from_utf8_lossy(dialog.cookie_line()).into_owned()
-        };
-        dialog.set_cookie(b"a=1; Path=/; HttpOnly");
-        dialog.set_cookie(b"b=two");
-        assert_eq!(line(&mut dialog), "Cookie: a=1; b=two\r\n");
-        dialog.set_cookie(b"a=3");
-        assert_eq!(line(&mut dialog), "Cookie: b=two; a=3\r\n");
-        dialog.set_cookie(b"b=; Max-Age=0");
-        assert_eq!(line(&mut dialog), "Cookie: a=3\r\n");
-        dialog.set_cookie(b"a=; max-age=-1");
-        assert_eq!(line(&mut dialog), "");
-        for bad in [&b"novalue"[..], b"=x", b"\xff=1", &[b'a'; 5000]] {
-            dialog.set_cookie(bad);
-            assert_eq!(line(&mut dialog), "");
-        }
-        for n in 0..100 {
-            dialog.set_cookie(format!("c{n}=1").as_bytes());
-        }
-        assert_eq!(dialog.cookies.len(), COOKIES_MAX);
     }
 }

@@ -1,0 +1,88 @@
+//! The seam between a connection and what is spoken on it.
+//!
+//! A protocol is a state machine without a socket and without a clock: bytes go in, events and
+//! bytes to be sent come out. The engine runs over any of them.
+
+use std::fmt;
+
+use crate::event::{ExchangeId, Failure, Message, Progress};
+
+/// What of a request goes on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// The message's own bytes, as they are.
+    Message,
+    /// What the protocol has written to `out`.
+    Framed,
+}
+
+/// What is spoken on a connection once the way to the server stands.
+///
+/// Each exchange that was started is told of as ended exactly once: by an event (complete, refused,
+/// reset), by [`cancel`](Self::cancel), or by [`drain`](Self::drain). `out` takes the bytes that
+/// are to be sent; what is in it already stays.
+pub trait Protocol: fmt::Debug {
+    /// What all connections of a run have in common.
+    type Settings: fmt::Debug + Clone;
+
+    /// The protocol on a connection that has yet to be opened.
+    fn new(settings: &Self::Settings) -> Self;
+
+    /// The most exchanges that a connection can have at a time.
+    fn exchanges_max(settings: &Self::Settings) -> usize;
+
+    /// The connection is open for it. Forgets the one before.
+    fn begin(&mut self, out: &mut Vec<u8>);
+
+    /// Whether the peer has said what a client must know before its first request.
+    fn is_greeted(&self) -> bool;
+
+    /// How many more exchanges can be started now.
+    fn room(&self) -> usize;
+
+    /// Whether no further exchange can be started on this connection. Open ones may go on.
+    fn is_spent(&self) -> bool;
+
+    /// How many exchanges are open.
+    fn open_exchanges(&self) -> usize;
+
+    /// The open exchanges in the order in which they were started.
+    fn exchanges(&self) -> impl DoubleEndedIterator<Item = ExchangeId>;
+
+    /// Starts an exchange. There must be [`room`](Self::room), but for messages without bytes:
+    /// those were sent as part of the one before.
+    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, out: &mut Vec<u8>) -> Wire;
+
+    /// Sends the rest of a request, its body.
+    fn send_rest(&mut self, exchange: ExchangeId, rest: &[u8], out: &mut Vec<u8>) -> Wire;
+
+    /// Reads what was received.
+    ///
+    /// # Errors
+    /// When the connection can't be used any further; the open exchanges are still in it.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure>;
+
+    /// Whether only the end of the connection ends the response being read.
+    fn ends_with_connection(&self) -> bool;
+
+    /// The server will send no more. A response that only the close could end is complete.
+    ///
+    /// # Errors
+    /// When exchanges are left open or a response was cut short; they are still in it.
+    fn ended(&mut self, progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure>;
+
+    /// Gives up on one exchange and goes on with the others. `false`: this protocol can't; the
+    /// connection has to be closed.
+    fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool;
+
+    /// Whether the connection is of use after a response to a request that was not sent whole.
+    fn survives_early_response(&self) -> bool;
+
+    /// Takes the open exchanges out, in the order in which they were started.
+    fn drain(&mut self) -> impl Iterator<Item = ExchangeId>;
+}

@@ -1,0 +1,155 @@
+//! A user of the server, as one entry of the pool plays it: what outlives its exchanges.
+
+use std::collections::VecDeque;
+
+use plimsoll_conn::Head;
+use plimsoll_core::recorder::Moments;
+
+use crate::exchanges::Exchange;
+use crate::inspection::Hop;
+
+/// Cookies kept for a user, and the longest name and value of one together.
+const COOKIES_MAX: usize = 64;
+const COOKIE_BYTES_MAX: usize = 4096;
+
+/// What outlives the exchanges of a user.
+#[derive(Debug)]
+pub(crate) struct User {
+    pub cookies: Cookies,
+    /// Requests that were redirected and go next.
+    pub follows: VecDeque<Follow>,
+    /// Until when a script has it pause; `u64::MAX`: it does not.
+    pub pause_until_ns: u64,
+    /// Whether it has paused for the request that is next.
+    pub has_paused: bool,
+}
+
+impl Default for User {
+    fn default() -> Self {
+        Self {
+            cookies: Cookies::default(),
+            follows: VecDeque::new(),
+            pause_until_ns: u64::MAX,
+            has_paused: false,
+        }
+    }
+}
+
+/// A request that follows a redirect.
+#[derive(Debug)]
+pub(crate) struct Follow {
+    pub exchange: Exchange,
+    pub hop: Hop,
+}
+
+impl Follow {
+    /// The request that goes on to where the response to `exchange` sends it at `at_ns`.
+    pub(crate) fn of(exchange: &Exchange, hop: Hop, at_ns: u64) -> Self {
+        let moments = Moments { intended_ns: at_ns, ..Moments::default() };
+        let hops = exchange.hops + 1;
+        Self { exchange: Exchange { moments, hops, withholds: false, ..*exchange }, hop }
+    }
+}
+
+/// A user's cookies.
+///
+/// Absent on purpose: what a browser knows of a cookie beyond name, value and end (paths, domains,
+/// dates).
+#[derive(Debug, Default)]
+pub(crate) struct Cookies {
+    pairs: Vec<(String, String)>,
+    /// All of them as a header line, made anew when they change.
+    line: Vec<u8>,
+}
+
+impl Cookies {
+    /// The Cookie header to send, with its line end; empty without cookies.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Takes the cookies that a response sets.
+    pub(crate) fn take(&mut self, head: &Head<'_>) {
+        let mut is_changed = false;
+        for (name, value) in head.fields() {
+            if name.eq_ignore_ascii_case("set-cookie") {
+                self.set(value);
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            self.write_line();
+        }
+    }
+
+    fn set(&mut self, value: &[u8]) {
+        let Ok(text) = std::str::from_utf8(value) else {
+            return;
+        };
+        let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
+        let Some((name, value)) = pair.split_once('=') else {
+            return;
+        };
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || name.len() + value.len() > COOKIE_BYTES_MAX {
+            return;
+        }
+        self.pairs.retain(|(known, _)| known != name);
+        if !is_expired(attributes) && self.pairs.len() < COOKIES_MAX {
+            self.pairs.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    fn write_line(&mut self) {
+        self.line.clear();
+        for (i, (name, value)) in self.pairs.iter().enumerate() {
+            let before: &[u8] = if i == 0 { b"Cookie: " } else { b"; " };
+            for part in [before, name.as_bytes(), b"=", value.as_bytes()] {
+                self.line.extend_from_slice(part);
+            }
+        }
+        if !self.pairs.is_empty() {
+            self.line.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// A cookie is taken back with an age of nothing. Dates are not read.
+fn is_expired(attributes: &str) -> bool {
+    attributes.split(';').filter_map(|attribute| attribute.split_once('=')).any(|(name, value)| {
+        let age = value.trim().parse::<i64>();
+        name.trim().eq_ignore_ascii_case("max-age") && age.is_ok_and(|age_s| age_s <= 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_kept_replaced_and_taken_back() {
+        let mut cookies = Cookies::default();
+        let mut set = |value: &[u8]| {
+            let lines = [b"HTTP/1.1 200 OK\r\nSet-Cookie: ", value, b"\r\n\r\n"].concat();
+            cookies.take(&Head::new(200, &lines));
+            String::from_utf8_lossy(cookies.line()).into_owned()
+        };
+        for (value, line) in [
+            (&b"a=1; Path=/; HttpOnly"[..], "Cookie: a=1\r\n"),
+            (b"b=two", "Cookie: a=1; b=two\r\n"),
+            (b"a=3", "Cookie: b=two; a=3\r\n"),
+            (b"b=; Max-Age=0", "Cookie: a=3\r\n"),
+            (b"a=; max-age=-1", ""),
+            (b"novalue", ""),
+            (b"=x", ""),
+            (b"\xff=1", ""),
+            (&[b'a'; 5000], ""),
+        ] {
+            assert_eq!(set(value), line, "{}", String::from_utf8_lossy(value));
+        }
+        for n in 0..100 {
+            set(format!("c{n}=1").as_bytes());
+        }
+        assert_eq!(cookies.pairs.len(), COOKIES_MAX);
+    }
+}

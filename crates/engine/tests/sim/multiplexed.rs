@@ -1,0 +1,196 @@
+//! The whole engine over a multiplexed protocol: requests of one connection are answered in any
+//! order, refused, reset and given up one by one, and connections end with a goodbye.
+
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::{Phase, Plan};
+use plimsoll_engine::Signals;
+use plimsoll_io::sim::SimOptions;
+
+use crate::seeds::{Dice, check, random_network};
+use crate::toy::Toy;
+use crate::toy_server::{Did, Manners, ToyServer};
+use crate::world::{MS, Ran, plan, run_over};
+
+const SEEDS: u64 = 1000;
+/// Streams that the client wants on a connection.
+const STREAMS: usize = 8;
+
+fn random_plan(dice: &mut Dice) -> Plan {
+    let connections = dice.between(1, 6) as u32;
+    let duration_ns = dice.between(50, 1000) * MS;
+    let mut plan = Plan {
+        connections,
+        workers: dice.between(1, u64::from(connections.min(2)) + 1) as u32,
+        duration_ns: Some(duration_ns),
+        // Longer than any answer takes, so that only what hangs times out.
+        timeout_ns: 300 * MS,
+        drain_ns: 1000 * MS,
+        requests_per_connection: dice.chance(20).then(|| dice.between(1, 40)),
+        seed: dice.between(0, 1 << 40),
+        ..plan()
+    };
+    if dice.chance(60) {
+        let rate_uhz = dice.between(10_000_000, 2_000_000_000);
+        let arrival = if dice.chance(30) { Arrival::Poisson } else { Arrival::Uniform };
+        plan.rate = Some(Profile::constant(rate_uhz, Some(duration_ns), arrival));
+    }
+    if dice.chance(30) {
+        plan.requests = Some(dice.between(1, 200));
+    }
+    if dice.chance(30) {
+        plan.expect = vec!["body*=hello".parse().unwrap(), "header:server=toy".parse().unwrap()];
+    }
+    plan
+}
+
+fn random_manners(dice: &mut Dice) -> Manners {
+    let mut share = |most: u64| if dice.chance(50) { dice.between(0, most) } else { 0 };
+    Manners {
+        refuses: share(30),
+        resets: share(30),
+        hangs: share(10),
+        says_goodbye: share(10),
+        fails: share(30),
+        streams: dice.between(1, 12),
+        hello_ns: dice.between(0, 20) * MS,
+    }
+}
+
+fn run(seed: u64, plan: &Plan, sim: &SimOptions, manners: Manners) -> (Ran, Vec<Did>) {
+    let mut dids = Vec::new();
+    let peer = |worker: u32| {
+        let (server, did) = ToyServer::new(seed ^ u64::from(worker) << 32, manners);
+        dids.push(did);
+        Box::new(server) as Box<dyn plimsoll_io::sim::Peer>
+    };
+    let ran = run_over::<Toy>(plan, sim, &STREAMS, peer, &Signals::default(), Vec::new());
+    (ran, dids.iter().map(|did| did.take()).collect())
+}
+
+/// A network without faults, but for pieces of any size.
+fn calm(dice: &mut Dice, seed: u64) -> SimOptions {
+    SimOptions {
+        seed,
+        latency_ns: 10_000..10_001 + dice.between(0, MS),
+        split: dice.between(0, 700) as f64 / 1000.0,
+        partial_write: dice.between(0, 300) as f64 / 1000.0,
+        readiness: dice.chance(40),
+        ..SimOptions::default()
+    }
+}
+
+#[test]
+fn each_request_is_told_of_as_what_the_server_did_with_it() {
+    let mut seen = Did::default();
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let plan = random_plan(&mut dice);
+        let manners = random_manners(&mut dice);
+        let (ran, dids) = run(seed, &plan, &calm(&mut dice, seed), manners);
+        let sum = ran.sum();
+        let ledger = sum.ledger;
+        let total = |of: fn(&Did) -> u64| dids.iter().map(of).sum::<u64>();
+        let context = || format!("seed {seed}: {ledger:?}\n{manners:?}\n{dids:?}\n{plan:?}");
+        for did in &dids {
+            assert!(did.violations.is_empty(), "{}", context());
+        }
+        ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
+        let told = [
+            ledger.sent,
+            ledger.completed,
+            ledger.failed,
+            ledger.refused,
+            ledger.broken,
+            ledger.timed_out,
+            ledger.unfinished,
+        ];
+        let hung = total(|did| did.hung);
+        let truth = [
+            total(|did| did.requests),
+            total(|did| did.answered),
+            total(|did| did.answered_badly),
+            total(|did| did.refused),
+            total(|did| did.reset),
+            hung,
+            0,
+        ];
+        assert_eq!(told, truth, "{}", context());
+        // The run may end before the server hears of the last one.
+        assert!(total(|did| did.cancelled) <= hung, "{}", context());
+        assert_eq!(sum.response().count(), ledger.scheduled, "{}", context());
+        assert_eq!(sum.service.count(), ledger.sent, "{}", context());
+        let greetings = &sum.phases[Phase::Greeting];
+        let opened = ran.records.iter().map(|record| record.connections.opened).sum::<u64>();
+        assert_eq!(greetings.count(), opened, "{}", context());
+        assert!(opened <= total(|did| did.connections), "{}", context());
+        // The way there and back takes no longer than 2 ms.
+        let greeting_ns = greetings.min_ns().map(|ns| ns + 2 * MS);
+        assert!(greeting_ns.is_none_or(|ns| ns >= manners.hello_ns), "{}", context());
+        for phase in [Phase::Sending, Phase::Waiting, Phase::Receiving] {
+            assert_eq!(sum.phases[phase].count(), ledger.completed, "{phase:?}, {}", context());
+        }
+        assert!(sum.ok.min_ns().is_none_or(|ns| ns >= 20_000), "{}", context());
+        seen.answered += total(|did| did.answered);
+        seen.refused += total(|did| did.refused);
+        seen.reset += total(|did| did.reset);
+        seen.cancelled += total(|did| did.cancelled);
+        seen.goodbyes += total(|did| did.goodbyes);
+        seen.pongs += total(|did| did.pongs);
+    }
+    let Did { answered, refused, reset, cancelled, goodbyes, pongs, .. } = seen;
+    let all = [answered, refused, reset, cancelled, goodbyes, pongs];
+    assert!(all.iter().all(|count| *count > 1000), "too little happened: {all:?}");
+}
+
+#[test]
+fn over_a_bad_network_every_request_is_accounted_for() {
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let plan = random_plan(&mut dice);
+        let manners = random_manners(&mut dice);
+        let network = random_network(&mut dice, seed);
+        let (ran, dids) = run(seed, &plan, &network, manners);
+        check(seed, &plan, &ran, false);
+        let ledger = ran.sum().ledger;
+        let total = |of: fn(&Did) -> u64| dids.iter().map(of).sum::<u64>();
+        assert!(ledger.completed <= total(|did| did.answered), "seed {seed}: {ledger:?}");
+        assert!(total(|did| did.requests) <= ledger.sent, "seed {seed}: {ledger:?}");
+        let violations: Vec<&String> = dids.iter().flat_map(|did| &did.violations).collect();
+        assert!(violations.is_empty(), "seed {seed}: {violations:?}");
+    }
+}
+
+/// At a rate that one stream could not hold, a server that allows one stream at first makes
+/// requests wait. That wait is `blocked`: neither the tester's lateness nor the server's time.
+#[test]
+fn waiting_for_a_stream_is_waiting_for_a_connection() {
+    let duration_ns = 1000 * MS;
+    let rate = Profile::constant(1_000_000_000, Some(duration_ns), Arrival::Uniform);
+    let one = Plan {
+        connections: 1,
+        rate: Some(rate),
+        duration_ns: Some(duration_ns),
+        drain_ns: 1000 * MS,
+        ..plan()
+    };
+    let blocked_p50 = |streams| {
+        let manners = Manners {
+            refuses: 0,
+            resets: 0,
+            hangs: 0,
+            says_goodbye: 0,
+            fails: 0,
+            streams,
+            hello_ns: 0,
+        };
+        let (ran, _) = run(7, &one, &SimOptions::default(), manners);
+        let sum = ran.sum();
+        assert!(sum.lateness.max_ns().unwrap() < MS, "{:?}", sum.lateness.max_ns());
+        assert!(sum.service.max_ns().unwrap() < 40 * MS, "{:?}", sum.service.max_ns());
+        sum.phases[Phase::Blocked].quantile_ns(0.5).unwrap()
+    };
+    // About eighty requests a second fit on a stream, and the limit grows slowly.
+    assert!(blocked_p50(1) > 100 * MS);
+    // With as many as the client wants, eight streams hold more than half of the rate.
+    assert!(blocked_p50(8) < blocked_p50(1));
+}

@@ -1,0 +1,238 @@
+//! A multiplexed protocol that exists for these tests alone: several requests at a time on a
+//! connection, answered in any order, refused, reset or given up one by one. It shows that the
+//! engine needs no more than the seam between connection and protocol.
+//!
+//! A frame is a kind (one byte), a stream and a length (four bytes each, big-endian), and as many
+//! bytes.
+
+use plimsoll_conn::{ExchangeId, Failure, Head, Message, Progress, Protocol, Response, Wire};
+
+pub(crate) const HEADER_BYTES: usize = 9;
+
+/// Kinds of frames, and what stands in their stream field if it is not the stream.
+pub(crate) mod kind {
+    /// The server's first: how many streams it allows.
+    pub(crate) const HELLO: u8 = 1;
+    /// The same, later.
+    pub(crate) const LIMIT: u8 = 2;
+    pub(crate) const REQUEST: u8 = 3;
+    /// Begins an answer: the status, and lines of fields.
+    pub(crate) const HEAD: u8 = 4;
+    pub(crate) const DATA: u8 = 5;
+    pub(crate) const END: u8 = 6;
+    /// The server did not process the request.
+    pub(crate) const REFUSE: u8 = 7;
+    /// Either side gives a stream up.
+    pub(crate) const RESET: u8 = 8;
+    /// The server takes no stream after this one.
+    pub(crate) const GOODBYE: u8 = 9;
+    /// To be sent back as `PONG`.
+    pub(crate) const PING: u8 = 10;
+    pub(crate) const PONG: u8 = 11;
+}
+
+pub(crate) fn write_frame(out: &mut Vec<u8>, kind: u8, stream: u32, payload: &[u8]) {
+    out.push(kind);
+    out.extend_from_slice(&stream.to_be_bytes());
+    out.extend_from_slice(&(payload.len() as u32).to_be_bytes());
+    out.extend_from_slice(payload);
+}
+
+/// A whole frame at the start of `bytes`: its kind, stream and payload.
+pub(crate) fn frame(bytes: &[u8]) -> Option<(u8, u32, &[u8])> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let (stream, len) = (number(1)?, number(5)?);
+    let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + len as usize)?;
+    Some((bytes[0], stream, payload))
+}
+
+#[derive(Debug)]
+struct Open {
+    stream: u32,
+    exchange: ExchangeId,
+    response: Response,
+}
+
+/// The client's side.
+#[derive(Debug)]
+pub(crate) struct Toy {
+    received: Vec<u8>,
+    open: Vec<Open>,
+    next_stream: u32,
+    /// What the client wants, and what the server allows once it has said so.
+    wanted: usize,
+    allowed: Option<usize>,
+    is_spent: bool,
+}
+
+impl Toy {
+    fn take(&mut self, at: usize) -> ExchangeId {
+        self.open.remove(at).exchange
+    }
+
+    /// Carries out one frame of the server's.
+    fn obey(
+        &mut self,
+        (kind, stream, payload): (u8, u32, &[u8]),
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        match kind {
+            kind::HELLO => self.allowed = Some(stream as usize),
+            kind::LIMIT => {
+                let before = self.allowed.replace(stream as usize);
+                if before < self.allowed {
+                    progress(Progress::Room);
+                }
+            }
+            kind::PING => write_frame(out, kind::PONG, stream, payload),
+            kind::GOODBYE => {
+                self.is_spent = true;
+                while let Some(at) = self.open.iter().position(|open| open.stream > stream) {
+                    progress(Progress::Refused(self.take(at)));
+                }
+            }
+            kind::HEAD | kind::DATA | kind::END | kind::REFUSE | kind::RESET => {
+                // What was given up may still be answered.
+                if let Some(at) = self.open.iter().position(|open| open.stream == stream) {
+                    self.answer(at, kind, payload, progress);
+                }
+            }
+            _ => return Err(Failure::Unsolicited),
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        at: usize,
+        kind: u8,
+        payload: &[u8],
+        progress: &mut impl FnMut(Progress<'_>),
+    ) {
+        let open = &mut self.open[at];
+        match kind {
+            kind::HEAD => {
+                open.response.status = u16::from_be_bytes([payload[0], payload[1]]);
+                progress(Progress::FirstByte(open.exchange));
+                let head = Head::new(open.response.status, &payload[2..]);
+                progress(Progress::Head(open.exchange, &head));
+            }
+            kind::DATA => {
+                open.response.body_bytes += payload.len() as u64;
+                progress(Progress::Body(open.exchange, payload));
+            }
+            kind::END => {
+                let response = open.response;
+                progress(Progress::Complete(self.take(at), response));
+            }
+            kind::REFUSE => progress(Progress::Refused(self.take(at))),
+            _ => progress(Progress::Reset(self.take(at), "reset")),
+        }
+    }
+}
+
+impl Protocol for Toy {
+    /// How many streams the client wants at a time.
+    type Settings = usize;
+
+    fn new(settings: &usize) -> Self {
+        Self {
+            received: Vec::new(),
+            open: Vec::new(),
+            next_stream: 1,
+            wanted: *settings,
+            allowed: None,
+            is_spent: false,
+        }
+    }
+
+    fn exchanges_max(settings: &usize) -> usize {
+        *settings
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        *self = Self::new(&self.wanted);
+        write_frame(out, kind::HELLO, 0, b"");
+    }
+
+    fn is_greeted(&self) -> bool {
+        self.allowed.is_some()
+    }
+
+    fn room(&self) -> usize {
+        let most = self.allowed.unwrap_or(0).min(self.wanted);
+        if self.is_spent { 0 } else { most.saturating_sub(self.open.len()) }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    fn open_exchanges(&self) -> usize {
+        self.open.len()
+    }
+
+    fn exchanges(&self) -> impl DoubleEndedIterator<Item = ExchangeId> {
+        self.open.iter().map(|open| open.exchange)
+    }
+
+    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, out: &mut Vec<u8>) -> Wire {
+        let stream = self.next_stream;
+        self.next_stream += 1;
+        let response = Response { status: 0, body_bytes: 0 };
+        self.open.push(Open { stream, exchange, response });
+        write_frame(out, kind::REQUEST, stream, message.bytes.bytes());
+        Wire::Framed
+    }
+
+    fn send_rest(&mut self, exchange: ExchangeId, rest: &[u8], out: &mut Vec<u8>) -> Wire {
+        if let Some(open) = self.open.iter().find(|open| open.exchange == exchange) {
+            write_frame(out, kind::DATA, open.stream, rest);
+        }
+        Wire::Framed
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        let mut received = std::mem::take(&mut self.received);
+        received.extend_from_slice(bytes);
+        let mut at = 0;
+        while let Some((kind, stream, payload)) = frame(&received[at..]) {
+            at += HEADER_BYTES + payload.len();
+            self.obey((kind, stream, payload), out, progress)?;
+        }
+        received.drain(..at);
+        self.received = received;
+        Ok(())
+    }
+
+    fn ends_with_connection(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
+        self.is_spent = true;
+        if self.open.is_empty() { Ok(()) } else { Err(Failure::Closed) }
+    }
+
+    fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool {
+        if let Some(at) = self.open.iter().position(|open| open.exchange == exchange) {
+            write_frame(out, kind::RESET, self.open[at].stream, b"");
+            self.open.remove(at);
+        }
+        true
+    }
+
+    fn survives_early_response(&self) -> bool {
+        true
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = ExchangeId> {
+        self.open.drain(..).map(|open| open.exchange)
+    }
+}
