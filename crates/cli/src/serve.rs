@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_io::DriverChoice;
 use plimsoll_io::host::raise_open_files;
-use plimsoll_target::{
+use plimsoll_server::{
     Faults, Identity, Role, Running, ServeOptions, ServerOptions, TlsConfig, self_signed, start,
     tls_config,
 };

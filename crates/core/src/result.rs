@@ -60,7 +60,7 @@ pub struct Rate {
     /// Of those, as expected.
     #[serde(default)]
     pub good: Option<u64>,
-    /// Changes of the target while the run went on.
+    /// Changes of the target rate while the run went on.
     #[serde(default)]
     pub changes: Vec<RateChange>,
     /// The time in which requests were started.

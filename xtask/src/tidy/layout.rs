@@ -108,7 +108,7 @@ mod tests {
         let files = [File::example("crates/core/Cargo.toml", "")];
         let hidden = |path: &str| hidden_crates(&[path.to_owned()], &files).len();
         assert_eq!(hidden("crates/core/Cargo.toml"), 0);
-        assert_eq!(hidden("crates/target/Cargo.toml"), 1);
+        assert_eq!(hidden("crates/server/Cargo.toml"), 1);
     }
 
     #[test]

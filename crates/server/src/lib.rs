@@ -1,4 +1,4 @@
-//! The built-in servers: fast, well-understood targets for a load tester, with faults on request.
+//! The built-in servers: fast, well-understood peers for a load tester, with faults on request.
 //!
 //! On an address with [`Role::All`]:
 //!

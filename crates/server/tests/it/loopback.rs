@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
-use plimsoll_target::{Role, Running, ServeError, ServeOptions, start};
+use plimsoll_server::{Role, Running, ServeError, ServeOptions, start};
 
 use crate::routes::body;
 

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
-use plimsoll_target::proxy::{ProxyCounters, ProxyOptions, Rules, RunningProxy, start};
+use plimsoll_server::proxy::{ProxyCounters, ProxyOptions, Rules, RunningProxy, start};
 use tempfile::TempDir;
 
 /// Which proxy is examined.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Tls, Verify};
-use plimsoll_target::proxy::{
+use plimsoll_server::proxy::{
     self, ProxyCounters, ProxyOptions, RunningProxy, Upstream, UpstreamTls,
 };
-use plimsoll_target::{
+use plimsoll_server::{
     Identity, Running, ServeError, ServeOptions, ServerOptions, self_signed, start, tls_config,
 };
 
