@@ -3,7 +3,8 @@
 
 use plimsoll_conn::{Progress, Response};
 use plimsoll_core::Phase;
-use plimsoll_core::recorder::{Moments, Outcome};
+use plimsoll_core::outcome::Outcome;
+use plimsoll_core::recorder::Moments;
 
 use crate::dialog::{Dialog, Wants};
 use crate::exchanges::{Exchange, ExchangeId, Exchanges};

@@ -1,7 +1,7 @@
 //! The end of a worker's run: what has not ended by then is written down as what it is. No request
 //! and no slot of the schedule is left out.
 
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::outcome::Outcome;
 use plimsoll_core::schedule::Arrival;
 use plimsoll_io::Driver;
 
