@@ -9,7 +9,7 @@ use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_report::text::wrap;
-use plimsoll_target::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
+use plimsoll_server::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::DemoFlags;
 use crate::exit::Exit;

@@ -70,7 +70,7 @@ mod tests {
         let gate = |pass| Gate {
             expr: String::new(),
             value: None,
-            unit: plimsoll_core::gate::Unit::Count,
+            unit: plimsoll_core::result::Unit::Count,
             pass,
             note: None,
         };

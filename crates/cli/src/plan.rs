@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Body, DriverPlan, Order, Script, Spin, Trace};
+use plimsoll_core::plan_check;
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::secret::{Masks, holds_mask};
 use plimsoll_core::units::parse_duration_ns;
@@ -73,7 +74,7 @@ pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
         masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         ..default
     };
-    plan.check().map_err(|error| Exit::Usage(error.to_string()))?;
+    plan_check::check(&plan).map_err(|error| Exit::Usage(error.to_string()))?;
     check_masks(&plan)?;
     Ok(plan)
 }

@@ -11,11 +11,11 @@ use plimsoll_core::plan::Endpoint;
 use plimsoll_io::DriverChoice;
 use plimsoll_io::host::{raise_open_files, reachable, resolve};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Verify};
-use plimsoll_target::proxy::{
+use plimsoll_server::proxy::{
     Forwarded, Health, HealthCheck, HostField, Log, LogThread, ProxyCounters, ProxyLimits,
-    ProxyOptions, Rules, RunningProxy, Timeouts, Upstream, UpstreamTls, start,
+    ProxyOptions, Rules, RunningProxy, Timeouts, Upstream, UpstreamTls,
 };
-use plimsoll_target::{Identity, TlsConfig, self_signed, tls_config};
+use plimsoll_server::{Identity, TlsConfig, self_signed, start, tls_config};
 
 use crate::args::DriverFlag;
 use crate::exit::Exit;

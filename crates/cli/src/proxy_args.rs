@@ -38,7 +38,7 @@ pub(crate) struct ProxyFlags {
     pub to: Vec<String>,
     /// How to choose an upstream: round-robin, least, hash (of the client's address) or hash:FIELD
     #[arg(long, value_name = "HOW", default_value = "round-robin", value_parser = balance)]
-    pub balance: plimsoll_target::proxy::Balance,
+    pub balance: plimsoll_server::proxy::Balance,
     /// Maximum number of connections of a worker to each upstream
     #[arg(long, value_name = "N", default_value = "256", value_parser = count32)]
     pub upstream_connections: u32,
@@ -193,8 +193,8 @@ fn time(text: &str) -> Result<u64, String> {
     }
 }
 
-fn balance(text: &str) -> Result<plimsoll_target::proxy::Balance, String> {
-    use plimsoll_target::proxy::Balance;
+fn balance(text: &str) -> Result<plimsoll_server::proxy::Balance, String> {
+    use plimsoll_server::proxy::Balance;
     match text.split_once(':') {
         None if text == "round-robin" => Ok(Balance::RoundRobin),
         None if text == "least" => Ok(Balance::LeastLoaded),
@@ -206,7 +206,7 @@ fn balance(text: &str) -> Result<plimsoll_target::proxy::Balance, String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_target::proxy::Balance;
+    use plimsoll_server::proxy::Balance;
 
     use super::*;
 

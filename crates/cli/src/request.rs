@@ -8,9 +8,9 @@ use std::path::Path;
 
 use plimsoll_core::authorization::basic;
 use plimsoll_core::draw::{BOUNDARIES, Stream};
-use plimsoll_core::plan::{Body, Endpoint, Order, Request, Table, Target, TargetFile};
+use plimsoll_core::plan::{Body, Endpoint, Order, Request, Target, TargetFile};
 use plimsoll_core::secret::{Masks, Secret, percent_decoded};
-use plimsoll_core::template;
+use plimsoll_core::template::{self, Table};
 use plimsoll_dialect::form::{self, Content, Part};
 use plimsoll_dialect::{csv, targets};
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use plimsoll_io::DriverChoice;
 use plimsoll_io::host::raise_open_files;
-use plimsoll_target::{
-    Faults, Identity, Role, Running, ServeOptions, ServerOptions, TlsConfig, self_signed, start,
-    tls_config,
+use plimsoll_server::{
+    Faults, Identity, Role, RunningServer, ServeOptions, ServerOptions, TlsConfig, self_signed,
+    start, tls_config,
 };
 
 use crate::args::DriverFlag;
@@ -130,7 +130,7 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {
         .map_err(|error| Exit::CouldNotRun(format!("{flag} {}: {error}", path.display())))
 }
 
-fn announce(running: &Running, scheme: &str) {
+fn announce(running: &RunningServer, scheme: &str) {
     let mut out = std::io::stdout().lock();
     for (role, address) in running.addresses() {
         let what = if *role == Role::All { String::new() } else { format!(" ({})", role.name()) };

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_target::{ErrorMix, LatencyMix, Share, Stall};
+use plimsoll_server::{ErrorMix, LatencyMix, Share, Stall};
 
 use crate::args::{DriverFlag, threads};
 use crate::listen::listen;

@@ -16,6 +16,7 @@ pub mod findings;
 pub mod harness;
 pub mod judge;
 pub mod oracle;
+mod order;
 mod plimsoll;
 pub mod suite;
 pub mod tool;
@@ -25,8 +26,8 @@ pub mod views;
 pub use experiments::Experiment;
 pub use findings::Findings;
 pub use judge::Outcome;
+pub use order::Order;
 pub use plimsoll::Plimsoll;
-pub use suite::Order;
 pub use tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
 
 /// Every tester there is an adapter for, Plimsoll first.

@@ -1,9 +1,7 @@
 //! The whole suite: experiments × testers × repeats, interleaved, and their findings.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -13,6 +11,7 @@ use crate::experiments::{Experiment, LEFT_OUT};
 use crate::findings::{Cell, Findings, Omitted, Participant, Row, SCHEMA};
 use crate::harness::{Bench, Disturbance, Process, Subject};
 use crate::judge::Outcome;
+use crate::order::Order;
 use crate::tool::Tool;
 
 /// How long a tester may take to say its version.
@@ -20,23 +19,6 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often an experiment is made that fails on a machine that is busy with other things.
 const ATTEMPTS: u32 = 3;
-
-/// What is to be done.
-#[derive(Debug)]
-pub struct Order {
-    /// This program.
-    pub executable: PathBuf,
-    /// A directory for what is written meanwhile.
-    pub scratch: PathBuf,
-    /// Short runs where the truth allows it.
-    pub quick: bool,
-    /// Whether the machine's clock may be set.
-    pub may_step_clock: bool,
-    /// How often each experiment is made.
-    pub repeats: u32,
-    /// Set it to end early, with what there is.
-    pub stop: Arc<AtomicBool>,
-}
 
 /// Runs the experiments on the testers. `progress` hears what is next and what came of it.
 pub fn run(

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::recorder::Outcome;
+use crate::outcome::Outcome;
 
 /// Counts of requests. `docs/metrics.md` defines each word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
-use crate::recorder::Outcome;
+use crate::outcome::Outcome;
 
 /// Which parts a request belongs to. [`Place::NONE`] of a kind: it is not told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,12 @@
 //! seen. Outcomes are kept apart, so the response times of all requests are the sum of parts that
 //! are reported anyway.
 
-use crate::error_kind::ERROR_KINDS;
+use crate::errors::{ERROR_KINDS, ErrorCount, merge_errors};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::outcome::Outcome;
 use crate::part::{Part, Place, merge_parts};
 use crate::phase::{Phase, Phases};
-use crate::result::ErrorCount;
 use crate::series::{INTERVAL_NS, Point};
 
 /// The moments of a request, ns on one monotonic clock, each at or after the one before.
@@ -27,26 +27,6 @@ pub struct Moments {
     pub written_ns: u64,
     /// When the first byte of the response arrived.
     pub first_byte_ns: u64,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The whole response arrived.
-    Completed {
-        /// Its status.
-        status: u16,
-        /// Whether it was as expected.
-        ok: bool,
-    },
-    /// It ran into the timeout.
-    TimedOut,
-    /// Its connection failed, or the server gave it up.
-    Broken,
-    /// The server said that it did not process it.
-    Refused,
-    /// It was still open when the drain ended.
-    Unfinished,
 }
 
 /// Histograms and counts of one worker.
@@ -378,7 +358,7 @@ impl Recorder {
         for (mine, theirs) in lists {
             merge_parts(mine, theirs);
         }
-        crate::result::merge_errors(&mut self.errors, &other.errors);
+        merge_errors(&mut self.errors, &other.errors);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

@@ -5,6 +5,7 @@
 //! them as seconds and microseconds.
 
 mod connections;
+mod gates;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::details::Details;
 pub use crate::environment::Environment;
-use crate::gate::Unit;
+use crate::errors::{ErrorCount, merge_errors};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
@@ -26,6 +27,8 @@ use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict, covered_ns};
 
 pub use connections::{Connections, ConnectionsChange};
+pub(crate) use gates::verdict_value;
+pub use gates::{Gate, Unit};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/result/1";
@@ -60,7 +63,7 @@ pub struct Rate {
     /// Of those, as expected.
     #[serde(default)]
     pub good: Option<u64>,
-    /// Changes of the target while the run went on.
+    /// Changes of the target rate while the run went on.
     #[serde(default)]
     pub changes: Vec<RateChange>,
     /// The time in which requests were started.
@@ -99,19 +102,6 @@ pub struct ByOutcome {
     pub failed: Histogram,
     /// Timed out, broken, unfinished, unsent or shed: waited at least this long.
     pub incomplete: Histogram,
-}
-
-/// One kind of error in one phase.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ErrorCount {
-    /// Where it happened.
-    pub phase: Phase,
-    /// What it was, as a stable name.
-    pub kind: String,
-    /// How often.
-    pub count: u64,
-    /// The first of them, in words.
-    pub sample: String,
 }
 
 /// Bytes on the connections.
@@ -167,31 +157,6 @@ pub struct Loader {
     /// From the kernel's receipt of bytes to the worker's, where the plan asks for it.
     #[serde(default)]
     pub receive_delay: Histogram,
-}
-
-/// A condition the run had to meet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gate {
-    /// As given.
-    pub expr: String,
-    /// What was measured; null when there was nothing to measure.
-    pub value: Option<f64>,
-    /// What the value counts.
-    #[serde(default)]
-    pub unit: Unit,
-    /// Whether it was met.
-    pub pass: bool,
-    /// What a reader has to know about the value, or why there is no value.
-    #[serde(default)]
-    pub note: Option<String>,
-}
-
-impl Gate {
-    /// What was measured, for people.
-    #[must_use]
-    pub fn measured(&self) -> String {
-        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.unit.format(value))
-    }
 }
 
 /// A stage of the schedule.
@@ -288,23 +253,6 @@ pub struct RunResult {
     /// What only some views want. Not kept in documents.
     #[serde(skip)]
     pub details: Details,
-}
-
-/// Adds `more` to `errors`, most frequent first; the alphabetically first sample is kept, so the
-/// order of merging does not matter.
-pub fn merge_errors(errors: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
-    for error in more {
-        match errors.iter_mut().find(|e| e.phase == error.phase && e.kind == error.kind) {
-            Some(known) => {
-                known.count += error.count;
-                if error.sample < known.sample {
-                    known.sample.clone_from(&error.sample);
-                }
-            }
-            None => errors.push(error.clone()),
-        }
-    }
-    errors.sort_by(|a, b| (b.count, a.phase, &a.kind).cmp(&(a.count, b.phase, &b.kind)));
 }
 
 impl RunResult {

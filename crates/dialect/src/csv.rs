@@ -3,7 +3,7 @@
 //! Stricter than most readers: a row of another length, or a quote out of place, is more often a
 //! mistake than meant, and a load test would send it a million times. Absent: other separators.
 
-use plimsoll_core::plan::Table;
+use plimsoll_core::template::Table;
 
 /// The most columns.
 const COLUMNS_MAX: usize = 1000;

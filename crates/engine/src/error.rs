@@ -95,7 +95,7 @@ const OTHER: &str = "other";
 #[cfg(test)]
 mod tests {
     use plimsoll_conn::Failure;
-    use plimsoll_core::error_kind::ERROR_KINDS;
+    use plimsoll_core::errors::ERROR_KINDS;
     use plimsoll_proto::http1::DecodeError;
     use plimsoll_proto::tls::TlsErrorKind;
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use plimsoll_conn::Http1;
 use plimsoll_core::plan::{DriverPlan, PlanError, Spin};
+use plimsoll_core::plan_check;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::{ConnectionsChange, DriverUsed, RateChange, RunResult};
 use plimsoll_core::series::{Point, Series};
@@ -214,7 +215,7 @@ struct Crew {
 /// # Errors
 /// A plan, a request, an expectation, or a certificate that cannot be used.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
-    plan.check()?;
+    plan_check::check(plan)?;
     if let Some(conflict) = scripted::conflict(plan) {
         return Err(PlanError(conflict).into());
     }

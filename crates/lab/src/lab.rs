@@ -1,5 +1,7 @@
 //! Carries out the runs of a suite and assembles the study.
 
+mod getting_ready;
+
 use std::path::Path;
 use std::{fs, io};
 

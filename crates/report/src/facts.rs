@@ -10,8 +10,6 @@ use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate
 use plimsoll_core::verdict::{Headline, Verdict, headline};
 use plimsoll_core::{Histogram, Phase, Plan, RunResult};
 
-use crate::parts::averaged;
-
 /// Where a clock starts.
 pub(crate) fn origin(clock: Clock, plan: &Plan) -> &'static str {
     match clock {
@@ -86,6 +84,16 @@ pub(crate) fn sentence(result: &RunResult) -> String {
             format!("{sentence} on average {over}")
         }
         _ => sentence,
+    }
+}
+
+/// Over what a run's rates are averaged, where they differ on the way: its figures are those of
+/// no load that it had.
+pub(crate) fn averaged(result: &RunResult) -> Option<String> {
+    let stages = &result.plan.rate.as_ref()?.stages;
+    match stages.as_slice() {
+        [only] => (only.from_uhz != only.to_uhz).then(|| "over the ramp".to_owned()),
+        several => Some(format!("over {} stages", several.len())),
     }
 }
 

@@ -68,16 +68,6 @@ pub(crate) fn steps(result: &RunResult) -> Vec<Step> {
     several.iter().map(step).collect()
 }
 
-/// Over what a run's rates are averaged, where they differ on the way: its figures are those of
-/// no load that it had.
-pub(crate) fn averaged(result: &RunResult) -> Option<String> {
-    let stages = &result.plan.rate.as_ref()?.stages;
-    match stages.as_slice() {
-        [only] => (only.from_uhz != only.to_uhz).then(|| "over the ramp".to_owned()),
-        several => Some(format!("over {} stages", several.len())),
-    }
-}
-
 /// What became of the connections, in a few words each; nothing where it is not known.
 pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     let connections = &result.connections;

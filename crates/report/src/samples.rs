@@ -5,11 +5,12 @@ mod watched;
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::gate::Unit;
 use plimsoll_core::ledger::Ledger;
+use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::Endpoint;
-use plimsoll_core::recorder::{Moments, Outcome, Recorder};
+use plimsoll_core::recorder::{Moments, Recorder};
+use plimsoll_core::result::Unit;
 use plimsoll_core::result::{
     Connections, ConnectionsChange, DriverUsed, Environment, Gate, Loader, Rate, RunResult,
     StageResult, Tool, Warmup,

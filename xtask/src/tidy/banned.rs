@@ -26,7 +26,7 @@ enum Scope {
 
 /// The crates that neither read a clock nor take entropy nor open a socket.
 const PURE_CRATES: [&str; 8] =
-    ["core", "proto", "script", "dialect", "report", "conn", "engine", "target"];
+    ["core", "proto", "script", "dialect", "report", "conn", "engine", "server"];
 
 /// Directories of Rust code that is no part of the program: automation and benchmarks. And what
 /// Cargo runs to build a crate.

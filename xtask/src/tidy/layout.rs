@@ -55,7 +55,8 @@ pub(super) fn dead_files(files: &[File]) -> Vec<Finding> {
     let modules: HashSet<(String, String)> = files
         .iter()
         .filter(|file| file.path.ends_with(".rs"))
-        .flat_map(|file| modules_of(&file.path, &file.text))
+        .flat_map(|file| modules_of(&Source::new(&file.path, &file.text)))
+        .map(|declared| (declared.dir, declared.name))
         .collect();
     files
         .iter()
@@ -83,20 +84,30 @@ fn module_of(path: &str) -> Option<(String, String)> {
     Some((dir.to_owned(), name.to_owned()))
 }
 
-/// The modules a file names with `mod NAME;`, each with the directory it is looked up in.
-fn modules_of(path: &str, text: &str) -> Vec<(String, String)> {
+/// A module that a file names with `mod NAME;`.
+pub(super) struct Declared {
+    /// The directory it is looked up in.
+    pub(super) dir: String,
+    pub(super) name: String,
+    /// The index of the line.
+    pub(super) line: usize,
+}
+
+/// The modules a file names with `mod NAME;`.
+pub(super) fn modules_of(source: &Source<'_>) -> Vec<Declared> {
+    let path = source.path;
     let (dir, file) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = match file {
         "mod.rs" => dir.to_owned(),
         _ if ROOTS.contains(&file) || module_of(path).is_none() => dir.to_owned(),
         _ => path.trim_end_matches(".rs").to_owned(),
     };
-    let source = Source::new(path, text);
-    let names = source.code.iter().filter_map(|line| {
-        let rest = &line[find_word(line, "mod")? + 3..];
-        Some(rest.trim().strip_suffix(';')?.trim().to_owned())
+    let declared = source.code.iter().enumerate().filter_map(|(line, code)| {
+        let rest = &code[find_word(code, "mod")? + 3..];
+        let name = rest.trim().strip_suffix(';')?.trim().to_owned();
+        Some(Declared { dir: dir.clone(), name, line })
     });
-    names.map(|name| (dir.clone(), name)).collect()
+    declared.collect()
 }
 
 #[cfg(test)]
@@ -108,7 +119,7 @@ mod tests {
         let files = [File::example("crates/core/Cargo.toml", "")];
         let hidden = |path: &str| hidden_crates(&[path.to_owned()], &files).len();
         assert_eq!(hidden("crates/core/Cargo.toml"), 0);
-        assert_eq!(hidden("crates/target/Cargo.toml"), 1);
+        assert_eq!(hidden("crates/server/Cargo.toml"), 1);
     }
 
     #[test]

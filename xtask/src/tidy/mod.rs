@@ -9,6 +9,8 @@ mod docs;
 mod files;
 mod floors;
 mod layout;
+mod paths;
+mod rooms;
 mod sizes;
 mod source;
 mod words;
@@ -84,6 +86,7 @@ fn inspect() -> anyhow::Result<Report> {
         .collect();
     findings.extend(layout::hidden_crates(&manifests, &files));
     findings.extend(layout::dead_files(&files));
+    findings.extend(rooms::check(&files));
     findings.extend(docs::links(&files));
     findings.extend(book::check(&files));
     for file in &files {

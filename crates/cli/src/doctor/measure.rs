@@ -10,7 +10,7 @@ use plimsoll_core::{Histogram, Plan, RunResult};
 use plimsoll_engine::Control;
 use plimsoll_io::select::{Opened, open};
 use plimsoll_io::{Driver, DriverChoice, DriverOptions, SocketOptions, Spin, clock};
-use plimsoll_target::{Role, ServeOptions, start};
+use plimsoll_server::{Role, ServeOptions, start};
 
 /// The middle of a distribution and its tail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

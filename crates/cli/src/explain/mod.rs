@@ -10,7 +10,7 @@ mod tests;
 
 use std::process::ExitCode;
 
-use plimsoll_core::error_kind::ERROR_KINDS;
+use plimsoll_core::errors::ERROR_KINDS;
 use plimsoll_core::gate::{metric_name, metric_names};
 use plimsoll_core::nearest::nearest;
 use plimsoll_core::verdict::CODES;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::study::{Case, repeats_to_compare};
+use plimsoll_core::comparison::repeats_to_compare;
+use plimsoll_core::study::Case;
 use plimsoll_core::units::format_ns;
 use plimsoll_lab::Store;
 use plimsoll_lab::order::Slot;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::run::{Reference, Run, Runner, Setup};
 use crate::judge::Outcome;
 use crate::oracle::Mode;
-use crate::suite::Order;
+use crate::order::Order;
 use crate::tool::{Ask, Tool};
 
 /// A tester as it is installed here.

@@ -17,7 +17,7 @@ use super::reference;
 use super::tester::{Start, Tester};
 use crate::judge::Outcome;
 use crate::oracle::{Log, Mode, clock_ns};
-use crate::suite::Order;
+use crate::order::Order;
 use crate::tool::{Ask, Call, Finished, Reading};
 
 /// The share of CPU time stolen from the machine above which a run is disturbed.

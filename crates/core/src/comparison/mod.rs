@@ -8,15 +8,15 @@ mod decide;
 mod document;
 mod likeness;
 mod limit;
+mod ranking;
 mod side;
 mod success;
 
-pub(crate) use decide::repeats_needed;
 pub use decide::{Comparison, Decision, Options, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
 pub use limit::{Judged, Limit, LimitError};
+pub use ranking::{Ranked, against_baseline, ranking, repeats_to_compare};
 pub use side::{Side, SideCase, SideError};
-pub use success::{against, decide_together};
 
 #[cfg(test)]
 pub(crate) mod noise;

@@ -94,7 +94,7 @@ pub(super) fn compare_cases(
 
 /// Which of two cases is better by a measure, success first, seen from the second.
 #[must_use]
-pub fn against(measure: Measure, base: &Case, new: &Case) -> Comparison {
+pub(super) fn against(measure: Measure, base: &Case, new: &Case) -> Comparison {
     let settings = Settings::default();
     let failures = Failures::of(base, new, &settings);
     compare_cases(measure, [base, new], failures.as_ref(), &settings)
@@ -105,7 +105,7 @@ pub fn against(measure: Measure, base: &Case, new: &Case) -> Comparison {
 ///
 /// The decisions are those on the second of each pair, in the order of the pairs.
 #[must_use]
-pub fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision> {
+pub(super) fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision> {
     let settings = Settings::default();
     let pairs: Vec<[&Case; 2]> = cases
         .iter()

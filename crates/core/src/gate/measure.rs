@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use super::metric::{Metric, Statistic, Tally, Timing};
 use super::scope::{Scope, not_among};
 use super::stretch::Stretch;
-use super::value::{Unit, verdict_value};
 use super::{Condition, stretch_words};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::Part;
-use crate::result::{RunResult, StageResult};
+use crate::result::{RunResult, StageResult, Unit, verdict_value};
 use crate::units::counted;
 
 /// What was found.

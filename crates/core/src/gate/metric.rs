@@ -3,10 +3,11 @@
 
 use std::str::FromStr;
 
-use super::value::{Unit, decimal};
+use super::value::decimal;
 use crate::clock::Clock;
 use crate::nearest::nearest;
 use crate::phase::Phase;
+use crate::result::Unit;
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

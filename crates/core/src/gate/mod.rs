@@ -13,7 +13,7 @@ mod value;
 mod watch;
 
 use crate::plan::Plan;
-use crate::result::{Gate, RunResult};
+use crate::result::{Gate, RunResult, Unit};
 use crate::units::{format_duration, parse_duration_ns};
 use measure::measure;
 use metric::{Metric, Source};
@@ -22,7 +22,6 @@ use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
 pub use metric::{metric_name, metric_names};
-pub use value::Unit;
 pub use watch::Watch;
 
 /// A condition that cannot be read, or not on this plan: one line, what and what is possible.

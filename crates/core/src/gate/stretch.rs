@@ -3,9 +3,9 @@
 
 use super::measure::{Measured, share_of, statistic};
 use super::metric::{Metric, Statistic, Tally, Timing};
-use super::value::Unit;
 use crate::histogram::{Histogram, Packed};
 use crate::outage::share;
+use crate::result::Unit;
 use crate::series::Point;
 
 /// The sum of some intervals.

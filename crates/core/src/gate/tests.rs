@@ -3,13 +3,14 @@
 mod watch;
 
 use super::*;
+use crate::errors::ErrorCount;
 use crate::histogram::Histogram;
 use crate::outage::Outage;
+use crate::outcome::Outcome;
 use crate::part::Part;
 use crate::phase::Phase;
 use crate::plan::{Endpoint, Target};
-use crate::recorder::Outcome;
-use crate::result::{ErrorCount, StageResult, Tool};
+use crate::result::{StageResult, Tool};
 use crate::schedule::{Arrival, Profile, parse_stages};
 use crate::series::Point;
 use crate::usage::Usage;

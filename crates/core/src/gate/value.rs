@@ -1,99 +1,12 @@
-//! Operators, limits and units of conditions: reading them, comparing, and printing what was
-//! measured.
+//! Operators and limits of conditions: reading them, and comparing.
 //!
 //! Shares and counts that are the same number compare as equal: both are quotients of whole
 //! numbers, and equal quotients are rounded the same way wherever they come from.
 
-use serde::{Deserialize, Serialize};
-
 use super::metric::Kind;
-use crate::units::{format_bytes, format_count, parse_count, parse_duration_ns, parse_rate_uhz};
+use crate::result::{Unit, verdict_value};
+use crate::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use crate::verdict::Verdict;
-
-/// What a measured value counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Anything.
-    #[default]
-    Number,
-    /// Microseconds.
-    Us,
-    /// Requests, connections or other things that are counted.
-    Count,
-    /// A share of a whole, of a target or of a CPU: 1 is all of it.
-    Share,
-    /// Requests per second.
-    Rps,
-    /// Bytes.
-    Bytes,
-    /// 2 is valid, 1 suspect, 0 invalid.
-    Verdict,
-}
-
-impl Unit {
-    /// A value for people, with its unit: enough digits to tell it from a limit close by.
-    #[must_use]
-    pub fn format(self, value: f64) -> String {
-        match self {
-            Self::Number => four_digits(value),
-            Self::Us => time(value * 1e3),
-            Self::Count => format_count(value.round() as u64),
-            Self::Share => share(value * 100.0),
-            Self::Rps if value >= 1e4 => format!("{}/s", format_count(value.round() as u64)),
-            Self::Rps => format!("{}/s", four_digits(value)),
-            Self::Bytes => format_bytes(value.round() as u64),
-            Self::Verdict => verdict_of(value).name().to_owned(),
-        }
-    }
-}
-
-fn four_digits(value: f64) -> String {
-    match value.abs() {
-        v if v >= 999.95 => format!("{value:.0}"),
-        v if v >= 99.995 => format!("{value:.1}"),
-        v if v >= 9.9995 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-fn time(value_ns: f64) -> String {
-    match value_ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 999_950.0 => format!("{} µs", four_digits(ns / 1e3)),
-        ns if ns < 999_950_000.0 => format!("{} ms", four_digits(ns / 1e6)),
-        ns if ns < 120e9 => format!("{} s", four_digits(ns / 1e9)),
-        ns => format!("{} min", four_digits(ns / 60e9)),
-    }
-}
-
-fn share(percent: f64) -> String {
-    if percent > 0.0 && percent < 0.0005 {
-        return "< 0.001 %".to_owned();
-    }
-    let text = four_digits(percent);
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
-    format!("{text} %")
-}
-
-/// A verdict as a number: the better, the higher.
-pub(super) fn verdict_value(verdict: Verdict) -> f64 {
-    match verdict {
-        Verdict::Valid => 2.0,
-        Verdict::Suspect => 1.0,
-        Verdict::Invalid => 0.0,
-    }
-}
-
-fn verdict_of(value: f64) -> Verdict {
-    [Verdict::Valid, Verdict::Suspect]
-        .into_iter()
-        .find(|verdict| verdict_value(*verdict) <= value)
-        .unwrap_or(Verdict::Invalid)
-}
 
 /// How a value is compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

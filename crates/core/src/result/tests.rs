@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::outcome::Outcome;
 use crate::part::Place;
+use crate::phase::Phase;
 use crate::plan::Endpoint;
-use crate::recorder::{Moments, Outcome};
+use crate::recorder::Moments;
 use crate::usage::{CgroupUsage, NetworkUsage, UsageSample, Watched};
 
 fn empty() -> RunResult {

@@ -7,7 +7,7 @@
 mod column;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure};
-pub use summary::{Middle, Place, repeats_to_compare};
+pub use summary::Middle;
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/study/1";

@@ -2,6 +2,39 @@
 
 use super::*;
 
+/// A case under the load wrk, with these rates.
+pub(crate) fn case(server: &str, rates_rps: &[f64]) -> Case {
+    let run = |(i, rate_rps): (usize, &f64)| CaseRun {
+        repeat: i as u32 + 1,
+        figures: Figures {
+            rate_rps: Some(*rate_rps),
+            completed: Some(100),
+            failed: Some(if server == "slow" { 2 } else { 0 }),
+            latency: vec![Quantile { q: 0.5, s: 1.0 / rate_rps }],
+            ..Figures::default()
+        },
+        server: Some(Usage { rss_peak_bytes: 7, cpu_ns: 500, ..Usage::default() }),
+        ..CaseRun::default()
+    };
+    let runs = rates_rps.iter().enumerate().map(run).collect();
+    Case { server: server.to_owned(), load: "wrk".to_owned(), runs, ..Case::default() }
+}
+
+/// Three servers: one is slower, and fails more often.
+pub(crate) fn study() -> Study {
+    let columns = ["rate", "p50", "p99/p50", "p90", "errors", "cpu", "threads", "rate"];
+    Study {
+        baseline: Some("fast".to_owned()),
+        columns: columns.iter().map(|name| name.parse().unwrap()).collect(),
+        cases: vec![
+            case("fast", &[100.0, 101.0, 99.0, 102.0, 98.0]),
+            case("slow", &[60.0, 59.0, 61.0, 58.0, 62.0]),
+            case("alike", &[100.5, 101.5, 99.5, 97.5, 98.5]),
+        ],
+        ..Study::default()
+    }
+}
+
 fn run(rate_rps: f64, quantiles: &[(f64, f64)], cpu_ns: u64) -> CaseRun {
     let latency = quantiles.iter().map(|&(q, s)| Quantile { q, s }).collect();
     let mut server = Usage {

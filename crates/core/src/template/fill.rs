@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{Encoding, Piece, TemplateError, parse};
+use super::{Encoding, Piece, Table, TemplateError, parse};
 use crate::draw::{Stream, TABLES, below};
 use crate::nearest::nearest;
-use crate::plan::Table;
 
 const UUID_BYTES: usize = 36;
 

@@ -7,12 +7,14 @@
 
 mod encoding;
 mod fill;
+mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use encoding::Encoding;
 pub use fill::{Column, Compiler, Template};
+pub use table::Table;
 
 /// The most digits of `{{random_hex N}}`.
 const HEX_DIGITS_MAX: u32 = 1024;

@@ -1,7 +1,6 @@
 //! Which templates are read, which are refused, and what they write for a number.
 
 use super::*;
-use crate::plan::Table;
 
 fn table() -> Table {
     let row = |id: &str, name: &str| vec![id.to_owned(), name.to_owned()];

@@ -1,7 +1,8 @@
 //! The counts of a report, in ab's categories, and its rates.
 
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::phase::Phase;
-use plimsoll_core::result::{ErrorCount, RunResult};
+use plimsoll_core::result::RunResult;
 
 use super::Command;
 

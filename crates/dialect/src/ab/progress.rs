@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::phase::Phase;
-use plimsoll_core::result::{ErrorCount, RunResult};
+use plimsoll_core::result::RunResult;
 
 use super::Command;
 use crate::Usage;

@@ -1,7 +1,7 @@
 //! The figures of a report, whatever it looks like in the end.
 
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::phase::Phase;
-use plimsoll_core::result::ErrorCount;
 use plimsoll_core::{Histogram, RunResult};
 
 use super::values::Values;

@@ -1,6 +1,7 @@
 //! The exact bytes of requests, what is refused, and that the number alone decides what is sent.
 
-use plimsoll_core::plan::{Body, Endpoint, Order, Proxy, Request, Table, Target};
+use plimsoll_core::plan::{Body, Endpoint, Order, Proxy, Request, Target};
+use plimsoll_core::template::Table;
 
 use super::*;
 use crate::worker::tests::plan;

@@ -2,7 +2,7 @@
 
 use plimsoll_conn::{ExchangeId, Failure, Progress, Protocol, State};
 use plimsoll_core::Phase;
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::outcome::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received, Token};
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use plimsoll_conn::{Protocol, State};
 use plimsoll_core::Plan;
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::outcome::Outcome;
 use plimsoll_io::{Close, Driver, Token};
 
 use super::Worker;

@@ -3,7 +3,7 @@
 
 use plimsoll_conn::{ExchangeId, Progress, Response};
 use plimsoll_core::Phase;
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::outcome::Outcome;
 
 use crate::error::REFUSED;
 use crate::exchanges::{Exchange, Exchanges};

@@ -1,8 +1,9 @@
 //! What a worker does for a script: sends the requests it writes, and pauses connections.
 
 use plimsoll_conn::{ExchangeId, Message, MessageBytes, Protocol, RequestKind};
+use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::Place;
-use plimsoll_core::recorder::{Moments, Outcome};
+use plimsoll_core::recorder::Moments;
 use plimsoll_io::Driver;
 use plimsoll_script::lua;
 

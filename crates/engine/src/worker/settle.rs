@@ -2,7 +2,7 @@
 //! and no slot of the schedule is left out.
 
 use plimsoll_conn::Protocol;
-use plimsoll_core::recorder::Outcome;
+use plimsoll_core::outcome::Outcome;
 use plimsoll_core::schedule::Arrival;
 use plimsoll_io::Driver;
 

@@ -1,4 +1,4 @@
-//! Real output of testers, captured on loopback from the built-in target.
+//! Real output of testers, captured on loopback from the built-in server.
 
 use super::*;
 

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{
     CaseContrast, Comparison, Contrast, Decision, Judged, MeasureContrast, Reason, Scale,
 };
-use plimsoll_core::gate::Unit;
+use plimsoll_core::result::Unit;
 use plimsoll_core::study::Measure;
 
 pub use markdown::write as write_markdown;

@@ -202,7 +202,7 @@ fn tiles(result: &RunResult, page: &mut String) {
         ("requests not ok".to_owned(), percent(not_ok, ledger.scheduled), reasons.join(", ")),
         ("tester's CPU".to_owned(), format!("{:.0} %", work * 100.0), spin_words(spin)),
     ];
-    if let Some(over) = parts::averaged(result) {
+    if let Some(over) = facts::averaged(result) {
         push(page, format_args!("<h2 class=\"whole\">The whole run, {over}</h2>\n"));
     }
     page.push_str("<dl class=\"tiles\">\n");

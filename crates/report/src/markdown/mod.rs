@@ -17,7 +17,7 @@ use crate::Clock;
 use crate::facts::{
     self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, request_words, tester_cores,
 };
-use crate::parts::{self, Row, Step, averaged};
+use crate::parts::{self, Row, Step};
 use crate::{host, server};
 use escape::{code, prose};
 
@@ -187,7 +187,7 @@ fn rates(result: &RunResult) -> String {
     if let Some(to_last_rps) = facts::rate_to_last(result) {
         text += &format!("; {}/s to the last response", format_rate(to_last_rps));
     }
-    match averaged(result) {
+    match facts::averaged(result) {
         Some(over) => format!("{text}; averaged {over}"),
         None => text,
     }
@@ -300,7 +300,7 @@ fn statuses(result: &RunResult) -> String {
 }
 
 fn errors(result: &RunResult) -> String {
-    let row = |error: &plimsoll_core::result::ErrorCount| {
+    let row = |error: &plimsoll_core::errors::ErrorCount| {
         vec![
             code(&error.kind),
             error.phase.name().to_owned(),

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::Reason;
+use plimsoll_core::comparison::{Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{
@@ -160,7 +160,7 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
     let mut head = vec!["Server"];
     head.extend(headings.iter().map(String::as_str));
     let cell = |case: &Case, measure: Measure| {
-        let Some(comparison) = study.against_baseline(case, measure) else { return String::new() };
+        let Some(comparison) = against_baseline(study, case, measure) else { return String::new() };
         let words = decision_words(measure, &comparison);
         let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
         if comparison.reason == Some(Reason::NothingMeasured) {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::study::{Case, CaseRun, Study, failure_kind, repeats_to_compare};
+use plimsoll_core::comparison::repeats_to_compare;
+use plimsoll_core::study::{Case, CaseRun, Study, failure_kind};
 use plimsoll_core::verdict::Verdict;
 
 use crate::facts::counted;

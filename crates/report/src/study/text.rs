@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::{Decision, Reason};
+use plimsoll_core::comparison::{Decision, Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{self, Row, cell, change_words, decision_words, heading, interval_words};
@@ -171,7 +171,7 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
 }
 
 fn compared_row(study: &Study, case: &Case, measure: Measure, style: Style) -> Option<Vec<String>> {
-    let comparison = study.against_baseline(case, measure)?;
+    let comparison = against_baseline(study, case, measure)?;
     if comparison.reason == Some(Reason::NothingMeasured) {
         return None;
     }

@@ -19,7 +19,7 @@ use plimsoll_core::verdict::Verdict;
 
 use crate::advice::advice;
 use crate::facts::{self, load_words, printable};
-use crate::parts::{CHANGES_SHOWN, averaged};
+use crate::parts::CHANGES_SHOWN;
 pub use table::wrap;
 use table::{WIDTH, beside, labelled, wrap_within};
 
@@ -208,7 +208,7 @@ fn rates(result: &RunResult) -> Vec<String> {
         row("to last", to_last_rps);
     }
     lines.push(format!("{:<6}{:<8} {:>11}", "", "in", format_ns(result.elapsed_ns)));
-    lines.extend(averaged(result).map(|over| format!("{:<6}averaged {over}", "")));
+    lines.extend(facts::averaged(result).map(|over| format!("{:<6}averaged {over}", "")));
     lines
 }
 

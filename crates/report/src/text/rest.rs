@@ -2,7 +2,8 @@
 //! connections, the server and the tester.
 
 use plimsoll_core::RunResult;
-use plimsoll_core::result::{ErrorCount, Gate};
+use plimsoll_core::errors::ErrorCount;
+use plimsoll_core::result::Gate;
 use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns};
 
 use super::table::{LABEL, labelled, wrap, wrap_within};

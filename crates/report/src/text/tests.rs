@@ -1,7 +1,7 @@
 //! The report as a whole, on hand-made results.
 
-use plimsoll_core::gate::Unit;
 use plimsoll_core::result::Gate;
+use plimsoll_core::result::Unit;
 
 use super::*;
 use crate::samples;
@@ -501,7 +501,7 @@ fn more_than_fits_is_summed_up() {
     let mut result = samples::ramp();
     let error = result.errors[0].clone();
     for kind in 0..20 {
-        result.errors.push(plimsoll_core::result::ErrorCount {
+        result.errors.push(plimsoll_core::errors::ErrorCount {
             kind: format!("kind_{kind}"),
             count: 3,
             ..error.clone()

@@ -5,6 +5,7 @@ use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::comparison::noise::{Noise, Shape};
+use crate::comparison::success::decide_together;
 use crate::comparison::*;
 use crate::study::{Better, Case, CaseRun, Figures, Measure};
 

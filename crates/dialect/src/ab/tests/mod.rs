@@ -2,8 +2,9 @@
 //! tables were computed from ab's published formulas apart from this code.
 
 use plimsoll_core::details::{FirstResponse, RequestTimes};
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::phase::Phase;
-use plimsoll_core::result::{ErrorCount, RunResult, Tool};
+use plimsoll_core::result::{RunResult, Tool};
 
 use super::{Command, Files, parse};
 use crate::Usage;

@@ -2,6 +2,7 @@
 
 use plimsoll_core::Plan;
 use plimsoll_core::plan::TlsVersions;
+use plimsoll_core::plan_check::check;
 
 use super::command;
 use crate::ab::Files;
@@ -29,7 +30,7 @@ fn every_plan_can_be_run() {
         "-I -E pem https://h/",
     ] {
         let plan = plan(line);
-        assert_eq!(plan.check(), Ok(()), "{line}");
+        assert_eq!(check(&plan), Ok(()), "{line}");
         assert_eq!(
             (plan.workers, plan.templates, plan.request.http_minor),
             (1, false, 0),

@@ -1,9 +1,10 @@
 //! Command lines, reports compared with what the originals' format strings make of the same
 //! figures, and programs that read such reports.
 
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::phase::Phase;
 use plimsoll_core::plan::Endpoint;
-use plimsoll_core::result::{ErrorCount, Tool};
+use plimsoll_core::result::Tool;
 use plimsoll_core::series::Point;
 use plimsoll_core::{Histogram, RunResult};
 

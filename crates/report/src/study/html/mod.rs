@@ -15,7 +15,7 @@ mod usage;
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::Reason;
+use plimsoll_core::comparison::{Reason, against_baseline};
 use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
 use super::facts::{self, COMPARED_HOW, change_words, decision_words, tester_words};
@@ -144,7 +144,7 @@ fn of_load(study: &Study, load: &LoadFacts, number: usize, looks: &Looks<'_>, pa
 fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     let Some(baseline) = &study.baseline else { return };
     let measures = study.measures();
-    let cell = |case: &Case, measure: &Measure| match study.against_baseline(case, *measure) {
+    let cell = |case: &Case, measure: &Measure| match against_baseline(study, case, *measure) {
         Some(comparison) if comparison.reason != Some(Reason::NothingMeasured) => {
             format!("{} {}", change_words(&comparison), decision_words(*measure, &comparison))
         }

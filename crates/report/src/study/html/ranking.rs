@@ -4,7 +4,8 @@
 //! Bars start at zero. A rank is the range of ranks that a server may have. Servers that cannot be
 //! told apart share theirs; their order, by median, means nothing.
 
-use plimsoll_core::study::{Better, LoadFacts, Measure, Place, Study};
+use plimsoll_core::comparison::{self, Ranked};
+use plimsoll_core::study::{Better, LoadFacts, Measure, Study};
 
 use super::looks::Looks;
 use crate::page::chart::percent;
@@ -31,7 +32,7 @@ pub(super) fn write(
 ) {
     page.push_str("<div class=\"rankings\">\n");
     for measure in study.measures() {
-        let places = study.ranking(&load.name, measure);
+        let places = comparison::ranking(study, &load.name, measure);
         if places.iter().any(|place| place.middle.median != 0.0) {
             ranking(study, measure, &places, looks, page);
         }
@@ -48,7 +49,7 @@ pub(super) fn write(
 fn ranking(
     study: &Study,
     measure: Measure,
-    places: &[Place<'_>],
+    places: &[Ranked<'_>],
     looks: &Looks<'_>,
     page: &mut String,
 ) {
@@ -76,7 +77,7 @@ fn ranking(
 fn row(
     study: &Study,
     measure: Measure,
-    place: &Place<'_>,
+    place: &Ranked<'_>,
     highest: f64,
     looks: &Looks<'_>,
     page: &mut String,
@@ -96,7 +97,7 @@ fn row(
     push(page, format_args!("</td><td class=\"n\">{}</td></tr>\n", Escaped(&median)));
 }
 
-fn bar(measure: Measure, place: &Place<'_>, highest: f64, class: &str, page: &mut String) {
+fn bar(measure: Measure, place: &Ranked<'_>, highest: f64, class: &str, page: &mut String) {
     let middle = &place.middle;
     let at = |value: f64| (value / highest).clamp(0.0, 1.0);
     let words = |value: f64| value_words(measure, value);

@@ -1,7 +1,7 @@
 //! Clients that make mistakes, or mean harm.
 
 use plimsoll_io::sim::SimOptions;
-use plimsoll_target::{Limits, ServerOptions};
+use plimsoll_server::{Limits, ServerOptions};
 
 use crate::world::{Act, MS, Outcome, S, Scene};
 

@@ -2,7 +2,7 @@
 //! trickle, responses that are not read, answers that are provoked.
 
 use plimsoll_io::OsError;
-use plimsoll_target::proxy::HostField;
+use plimsoll_server::proxy::HostField;
 
 use crate::proxy_world::{Do, Outcome, Scene, bare, ok, say};
 use crate::world::{Act, MS, S};
@@ -272,7 +272,7 @@ fn what_a_client_can_bring_about_is_no_failure_of_an_upstream() {
     let half = format!("{}{}", HEAD.replace("100", "9000"), "x".repeat(300));
     let half_answered = half.replace("POST /", "POST /early");
     let bare_of = |failures: u32, fail_on_5xx: bool| {
-        move |rules: &mut plimsoll_target::proxy::Rules| {
+        move |rules: &mut plimsoll_server::proxy::Rules| {
             *rules = bare(2);
             rules.host = HostField::Upstream;
             rules.health.failures = failures;

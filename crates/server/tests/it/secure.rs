@@ -9,7 +9,7 @@ use plimsoll_io::sim::SimOptions;
 use plimsoll_proto::tls::{
     ClientConfig, ClientOptions, ServerName, Tls, TlsErrorKind, Verify, Version, Versions,
 };
-use plimsoll_target::{
+use plimsoll_server::{
     Faults, Role, ServeOptions, ServerOptions, TlsConfig, self_signed, start, tls_config,
 };
 

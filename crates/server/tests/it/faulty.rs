@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use plimsoll_target::{Faults, ServerOptions};
+use plimsoll_server::{Faults, ServerOptions};
 
 use crate::world::{Act, MS, S, Scene, Seen};
 

@@ -2,7 +2,7 @@
 
 use plimsoll_io::sim::SimOptions;
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
-use plimsoll_target::Role;
+use plimsoll_server::Role;
 
 use crate::world::{Act, MS, S, Scene};
 

@@ -1,7 +1,7 @@
 //! The proxy under the simulated kernel: each promise as a scene.
 
 use plimsoll_io::sim::SimOptions;
-use plimsoll_target::proxy::{Balance, HealthCheck, HostField};
+use plimsoll_server::proxy::{Balance, HealthCheck, HostField};
 
 use crate::proxy_world::{Do, Outcome, Scene, bare, ok, say};
 use crate::world::{Act, MS, S};

@@ -13,7 +13,7 @@ use plimsoll_io::{
     Received, Route, SimDriver, SocketOptions, Spin, Standstill, TcpInfo, Token, Waker,
 };
 use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
-use plimsoll_target::{Counters, Role, Server, ServerOptions};
+use plimsoll_server::{Counters, Role, Server, ServerOptions};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000 * MS;

@@ -10,7 +10,7 @@ use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
 use plimsoll_io::{Driver as _, DriverOptions, OsError, SimDriver, SocketOptions, Spin, Token};
 use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::tls::{ServerConfig, Tls};
-use plimsoll_target::proxy::{Proxy, ProxyCounters, Rules, Upstream};
+use plimsoll_server::proxy::{Proxy, ProxyCounters, Rules, Upstream};
 
 use crate::world::{Act, MS, S, Seen, World, clients_of};
 
@@ -181,7 +181,7 @@ pub(crate) fn bare(upstreams: usize) -> Rules {
         ..SocketAddr::from(([127, 0, 0, 1], 9000 + number as u16)).into()
     };
     let mut rules = Rules::to((0..upstreams).map(upstream).collect());
-    rules.forwarded = plimsoll_target::proxy::Forwarded::Off;
+    rules.forwarded = plimsoll_server::proxy::Forwarded::Off;
     rules.via = false;
     rules
 }

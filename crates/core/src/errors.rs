@@ -1,4 +1,9 @@
-//! The stable names of errors: what results, reports and `docs/errors.md` call each of them.
+//! Errors of a run: the stable name of each kind, which results, reports and `docs/errors.md` use,
+//! and how often each happened in which phase.
+
+use serde::{Deserialize, Serialize};
+
+use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md`.
@@ -58,3 +63,33 @@ pub const ERROR_KINDS: [&str; 47] = [
     "redirect_limit",
     "redirect_too_long",
 ];
+
+/// One kind of error in one phase.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Where it happened.
+    pub phase: Phase,
+    /// What it was, as a stable name.
+    pub kind: String,
+    /// How often.
+    pub count: u64,
+    /// The first of them, in words.
+    pub sample: String,
+}
+
+/// Adds `more` to `errors`, most frequent first; the alphabetically first sample is kept, so the
+/// order of merging does not matter.
+pub fn merge_errors(errors: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
+    for error in more {
+        match errors.iter_mut().find(|e| e.phase == error.phase && e.kind == error.kind) {
+            Some(known) => {
+                known.count += error.count;
+                if error.sample < known.sample {
+                    known.sample.clone_from(&error.sample);
+                }
+            }
+            None => errors.push(error.clone()),
+        }
+    }
+    errors.sort_by(|a, b| (b.count, a.phase, &a.kind).cmp(&(a.count, b.phase, &b.kind)));
+}

@@ -1,8 +1,8 @@
 //! The reverse proxy: HTTP/1.1 in front, pooled connections to one or several upstreams behind.
 //!
-//! [`start`] runs it on its own threads; [`Proxy`] is one worker without a thread, for tests. Each
-//! worker has its own driver, upstream connections, queue and judgement of upstreams' health;
-//! workers share only the ports.
+//! [`start`](crate::start) runs it on its own threads; [`Proxy`] is one worker without a thread, for
+//! tests. Each worker has its own driver, upstream connections, queue and judgement of upstreams'
+//! health; workers share only the ports.
 //!
 //! No message is forwarded as it came. Heads are written anew from their lines, without the
 //! hop-by-hop fields, and bodies get new framing. So whatever a peer meant by odd framing, the
@@ -19,7 +19,7 @@ mod link;
 mod log;
 mod options;
 mod pace;
-mod run;
+mod service;
 mod upstreams;
 mod wire;
 mod worker;
@@ -30,5 +30,5 @@ pub use options::{
     Balance, Forwarded, Health, HealthCheck, HostField, ProxyLimits, ProxyOptions, Rules, Timeouts,
     UPSTREAMS_MAX, Upstream, UpstreamTls,
 };
-pub use run::{ProxyReport, RunningProxy, start};
+pub use service::RunningProxy;
 pub use worker::Proxy;

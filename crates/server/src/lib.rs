@@ -1,4 +1,4 @@
-//! The built-in servers: fast, well-understood targets for a load tester, with faults on request.
+//! The built-in servers: fast, well-understood peers for a load tester, with faults on request.
 //!
 //! On an address with [`Role::All`]:
 //!
@@ -19,7 +19,8 @@
 //! The other roles give one kind of answer to every request. [`Faults`] make answers slow, wrong or
 //! broken, as planned.
 //!
-//! [`start`] runs servers on their own threads; [`Server`] is one without a thread, for tests.
+//! [`start`] runs servers, or proxies, on threads of their own; [`Server`] is one without a thread,
+//! for tests.
 //!
 //! Everything is also served over TLS, with a given certificate or a generated one.
 //!
@@ -32,16 +33,18 @@ mod faults;
 mod options;
 pub mod proxy;
 mod route;
-mod run;
 mod secure;
 mod server;
+mod service;
 mod timers;
 mod wire;
+mod workers;
 
 pub use faults::{ErrorMix, FaultSpecError, Faults, LatencyMix, Share, Stall};
 pub use options::{Counters, Limits, ServeError, ServerOptions};
 pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};
 pub use route::Role;
-pub use run::{Running, ServeOptions, ServeReport, start};
 pub use secure::{self_signed, tls_config};
 pub use server::Server;
+pub use service::{RunningServer, ServeOptions};
+pub use workers::{Report, Running, Seat, Service, Threads, start};

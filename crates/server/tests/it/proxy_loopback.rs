@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Tls, Verify};
-use plimsoll_target::proxy::{
-    self, ProxyCounters, ProxyOptions, RunningProxy, Upstream, UpstreamTls,
-};
-use plimsoll_target::{
-    Identity, Running, ServeError, ServeOptions, ServerOptions, self_signed, start, tls_config,
+use plimsoll_server::proxy::{ProxyCounters, ProxyOptions, RunningProxy, Upstream, UpstreamTls};
+use plimsoll_server::{
+    Identity, RunningServer, ServeError, ServeOptions, ServerOptions, self_signed, start,
+    tls_config,
 };
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -23,7 +22,7 @@ fn on_each_driver(options: &ProxyOptions, test: impl Fn(&RunningProxy)) -> Vec<P
     let mut counters = Vec::new();
     for driver in [DriverChoice::Epoll, DriverChoice::Auto] {
         let options = ProxyOptions { driver, ..options.clone() };
-        let running = proxy::start(options).expect("a proxy");
+        let running = start(options).expect("a proxy");
         if driver == DriverChoice::Auto && running.driver().kind == DriverKind::Epoll {
             continue;
         }
@@ -36,13 +35,13 @@ fn on_each_driver(options: &ProxyOptions, test: impl Fn(&RunningProxy)) -> Vec<P
     counters
 }
 
-fn serve(identity: Option<Identity>) -> Running {
+fn serve(identity: Option<Identity>) -> RunningServer {
     let tls = identity.map(|identity| tls_config(identity, None).expect("a configuration"));
     let server = ServerOptions { tls, ..ServerOptions::default() };
     start(ServeOptions { server, ..ServeOptions::default() }).expect("a server")
 }
 
-fn address(running: &Running) -> SocketAddr {
+fn address(running: &RunningServer) -> SocketAddr {
     running.addresses()[0].1
 }
 
@@ -218,7 +217,7 @@ fn workers_share_a_port_and_options_must_make_sense() {
     let mut split = options;
     split.rules.upstreams[0].authority = "a\r\nX: y".to_owned();
     for options in [nowhere, no_workers, many, deaf, starved, split] {
-        let refused = proxy::start(options).map(|_| ()).expect_err("it makes no sense");
+        let refused = start(options).map(|_| ()).expect_err("it makes no sense");
         assert!(matches!(refused, ServeError::Options(_)), "{refused}");
     }
 }

@@ -13,7 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
-use plimsoll_target::proxy::{ProxyCounters, ProxyOptions, Rules, RunningProxy, start};
+use plimsoll_server::proxy::{ProxyCounters, ProxyOptions, Rules, RunningProxy};
+use plimsoll_server::start;
 use tempfile::TempDir;
 
 /// Which proxy is examined.

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use plimsoll_io::sim::{SimOptions, Window};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Verify};
-use plimsoll_target::proxy::UpstreamTls;
-use plimsoll_target::{self_signed, tls_config};
+use plimsoll_server::proxy::UpstreamTls;
+use plimsoll_server::{self_signed, tls_config};
 
 use crate::proxy_world::{Do, Outcome, Scene, bare, ok, say};
 use crate::world::{Act, MS, S};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_io::{DriverChoice, DriverKind};
-use plimsoll_target::{Role, Running, ServeError, ServeOptions, start};
+use plimsoll_server::{Role, RunningServer, ServeError, ServeOptions, start};
 
 use crate::routes::body;
 
@@ -14,7 +14,7 @@ const HELLO: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhello world";
 
 /// Runs a test on a server of each driver; io_uring may be missing.
-fn on_each_driver(test: impl Fn(&Running, SocketAddr)) {
+fn on_each_driver(test: impl Fn(&RunningServer, SocketAddr)) {
     for driver in [DriverChoice::Epoll, DriverChoice::Auto] {
         let running = start(ServeOptions { driver, ..ServeOptions::default() }).expect("a server");
         if driver == DriverChoice::Auto && running.driver().kind == DriverKind::Epoll {
@@ -58,7 +58,7 @@ fn sixty_four_at_once() {
                 assert_eq!(ask(stream, "", HELLO.len()), HELLO);
             }
         }
-        assert!(running.requests_served() <= 64 * 20);
+        assert!(running.requests() <= 64 * 20);
     });
 }
 
@@ -209,7 +209,7 @@ fn stopping_under_load_answers_or_closes_everything() {
             }
             answered
         });
-        while running.requests_served() < 2_000 {
+        while running.requests() < 2_000 {
             std::thread::yield_now();
         }
         let report = running.stop();

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! PLIMSOLL_PROXY=target/debug/plimsoll PLIMSOLL_PROXY_SECONDS=600 \
-//!     cargo test -p plimsoll-target --test proxy crosstalk -- --nocapture
+//!     cargo test -p plimsoll-server --test proxy crosstalk -- --nocapture
 //! ```
 //!
 //! `PLIMSOLL_PROXY_SEED` is another seed. Which bytes are sent follows from it; how those of

@@ -1,0 +1,116 @@
+//! What a result holds of gates: each condition as given, and what was measured for it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{format_bytes, format_count};
+use crate::verdict::Verdict;
+
+/// A condition the run had to meet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// As given.
+    pub expr: String,
+    /// What was measured; null when there was nothing to measure.
+    pub value: Option<f64>,
+    /// What the value counts.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether it was met.
+    pub pass: bool,
+    /// What a reader has to know about the value, or why there is no value.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl Gate {
+    /// What was measured, for people.
+    #[must_use]
+    pub fn measured(&self) -> String {
+        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.unit.format(value))
+    }
+}
+
+/// What a measured value counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Anything.
+    #[default]
+    Number,
+    /// Microseconds.
+    Us,
+    /// Requests, connections or other things that are counted.
+    Count,
+    /// A share of a whole, of a target or of a CPU: 1 is all of it.
+    Share,
+    /// Requests per second.
+    Rps,
+    /// Bytes.
+    Bytes,
+    /// 2 is valid, 1 suspect, 0 invalid.
+    Verdict,
+}
+
+impl Unit {
+    /// A value for people, with its unit: enough digits to tell it from a limit close by.
+    #[must_use]
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::Number => four_digits(value),
+            Self::Us => time(value * 1e3),
+            Self::Count => format_count(value.round() as u64),
+            Self::Share => share(value * 100.0),
+            Self::Rps if value >= 1e4 => format!("{}/s", format_count(value.round() as u64)),
+            Self::Rps => format!("{}/s", four_digits(value)),
+            Self::Bytes => format_bytes(value.round() as u64),
+            Self::Verdict => verdict_of(value).name().to_owned(),
+        }
+    }
+}
+
+fn four_digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 999.95 => format!("{value:.0}"),
+        v if v >= 99.995 => format!("{value:.1}"),
+        v if v >= 9.9995 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn time(value_ns: f64) -> String {
+    match value_ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 999_950.0 => format!("{} µs", four_digits(ns / 1e3)),
+        ns if ns < 999_950_000.0 => format!("{} ms", four_digits(ns / 1e6)),
+        ns if ns < 120e9 => format!("{} s", four_digits(ns / 1e9)),
+        ns => format!("{} min", four_digits(ns / 60e9)),
+    }
+}
+
+fn share(percent: f64) -> String {
+    if percent > 0.0 && percent < 0.0005 {
+        return "< 0.001 %".to_owned();
+    }
+    let text = four_digits(percent);
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text} %")
+}
+
+/// A verdict as a number: the better, the higher.
+pub(crate) fn verdict_value(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Valid => 2.0,
+        Verdict::Suspect => 1.0,
+        Verdict::Invalid => 0.0,
+    }
+}
+
+fn verdict_of(value: f64) -> Verdict {
+    [Verdict::Valid, Verdict::Suspect]
+        .into_iter()
+        .find(|verdict| verdict_value(*verdict) <= value)
+        .unwrap_or(Verdict::Invalid)
+}
