@@ -150,7 +150,7 @@ fn leaves<'a>(
         }
         at += 1;
     }
-    if let (Some(first), Some(last)) = (path.first(), alias.or(path.last().copied())) {
+    if let (Some(first), Some(last)) = (path.first(), alias.or_else(|| path.last().copied())) {
         exports.insert(last, first);
     }
     at

@@ -1,7 +1,7 @@
 //! The reverse proxy: HTTP/1.1 in front, pooled connections to one or several upstreams behind.
 //!
-//! [`start`](crate::start) runs it on its own threads; [`Proxy`] is one worker without a thread, for
-//! tests. Each worker has its own driver, upstream connections, queue and judgement of upstreams'
+//! [`start`](crate::start) runs it on its own threads; [`Proxy`] is one worker without a thread,
+//! for tests. Each worker has its own driver, upstream connections, queue and judgement of upstreams'
 //! health; workers share only the ports.
 //!
 //! No message is forwarded as it came. Heads are written anew from their lines, without the
