@@ -45,7 +45,7 @@ mod linux {
     use plimsoll_conformance::harness::Subject;
     use plimsoll_conformance::oracle::{Mode, Oracle};
     use plimsoll_conformance::views::{self, View};
-    use plimsoll_conformance::{Findings, Order, Tool, suite, testers};
+    use plimsoll_conformance::{Findings, SuiteOptions, TesterAdapter, suite, testers};
     use plimsoll_core::nearest::did_you_mean;
 
     use crate::conformance_args::{ConformanceFlags, FindingsFormat};
@@ -106,7 +106,7 @@ mod linux {
         let stopping = move || stopper.store(true, Ordering::Relaxed);
         let caught = Caught::watch_with(stopping, Some(plimsoll_lab::process::kill_all))
             .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-        let order = Order {
+        let order = SuiteOptions {
             stop,
             executable,
             scratch: scratch.path().to_path_buf(),
@@ -194,7 +194,7 @@ mod linux {
             .collect()
     }
 
-    fn program(flags: &ConformanceFlags, tester: &dyn Tool, executable: &Path) -> PathBuf {
+    fn program(flags: &ConformanceFlags, tester: &dyn TesterAdapter, executable: &Path) -> PathBuf {
         let given = flags.tool_paths.iter().rev().find(|(name, _)| name == tester.name());
         match given {
             // Runs happen in directories of their own.

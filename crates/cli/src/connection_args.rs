@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::plan::{
-    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Timestamps, Tls, TlsVersions, Transport,
+    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Timestamps, TlsPlan, TlsVersions, Transport,
 };
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns};
@@ -146,8 +146,8 @@ impl TlsFlags {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub(crate) fn tls(&self) -> Result<Tls, Exit> {
-        Ok(Tls {
+    pub(crate) fn tls(&self) -> Result<TlsPlan, Exit> {
+        Ok(TlsPlan {
             insecure: self.insecure,
             cacert: self.cacert.as_deref().map(pem).transpose()?,
             cert: self.cert.as_deref().map(pem).transpose()?,

@@ -6,7 +6,7 @@ use plimsoll_core::series::Point;
 use plimsoll_core::units::{counted, format_duration};
 use plimsoll_core::{Ledger, Plan};
 use plimsoll_engine::Progress;
-use plimsoll_report::progress::{ProgressSnapshot, Stage, line};
+use plimsoll_report::progress::{ProgressSnapshot, RunPart, line};
 
 use crate::terminal::{columns_of_stderr, takes_escapes};
 
@@ -73,7 +73,7 @@ impl Live {
         let draining = self.planned_ns.is_some_and(|planned_ns| point.t_ns >= planned_ns);
         let columns = columns_of_stderr().saturating_sub(self.title.chars().count());
         let snapshot = ProgressSnapshot {
-            stage: if draining { Stage::Draining } else { Stage::Measuring },
+            stage: if draining { RunPart::Draining } else { RunPart::Measuring },
             elapsed_ns,
             planned_ns: self.planned_ns,
             planned_requests: self.planned_requests,

@@ -12,7 +12,7 @@ use plimsoll_io::DriverChoice;
 use plimsoll_io::host::{raise_open_files, reachable, resolve};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Verify};
 use plimsoll_server::proxy::{
-    Forwarded, Health, HealthCheck, HostField, Log, LogThread, ProxyCounters, ProxyLimits,
+    AccessLog, Forwarded, Health, HealthCheck, HostField, LogThread, ProxyCounters, ProxyLimits,
     ProxyOptions, Rules, RunningProxy, Timeouts, Upstream, UpstreamTls,
 };
 use plimsoll_server::{Identity, TlsConfig, self_signed, start, tls_config};
@@ -66,7 +66,7 @@ pub(crate) fn proxy(flags: &ProxyFlags) -> Result<ExitCode, Exit> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn options(flags: &ProxyFlags, log: Option<Arc<Log>>) -> Result<ProxyOptions, Exit> {
+fn options(flags: &ProxyFlags, log: Option<Arc<AccessLog>>) -> Result<ProxyOptions, Exit> {
     let mut rules = Rules::to(upstreams(flags)?);
     rules.balance = flags.balance.clone();
     rules.forwarded = match flags.forwarded {
@@ -210,15 +210,15 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {
         .map_err(|error| Exit::CouldNotRun(format!("{flag} {}: {error}", path.display())))
 }
 
-fn open_log(path: &Path) -> Result<(Arc<Log>, LogThread), Exit> {
+fn open_log(path: &Path) -> Result<(Arc<AccessLog>, LogThread), Exit> {
     let could_not = |error: std::io::Error| {
         Exit::CouldNotRun(format!("--access-log {}: {error}", path.display()))
     };
     if is_stdout(path) {
-        return Log::start(std::io::stdout()).map_err(could_not);
+        return AccessLog::start(std::io::stdout()).map_err(could_not);
     }
     let file = std::fs::File::options().create(true).append(true).open(path).map_err(could_not)?;
-    Log::start(file).map_err(could_not)
+    AccessLog::start(file).map_err(could_not)
 }
 
 fn announce(running: &RunningProxy, scheme: &str) {

@@ -7,11 +7,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use plimsoll_core::authorization::basic;
-use plimsoll_core::draw::{BOUNDARIES, Stream};
 use plimsoll_core::plan::{Body, Endpoint, Order, Request, Target, TargetFile};
+use plimsoll_core::random::{BOUNDARIES, Stream};
 use plimsoll_core::secret::{Masks, Secret, percent_decoded};
 use plimsoll_core::template::{self, Table};
-use plimsoll_dialect::form::{self, Content, Part};
+use plimsoll_dialect::form::{self, Content, FormPart};
 use plimsoll_dialect::{csv, targets};
 
 use crate::exit::Exit;
@@ -210,7 +210,7 @@ fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed
         return multipart(&flags.form, templates, seed).map(Some);
     }
     if !flags.form_urlencoded.is_empty() {
-        let parts = parts(&flags.form_urlencoded, Part::parse_urlencoded)?;
+        let parts = parts(&flags.form_urlencoded, FormPart::parse_urlencoded)?;
         let fields: Vec<(&str, &[u8])> =
             parts.iter().map(|(part, bytes)| (part.name.as_str(), bytes.as_slice())).collect();
         let bytes = form::urlencoded(&fields, templates).map_err(usage)?;
@@ -220,8 +220,8 @@ fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed
 }
 
 fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit> {
-    let parts = parts(given, Part::parse)?;
-    let borrowed: Vec<(&Part, &[u8])> =
+    let parts = parts(given, FormPart::parse)?;
+    let borrowed: Vec<(&FormPart, &[u8])> =
         parts.iter().map(|(part, bytes)| (part, bytes.as_slice())).collect();
     let random = Stream::new(seed, BOUNDARIES);
     let written = (0..BOUNDARIES_MAX).find_map(|attempt| {
@@ -233,7 +233,7 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
         Exit::Usage("the form's files hold every boundary tried: give another --seed".to_owned())
     })?;
     let body = Body::new(bytes);
-    let in_head = |part: &Part| {
+    let in_head = |part: &FormPart| {
         let texts = [Some(&part.name), part.filename.as_ref(), part.content_type.as_ref()];
         texts.into_iter().flatten().any(|text| text.contains("{{"))
     };
@@ -242,7 +242,8 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
                     or give --no-templates";
         return Err(Exit::Usage(text.to_owned()));
     }
-    let has_template = |part: &Part| matches!(&part.content, Content::Text(t) if t.contains("{{"));
+    let has_template =
+        |part: &FormPart| matches!(&part.content, Content::Text(t) if t.contains("{{"));
     let is_binary = matches!(body, Body::Bytes(_));
     if templates && is_binary && parts.iter().any(|(part, _)| has_template(part)) {
         return Err(Exit::Usage(
@@ -257,8 +258,8 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
 /// Parts of a form, each with its content.
 fn parts(
     given: &[Secret],
-    parse: fn(&str) -> Result<Part, form::FormError>,
-) -> Result<Vec<(Part, Vec<u8>)>, Exit> {
+    parse: fn(&str) -> Result<FormPart, form::FormError>,
+) -> Result<Vec<(FormPart, Vec<u8>)>, Exit> {
     let with_content = |text: &Secret| {
         let part = parse(text.reveal()).map_err(usage)?;
         let bytes = match &part.content {

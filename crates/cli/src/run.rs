@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use plimsoll_core::gate::{self, Condition, GateError, Watch};
+use plimsoll_core::gate::{self, AbortWatch, Condition, GateError};
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
-use plimsoll_lab::sample::{Options, Root, Sampler, Subject};
+use plimsoll_lab::sample::{ProcessSelector, Root, Sampler, SamplerOptions};
 use plimsoll_script::lua::Api;
 
 use crate::control::ControlSocket;
@@ -38,7 +38,7 @@ pub(crate) struct Beside<'a> {
     /// Where commands are taken.
     pub control: Option<&'a Path>,
     /// Whose processes are watched.
-    pub monitor: Option<&'a Subject>,
+    pub monitor: Option<&'a ProcessSelector>,
     /// What stands before the live progress; empty where there is one run alone.
     pub title: &'a str,
 }
@@ -113,7 +113,7 @@ pub(crate) fn load(
     let usage = |error: GateError| Exit::Usage(error.to_string());
     let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
     let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
-    let mut watch = Watch::new(&conditions, plan);
+    let mut watch = AbortWatch::new(&conditions, plan);
     let mut aborted = None;
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = beside.control.map(open).transpose()?;
@@ -158,9 +158,9 @@ pub(crate) fn load(
 }
 
 /// Starts to watch a server's processes, off the CPUs that the load has to itself.
-fn watch_processes(subject: &Subject, plan: &Plan) -> Result<Sampler, Exit> {
+fn watch_processes(subject: &ProcessSelector, plan: &Plan) -> Result<Sampler, Exit> {
     let roots = find(subject)?;
-    let options = Options { avoid_cpus: plan.pin.clone(), ..Options::default() };
+    let options = SamplerOptions { avoid_cpus: plan.pin.clone(), ..SamplerOptions::default() };
     Sampler::start(roots, options)
         .map_err(|error| Exit::CouldNotRun(format!("--monitor: no thread to sample: {error}")))
 }
@@ -169,7 +169,7 @@ fn watch_processes(subject: &Subject, plan: &Plan) -> Result<Sampler, Exit> {
 ///
 /// # Errors
 /// No process is found.
-pub(crate) fn find(subject: &Subject) -> Result<Vec<Root>, Exit> {
+pub(crate) fn find(subject: &ProcessSelector) -> Result<Vec<Root>, Exit> {
     subject.find().map_err(|error| Exit::CouldNotRun(format!("--monitor: {error}")))
 }
 

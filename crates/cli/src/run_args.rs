@@ -9,7 +9,7 @@ use plimsoll_core::expect::Expectation;
 use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
-use plimsoll_lab::sample::Subject;
+use plimsoll_lab::sample::ProcessSelector;
 
 use crate::args::{DriverFlag, count32, threads};
 use crate::connection_args::{ConnectionFlags, TlsFlags};
@@ -152,7 +152,7 @@ pub(crate) struct RunFlags {
     /// Watch a server's processes beside the load: CPU, memory, threads, files; by number, by name,
     /// or by the port they listen on here
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
-    pub monitor: Option<Subject>,
+    pub monitor: Option<ProcessSelector>,
     /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,

@@ -11,7 +11,7 @@ use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::wrk::{SocketErrors, errors};
 use plimsoll_io::clock;
 use plimsoll_io::host::{reachable, resolve};
-use plimsoll_script::lua::{Api, Interrupter, Load, Main, Summary, System, Thread};
+use plimsoll_script::lua::{Api, Interrupter, Main, ScriptStart, Summary, System, Thread};
 
 use crate::exit::Exit;
 
@@ -87,7 +87,7 @@ impl Scripts {
             .map_err(|error| unreadable(&script.path, &error))?;
         let endpoint = &plan.endpoint;
         let addresses = reached(endpoint).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
-        let load = Load {
+        let load = ScriptStart {
             api,
             path: &script.path,
             text: &text,

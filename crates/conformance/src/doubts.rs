@@ -12,7 +12,7 @@
 
 use serde_json::Value;
 
-use crate::judge::{Outcome, Unit, printed};
+use crate::judge::{Judgement, Unit, printed};
 use crate::tool::Reading;
 
 /// What a tester may tell of.
@@ -87,7 +87,7 @@ pub fn told(topic: &Topic, experiment: &Reading, control: &Reading) -> Told {
 
 /// The outcome of an experiment that asks for nothing but being told.
 #[must_use]
-pub fn judge(topic: &Topic, experiment: &Reading, control: &Reading) -> Outcome {
+pub fn judge(topic: &Topic, experiment: &Reading, control: &Reading) -> Judgement {
     let mut figure = match printed(&experiment.quantiles, 0.99) {
         Some(p99_s) => format!("p99 {}, ", Unit::Time.show(p99_s)),
         None => String::new(),
@@ -96,12 +96,12 @@ pub fn judge(topic: &Topic, experiment: &Reading, control: &Reading) -> Outcome 
         figure += &format!("{verdict}, ");
     }
     match told(topic, experiment, control) {
-        Told::Rightly(word) => Outcome::pass(format!("{figure}it says so ('{word}')")),
-        Told::CriedWolf(word) => Outcome::fail(
+        Told::Rightly(word) => Judgement::pass(format!("{figure}it says so ('{word}')")),
+        Told::CriedWolf(word) => Judgement::fail(
             format!("{figure}it says '{word}' also when it is not so"),
             format!("{}, and no word of it otherwise", topic.expected),
         ),
-        Told::Nothing => Outcome::fail(format!("{figure}no word of it"), topic.expected),
+        Told::Nothing => Judgement::fail(format!("{figure}no word of it"), topic.expected),
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         ] {
             assert_eq!(told(&CPU, experiment, control), want, "{experiment:?}");
         }
-        let passes = |outcome| matches!(outcome, Outcome::Pass { .. });
+        let passes = |outcome| matches!(outcome, Judgement::Pass { .. });
         assert!(passes(judge(&CPU, &warned, &silent)));
         assert!(!passes(judge(&CPU, &warned, &warned)));
         assert!(!passes(judge(&CPU, &silent, &silent)));

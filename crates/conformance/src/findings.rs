@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::Outcome;
+use crate::judge::Judgement;
 
 /// The schema of the JSON output.
 pub const SCHEMA: &str = "plimsoll/conformance/1";
@@ -25,7 +25,7 @@ pub struct Cell {
     /// The tester.
     pub tool: String,
     /// The outcome of each repeat.
-    pub repeats: Vec<Outcome>,
+    pub repeats: Vec<Judgement>,
     /// The share of the machine that other processes used in the worst run, where it mattered.
     pub others_share: Option<f64>,
 }
@@ -33,9 +33,9 @@ pub struct Cell {
 impl Cell {
     /// The outcome that stands for all: that of most repeats, the worse of two that are as many.
     #[must_use]
-    pub fn outcome(&self) -> Option<&Outcome> {
-        let weight = |outcome: &Outcome| {
-            let same = |other: &&Outcome| rank(other) == rank(outcome);
+    pub fn outcome(&self) -> Option<&Judgement> {
+        let weight = |outcome: &Judgement| {
+            let same = |other: &&Judgement| rank(other) == rank(outcome);
             (self.repeats.iter().filter(same).count(), rank(outcome))
         };
         self.repeats.iter().max_by_key(|outcome| weight(outcome))
@@ -50,14 +50,14 @@ impl Cell {
 }
 
 /// Kinds of outcomes, worse ones higher.
-fn rank(outcome: &Outcome) -> u8 {
+fn rank(outcome: &Judgement) -> u8 {
     match outcome {
-        Outcome::CannotExpress { .. } => 0,
-        Outcome::Skipped { .. } => 1,
-        Outcome::Unmeasured { .. } => 2,
-        Outcome::Pass { .. } => 3,
-        Outcome::Fail { .. } => 4,
-        Outcome::Broken { .. } => 5,
+        Judgement::CannotExpress { .. } => 0,
+        Judgement::Skipped { .. } => 1,
+        Judgement::Unmeasured { .. } => 2,
+        Judgement::Pass { .. } => 3,
+        Judgement::Fail { .. } => 4,
+        Judgement::Broken { .. } => 5,
     }
 }
 
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn most_repeats_decide_and_the_worse_of_equals() {
-        let (pass, fail) = (Outcome::pass("a"), Outcome::fail("b", "c"));
-        let cell = |repeats: &[&Outcome]| Cell {
+        let (pass, fail) = (Judgement::pass("a"), Judgement::fail("b", "c"));
+        let cell = |repeats: &[&Judgement]| Cell {
             tool: "t".to_owned(),
             repeats: repeats.iter().map(|outcome| (*outcome).clone()).collect(),
             others_share: None,
@@ -215,14 +215,14 @@ mod tests {
     }
 
     /// An experiment: its name, its number, and the outcome of each tester.
-    type Made<'a> = (&'a str, u8, &'a [(&'a str, Outcome)]);
+    type Made<'a> = (&'a str, u8, &'a [(&'a str, Judgement)]);
 
     fn document(tools: &[(&str, &str)], rows: &[Made<'_>]) -> Findings {
         let participant = |(name, version): &(&str, &str)| Participant {
             name: (*name).to_owned(),
             version: (*version).to_owned(),
         };
-        let cell = |(tool, outcome): &(&str, Outcome)| Cell {
+        let cell = |(tool, outcome): &(&str, Judgement)| Cell {
             tool: (*tool).to_owned(),
             repeats: vec![outcome.clone()],
             others_share: None,
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn columns_are_joined() {
-        let (pass, fail) = (Outcome::pass("a"), Outcome::fail("b", "c"));
+        let (pass, fail) = (Judgement::pass("a"), Judgement::fail("b", "c"));
         let one = document(
             &[("plimsoll", "1")],
             &[("b", 2, &[("plimsoll", pass.clone())]), ("a", 1, &[("plimsoll", pass.clone())])],
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_document_reads_as_it_was_written() {
-        let written = document(&[("wrk", "4")], &[("a", 1, &[("wrk", Outcome::fail("b", "c"))])]);
+        let written = document(&[("wrk", "4")], &[("a", 1, &[("wrk", Judgement::fail("b", "c"))])]);
         let text = serde_json::to_string(&written).unwrap();
         assert_eq!(serde_json::from_str::<Findings>(&text).unwrap(), written);
     }

@@ -7,7 +7,7 @@ use crate::tool::Reading;
 /// What came of an experiment on a tester.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Judgement {
     /// Its figures are true.
     Pass {
         /// What it said.
@@ -42,7 +42,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl Judgement {
     /// A pass.
     pub fn pass(figure: impl Into<String>) -> Self {
         Self::Pass { figure: figure.into() }
@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-impl Outcome {
+impl Judgement {
     /// The word for it.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -101,8 +101,8 @@ impl Outcome {
 ///
 /// # Errors
 /// Unmeasured, when it has not.
-pub fn said<T>(value: Option<T>, what: &str) -> Result<T, Outcome> {
-    value.ok_or_else(|| Outcome::unmeasured(format!("it does not say {what}")))
+pub fn said<T>(value: Option<T>, what: &str) -> Result<T, Judgement> {
+    value.ok_or_else(|| Judgement::unmeasured(format!("it does not say {what}")))
 }
 
 /// The value at a quantile that was printed.
@@ -115,7 +115,7 @@ pub fn printed(quantiles: &[(f64, f64)], q: f64) -> Option<f64> {
 ///
 /// # Errors
 /// Unmeasured, when it is not printed.
-pub fn quantile(reading: &Reading, q: f64) -> Result<f64, Outcome> {
+pub fn quantile(reading: &Reading, q: f64) -> Result<f64, Judgement> {
     said(printed(&reading.quantiles, q), &quantile_name(q))
 }
 
@@ -217,12 +217,12 @@ impl Checks {
 
     /// All of them.
     #[must_use]
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(self) -> Judgement {
         let figure = self.figures.join(", ");
         if self.wrong.is_empty() {
-            return Outcome::Pass { figure };
+            return Judgement::Pass { figure };
         }
-        Outcome::Fail { figure, expected: self.wrong.join(", ") }
+        Judgement::Fail { figure, expected: self.wrong.join(", ") }
     }
 }
 
@@ -254,15 +254,15 @@ mod tests {
             checks.near("p99", Unit::Time, value, 0.9, 0.03, 0.01);
             checks.outcome()
         };
-        assert_eq!(outcome(0.9), Outcome::pass("p99 900 ms"));
-        assert_eq!(outcome(0.5), Outcome::fail("p99 500 ms", "p99 873 ms to 937 ms"));
-        assert!(matches!(outcome(f64::NAN), Outcome::Fail { .. }));
+        assert_eq!(outcome(0.9), Judgement::pass("p99 900 ms"));
+        assert_eq!(outcome(0.5), Judgement::fail("p99 500 ms", "p99 873 ms to 937 ms"));
+        assert!(matches!(outcome(f64::NAN), Judgement::Fail { .. }));
         let mut checks = Checks::default();
         checks.exactly("requests", 1000, 1000);
         checks.holds(false, "verdict valid", "verdict invalid");
         assert_eq!(
             checks.outcome(),
-            Outcome::fail("requests 1000, verdict valid", "verdict invalid")
+            Judgement::fail("requests 1000, verdict valid", "verdict invalid")
         );
     }
 
@@ -270,6 +270,6 @@ mod tests {
     fn what_is_not_said_is_not_judged() {
         let reading = Reading { quantiles: vec![(0.99, 1.0)], ..Reading::default() };
         assert_eq!(quantile(&reading, 0.99), Ok(1.0));
-        assert_eq!(quantile(&reading, 0.5), Err(Outcome::unmeasured("it does not say p50")));
+        assert_eq!(quantile(&reading, 0.5), Err(Judgement::unmeasured("it does not say p50")));
     }
 }

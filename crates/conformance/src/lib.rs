@@ -1,9 +1,10 @@
 //! The measuring mistakes of load testers as experiments, each with a known truth, to be run
 //! against Plimsoll or any other tester.
 //!
-//! An experiment asks a [`Tool`] for some load on an [`oracle`], a server that does what it is told
-//! and logs when. It compares the tester's report with that log or with arithmetic. Testers are
-//! programs: nothing here links the engine, so Plimsoll is judged from the outside like any other.
+//! An experiment asks a [`TesterAdapter`] for some load on an [`oracle`], a server that does what
+//! it is told and logs when. It compares the tester's report with that log or with arithmetic.
+//! Testers are programs: nothing here links the engine, so Plimsoll is judged from the outside like
+//! any other.
 //!
 //! Absent on purpose: printing and reading the command line, which the `cli` does; and systems
 //! other than Linux, because the experiments depend on its clocks, signals and `/proc`.
@@ -15,8 +16,8 @@ pub mod experiments;
 pub mod findings;
 pub mod harness;
 pub mod judge;
+mod options;
 pub mod oracle;
-mod order;
 mod plimsoll;
 pub mod suite;
 pub mod tool;
@@ -25,15 +26,15 @@ pub mod views;
 
 pub use experiments::Experiment;
 pub use findings::Findings;
-pub use judge::Outcome;
-pub use order::Order;
+pub use judge::Judgement;
+pub use options::SuiteOptions;
 pub use plimsoll::Plimsoll;
-pub use tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
+pub use tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, TesterAdapter};
 
 /// Every tester there is an adapter for, Plimsoll first.
 #[must_use]
-pub fn testers() -> Vec<Box<dyn Tool>> {
-    let mut testers: Vec<Box<dyn Tool>> = vec![Box::new(Plimsoll)];
+pub fn testers() -> Vec<Box<dyn TesterAdapter>> {
+    let mut testers: Vec<Box<dyn TesterAdapter>> = vec![Box::new(Plimsoll)];
     testers.extend(tools::all());
     testers
 }

@@ -5,7 +5,7 @@ use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Phase, RunResult};
 use plimsoll_report::Clock;
 
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 
 /// Plimsoll.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,7 +13,7 @@ pub struct Plimsoll;
 
 const RESULT: &str = "result.json";
 
-impl Tool for Plimsoll {
+impl TesterAdapter for Plimsoll {
     fn name(&self) -> &'static str {
         "plimsoll"
     }

@@ -10,9 +10,9 @@ mod tests;
 use crate::experiments::{Experiment, LEFT_OUT};
 use crate::findings::{Cell, Findings, Omitted, Participant, Row, SCHEMA};
 use crate::harness::{Bench, Disturbance, Process, Subject};
-use crate::judge::Outcome;
-use crate::order::Order;
-use crate::tool::Tool;
+use crate::judge::Judgement;
+use crate::options::SuiteOptions;
+use crate::tool::TesterAdapter;
 
 /// How long a tester may take to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Runs the experiments on the testers. `progress` hears what is next and what came of it.
 pub fn run(
-    order: &Order,
+    order: &SuiteOptions,
     experiments: &[Experiment],
     subjects: &[Subject],
     progress: &mut dyn FnMut(&str),
@@ -50,7 +50,7 @@ pub fn run(
 
 fn row(
     bench: &Bench,
-    order: &Order,
+    order: &SuiteOptions,
     experiment: &Experiment,
     subjects: &[Subject],
     progress: &mut dyn FnMut(&str),
@@ -87,7 +87,7 @@ fn row(
 /// An experiment on a tester, and the share of the machine that others used. A tester that passes
 /// although CPU time was taken from it has passed. A failure says nothing where that can cause it:
 /// the experiment is made again.
-fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Outcome, Option<f64>) {
+fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Judgement, Option<f64>) {
     let mut last = None;
     for _ in 0..ATTEMPTS {
         bench.begin(experiment.needs_quiet);
@@ -99,23 +99,27 @@ fn one(bench: &Bench, experiment: &Experiment, subject: &Subject) -> (Outcome, O
             _ => None,
         };
         match (outcome, excuse) {
-            (Outcome::Fail { figure, expected }, Some((what, share))) => {
+            (Judgement::Fail { figure, expected }, Some((what, share))) => {
                 let share = share * 100.0;
                 let why =
                     format!("{what} {share:.1} % of the CPUs' time: {figure}; expected {expected}");
-                last = Some((Outcome::Unmeasured { why }, others_share));
+                last = Some((Judgement::Unmeasured { why }, others_share));
             }
             (judged, _) => return (judged, others_share),
         }
     }
-    last.unwrap_or_else(|| (Outcome::broken("not attempted"), None))
+    last.unwrap_or_else(|| (Judgement::broken("not attempted"), None))
 }
 
 /// A tester as it is installed here: its program, which has to start, and its version.
 ///
 /// # Errors
 /// One line, when it cannot be started.
-pub fn subject(tool: Box<dyn Tool>, program: &Path, scratch: &Path) -> Result<Subject, String> {
+pub fn subject(
+    tool: Box<dyn TesterAdapter>,
+    program: &Path,
+    scratch: &Path,
+) -> Result<Subject, String> {
     let cannot =
         |error: std::io::Error| format!("{} ({}): {error}", tool.name(), program.display());
     let file = std::fs::File::create(scratch.join("version")).map_err(cannot)?;

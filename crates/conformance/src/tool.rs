@@ -1,9 +1,9 @@
 //! The seam between experiments and load testers: the load asked for, the call that makes it, and
 //! the figures reported.
 //!
-//! An experiment makes an [`Ask`]. A [`Tool`] turns it into a [`Call`], and the output of its
-//! program into a [`Reading`]. Neither knows the other. Only the harness starts processes, so an
-//! adapter is a pure function of text and can be tested with text.
+//! An experiment makes an [`Ask`]. A [`TesterAdapter`] turns it into a [`Call`], and the output of
+//! its program into a [`Reading`]. Neither knows the other. Only the harness starts processes, so
+//! an adapter is a pure function of text and can be tested with text.
 
 use std::net::IpAddr;
 
@@ -153,7 +153,7 @@ pub enum Call {
 }
 
 /// A load tester that the experiments can be run against.
-pub trait Tool {
+pub trait TesterAdapter {
     /// What it is called, here and on the command line.
     fn name(&self) -> &'static str;
     /// Its program, looked for in `PATH`.

@@ -6,7 +6,7 @@ use plimsoll_report::text::wrap;
 
 use crate::experiments::Experiment;
 use crate::findings::{Cell, Findings};
-use crate::judge::Outcome;
+use crate::judge::Judgement;
 
 /// Columns of the text table that an outcome may take.
 const WIDTH: usize = 100;
@@ -123,14 +123,14 @@ fn markdown(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn needs_words(one: &Cell) -> bool {
-    !matches!(one.outcome(), None | Some(Outcome::Pass { .. } | Outcome::CannotExpress { .. }))
+    !matches!(one.outcome(), None | Some(Judgement::Pass { .. } | Judgement::CannotExpress { .. }))
 }
 
 fn markdown_cell(one: &Cell) -> String {
     let (head, _) = cell(one);
     match one.outcome() {
-        Some(Outcome::Fail { .. } | Outcome::Broken { .. }) => format!("**{head}**"),
-        Some(Outcome::CannotExpress { .. }) => "–".to_owned(),
+        Some(Judgement::Fail { .. } | Judgement::Broken { .. }) => format!("**{head}**"),
+        Some(Judgement::CannotExpress { .. }) => "–".to_owned(),
         _ => head,
     }
 }

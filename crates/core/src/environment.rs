@@ -34,7 +34,7 @@ pub struct Environment {
     pub processor: Processor,
     /// The kernel's settings.
     #[serde(default)]
-    pub system: System,
+    pub system: SystemSettings,
 }
 
 /// A CPU in full, as its first core tells it.
@@ -78,7 +78,7 @@ pub struct Processor {
 /// Settings of the kernel, and limits of the tester's process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct System {
+pub struct SystemSettings {
     /// Swap space.
     pub swap_bytes: Option<u64>,
     /// What the kernel reads its clock from.

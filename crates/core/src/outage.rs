@@ -14,13 +14,13 @@ pub struct Outage {
     /// Share of the users' time in which they were cut off, 0 to 1.
     pub share: f64,
     /// The longest that one of them was.
-    #[serde(rename = "longest_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "longest_s", with = "crate::serde_units::from_ns")]
     pub longest_ns: u64,
     /// How long all of them were, added up.
-    #[serde(rename = "cut_off_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cut_off_s", with = "crate::serde_units::from_ns")]
     pub cut_off_ns: u64,
     /// The time of all of them, added up.
-    #[serde(rename = "users_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "users_s", with = "crate::serde_units::from_ns")]
     pub users_ns: u64,
     /// Times that a user was cut off, without those whose failed connect was a request's own: that
     /// request stands in the ledger. Each is a failed attempt of that user, however often the

@@ -152,7 +152,7 @@ fn is_spoken(protocol: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Endpoint, Tls};
+    use crate::plan::{Endpoint, TlsPlan};
     use crate::schedule::Arrival;
 
     fn plan() -> Plan {
@@ -190,9 +190,15 @@ mod tests {
                 },
                 "--conn-lifetime",
             ),
-            (Plan { tls: Tls { resume_percent: 101, ..Tls::default() }, ..plan() }, "--tls-resume"),
             (
-                Plan { tls: Tls { alpn: vec!["h2".to_owned()], ..Tls::default() }, ..plan() },
+                Plan { tls: TlsPlan { resume_percent: 101, ..TlsPlan::default() }, ..plan() },
+                "--tls-resume",
+            ),
+            (
+                Plan {
+                    tls: TlsPlan { alpn: vec!["h2".to_owned()], ..TlsPlan::default() },
+                    ..plan()
+                },
                 "--alpn 'h2'",
             ),
             (Plan { gates: vec!["p99".to_owned()], ..plan() }, "p99<250ms"),

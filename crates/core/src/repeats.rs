@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::result::{RunResult, Tool};
-use crate::stats::{Interval, LEAST_VALUES};
+use crate::stats::{ConfidenceInterval, LEAST_VALUES};
 use crate::study::{Case, CaseRun, Column, Measure};
 use crate::verdict::Verdict;
 
@@ -39,7 +39,7 @@ pub struct Repeats {
     /// The first repeat, from 1, that has it; null where nothing was run.
     pub worst: Option<u32>,
     /// The headline figures over the repeats that count.
-    pub spread: Vec<Spread>,
+    pub spread: Vec<MeasureSpread>,
     /// Repeats that do not count, and why.
     pub left_out: Vec<LeftOut>,
     /// The results, in the order in which they were taken.
@@ -48,7 +48,7 @@ pub struct Repeats {
 
 /// A figure over the repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct MeasureSpread {
     /// Which; a column that is divided by nothing. Units are those of a comparison.
     pub measure: Column,
     /// In how many repeats it is known.
@@ -60,7 +60,7 @@ pub struct Spread {
     /// The greatest.
     pub max: f64,
     /// Where the true median lies; null of fewer repeats than a comparison takes.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 /// A repeat that does not count.
@@ -113,11 +113,11 @@ pub fn seed_of(seed: u64, repeat: u32) -> u64 {
     seed.wrapping_add(u64::from(repeat.saturating_sub(1)))
 }
 
-fn spread(case: &Case, measure: Measure) -> Option<Spread> {
+fn spread(case: &Case, measure: Measure) -> Option<MeasureSpread> {
     let column = Column { measure, over: None };
     let middle = case.middle(&column)?;
     let values = &middle.values;
-    Some(Spread {
+    Some(MeasureSpread {
         measure: column,
         n: values.len(),
         median: middle.median,

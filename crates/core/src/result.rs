@@ -67,10 +67,10 @@ pub struct Rate {
     #[serde(default)]
     pub changes: Vec<RateChange>,
     /// The time in which requests were started.
-    #[serde(rename = "window_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "window_s", with = "crate::serde_units::from_ns")]
     pub window_ns: u64,
     /// When the last response was complete.
-    #[serde(rename = "answered_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "answered_s", with = "crate::serde_units::from_ns")]
     pub answered_ns: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct Rate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RateChange {
     /// When, from the start of the measured part.
-    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "at_s", with = "crate::serde_units::from_ns")]
     pub at_ns: u64,
     /// The new rate.
     pub rps: f64,
@@ -126,13 +126,13 @@ pub struct DriverUsed {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loader {
     /// CPU time in user mode over the measured part.
-    #[serde(rename = "cpu_user_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_user_s", with = "crate::serde_units::from_ns")]
     pub cpu_user_ns: u64,
     /// CPU time in the kernel over the measured part.
-    #[serde(rename = "cpu_system_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_system_s", with = "crate::serde_units::from_ns")]
     pub cpu_system_ns: u64,
     /// Of the CPU time, what was spent spinning towards a deadline.
-    #[serde(rename = "spin_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "spin_s", with = "crate::serde_units::from_ns")]
     pub spin_ns: u64,
     /// Peak resident memory.
     pub rss_peak_bytes: u64,
@@ -149,7 +149,7 @@ pub struct Loader {
     /// Stretches in which it did not run.
     pub pauses: Vec<Pause>,
     /// How long that was in all; where several workers stood still at once, it counts once.
-    #[serde(default, rename = "paused_s", with = "crate::seconds::from_ns")]
+    #[serde(default, rename = "paused_s", with = "crate::serde_units::from_ns")]
     pub paused_ns: u64,
     /// Durations that would have been negative and were taken for nothing. Any is a bug.
     #[serde(default)]
@@ -163,10 +163,10 @@ pub struct Loader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageResult {
     /// When it began, from the start of the measured part.
-    #[serde(rename = "start_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "start_s", with = "crate::serde_units::from_ns")]
     pub start_ns: u64,
     /// How long it was.
-    #[serde(rename = "duration_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "duration_s", with = "crate::serde_units::from_ns")]
     pub duration_ns: u64,
     /// What the plan asked for, averaged over it.
     pub target_rps: f64,
@@ -178,7 +178,7 @@ pub struct StageResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Warmup {
     /// How long it was.
-    #[serde(rename = "duration_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "duration_s", with = "crate::serde_units::from_ns")]
     pub duration_ns: u64,
     /// Where its requests went.
     pub ledger: Ledger,
@@ -200,7 +200,7 @@ pub struct RunResult {
     /// When the measured part began, RFC 3339, UTC.
     pub started_at: String,
     /// How long the measured part took, with its drain.
-    #[serde(rename = "elapsed_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]
     pub elapsed_ns: u64,
     /// Whether it was cut short: from outside, or by a condition of the plan.
     pub interrupted: bool,

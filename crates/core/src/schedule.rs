@@ -44,13 +44,13 @@ pub enum Arrival {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// How long it lasts; `None`: to the end of the run (constant rate only).
-    #[serde(rename = "duration_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "duration_s", with = "crate::serde_units::optional_from_ns")]
     pub duration_ns: Option<u64>,
     /// Rate at its start, millionths of requests per second.
-    #[serde(rename = "from_rps", with = "crate::seconds::rps_from_uhz")]
+    #[serde(rename = "from_rps", with = "crate::serde_units::rps_from_uhz")]
     pub from_uhz: u64,
     /// Rate at its end.
-    #[serde(rename = "to_rps", with = "crate::seconds::rps_from_uhz")]
+    #[serde(rename = "to_rps", with = "crate::serde_units::rps_from_uhz")]
     pub to_uhz: u64,
 }
 

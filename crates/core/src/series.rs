@@ -17,10 +17,10 @@ pub const INTERVAL_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Start of the interval, from the start of the measured part.
-    #[serde(rename = "t_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "t_s", with = "crate::serde_units::from_ns")]
     pub t_ns: u64,
     /// Length of the interval.
-    #[serde(rename = "interval_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "interval_s", with = "crate::serde_units::from_ns")]
     pub interval_ns: u64,
     /// Requests started.
     pub sent: u64,
@@ -45,16 +45,16 @@ pub struct Point {
     /// Bytes received.
     pub received_bytes: u64,
     /// CPU time of the workers, time spent spinning left out.
-    #[serde(rename = "loader_cpu_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "loader_cpu_s", with = "crate::serde_units::from_ns")]
     pub loader_cpu_ns: u64,
     /// The worst lateness of the tester itself in the interval.
-    #[serde(rename = "lateness_max_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "lateness_max_s", with = "crate::serde_units::from_ns")]
     pub lateness_max_ns: u64,
     /// How long users were cut off from the server, added up.
-    #[serde(default, rename = "cut_off_s", with = "crate::seconds::from_ns")]
+    #[serde(default, rename = "cut_off_s", with = "crate::serde_units::from_ns")]
     pub cut_off_ns: u64,
     /// The time of all users, added up.
-    #[serde(default, rename = "users_s", with = "crate::seconds::from_ns")]
+    #[serde(default, rename = "users_s", with = "crate::serde_units::from_ns")]
     pub users_ns: u64,
     /// Slots that had waited for a connection for an interval or longer at the end of this one.
     /// Known while a run goes on, where conditions may end it.

@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageSample {
     /// When, from the start of the measured part.
-    #[serde(rename = "t_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "t_s", with = "crate::serde_units::from_ns")]
     pub t_ns: u64,
     /// Which of [`Usage::watched`], from 0.
     #[serde(default)]
     pub source: u32,
     /// CPU time in user mode so far, of processes that have ended too.
-    #[serde(rename = "cpu_user_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_user_s", with = "crate::serde_units::from_ns")]
     pub cpu_user_ns: u64,
     /// CPU time in the kernel so far, of processes that have ended too.
-    #[serde(rename = "cpu_system_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_system_s", with = "crate::serde_units::from_ns")]
     pub cpu_system_ns: u64,
     /// Resident memory, pages that processes share counted once for each.
     pub rss_bytes: u64,
@@ -79,7 +79,7 @@ pub struct CgroupUsage {
     /// Its path in the hierarchy.
     pub path: String,
     /// CPU time; null where the group does not count it.
-    #[serde(rename = "cpu_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "cpu_s", with = "crate::serde_units::optional_from_ns")]
     pub cpu_ns: Option<u64>,
     /// The highest memory charged to the group, of the samples or, where the group keeps it and it
     /// rose meanwhile, exactly.
@@ -87,7 +87,7 @@ pub struct CgroupUsage {
     /// Periods of its CPU quota in which it was stopped.
     pub throttled_periods: Option<u64>,
     /// How long it was stopped, summed over its CPUs.
-    #[serde(rename = "throttled_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "throttled_s", with = "crate::serde_units::optional_from_ns")]
     pub throttled_ns: Option<u64>,
 }
 
@@ -98,21 +98,21 @@ pub struct Usage {
     /// What was watched.
     pub watched: Vec<Watched>,
     /// How long.
-    #[serde(rename = "window_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "window_s", with = "crate::serde_units::from_ns")]
     pub window_ns: u64,
     /// CPU time, the sum of the two that follow.
-    #[serde(rename = "cpu_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_s", with = "crate::serde_units::from_ns")]
     pub cpu_ns: u64,
     /// CPU time in user mode.
-    #[serde(rename = "cpu_user_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_user_s", with = "crate::serde_units::from_ns")]
     pub cpu_user_ns: u64,
     /// CPU time in the kernel.
-    #[serde(rename = "cpu_system_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "cpu_system_s", with = "crate::serde_units::from_ns")]
     pub cpu_system_ns: u64,
     /// CPU time over the window, per cent of one core.
     pub cpu_percent_mean: f64,
     /// The same of the busiest stretch between two samples.
-    #[serde(with = "crate::seconds::rps_from_uhz", rename = "cpu_percent_peak")]
+    #[serde(with = "crate::serde_units::rps_from_uhz", rename = "cpu_percent_peak")]
     pub cpu_upercent_peak: u64,
     /// The most memory that was resident at once, as far as was seen.
     pub rss_peak_bytes: u64,
@@ -133,7 +133,7 @@ pub struct Usage {
     /// Control groups other than the tester's own that the processes were in at the start.
     pub cgroups: Vec<CgroupUsage>,
     /// When the first of those watched had ended, all of its processes.
-    #[serde(rename = "ended_at_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "ended_at_s", with = "crate::serde_units::optional_from_ns")]
     pub ended_ns: Option<u64>,
     /// Why CPU time is not known, where it is not: its figures are too low then, and no view shows
     /// them.
@@ -144,7 +144,7 @@ pub struct Usage {
     /// What could not be told, and why.
     pub notes: Vec<String>,
     /// CPU time that sampling itself took.
-    #[serde(rename = "sampling_cpu_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "sampling_cpu_s", with = "crate::serde_units::from_ns")]
     pub sampling_cpu_ns: u64,
     /// Readings over time, in order.
     pub samples: Vec<UsageSample>,

@@ -32,7 +32,7 @@ const TYPES: [(&str, &str); 12] = [
 /// A part of a form as it is given: `name=value`, `name=@file` or `name=<file`, the last without
 /// the file's name; then `;type=…` and `;filename=…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct FormPart {
     /// The field.
     pub name: String,
     /// What it holds.
@@ -66,7 +66,7 @@ pub enum FormError {
     Template(#[from] template::TemplateError),
 }
 
-impl Part {
+impl FormPart {
     /// Reads a part of a multipart form.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ pub fn multipart_type(boundary: &str) -> String {
 /// Writes parts with their contents as `multipart/form-data` (RFC 7578), if `boundary` is in none
 /// of the contents; otherwise another boundary is needed.
 #[must_use]
-pub fn multipart(parts: &[(&Part, &[u8])], boundary: &str) -> Option<Vec<u8>> {
+pub fn multipart(parts: &[(&FormPart, &[u8])], boundary: &str) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for (part, content) in parts {
         let mut windows = content.windows(boundary.len());
@@ -217,9 +217,9 @@ fn escaped(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn part(name: &str, content: Content, filename: Option<&str>, kind: Option<&str>) -> Part {
+    fn part(name: &str, content: Content, filename: Option<&str>, kind: Option<&str>) -> FormPart {
         let owned = |text: &str| text.to_owned();
-        Part {
+        FormPart {
             name: owned(name),
             content,
             filename: filename.map(owned),
@@ -246,15 +246,15 @@ mod tests {
             ),
             ("a=<x.png", part("a", file("x.png"), None, None)),
         ] {
-            assert_eq!(Part::parse(given), Ok(want), "{given}");
+            assert_eq!(FormPart::parse(given), Ok(want), "{given}");
         }
         assert_eq!(
-            Part::parse_urlencoded("a=b;type=c"),
+            FormPart::parse_urlencoded("a=b;type=c"),
             Ok(part("a", text("b;type=c"), None, None))
         );
-        assert_eq!(Part::parse_urlencoded("a=@b"), Ok(part("a", file("b"), None, None)));
+        assert_eq!(FormPart::parse_urlencoded("a=@b"), Ok(part("a", file("b"), None, None)));
         for refused in ["", "a", "=b", "a=b;type=x\r\nY: z", "a\r\n"] {
-            let error = Part::parse(refused).expect_err(refused).to_string();
+            let error = FormPart::parse(refused).expect_err(refused).to_string();
             assert!(!error.contains(['\r', '\n']), "{error}");
         }
     }
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn multipart_is_exact_and_knows_a_bad_boundary() {
-        let text = Part::parse("na\"me\r\n=value").unwrap();
-        let file = Part::parse("f=@x.txt").unwrap();
-        let parts: [(&Part, &[u8]); 2] = [(&text, b"value"), (&file, b"\x00--no\r\n")];
+        let text = FormPart::parse("na\"me\r\n=value").unwrap();
+        let file = FormPart::parse("f=@x.txt").unwrap();
+        let parts: [(&FormPart, &[u8]); 2] = [(&text, b"value"), (&file, b"\x00--no\r\n")];
         let body = multipart(&parts, "BOUND").expect("not in the contents");
         assert_eq!(
             String::from_utf8(body).unwrap(),

@@ -15,4 +15,4 @@ mod units;
 mod usage;
 pub mod wrk;
 
-pub use usage::Usage;
+pub use usage::UsageText;

@@ -2,7 +2,7 @@
 
 /// A command line that starts no run: what to print and the code to exit with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct UsageText {
     /// For standard output.
     pub stdout: String,
     /// For standard error.

@@ -7,7 +7,7 @@ use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::Standstill;
-use plimsoll_io::host::{Usage, run_delay_ns};
+use plimsoll_io::host::{Rusage, run_delay_ns};
 
 use crate::admission::Timetable;
 
@@ -31,7 +31,7 @@ impl CpuUse {
     /// Of the calling thread.
     #[must_use]
     pub fn of_thread() -> Self {
-        let usage = Usage::of_thread().unwrap_or_else(Usage::of_process);
+        let usage = Rusage::of_thread().unwrap_or_else(Rusage::of_process);
         Self {
             user_ns: usage.cpu_user_us * 1000,
             system_ns: usage.cpu_system_us * 1000,

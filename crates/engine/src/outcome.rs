@@ -18,7 +18,7 @@ use plimsoll_core::verdict::{
     connects_retried, covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
-use plimsoll_io::host::{Environment, Happened, rss_peak_bytes};
+use plimsoll_io::host::{Happened, HostEnvironment, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
 use crate::watch::Watch;
@@ -50,7 +50,7 @@ pub(crate) struct Changes {
 /// When the ledger does not balance.
 pub(crate) fn assemble(
     plan: &Plan,
-    environment: &Environment,
+    environment: &HostEnvironment,
     mut gathered: Gathered,
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
@@ -343,7 +343,7 @@ fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
 }
 
 /// A result with everything that does not come from a record.
-fn empty(plan: &Plan, environment: &Environment, gathered: &Gathered) -> RunResult {
+fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let mut phases = Phases::default();
     phases[Phase::Dns].clone_from(&gathered.dns);

@@ -6,7 +6,7 @@ use plimsoll_core::plan::Spin;
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::units::{counted, format_count};
 use plimsoll_io::Address;
-use plimsoll_io::host::{Limits, raise_open_files};
+use plimsoll_io::host::{HostLimits, raise_open_files};
 
 use crate::error::RunError;
 
@@ -90,7 +90,7 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
         let text = format!("a body of {} bytes is above 1 GiB", format_count(body_bytes as u64));
         return Err(RunError::Limit(text));
     }
-    let limits = Limits::read();
+    let limits = HostLimits::read();
     let files = files_needed(plan, workers);
     let allowed = if files > limits.open_files_soft {
         raise_open_files().unwrap_or(limits.open_files_soft)

@@ -16,7 +16,7 @@ use plimsoll_core::result::{ConnectionsChange, DriverUsed, RateChange, RunResult
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::clock;
-use plimsoll_io::host::{Environment, cpu_limit};
+use plimsoll_io::host::{HostEnvironment, cpu_limit};
 use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Address, Driver, Route, Waker};
 use plimsoll_script::lua::{Interrupter, Thread};
@@ -260,7 +260,7 @@ pub fn run_scripted(
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;
-    let environment = Environment::read();
+    let environment = HostEnvironment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
     let workers = preflight::workers(plan, &addresses, cpus_allowed);
     preflight::check_limits(plan, workers, routes.len())?;

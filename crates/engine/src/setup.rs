@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_conn::{ProxyHeader, Setup, TlsSetup};
-use plimsoll_core::plan::{PemFile, Proxy, ProxyProtocol, Tls, TlsVersions};
+use plimsoll_core::plan::{PemFile, Proxy, ProxyProtocol, TlsPlan, TlsVersions};
 use plimsoll_core::{Plan, authorization};
 use plimsoll_proto::http1::write_request_head;
 use plimsoll_proto::tls::{
@@ -40,7 +40,7 @@ fn tls(plan: &Plan) -> Result<TlsSetup, RunError> {
     Ok(TlsSetup { config, name })
 }
 
-fn options(tls: &Tls) -> Result<ClientOptions, RunError> {
+fn options(tls: &TlsPlan) -> Result<ClientOptions, RunError> {
     let verify = match &tls.cacert {
         _ if tls.insecure => Verify::Nothing,
         Some(file) => Verify::Roots(content(file)?),

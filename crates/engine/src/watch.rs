@@ -7,7 +7,7 @@
 //! end. They don't start to spin again: the two kinds of waiting give figures that cannot be
 //! compared.
 
-use plimsoll_io::host::{CpuTicks, Happened, Snapshot, Usage};
+use plimsoll_io::host::{CpuTicks, Happened, Rusage, Snapshot};
 
 /// Between two looks at who uses the CPUs, ns.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -74,7 +74,7 @@ impl Crowd {
             cpus: cpus.to_vec(),
             workers,
             looked_ns: now_ns,
-            own_us: Usage::of_process().cpu_us(),
+            own_us: Rusage::of_process().cpu_us(),
             crowded: 0,
         })
     }
@@ -86,7 +86,7 @@ impl Crowd {
             return false;
         }
         let Some(ticks) = CpuTicks::of(&self.cpus) else { return false };
-        let own_us = Usage::of_process().cpu_us();
+        let own_us = Rusage::of_process().cpu_us();
         let cpus = self.cpus.len() as f64;
         let busy_cpus = ticks.busy_share_since(&self.ticks) * cpus;
         let own_cpus = (own_us - self.own_us) as f64 * 1e3 / elapsed_ns as f64;

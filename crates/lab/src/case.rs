@@ -10,15 +10,19 @@ use plimsoll_io::clock;
 use plimsoll_io::host::CpuTicks;
 
 use crate::cast::{Cast, Failure, Setting, place};
-use crate::loading::{self, Called, Place};
-use crate::order::Slot;
+use crate::loading::{self, CallContext, Called};
+use crate::order::PlannedRun;
 use crate::programs::Ports;
 use crate::sample;
 use crate::serving::Serving;
 use crate::testers::Tester;
 
 /// Carries a run out. Every failure is reported in it.
-pub(crate) fn carry_out(slot: &Slot<'_>, setting: &Setting<'_>, ports: &mut Ports) -> CaseRun {
+pub(crate) fn carry_out(
+    slot: &PlannedRun<'_>,
+    setting: &Setting<'_>,
+    ports: &mut Ports,
+) -> CaseRun {
     let mut run = CaseRun {
         repeat: slot.repeat,
         position: slot.position,
@@ -38,7 +42,7 @@ fn now() -> String {
 }
 
 fn attempt(
-    slot: &Slot<'_>,
+    slot: &PlannedRun<'_>,
     setting: &Setting<'_>,
     ports: &mut Ports,
     run: &mut CaseRun,
@@ -52,9 +56,9 @@ fn attempt(
 
 /// Warms up, loads and stops a server that is ready.
 fn load(
-    slot: &Slot<'_>,
+    slot: &PlannedRun<'_>,
     setting: &Setting<'_>,
-    place: &Place<'_>,
+    place: &CallContext<'_>,
     mut serving: Serving<'_>,
     run: &mut CaseRun,
 ) -> Result<(), Failure> {
@@ -138,7 +142,7 @@ impl Moment {
 
 /// What was used in the measured part; in all where nothing was asked before it, or the tester does
 /// not say when that was.
-fn of_measured(record: sample::Record, measured: Option<(u64, u64)>) -> Usage {
+fn of_measured(record: sample::UsageRecord, measured: Option<(u64, u64)>) -> Usage {
     match measured {
         Some((from_ns, to_ns)) => record.within(from_ns, to_ns),
         None => record.whole(),
@@ -146,7 +150,7 @@ fn of_measured(record: sample::Record, measured: Option<(u64, u64)>) -> Usage {
 }
 
 /// Takes over what the tester said.
-fn keep(slot: &Slot<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRun) {
+fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRun) {
     run.output = shortened(&called.output);
     let reading = match called.reading {
         Ok(reading) => reading,
@@ -227,7 +231,7 @@ const SPARE: f64 = 0.9;
 const STEAL_MAX: f64 = 0.01;
 
 /// What the lab itself saw that makes figures doubtful. Plimsoll judges itself.
-fn judge(slot: &Slot<'_>, steal_share: f64, run: &mut CaseRun) {
+fn judge(slot: &PlannedRun<'_>, steal_share: f64, run: &mut CaseRun) {
     if slot.load.tester == Tester::Plimsoll {
         return;
     }

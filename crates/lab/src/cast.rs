@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::loading::Place;
+use crate::loading::CallContext;
 use crate::prepare::Places;
 use crate::programs::Ports;
 use crate::serving::{Serving, Start};
@@ -90,9 +90,9 @@ impl Services<'_> {
 }
 
 /// Where a load finds its server.
-pub(crate) fn place<'a>(names: &'a Names, url: &'a str, setting: &Setting<'a>) -> Place<'a> {
+pub(crate) fn place<'a>(names: &'a Names, url: &'a str, setting: &Setting<'a>) -> CallContext<'a> {
     let plimsoll = setting.places.plimsoll.as_path();
-    Place { names, scratch: setting.scratch, plimsoll, url }
+    CallContext { names, scratch: setting.scratch, plimsoll, url }
 }
 
 /// Sets `{port}` and some more.

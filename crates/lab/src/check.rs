@@ -10,7 +10,7 @@ use plimsoll_core::units::format_ns;
 use plimsoll_io::clock;
 
 use crate::cast::{Cast, Failure, Setting, place};
-use crate::loading::{self, Place};
+use crate::loading::{self, CallContext};
 use crate::process::tie_to;
 use crate::programs::Ports;
 use crate::serving::answered;
@@ -55,7 +55,7 @@ pub(crate) fn check<'a>(
 
 /// Whether a load can be called, and one of its requests is answered as it expects. `false`: it is
 /// another tester's.
-fn ask(load: &Load, place: &Place<'_>, setting: &Setting<'_>) -> Result<bool, String> {
+fn ask(load: &Load, place: &CallContext<'_>, setting: &Setting<'_>) -> Result<bool, String> {
     loading::line(load, 0, place)?;
     let cpus = load.cpus.as_ref();
     let numbers = cpus.map_or(&[][..], |cpus| cpus.numbers());

@@ -11,7 +11,7 @@ use plimsoll_io::host::{CgroupCounter, OwnCgroup};
 use rustix::process::Signal;
 
 use crate::process::{self, Held};
-use crate::sample::{FindError, Root, Subject};
+use crate::sample::{FindError, ProcessSelector, Root};
 
 /// A control group, removed with what is in it when this goes away, on every path.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub(crate) struct Holders {
 impl Holders {
     /// Finds them. `launcher` is the process that was started, `None` once it has ended.
     pub(crate) fn find(port: u16, launcher: Option<u32>) -> Self {
-        let roots = match Subject::Port(port).find() {
+        let roots = match ProcessSelector::Port(port).find() {
             Ok(roots) => roots,
             Err(FindError::Hidden { port, uid }) => {
                 let why = format!("port {port} is held by a process of user {uid}, unseen by ours");

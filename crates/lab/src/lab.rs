@@ -12,8 +12,8 @@ use plimsoll_io::clock;
 
 use crate::case::carry_out;
 use crate::cast::Setting;
-use crate::order::{Slot, order};
-use crate::prepare::{Places, Prepared};
+use crate::order::{PlannedRun, order};
+use crate::prepare::{Installed, Places};
 use crate::programs::Ports;
 use crate::progress::Progress;
 use crate::ready::{Ready, Unfit};
@@ -50,7 +50,7 @@ impl<'a> Lab<'a> {
     ///
     /// # Errors
     /// A name that stands for nothing.
-    pub fn slots(&self) -> Result<Vec<Slot<'a>>, Unknown> {
+    pub fn slots(&self) -> Result<Vec<PlannedRun<'a>>, Unknown> {
         let suite = self.suite;
         for only in &self.only {
             let (server, load) = split(only);
@@ -90,7 +90,7 @@ impl<'a> Lab<'a> {
 
     fn carry_out_all(
         &mut self,
-        slots: &[Slot<'a>],
+        slots: &[PlannedRun<'a>],
         store: &Store,
         study: &mut Study,
     ) -> Result<(), LabError> {
@@ -127,7 +127,12 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    fn one(&self, slot: &Slot<'_>, store: &Store, ports: &mut Ports) -> Result<CaseRun, LabError> {
+    fn one(
+        &self,
+        slot: &PlannedRun<'_>,
+        store: &Store,
+        ports: &mut Ports,
+    ) -> Result<CaseRun, LabError> {
         let scratch = store.scratch(slot);
         let setting = self.setting(&scratch)?;
         Ok(carry_out(slot, &setting, ports))
@@ -220,7 +225,7 @@ impl<'a> Lab<'a> {
                 if excluded.is_none() && runs.is_empty() && !is_used && known.is_none() {
                     continue;
                 }
-                let of = |prepared: Option<&Prepared>| prepared?.skipped.clone();
+                let of = |prepared: Option<&Installed>| prepared?.skipped.clone();
                 let skipped = excluded
                     .map(str::to_owned)
                     .or_else(|| of(servers.get(&server.name)))
@@ -238,10 +243,10 @@ impl<'a> Lab<'a> {
 /// What is known of a server or tester: what is there now, or else what was `before`, its version
 /// and why it was left out. Where both have a version and they differ, the runs have both.
 fn merged(
-    now: Option<&Prepared>,
+    now: Option<&Installed>,
     before: Option<(Option<String>, Option<String>)>,
     has_runs: bool,
-) -> Prepared {
+) -> Installed {
     let (was, was_skipped) = before.unwrap_or_default();
     let version = match (was, now.and_then(|it| it.version.clone())) {
         (Some(was), Some(is)) if has_runs && !was.ends_with(&is) => {
@@ -250,7 +255,7 @@ fn merged(
         (was, is) => is.or(was),
     };
     let skipped = now.map_or(was_skipped, |it| it.skipped.clone());
-    Prepared { version, skipped: skipped.filter(|_| !has_runs) }
+    Installed { version, skipped: skipped.filter(|_| !has_runs) }
 }
 
 /// Removes a folder and makes it anew.

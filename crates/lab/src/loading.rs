@@ -13,8 +13,8 @@ use plimsoll_io::clock;
 use crate::prepare::Places;
 use crate::process::Process;
 use crate::programs::{find, last_line};
-use crate::sample::{self, Record};
-use crate::suite::{Call, Cpus, Load, Names, PORTS, Server, plan_shown};
+use crate::sample::{self, UsageRecord};
+use crate::suite::{Cpus, Load, LoadCall, Names, PORTS, Server, plan_shown};
 use crate::testers::{Finished, Reading, Tester};
 
 /// Most of a tester's output that is read.
@@ -41,7 +41,7 @@ struct PlanFile {
 const STDIN: &str = "/dev/stdin";
 
 /// What names stand for in a load: `{url}`, `{scratch}` and so on.
-pub(crate) struct Place<'a> {
+pub(crate) struct CallContext<'a> {
     pub(crate) names: &'a Names,
     /// The folder for the files of this call.
     pub(crate) scratch: &'a Path,
@@ -53,17 +53,17 @@ pub(crate) struct Place<'a> {
 ///
 /// # Errors
 /// A tester that is not there, a placeholder that is not known, or a file that cannot be written.
-pub(crate) fn line(load: &Load, warmup_ns: u64, place: &Place<'_>) -> Result<Line, String> {
+pub(crate) fn line(load: &Load, warmup_ns: u64, place: &CallContext<'_>) -> Result<Line, String> {
     let warmup = Some(format!("{warmup_ns}ns")).filter(|_| warmup_ns > 0 && warms_up(load));
     let (given, plan) = match &load.call {
-        Call::Arguments(arguments) => {
+        LoadCall::Arguments(arguments) => {
             let mut arguments = arguments.clone();
             if let Some(warmup) = warmup {
                 arguments.splice(1..1, ["--warmup".to_owned(), warmup]);
             }
             (arguments, None)
         }
-        Call::Plan(plan) => {
+        LoadCall::Plan(plan) => {
             let mut plan = plan.clone();
             if let Some(warmup) = warmup {
                 plan.insert("warmup".to_owned(), warmup.into());
@@ -97,8 +97,8 @@ pub fn sketch(load: &Load, server: &Server, places: &Places) -> Result<Sketch, S
     names.set("url", url.as_str());
     names.set("scratch", places.work_of(server).display().to_string());
     match &load.call {
-        Call::Plan(plan) => Ok(Sketch::Plan(with_address(plan, &names, &url))),
-        Call::Arguments(arguments) => {
+        LoadCall::Plan(plan) => Ok(Sketch::Plan(with_address(plan, &names, &url))),
+        LoadCall::Arguments(arguments) => {
             let fill = |text: &String| names.fill(text);
             let filled = arguments.iter().map(fill).collect::<Result<_, _>>();
             let why = |error| format!("args, for server '{}': {error}", server.name);
@@ -111,11 +111,13 @@ pub fn sketch(load: &Load, server: &Server, places: &Places) -> Result<Sketch, S
 ///
 /// # Errors
 /// As for [`line`].
-pub(crate) fn reading_only(load: &Load, place: &Place<'_>) -> Result<Option<Line>, String> {
+pub(crate) fn reading_only(load: &Load, place: &CallContext<'_>) -> Result<Option<Line>, String> {
     let (mut given, plan) = match &load.call {
-        Call::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
-        Call::Arguments(arguments) if load.tester == Tester::Plimsoll => (arguments.clone(), None),
-        Call::Arguments(_) => return Ok(None),
+        LoadCall::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
+        LoadCall::Arguments(arguments) if load.tester == Tester::Plimsoll => {
+            (arguments.clone(), None)
+        }
+        LoadCall::Arguments(_) => return Ok(None),
     };
     given.insert(1, "--print-plan".to_owned());
     fill(Tester::Plimsoll, &given, plan, place).map(Some)
@@ -125,8 +127,8 @@ pub(crate) fn reading_only(load: &Load, place: &Place<'_>) -> Result<Option<Line
 ///
 /// # Errors
 /// As for [`line`].
-pub(crate) fn one_request(load: &Load, place: &Place<'_>) -> Result<Option<Line>, String> {
-    let Call::Plan(plan) = &load.call else { return Ok(None) };
+pub(crate) fn one_request(load: &Load, place: &CallContext<'_>) -> Result<Option<Line>, String> {
+    let LoadCall::Plan(plan) = &load.call else { return Ok(None) };
     let mut given = plan_arguments();
     given.extend(["-n", "1", "-c", "1", "-t", "1"].map(str::to_owned));
     // In the place of a schedule that may be long, another, so that what needs one has one.
@@ -147,8 +149,8 @@ pub(crate) fn shown(load: &Load, url: &str) -> String {
 /// those of a file.
 fn warms_up(load: &Load) -> bool {
     match &load.call {
-        Call::Plan(plan) => !["rate-file", "rate_file"].iter().any(|it| plan.contains_key(*it)),
-        Call::Arguments(arguments) => {
+        LoadCall::Plan(plan) => !["rate-file", "rate_file"].iter().any(|it| plan.contains_key(*it)),
+        LoadCall::Arguments(arguments) => {
             let is_run = arguments.first().is_some_and(|word| word == "run");
             let others = ["--rate-file", "--warmup", "--plan"];
             load.tester == Tester::Plimsoll && is_run && !has_flag(arguments, &others)
@@ -158,7 +160,7 @@ fn warms_up(load: &Load) -> bool {
 
 /// Whether its own command line says a warm-up, which then is the only one.
 fn says_warmup(load: &Load) -> bool {
-    let Call::Arguments(arguments) = &load.call else { return false };
+    let LoadCall::Arguments(arguments) = &load.call else { return false };
     load.tester == Tester::Plimsoll && has_flag(arguments, &["--warmup"])
 }
 
@@ -175,14 +177,14 @@ fn has_flag(arguments: &[String], flags: &[&str]) -> bool {
 pub(crate) fn warmup(
     load: &Load,
     warmup_ns: u64,
-    place: &Place<'_>,
+    place: &CallContext<'_>,
 ) -> Result<Option<Line>, String> {
     if warmup_ns == 0 || warms_up(load) || says_warmup(load) {
         return Ok(None);
     }
     let mut plan = match &load.call {
-        Call::Plan(plan) => plan.clone(),
-        Call::Arguments(_) => toml::Table::new(),
+        LoadCall::Plan(plan) => plan.clone(),
+        LoadCall::Arguments(_) => toml::Table::new(),
     };
     // What would make it longer, or end it otherwise than by its time.
     for key in ["requests", "gate", "abort-when", "require-valid", "json"] {
@@ -208,7 +210,7 @@ fn plan_arguments() -> Vec<String> {
 /// Makes a plan file, and keeps it with its secrets masked.
 fn plan_file(
     plan: &toml::Table,
-    place: &Place<'_>,
+    place: &CallContext<'_>,
     name: &'static str,
 ) -> Result<PlanFile, String> {
     let plan = with_address(plan, place.names, place.url);
@@ -257,7 +259,7 @@ fn fill(
     tester: Tester,
     arguments: &[String],
     plan: Option<PlanFile>,
-    place: &Place<'_>,
+    place: &CallContext<'_>,
 ) -> Result<Line, String> {
     let fill = |text: &String| place.names.fill(text).map_err(|error| format!("args: {error}"));
     let arguments = arguments.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
@@ -278,7 +280,7 @@ pub(crate) struct Called {
     /// All that it printed.
     pub(crate) output: String,
     /// What its processes used.
-    pub(crate) usage: Option<Record>,
+    pub(crate) usage: Option<UsageRecord>,
 }
 
 /// Calls a tester and waits for its end, until `stopped` or its limit.
@@ -295,9 +297,9 @@ pub(crate) fn call(
     let cannot = |error: io::Error| format!("{}: {error}", line.program);
     let began_ns = clock::now_ns();
     let mut process = begin(line, scratch, cpus).map_err(cannot)?;
-    let sampler = sample::Root::of(process.id())
-        .ok()
-        .and_then(|root| sample::Sampler::start(vec![root], sample::Options::default()).ok());
+    let sampler = sample::Root::of(process.id()).ok().and_then(|root| {
+        sample::Sampler::start(vec![root], sample::SamplerOptions::default()).ok()
+    });
     if let Some(sampler) = &sampler {
         sampler.begin();
     }
@@ -397,12 +399,12 @@ mod tests {
 
     const WARMUP_NS: u64 = 5;
 
-    fn planned(text: &str) -> Call {
-        Call::Plan(toml::from_str(text).expect(text))
+    fn planned(text: &str) -> LoadCall {
+        LoadCall::Plan(toml::from_str(text).expect(text))
     }
 
-    fn called(text: &str) -> Call {
-        Call::Arguments(text.split(' ').map(str::to_owned).collect())
+    fn called(text: &str) -> LoadCall {
+        LoadCall::Arguments(text.split(' ').map(str::to_owned).collect())
     }
 
     /// A load whose warm-up is a part of it goes on with what it sends. A warm-up of its own has
@@ -413,8 +415,12 @@ mod tests {
         let scratch = directory.path();
         let mut names = Names::default();
         names.set("scratch", "folder");
-        let place =
-            Place { names: &names, scratch, plimsoll: Path::new("plimsoll"), url: "http://a/" };
+        let place = CallContext {
+            names: &names,
+            scratch,
+            plimsoll: Path::new("plimsoll"),
+            url: "http://a/",
+        };
         let kept = |name: &str| -> Option<toml::Table> {
             let text = fs::read_to_string(scratch.join(name)).ok()?;
             fs::remove_file(scratch.join(name)).expect("it is there");

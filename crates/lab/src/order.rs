@@ -4,13 +4,13 @@
 //! the machine, a neighbour that comes and goes, or the remains of one server therefore affect all
 //! cases alike, and show as spread instead of as a difference.
 
-use plimsoll_core::draw::{Stream, below};
+use plimsoll_core::random::{Stream, below};
 
 use crate::suite::{Load, Server, Suite};
 
 /// A run to carry out.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot<'a> {
+pub struct PlannedRun<'a> {
     /// The server.
     pub server: &'a Server,
     /// The load.
@@ -26,7 +26,7 @@ const PURPOSE: u64 = 0x6f72_6465_7200;
 
 /// The order of all runs of a suite.
 #[must_use]
-pub fn order(suite: &Suite) -> Vec<Slot<'_>> {
+pub fn order(suite: &Suite) -> Vec<PlannedRun<'_>> {
     let pairs = || {
         let of = |server| suite.loads.iter().map(move |load| (server, load));
         suite.servers.iter().flat_map(of)
@@ -40,7 +40,7 @@ pub fn order(suite: &Suite) -> Vec<Slot<'_>> {
         shuffle(&mut shuffled, Stream::new(suite.seed, PURPOSE + u64::from(repeat)));
         for (server, load) in shuffled {
             let position = slots.len() as u32 + 1;
-            slots.push(Slot { server, load, repeat, position });
+            slots.push(PlannedRun { server, load, repeat, position });
         }
     }
     slots
@@ -71,7 +71,7 @@ mod tests {
         crate::suite::read(Path::new("s.toml"), Path::new("."), &text).expect("a suite")
     }
 
-    fn names(slots: &[Slot<'_>]) -> Vec<String> {
+    fn names(slots: &[PlannedRun<'_>]) -> Vec<String> {
         slots.iter().map(|slot| format!("{}/{}", slot.server.name, slot.load.name)).collect()
     }
 

@@ -21,7 +21,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
 /// What is known of a server or tester before it is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Installed {
     /// What it says its version is.
     pub version: Option<String>,
     /// Why it cannot be used.
@@ -67,8 +67,8 @@ pub fn servers(
     builds: bool,
     stopped: &dyn Fn() -> bool,
     say: &mut dyn FnMut(&str),
-) -> BTreeMap<String, Prepared> {
-    let mut all: BTreeMap<String, Prepared> = BTreeMap::new();
+) -> BTreeMap<String, Installed> {
+    let mut all: BTreeMap<String, Installed> = BTreeMap::new();
     for name in wanted {
         let Some(server) = suite.server(name) else { continue };
         for name in server.with.iter().chain([&server.name]) {
@@ -105,14 +105,14 @@ fn prepare(
     builds: bool,
     stopped: &dyn Fn() -> bool,
     say: &mut dyn FnMut(&str),
-) -> Prepared {
-    let skipped = |reason: String| Prepared { version: None, skipped: Some(reason) };
+) -> Installed {
+    let skipped = |reason: String| Installed { version: None, skipped: Some(reason) };
     let missing = missing(server);
     if !missing.is_empty() {
         return skipped(format!("not on this machine: {}", missing.join(", ")));
     }
     match make(server, places, builds, stopped, say) {
-        Ok(version) => Prepared { version, skipped: None },
+        Ok(version) => Installed { version, skipped: None },
         Err(reason) => skipped(reason),
     }
 }
@@ -159,21 +159,21 @@ fn first_line(line: &str, folder: &Path, log: &Path) -> Option<String> {
 
 /// Whether a tester is there, and which.
 #[must_use]
-pub fn tester(tester: Tester, places: &Places) -> Prepared {
+pub fn tester(tester: Tester, places: &Places) -> Installed {
     if tester == Tester::Plimsoll {
         let version = Some(format!("plimsoll {}", env!("CARGO_PKG_VERSION")));
-        return Prepared { version, skipped: None };
+        return Installed { version, skipped: None };
     }
     let Some(program) = find(tester.name()) else {
         let reason = format!("not on this machine: {tester}");
-        return Prepared { version: None, skipped: Some(reason) };
+        return Installed { version: None, skipped: Some(reason) };
     };
     let arguments = tester.version_arguments();
     if arguments.is_empty() {
-        return Prepared::default();
+        return Installed::default();
     }
     let _ = fs::create_dir_all(&places.work);
     let line = format!("'{}' {}", program.display(), arguments.join(" "));
     let version = first_line(&line, &places.work, &places.work.join("versions.log"));
-    Prepared { version, skipped: None }
+    Installed { version, skipped: None }
 }

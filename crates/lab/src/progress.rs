@@ -6,7 +6,7 @@ use plimsoll_core::study::{CaseRun, failure_kind};
 use plimsoll_core::units::{format_count, format_ns};
 use plimsoll_core::verdict::Verdict;
 
-use crate::order::Slot;
+use crate::order::PlannedRun;
 
 /// The lines of a study's runs.
 pub(crate) struct Progress {
@@ -21,12 +21,12 @@ impl Progress {
     }
 
     /// `[3/40] nginx wrk-100 #2: 82759/s, p99 1.20 ms`
-    pub(crate) fn line(&mut self, slot: &Slot<'_>, place: usize, run: &CaseRun) -> String {
+    pub(crate) fn line(&mut self, slot: &PlannedRun<'_>, place: usize, run: &CaseRun) -> String {
         let what = match &run.failure {
             Some(failure) => format!("FAILED{}", self.once(place, &failure_kind(failure), failure)),
             None => [figures(run), self.doubts(place, run)].concat().join(", "),
         };
-        let Slot { server, load, repeat, .. } = slot;
+        let PlannedRun { server, load, repeat, .. } = slot;
         format!("[{place}/{}] {} {} #{repeat}: {what}", self.runs, server.name, load.name)
     }
 

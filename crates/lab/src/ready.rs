@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::order::Slot;
-use crate::prepare::Prepared;
+use crate::order::PlannedRun;
+use crate::prepare::Installed;
 use crate::testers::Tester;
 
 /// What a study is made of.
 #[derive(Debug)]
 pub struct Ready<'a> {
     /// The runs that are wanted, in their order.
-    pub(crate) slots: Vec<Slot<'a>>,
+    pub(crate) slots: Vec<PlannedRun<'a>>,
     /// What is known of each of their servers.
-    pub(crate) servers: BTreeMap<String, Prepared>,
+    pub(crate) servers: BTreeMap<String, Installed>,
     /// What is known of each of their testers.
-    pub(crate) testers: BTreeMap<Tester, Prepared>,
+    pub(crate) testers: BTreeMap<Tester, Installed>,
 }
 
 /// Servers that cannot be measured as the suite says.
@@ -25,9 +25,9 @@ pub struct Unfit(pub(crate) String);
 
 impl<'a> Ready<'a> {
     /// The runs whose server and tester are there.
-    pub(crate) fn possible(&self) -> Vec<Slot<'a>> {
-        let here = |prepared: Option<&Prepared>| prepared.is_some_and(|it| it.skipped.is_none());
-        let is_possible = |slot: &&Slot<'_>| {
+    pub(crate) fn possible(&self) -> Vec<PlannedRun<'a>> {
+        let here = |prepared: Option<&Installed>| prepared.is_some_and(|it| it.skipped.is_none());
+        let is_possible = |slot: &&PlannedRun<'_>| {
             here(self.servers.get(&slot.server.name)) && here(self.testers.get(&slot.load.tester))
         };
         self.slots.iter().filter(is_possible).copied().collect()

@@ -15,8 +15,8 @@ use rustix::process::Signal;
 use crate::home::{Holders, Home, Stranger};
 use crate::process::Process;
 use crate::programs::{last_line, tail};
-use crate::sample::{Options, Root};
-use crate::suite::{Names, Ready, Server, Stop};
+use crate::sample::{Root, SamplerOptions};
+use crate::suite::{Names, Readiness, Server, Stop};
 
 /// How long one question may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl<'a> Serving<'a> {
     ///
     /// # Errors
     /// Nobody is there.
-    pub(crate) fn watched(&self) -> Result<(Vec<Root>, Options), String> {
+    pub(crate) fn watched(&self) -> Result<(Vec<Root>, SamplerOptions), String> {
         let strangers = || self.holders.iter().flat_map(|holders| &holders.strangers);
         let launcher = Root::of(self.process.id());
         let mut roots: Vec<Root> = launcher.iter().cloned().collect();
@@ -88,7 +88,7 @@ impl<'a> Serving<'a> {
         let inside = counter.map(|counter| counter.processes()).unwrap_or_default();
         let is_whole = strangers().all(|stranger| inside.contains(&stranger.root().pid));
         let group = counter.filter(|_| is_whole).cloned();
-        Ok((roots, Options { group, ..Options::default() }))
+        Ok((roots, SamplerOptions { group, ..SamplerOptions::default() }))
     }
 
     /// Why its CPU time and memory are not those of what was watched, where they are not.
@@ -212,8 +212,8 @@ impl<'a> Serving<'a> {
         TcpStream::connect_timeout(&address, CONNECT_LIMIT)
             .map_err(|error| format!("port {}: {error}", self.port))?;
         match &self.server.ready {
-            Ready::Port => Ok(()),
-            Ready::Http { path, status } => {
+            Readiness::Port => Ok(()),
+            Readiness::Http { path, status } => {
                 self.ask(&self.url_of(path), &[format!("status={status}")])
             }
         }

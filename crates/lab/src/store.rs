@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::study::{CaseRun, Study};
 
-use crate::order::Slot;
+use crate::order::PlannedRun;
 use crate::suite::kept;
 
 /// A study's folder.
@@ -90,14 +90,14 @@ impl Store {
         self.folder.join(name)
     }
 
-    fn file(&self, slot: &Slot<'_>) -> PathBuf {
+    fn file(&self, slot: &PlannedRun<'_>) -> PathBuf {
         let folder = self.folder.join("runs").join(&slot.server.name);
         folder.join(format!("{}-{}.json", slot.load.name, slot.repeat))
     }
 
     /// The folder for the files of a run.
     #[must_use]
-    pub fn scratch(&self, slot: &Slot<'_>) -> PathBuf {
+    pub fn scratch(&self, slot: &PlannedRun<'_>) -> PathBuf {
         self.file(slot).with_extension("")
     }
 
@@ -131,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn save(&self, slot: &Slot<'_>, run: &mut CaseRun) -> Result<(), StoreError> {
+    pub fn save(&self, slot: &PlannedRun<'_>, run: &mut CaseRun) -> Result<(), StoreError> {
         if let Some(result) = &mut run.result {
             let path = Path::new(result.as_str());
             let relative = path.strip_prefix(&self.folder).unwrap_or(path);

@@ -7,7 +7,7 @@ use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate
 
 /// What part of a run is going on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stage {
+pub enum RunPart {
     /// The measured part.
     #[default]
     Measuring,
@@ -19,7 +19,7 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProgressSnapshot<'a> {
     /// What is going on.
-    pub stage: Stage,
+    pub stage: RunPart,
     /// Time since that began, ns.
     pub elapsed_ns: u64,
     /// How long it is to last, ns; `None` when only the number of requests is known.
@@ -82,7 +82,7 @@ fn position(snapshot: &ProgressSnapshot<'_>) -> String {
     let done =
         ledger.completed + ledger.refused + ledger.timed_out + ledger.broken + ledger.unfinished;
     let elapsed = whole_seconds(snapshot.elapsed_ns);
-    if snapshot.stage == Stage::Draining {
+    if snapshot.stage == RunPart::Draining {
         let open = short(ledger.sent.saturating_sub(done));
         return format!("draining {elapsed}, {open} open");
     }
@@ -104,7 +104,7 @@ fn planned(planned_ns: u64) -> String {
 
 /// The rate and the times of an interval. The last one may be longer than its load.
 fn pace(point: &Point, snapshot: &ProgressSnapshot<'_>) -> Vec<String> {
-    let planned_ns = snapshot.planned_ns.filter(|_| snapshot.stage == Stage::Measuring);
+    let planned_ns = snapshot.planned_ns.filter(|_| snapshot.stage == RunPart::Measuring);
     let left_ns = planned_ns.map_or(u64::MAX, |ns| ns.saturating_sub(point.t_ns));
     let load_ns = point.interval_ns.min(left_ns).max(1);
     let rate = point.completed as f64 * 1e9 / load_ns as f64;
@@ -135,7 +135,7 @@ mod tests {
         let cases = [
             measuring,
             ProgressSnapshot { last: None, ..measuring },
-            ProgressSnapshot { stage: Stage::Draining, ledger: half, last: None, ..measuring },
+            ProgressSnapshot { stage: RunPart::Draining, ledger: half, last: None, ..measuring },
             ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring },
             ProgressSnapshot { planned_ns: None, last: None, ..measuring },
             // The sixth interval has half a second of load.

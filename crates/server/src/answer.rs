@@ -69,7 +69,7 @@ struct Hello {
 
 /// What is registered with a driver.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAnswers {
     hellos: PayloadId,
     keep_alive: Hello,
     keep_alive_10: Hello,
@@ -80,7 +80,7 @@ pub(crate) struct Prepared {
     frame_len: u32,
 }
 
-impl Prepared {
+impl PreparedAnswers {
     /// Renders and registers.
     pub(crate) fn register<D: Driver>(wire: &mut Wire<D>) -> Self {
         let mut bytes = Vec::new();
@@ -190,7 +190,7 @@ impl Rest {
     /// buffer to render in.
     pub(crate) fn take<'a>(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedAnswers,
         body: &'a [u8],
         out: &'a mut Vec<u8>,
     ) -> Option<Payload<'a>> {

@@ -41,7 +41,7 @@ mod wire;
 mod workers;
 
 pub use faults::{ErrorMix, FaultSpecError, Faults, LatencyMix, Share, Stall};
-pub use options::{Counters, Limits, ServeError, ServerOptions};
+pub use options::{Counters, ServeError, ServerLimits, ServerOptions};
 pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};
 pub use route::Role;
 pub use secure::{self_signed, tls_config};

@@ -8,7 +8,7 @@ use crate::faults::Faults;
 
 /// Limits on requests. Lengths are per connection unless they say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Limits of request heads, chunk lines and trailers.
     pub http1: http1::Limits,
     /// Bytes of the largest body that is echoed; larger ones are answered 413.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub queued_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             http1: http1::Limits::default(),
@@ -40,7 +40,7 @@ pub struct ServerOptions {
     /// Faults to commit.
     pub faults: Faults,
     /// Limits on requests.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// How long requests under way may take to finish once the server is to stop.
     pub drain_ns: u64,
     /// The TLS identity; `None` for plain connections.
@@ -50,7 +50,7 @@ pub struct ServerOptions {
 impl Default for ServerOptions {
     /// No faults, the usual limits, a second to finish, and plain connections.
     fn default() -> Self {
-        let (faults, limits) = (Faults::default(), Limits::default());
+        let (faults, limits) = (Faults::default(), ServerLimits::default());
         Self { faults, limits, drain_ns: 1_000_000_000, tls: None }
     }
 }

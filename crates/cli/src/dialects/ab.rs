@@ -4,9 +4,9 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use plimsoll_core::gate::{Condition, Watch};
-use plimsoll_dialect::Usage;
-use plimsoll_dialect::ab::{self, Command, Files, Progress as Told, ending};
+use plimsoll_core::gate::{AbortWatch, Condition};
+use plimsoll_dialect::UsageText;
+use plimsoll_dialect::ab::{self, Command, Files, Heartbeat, ending};
 use plimsoll_engine::{Progress, RunError};
 
 use super::{
@@ -31,9 +31,9 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     let plan = command.plan(files);
     let conditions = plan.abort_when.iter().filter_map(|text| Condition::parse_abort(text).ok());
     let conditions: Vec<Condition> = conditions.collect();
-    let mut watch = Watch::new(&conditions, &plan);
+    let mut watch = AbortWatch::new(&conditions, &plan);
     let (control, _) = control()?;
-    let (mut progress, mut complete, mut aborted) = (Told::new(&command), 0, None);
+    let (mut progress, mut complete, mut aborted) = (Heartbeat::new(&command), 0, None);
     print(|out| ab::banner(&command, &plan, out))?;
     let ran = load(&plan, &mut None, &control, &mut |news| {
         let Progress::Interval(point) = news else { return };
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
 }
 
 /// Reads the files that the command names.
-fn read(command: &Command) -> Result<Files, Usage> {
+fn read(command: &Command) -> Result<Files, UsageText> {
     let body = command.body_path.as_ref().map(|path| {
         std::fs::read(path).map_err(|error| ab::file_not_read(path, &error.to_string()))
     });

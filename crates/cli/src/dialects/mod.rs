@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use plimsoll_core::{Plan, RunResult};
-use plimsoll_dialect::Usage;
+use plimsoll_dialect::UsageText;
 use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
@@ -45,7 +45,7 @@ pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, 
 }
 
 /// Prints what is printed instead of a run.
-fn print_usage(usage: &Usage) -> ExitCode {
+fn print_usage(usage: &UsageText) -> ExitCode {
     // A reader that has gone away is no reason to fail.
     let _ = io::stdout().write_all(usage.stdout.as_bytes());
     let _ = io::stderr().write_all(usage.stderr.as_bytes());

@@ -1,7 +1,7 @@
 //! Judges the readings: what they mean for measuring on this host, whatever the load.
 
 use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate};
-use plimsoll_io::host::{Conntrack, Limits};
+use plimsoll_io::host::{Conntrack, HostLimits};
 
 use super::finding::{Finding, Level};
 use super::measure::{Floor, LATENESS_RPS, Quantiles, SERVICE_RPS, Timers};
@@ -77,7 +77,7 @@ fn limits(r: &Readings) -> Vec<Finding> {
     findings
 }
 
-fn open_files(limits: &Limits) -> Finding {
+fn open_files(limits: &HostLimits) -> Finding {
     let (soft, hard) = (limits.open_files_soft, limits.open_files_hard);
     Finding::new(
         "limits",
@@ -92,7 +92,7 @@ fn open_files(limits: &Limits) -> Finding {
     )
 }
 
-fn local_ports(limits: &Limits) -> Finding {
+fn local_ports(limits: &HostLimits) -> Finding {
     let (first, last) = limits.local_ports;
     let count = limits.local_ports_count();
     Finding::new(

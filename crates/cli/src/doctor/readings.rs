@@ -1,8 +1,8 @@
 //! The facts that the doctor judges, as plain data, and how it gathers them.
 
 use plimsoll_io::host::{
-    CpuTicks, Environment, Limits, Settings, Usage, cpu_limit, interrupts, memory_available_bytes,
-    memory_limit_bytes, shared_cores,
+    CpuTicks, HostEnvironment, HostLimits, KernelSettings, Rusage, cpu_limit, interrupts,
+    memory_available_bytes, memory_limit_bytes, shared_cores,
 };
 use plimsoll_io::{DriverChoice, clock};
 use plimsoll_lab::sample::{Busy, Processes};
@@ -12,9 +12,9 @@ use super::measure::{self, Floor, Timers};
 /// What was read and measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Readings {
-    pub environment: Environment,
-    pub limits: Limits,
-    pub settings: Settings,
+    pub environment: HostEnvironment,
+    pub limits: HostLimits,
+    pub settings: KernelSettings,
     /// CPUs' worth of time that a quota allows.
     pub cpu_limit: Option<f64>,
     /// Memory that could still be had, quotas regarded.
@@ -47,9 +47,9 @@ const NAMED_MAX: usize = 3;
 impl Readings {
     /// Gathers them in less than two seconds; with the floor, in some ten.
     pub(crate) fn take(quick: bool) -> Self {
-        let environment = Environment::read();
+        let environment = HostEnvironment::read();
         let (ticks, used_us, start_ns) =
-            (CpuTicks::read(), Usage::of_process().cpu_us(), clock::now_ns());
+            (CpuTicks::read(), Rusage::of_process().cpu_us(), clock::now_ns());
         let processes = Processes::read();
         let timers = measure::timers();
         // Only a CPU with work to do can have it taken away.
@@ -59,7 +59,7 @@ impl Readings {
         let ticks = ticks.zip(CpuTicks::read());
         let elapsed_ns = clock::now_ns() - start_ns;
         let busy = Processes::read().busy_since(&processes);
-        let ours_cpus = (Usage::of_process().cpu_us() - used_us) as f64 * 1e3 / elapsed_ns as f64;
+        let ours_cpus = (Rusage::of_process().cpu_us() - used_us) as f64 * 1e3 / elapsed_ns as f64;
         let busy_cpus = ticks.map(|(before, after)| {
             after.busy_share_since(&before) * f64::from(environment.cores_online)
         });
@@ -70,8 +70,8 @@ impl Readings {
         let busiest = busiest.filter(|(_, cpus)| *cpus >= NAMED_CPUS_MIN).take(NAMED_MAX);
         let memory = memory_available_bytes().into_iter().chain(memory_limit_bytes()).min();
         Self {
-            limits: Limits::read(),
-            settings: Settings::read(),
+            limits: HostLimits::read(),
+            settings: KernelSettings::read(),
             cpu_limit: cpu_limit(),
             memory_available_bytes: memory,
             shared_cores: shared_cores(&environment.cpus_allowed),

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use plimsoll_core::Plan;
-use plimsoll_core::environment::{Processor, System};
+use plimsoll_core::environment::{Processor, SystemSettings};
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::schedule::{Arrival, Profile};
-use plimsoll_io::host::{Conntrack, Environment, Limits, Settings};
+use plimsoll_io::host::{Conntrack, HostEnvironment, HostLimits, KernelSettings};
 use plimsoll_lab::sample::Busy;
 
 use super::finding::{Finding, Level};
@@ -27,7 +27,7 @@ const FLOOR: Floor = Floor {
 /// A host that nothing can be said against.
 fn fit() -> Readings {
     Readings {
-        environment: Environment {
+        environment: HostEnvironment {
             os: "Linux".to_owned(),
             kernel: "6.18".to_owned(),
             cpu_model: "a CPU".to_owned(),
@@ -38,15 +38,15 @@ fn fit() -> Readings {
             smt: Some(false),
             hypervisor: None,
             processor: Processor::default(),
-            system: System::default(),
+            system: SystemSettings::default(),
         },
-        limits: Limits {
+        limits: HostLimits {
             open_files_soft: 1024,
             open_files_hard: 1_048_576,
             local_ports: (32_768, 60_999),
             somaxconn: 4096,
         },
-        settings: Settings {
+        settings: KernelSettings {
             tcp_tw_reuse: Some(2),
             tcp_max_syn_backlog: Some(2048),
             conntrack: None,
@@ -145,7 +145,7 @@ fn floor_of(r: &mut Readings) -> &mut Floor {
 #[test]
 fn what_a_host_does_not_tell_is_no_complaint() {
     let silent = changed(fit(), |r| {
-        r.settings = Settings::default();
+        r.settings = KernelSettings::default();
         r.environment.governor = None;
         r.environment.smt = None;
         (r.memory_available_bytes, r.steal_share, r.others_cpus) = (None, None, None);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::study::Study;
-use plimsoll_lab::order::Slot;
+use plimsoll_lab::order::PlannedRun;
 use plimsoll_lab::suite::Suite;
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
 use plimsoll_report::text::wrap;
@@ -37,7 +37,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let folder = flags.output.clone().unwrap_or_else(|| Path::new("results").join(&suite.name));
     let folder = std::path::absolute(&folder)
         .with_context(|| format!("the folder '{}'", folder.display()))?;
-    let environment = plimsoll_io::host::Environment::read().document();
+    let environment = plimsoll_io::host::HostEnvironment::read().document();
     let resumed = match flags.go_on {
         true => Some(resume(&folder, &text, flags, &environment, &mut suite)?),
         false => None,
@@ -102,7 +102,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
 }
 
 /// Whether nothing is left to do for a run: it gave figures, or its case was skipped.
-fn is_there(study: &Study, slot: &Slot<'_>) -> bool {
+fn is_there(study: &Study, slot: &PlannedRun<'_>) -> bool {
     study.case(&slot.server.name, &slot.load.name).is_some_and(|case| {
         case.skipped.is_some()
             || case.runs.iter().any(|run| run.repeat == slot.repeat && run.failure.is_none())
@@ -214,7 +214,7 @@ fn list(suite: &Suite, lab: &Lab<'_>) -> String {
     text
 }
 
-fn dry_run(slots: &[Slot<'_>], words: &[String]) -> String {
+fn dry_run(slots: &[PlannedRun<'_>], words: &[String]) -> String {
     let mut text = String::new();
     for slot in slots {
         let (server, load) = (&slot.server.name, slot.load);

@@ -6,14 +6,14 @@ use plimsoll_core::comparison::repeats_to_compare;
 use plimsoll_core::study::Case;
 use plimsoll_core::units::format_ns;
 use plimsoll_lab::Store;
-use plimsoll_lab::order::Slot;
+use plimsoll_lab::order::PlannedRun;
 use plimsoll_lab::suite::Suite;
 
 use super::loads::Length;
 
 /// How many runs there are and how long they take, and what they are too few for; a line each.
 pub(super) fn words(
-    slots: &[Slot<'_>],
+    slots: &[PlannedRun<'_>],
     suite: &Suite,
     lengths: &BTreeMap<String, Length>,
 ) -> Vec<String> {
@@ -33,7 +33,11 @@ pub(super) fn words(
     lines
 }
 
-fn time_words(slots: &[Slot<'_>], suite: &Suite, lengths: &BTreeMap<String, Length>) -> String {
+fn time_words(
+    slots: &[PlannedRun<'_>],
+    suite: &Suite,
+    lengths: &BTreeMap<String, Length>,
+) -> String {
     let (mut warmup_ns, mut load_ns, mut open) = (0_u64, 0_u64, BTreeMap::new());
     for slot in slots {
         let length = lengths.get(&slot.load.name).copied().unwrap_or_default();
@@ -65,7 +69,7 @@ fn time_words(slots: &[Slot<'_>], suite: &Suite, lengths: &BTreeMap<String, Leng
 }
 
 /// `20 runs (2 servers, 2 loads, 5 repeats)`
-fn counted(slots: &[Slot<'_>], suite: &Suite) -> String {
+fn counted(slots: &[PlannedRun<'_>], suite: &Suite) -> String {
     let number = |count: usize, noun: &str| {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {noun}{plural}")
@@ -83,16 +87,16 @@ fn counted(slots: &[Slot<'_>], suite: &Suite) -> String {
 
 /// What a study that is taken up again says first: how much of it is there, and which repeats were
 /// begun in an earlier go.
-pub(super) fn taken_up(slots: &[Slot<'_>], store: &Store) -> Option<String> {
+pub(super) fn taken_up(slots: &[PlannedRun<'_>], store: &Store) -> Option<String> {
     let study = store.study()?;
     let done: BTreeSet<u32> =
         study.cases.iter().flat_map(Case::whole).map(|run| run.repeat).collect();
-    let is_open = |slot: &&Slot<'_>| {
+    let is_open = |slot: &&PlannedRun<'_>| {
         let case = study.case(&slot.server.name, &slot.load.name);
         let runs = case.into_iter().flat_map(|case| &case.runs);
         !runs.into_iter().any(|run| run.repeat == slot.repeat && run.failure.is_none())
     };
-    let open: Vec<&Slot<'_>> = slots.iter().filter(is_open).collect();
+    let open: Vec<&PlannedRun<'_>> = slots.iter().filter(is_open).collect();
     let begun: BTreeSet<u32> =
         open.iter().map(|slot| slot.repeat).filter(|repeat| done.contains(repeat)).collect();
     let there = format!("{} of {} runs are there", slots.len() - open.len(), slots.len());

@@ -5,7 +5,7 @@ use super::Experiment;
 use super::place::Quota;
 use crate::doubts::{self, Topic};
 use crate::harness::{Action, Bench, Pin, Run, Sample, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, said};
+use crate::judge::{Checks, Judgement, Unit, said};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Need, Reading};
 
@@ -142,8 +142,8 @@ fn easy() -> Setup {
     at_rate(1000.0, 50, 1.0)
 }
 
-fn throttled(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let quota = Quota::new(20_000, 100_000).map_err(Outcome::skipped)?;
+fn throttled(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
+    let quota = Quota::new(20_000, 100_000).map_err(Judgement::skipped)?;
     let setup = Setup {
         wrapper: quota.wrapper(),
         least: STARVED,
@@ -151,13 +151,13 @@ fn throttled(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     };
     let run = bench.hear(subject, &setup)?;
     if !matches!(quota.throttled_periods(), Some(1..)) {
-        return Ok(Outcome::unmeasured("it needed so little CPU that it was not throttled"));
+        return Ok(Judgement::unmeasured("it needed so little CPU that it was not throttled"));
     }
     let control = bench.hear(subject, &easy())?;
     Ok(judge_invalid(&NO_CPU, &run.reading, &control.reading))
 }
 
-fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let together = Setup { pin: Pin::Together, least: STARVED, ..at_rate(60_000.0, 50, load_s) };
     let (run, control) = (bench.hear(subject, &together)?, bench.hear(subject, &easy())?);
@@ -165,11 +165,11 @@ fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// A doubt; of a tester that judges its figures, nothing less than that they are invalid.
-fn judge_invalid(topic: &Topic, reading: &Reading, control: &Reading) -> Outcome {
+fn judge_invalid(topic: &Topic, reading: &Reading, control: &Reading) -> Judgement {
     let outcome = doubts::judge(topic, reading, control);
     match (&outcome, &reading.verdict) {
-        (Outcome::Pass { figure }, Some(verdict)) if verdict != "invalid" => {
-            Outcome::fail(figure, "invalid")
+        (Judgement::Pass { figure }, Some(verdict)) if verdict != "invalid" => {
+            Judgement::fail(figure, "invalid")
         }
         _ => outcome,
     }
@@ -181,23 +181,23 @@ fn with_pauses(
     subject: &Subject,
     actions: Vec<(f64, Action)>,
     setup: &Setup,
-) -> Result<(Run, Run), Outcome> {
+) -> Result<(Run, Run), Judgement> {
     let stops = actions.len();
     let run = bench.hear(subject, &Setup { actions, ..setup.clone() })?;
     if run.acted.len() < stops {
-        return Err(Outcome::unmeasured("the load ended before the pauses did"));
+        return Err(Judgement::unmeasured("the load ended before the pauses did"));
     }
     Ok((run, bench.hear(subject, setup)?))
 }
 
-fn paused(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn paused(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let actions = vec![(1.5, Action::StopTester), (2.0, Action::ContinueTester)];
     let (run, control) = with_pauses(bench, subject, actions, &at_rate(1000.0, 50, 4.0))?;
     let outcome = doubts::judge(&PAUSE, &run.reading, &control.reading);
     Ok(with_length(outcome, &run.reading, run.stopped_s()))
 }
 
-fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let stop = |i: u32| {
         let at_s = 0.4 + 0.3 * f64::from(i);
         [(at_s, Action::StopTester), (at_s + 0.085, Action::ContinueTester)]
@@ -211,8 +211,8 @@ fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// The outcome, where the tester told of the pauses also by how long Plimsoll says they were.
-fn with_length(outcome: Outcome, reading: &Reading, stopped_s: f64) -> Outcome {
-    let (Outcome::Pass { figure }, Some(result)) = (&outcome, &reading.result) else {
+fn with_length(outcome: Judgement, reading: &Reading, stopped_s: f64) -> Judgement {
+    let (Judgement::Pass { figure }, Some(result)) = (&outcome, &reading.result) else {
         return outcome;
     };
     let mut checks = Checks::default();
@@ -222,7 +222,7 @@ fn with_length(outcome: Outcome, reading: &Reading, stopped_s: f64) -> Outcome {
     checks.outcome()
 }
 
-fn observer(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn observer(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let rate = |watched: bool| {
         let extra =
             if watched { vec![Need::Intervals("intervals".to_owned())] } else { Vec::new() };
@@ -230,13 +230,13 @@ fn observer(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
         let log = bench.load(subject, &Setup::new(ask, Mode::default()))?.log;
         let times_s = log.arrivals_s();
         let over_s = times_s.last().copied().unwrap_or(0.0);
-        Ok::<f64, Outcome>(times_s.len() as f64 / over_s.max(0.1))
+        Ok::<f64, Judgement>(times_s.len() as f64 / over_s.max(0.1))
     };
-    let mut judged = Err(Outcome::broken("not attempted"));
+    let mut judged = Err(Judgement::broken("not attempted"));
     for _ in 0..OBSERVER_ATTEMPTS {
         judged = judge_observer(&observer_pairs(rate)?);
         // One in fifty sets of pairs fails by chance alone.
-        if matches!(judged, Ok(Outcome::Pass { .. })) {
+        if matches!(judged, Ok(Judgement::Pass { .. })) {
             break;
         }
     }
@@ -245,8 +245,8 @@ fn observer(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 
 /// Pairs of rates, with watching and without.
 fn observer_pairs(
-    rate: impl Fn(bool) -> Result<f64, Outcome>,
-) -> Result<[(f64, f64); OBSERVER_PAIRS], Outcome> {
+    rate: impl Fn(bool) -> Result<f64, Judgement>,
+) -> Result<[(f64, f64); OBSERVER_PAIRS], Judgement> {
     let mut pairs = [(0.0, 0.0); OBSERVER_PAIRS];
     for (i, (with, without)) in pairs.iter_mut().enumerate() {
         // What drifts on the machine must not always favour the same one.
@@ -268,13 +268,13 @@ const OBSERVER_ATTEMPTS: usize = 3;
 
 /// Rates of runs with watching and without. Between the second least and the second most of nine
 /// differences the true middle one lies with a probability of 96 % (order statistics).
-fn judge_observer(pairs: &[(f64, f64); OBSERVER_PAIRS]) -> Result<Outcome, Outcome> {
+fn judge_observer(pairs: &[(f64, f64); OBSERVER_PAIRS]) -> Result<Judgement, Judgement> {
     let mut costs = pairs.map(|(with_rps, without_rps)| 1.0 - with_rps / without_rps);
     costs.sort_by(f64::total_cmp);
     let (low, middle, high) = (costs[1], costs[OBSERVER_PAIRS / 2], costs[OBSERVER_PAIRS - 2]);
     let range = format!("{} to {}", Unit::Share.show(low), Unit::Share.show(high));
     if high.is_nan() || high - low > 0.25 {
-        return Err(Outcome::unmeasured(format!("pairs of runs differ by {range}")));
+        return Err(Judgement::unmeasured(format!("pairs of runs differ by {range}")));
     }
     let figure = format!("cost {} ({range})", Unit::Share.show(middle));
     let mut checks = Checks::default();
@@ -282,7 +282,7 @@ fn judge_observer(pairs: &[(f64, f64); OBSERVER_PAIRS]) -> Result<Outcome, Outco
     Ok(checks.outcome())
 }
 
-fn slow_reader(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn slow_reader(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let mut setup = Setup { unread: true, ..at_rate(1000.0, 20, 3.0) };
     setup.ask.extra = vec![Need::IntervalsOnStdout];
     let run = bench.load(subject, &setup)?;
@@ -290,7 +290,7 @@ fn slow_reader(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// A thousand arrivals in each second.
-fn judge_seconds(arrivals_s: &[f64], seconds: u32) -> Outcome {
+fn judge_seconds(arrivals_s: &[f64], seconds: u32) -> Judgement {
     let mut checks = Checks::default();
     let truth = f64::from(seconds) * 1000.0;
     let count = arrivals_s.len() as f64;
@@ -303,7 +303,7 @@ fn judge_seconds(arrivals_s: &[f64], seconds: u32) -> Outcome {
     checks.outcome()
 }
 
-fn memory(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn memory(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(20.0, 8.0);
     let ask = Ask { connections: 50, duration_s: Some(load_s), ..Ask::to("/") };
     let least = (load_s * 1000.0) as u64;
@@ -311,7 +311,7 @@ fn memory(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_memory(&run.samples, run.log.entries.len())
 }
 
-fn judge_memory(samples: &[Sample], requests: usize) -> Result<Outcome, Outcome> {
+fn judge_memory(samples: &[Sample], requests: usize) -> Result<Judgement, Judgement> {
     // At the very end none is left to see.
     let alive: Vec<u64> = samples.iter().map(|s| s.rss_bytes).filter(|rss| *rss > 0).collect();
     let early = said(alive.get(alive.len() / 4).copied(), "anything: it was gone at once")?;
@@ -323,19 +323,19 @@ fn judge_memory(samples: &[Sample], requests: usize) -> Result<Outcome, Outcome>
     Ok(checks.outcome())
 }
 
-fn clock_step(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn clock_step(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     if !bench.may_step_clock {
-        return Err(Outcome::skipped("it sets the machine's clock: allow it with --step-clock"));
+        return Err(Judgement::skipped("it sets the machine's clock: allow it with --step-clock"));
     }
     let actions = vec![(1.0, Action::StepClock(5)), (2.0, Action::StepClock(-5))];
     let run = bench.measure(subject, &Setup { actions, ..at_rate(1000.0, 20, 4.0) })?;
     if run.acted.len() < 2 {
-        return Err(Outcome::unmeasured("the load ended before the clock was set"));
+        return Err(Judgement::unmeasured("the load ended before the clock was set"));
     }
     judge_clock(&run.reading, run.log.entries.len() as u64)
 }
 
-fn judge_clock(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
+fn judge_clock(reading: &Reading, seen: u64) -> Result<Judgement, Judgement> {
     said(reading.duration_s.or(reading.max_s), "a time")?;
     let mut checks = Checks::default();
     checks.between("requests", Unit::Count, seen as f64, 3999.0, 4001.0);

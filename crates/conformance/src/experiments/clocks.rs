@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::Experiment;
 use super::place::Namespace;
 use crate::harness::{Action, Bench, Link, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, quantile, said};
-use crate::oracle::{Act, Log, Mode, Span};
+use crate::judge::{Checks, Judgement, Unit, printed, quantile, said};
+use crate::oracle::{Act, Log, Mode, TimeSpan};
 use crate::tool::{Ask, Need, Reading};
 
 pub(super) const ALL: [Experiment; 4] = [
@@ -66,7 +66,7 @@ pub(super) const ALL: [Experiment; 4] = [
 
 const MS: u64 = 1_000_000;
 
-fn pipelined_timeouts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn pipelined_timeouts(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let (load_s, timeout_s) = (bench.pick(6.0, 3.0), 1.0);
     let ask = Ask {
         connections: 400,
@@ -84,7 +84,7 @@ fn pipelined_timeouts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outco
 }
 
 /// No latency is longer than all of it was, seconds.
-fn judge_order(reading: &Reading, all_s: f64) -> Result<Outcome, Outcome> {
+fn judge_order(reading: &Reading, all_s: f64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let lists = [&reading.quantiles, &reading.service_quantiles, &reading.ok_quantiles];
     let greatest = lists.into_iter().flatten().map(|(_, value_s)| *value_s).reduce(f64::max);
@@ -98,19 +98,19 @@ fn judge_order(reading: &Reading, all_s: f64) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn paused_answers(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn paused_answers(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 50, duration_s: Some(4.0), timeout_s: Some(1.0), ..Ask::to("/") };
     let actions = vec![(1.0, Action::StopTester), (2.5, Action::ContinueTester)];
     let mode = Mode::delay_ns(300 * MS);
     let run = bench.measure(subject, &Setup { actions, least: 200, ..Setup::new(ask, mode) })?;
     if run.acted.len() < 2 {
-        return Err(Outcome::unmeasured("the load ended before the pause did"));
+        return Err(Judgement::unmeasured("the load ended before the pause did"));
     }
     judge_answered(&run.reading, run.log.answered(), 50)
 }
 
 /// All that the oracle answered was answered, but what was open at the end.
-fn judge_answered(reading: &Reading, answered: u64, open: u64) -> Result<Outcome, Outcome> {
+fn judge_answered(reading: &Reading, answered: u64, open: u64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let failures = [reading.timed_out, reading.errors].into_iter().flatten().reduce(|a, b| a + b);
     checks.exactly("timed out", said(failures, "how many timed out")?, 0);
@@ -120,16 +120,16 @@ fn judge_answered(reading: &Reading, answered: u64, open: u64) -> Result<Outcome
     Ok(checks.outcome())
 }
 
-fn rate_told(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn rate_told(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = 4.0;
     let mut checks = Checks::default();
     let ask = Ask { connections: 10, duration_s: Some(load_s), ..Ask::to("/") };
-    let late = Span { from_ns: 2_500 * MS, for_ns: 1_000 * MS };
+    let late = TimeSpan { from_ns: 2_500 * MS, for_ns: 1_000 * MS };
     let mode = Mode { slow: Some((late, 3_000 * MS)), slow_most: 3, ..Mode::delay_ns(10 * MS) };
     let setup = Setup { least: 500, extra_s: 3.0, ..Setup::new(ask, mode) };
     match bench.measure(subject, &setup) {
         Ok(run) => check_rate(&mut checks, &run.reading, &run.log, load_s)?,
-        Err(Outcome::CannotExpress { why }) => checks.note(why),
+        Err(Judgement::CannotExpress { why }) => checks.note(why),
         Err(other) => return Err(other),
     }
     let ask =
@@ -139,7 +139,7 @@ fn rate_told(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
             let rate_rps = said(run.reading.rate_rps, "a rate")?;
             checks.near("at 100/s", Unit::Rate, rate_rps, 100.0, 0.01, 0.0);
         }
-        Err(Outcome::CannotExpress { why }) => checks.note(why),
+        Err(Judgement::CannotExpress { why }) => checks.note(why),
         Err(other) => return Err(other),
     }
     Ok(checks.outcome())
@@ -151,21 +151,21 @@ fn check_rate(
     reading: &Reading,
     log: &Log,
     load_s: f64,
-) -> Result<(), Outcome> {
+) -> Result<(), Judgement> {
     let truth_rps = log.answered_within_s(load_s) as f64 / load_s;
     let rate_rps = said(reading.rate_rps, "a rate")?;
     checks.near("rate", Unit::Rate, rate_rps, truth_rps, 0.02, 0.0);
     Ok(())
 }
 
-fn one_clock(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let tester = Namespace::new(None).map_err(Outcome::skipped)?;
-    let oracle = Namespace::new(None).map_err(Outcome::skipped)?;
+fn one_clock(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
+    let tester = Namespace::new(None).map_err(Judgement::skipped)?;
+    let oracle = Namespace::new(None).map_err(Judgement::skipped)?;
     let link = Link::new(Duration::from_millis(50))
-        .map_err(|error| Outcome::skipped(format!("needs /dev/net/tun: {error}")))?;
+        .map_err(|error| Judgement::skipped(format!("needs /dev/net/tun: {error}")))?;
     let [near, far] = link.interfaces();
-    tester.take(near, "10.93.0.1/30").map_err(Outcome::skipped)?;
-    oracle.take(far, "10.93.0.2/30").map_err(Outcome::skipped)?;
+    tester.take(near, "10.93.0.1/30").map_err(Judgement::skipped)?;
+    oracle.take(far, "10.93.0.2/30").map_err(Judgement::skipped)?;
     let with = |condition: Option<f64>| {
         let ask = Ask {
             connections: 4,
@@ -187,13 +187,13 @@ fn one_clock(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
             let codes = [strict.finished.code, with(Some(0.4))?.finished.code];
             judge_clock(&strict.reading, Some(codes))
         }
-        Err(Outcome::CannotExpress { .. }) => judge_clock(&with(None)?.reading, None),
+        Err(Judgement::CannotExpress { .. }) => judge_clock(&with(None)?.reading, None),
         Err(other) => Err(other),
     }
 }
 
 /// `codes`: how it ended with a condition of 150 ms on p99, and with one of 400 ms.
-fn judge_clock(reading: &Reading, codes: Option<[Option<i32>; 2]>) -> Result<Outcome, Outcome> {
+fn judge_clock(reading: &Reading, codes: Option<[Option<i32>; 2]>) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     checks.near("p50", Unit::Time, quantile(reading, 0.5)?, 0.2, 0.05, 0.005);
     if let Some(p99_s) = printed(&reading.quantiles, 0.99) {
@@ -214,12 +214,12 @@ mod tests {
     use super::*;
     use crate::oracle::Entry;
 
-    fn passes(outcome: &Result<Outcome, Outcome>) -> bool {
-        matches!(outcome, Ok(Outcome::Pass { .. }))
+    fn passes(outcome: &Result<Judgement, Judgement>) -> bool {
+        matches!(outcome, Ok(Judgement::Pass { .. }))
     }
 
-    fn fails(outcome: &Result<Outcome, Outcome>) -> bool {
-        matches!(outcome, Ok(Outcome::Fail { .. }))
+    fn fails(outcome: &Result<Judgement, Judgement>) -> bool {
+        matches!(outcome, Ok(Judgement::Fail { .. }))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Setup, Subject};
-use crate::judge::{Checks, Outcome, said};
+use crate::judge::{Checks, Judgement, said};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Reading};
 
@@ -20,14 +20,14 @@ pub(super) const ALL: [Experiment; 1] = [Experiment {
 const REQUESTS: u64 = 1003;
 const CONNECTIONS: u32 = 7;
 
-fn counts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn counts(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: CONNECTIONS, requests: Some(REQUESTS), ..Ask::to("/") };
     let by_number = bench.measure(subject, &Setup::new(ask, Mode::default()));
     let ask = Ask { connections: CONNECTIONS, duration_s: Some(2.0), ..Ask::to("/") };
     let by_time = bench.measure(subject, &Setup::new(ask, Mode::default()))?;
     let by_number = match by_number {
         Ok(run) => Some((run.reading, run.log.entries.len() as u64)),
-        Err(Outcome::CannotExpress { .. }) => None,
+        Err(Judgement::CannotExpress { .. }) => None,
         Err(other) => return Err(other),
     };
     let seen = by_time.log.entries.len() as u64;
@@ -38,7 +38,7 @@ fn counts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 fn judge_counts(
     by_number: Option<(&Reading, u64)>,
     by_time: (&Reading, u64),
-) -> Result<Outcome, Outcome> {
+) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     match by_number {
         Some((reading, seen)) => {
@@ -66,7 +66,7 @@ mod tests {
     fn counts_have_to_agree() {
         let reading = |completed, errors| Reading { completed, errors, ..Reading::default() };
         let (whole, late) = (reading(Some(1003), None), reading(Some(5000), Some(3)));
-        let pass = |number, time| matches!(judge_counts(number, time), Ok(Outcome::Pass { .. }));
+        let pass = |number, time| matches!(judge_counts(number, time), Ok(Judgement::Pass { .. }));
         assert!(pass(Some((&whole, 1003)), (&late, 5003)));
         assert!(pass(Some((&whole, 1003)), (&late, 5010)), "seven were open");
         assert!(pass(None, (&late, 5003)));
@@ -75,6 +75,6 @@ mod tests {
         assert!(!pass(Some((&whole, 1003)), (&late, 5011)), "some are lost");
         assert!(!pass(Some((&whole, 1003)), (&late, 5002)), "some are made up");
         let silent = reading(None, None);
-        assert!(matches!(judge_counts(None, (&silent, 5)), Err(Outcome::Unmeasured { .. })));
+        assert!(matches!(judge_counts(None, (&silent, 5)), Err(Judgement::Unmeasured { .. })));
     }
 }

@@ -3,8 +3,8 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, quantile, quantile_name, quantile_of, said};
-use crate::oracle::{Act, Log, Mode, Span};
+use crate::judge::{Checks, Judgement, Unit, printed, quantile, quantile_name, quantile_of, said};
+use crate::oracle::{Act, Log, Mode, TimeSpan};
 use crate::tool::{Ask, Need, Reading};
 
 pub(super) const ALL: [Experiment; 7] = [
@@ -87,7 +87,7 @@ pub(super) const ALL: [Experiment; 7] = [
 
 const MS: u64 = 1_000_000;
 
-fn fast_errors(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn fast_errors(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let ask = Ask { connections: 10, duration_s: Some(load_s), ..Ask::to("/") };
     let mode = Mode::mixed(&[(6, MS / 10, Act::Status(503)), (4, 50 * MS, Act::Status(200))]);
@@ -95,7 +95,7 @@ fn fast_errors(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_outcomes(&run.reading, 0.05)
 }
 
-fn judge_outcomes(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
+fn judge_outcomes(reading: &Reading, truth_s: f64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let headline_s = quantile(reading, 0.5)?;
     match printed(&reading.ok_quantiles, 0.5) {
@@ -108,7 +108,7 @@ fn judge_outcomes(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn precision(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn precision(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let longest_ms = bench.pick(65_000, 8_765);
     let ask =
         Ask { connections: 100, requests: Some(1000), timeout_s: Some(100.0), ..Ask::to("/") };
@@ -125,7 +125,7 @@ fn precision(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_precision(&run.reading, &run.log)
 }
 
-fn judge_precision(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
+fn judge_precision(reading: &Reading, log: &Log) -> Result<Judgement, Judgement> {
     let own_s = log.service_s();
     let mut checks = Checks::default();
     quantile(reading, 0.5)?;
@@ -147,7 +147,7 @@ fn judge_precision(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn little(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn little(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(2.0, 1.0);
     let ask = Ask { duration_s: Some(load_s), ..Ask::to("/") };
     let mode = Mode { spin: true, ..Mode::delay_ns(MS) };
@@ -157,7 +157,7 @@ fn little(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// `seen_rps`: what the oracle answered.
-fn judge_little(reading: &Reading, seen_rps: f64) -> Result<Outcome, Outcome> {
+fn judge_little(reading: &Reading, seen_rps: f64) -> Result<Judgement, Judgement> {
     let rate_rps = said(reading.rate_rps, "a rate")?;
     let mean_s = said(reading.mean_s, "a mean latency")?;
     let mut checks = Checks::default();
@@ -170,11 +170,11 @@ fn judge_little(reading: &Reading, seen_rps: f64) -> Result<Outcome, Outcome> {
 }
 
 fn slow_start() -> Mode {
-    let span = Span { from_ns: 0, for_ns: 2_000 * MS };
+    let span = TimeSpan { from_ns: 0, for_ns: 2_000 * MS };
     Mode { slow: Some((span, 50 * MS)), ..Mode::delay_ns(MS) }
 }
 
-fn warm_up(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn warm_up(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 50,
         rate_rps: Some(200.0),
@@ -186,7 +186,7 @@ fn warm_up(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_warm_up(&run.reading, run.log.entries.len() as u64)
 }
 
-fn judge_warm_up(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
+fn judge_warm_up(reading: &Reading, seen: u64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let (name, q) = match printed(&reading.quantiles, 0.95) {
         Some(_) => ("p95", 0.95),
@@ -200,13 +200,13 @@ fn judge_warm_up(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn hidden_discard(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn hidden_discard(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 50, rate_rps: Some(200.0), duration_s: Some(5.0), ..Ask::to("/") };
     let run = bench.measure(subject, &Setup::new(ask, slow_start()))?;
     judge_discard(&run.reading)
 }
 
-fn judge_discard(reading: &Reading) -> Result<Outcome, Outcome> {
+fn judge_discard(reading: &Reading) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let (name, value_s) = match printed(&reading.quantiles, 0.75) {
         Some(value_s) => ("p75", value_s),
@@ -217,25 +217,25 @@ fn judge_discard(reading: &Reading) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn few_samples(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn few_samples(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { requests: Some(200), ..Ask::to("/") };
     let setup = Setup { least: 200, ..Setup::new(ask, Mode::default()) };
     judge_samples(&bench.measure(subject, &setup)?.reading)
 }
 
-fn judge_samples(reading: &Reading) -> Result<Outcome, Outcome> {
+fn judge_samples(reading: &Reading) -> Result<Judgement, Judgement> {
     // One that shows no quantile at all has shown no restraint.
     quantile(reading, 0.5)?;
     Ok(match reading.quantiles.iter().find(|(q, _)| (0.999..1.0).contains(q)) {
-        Some((q, value_s)) => Outcome::fail(
+        Some((q, value_s)) => Judgement::fail(
             format!("{} {} of 200", quantile_name(*q), Unit::Time.show(*value_s)),
             "not shown, or n/a",
         ),
-        None => Outcome::pass("no p99.9 of 200"),
+        None => Judgement::pass("no p99.9 of 200"),
     })
 }
 
-fn ramp(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn ramp(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 50,
         duration_s: Some(4.0),
@@ -247,7 +247,7 @@ fn ramp(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_ramp(&run.reading, &run.log.arrivals_s())
 }
 
-fn judge_ramp(reading: &Reading, arrivals_s: &[f64]) -> Result<Outcome, Outcome> {
+fn judge_ramp(reading: &Reading, arrivals_s: &[f64]) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let count = arrivals_s.len() as f64;
     checks.between("requests", Unit::Count, count, 5999.0, 6001.0);

@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::doubts::{self, Topic};
 use crate::harness::{Action, Bench, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, printed, quantile, quantile_name, quantile_of, said};
+use crate::judge::{Checks, Judgement, Unit, printed, quantile, quantile_name, quantile_of, said};
 use crate::oracle::{Act, Log, Mode};
 use crate::tool::{Ask, Need, Reading};
 
@@ -92,7 +92,7 @@ pub(super) const ALL: [Experiment; 7] = [
 const DRAIN_S: f64 = 0.06;
 const MS: u64 = 1_000_000;
 
-fn stalled_server(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn stalled_server(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let (load_s, stall_s) = bench.pick((10.0, 1.0), (5.0, 0.5));
     let ask =
         Ask { connections: 50, rate_rps: Some(1000.0), duration_s: Some(load_s), ..Ask::to("/") };
@@ -101,12 +101,12 @@ fn stalled_server(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> 
     let run = bench.measure(subject, &Setup { actions, ..Setup::new(ask, Mode::default()) })?;
     let stall_s = run
         .between_s(Action::StopOracle, Action::ContinueOracle)
-        .ok_or_else(|| Outcome::unmeasured("the load ended before the stall did"))?;
+        .ok_or_else(|| Judgement::unmeasured("the load ended before the stall did"))?;
     judge_stall(&run.reading, stall_s, load_s)
 }
 
 /// A server that stood still for `stall_s` of `load_s`, under requests at even times.
-fn judge_stall(reading: &Reading, stall_s: f64, load_s: f64) -> Result<Outcome, Outcome> {
+fn judge_stall(reading: &Reading, stall_s: f64, load_s: f64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     // The 99th percentile is what everybody prints.
     quantile(reading, 0.99)?;
@@ -123,7 +123,7 @@ fn judge_stall(reading: &Reading, stall_s: f64, load_s: f64) -> Result<Outcome, 
     Ok(checks.outcome())
 }
 
-fn closed_loop_tail(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn closed_loop_tail(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(5.0, 3.0);
     let ask = Ask { connections: 400, duration_s: Some(load_s), ..Ask::to("/") };
     let mode = Mode::mixed(&[(18, MS, Act::Status(200)), (2, 1000 * MS, Act::Status(200))]);
@@ -132,14 +132,14 @@ fn closed_loop_tail(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome
 }
 
 /// These quantiles, those of them that are printed, against the oracle's own times.
-fn judge_against_log(reading: &Reading, log: &Log, qs: &[f64]) -> Result<Outcome, Outcome> {
+fn judge_against_log(reading: &Reading, log: &Log, qs: &[f64]) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let own_s = log.service_s();
     // A tester that does not print the median cannot be judged by the rest alone.
     quantile(reading, 0.5)?;
     for &q in qs {
         let Some(truth_s) = quantile_of(&own_s, q) else {
-            return Ok(Outcome::fail("no request was answered", "some"));
+            return Ok(Judgement::fail("no request was answered", "some"));
         };
         if let Some(value_s) = printed(&reading.quantiles, q) {
             checks.near(&quantile_name(q), Unit::Time, value_s, truth_s, 0.03, 0.003);
@@ -154,7 +154,7 @@ fn slow_answers(connections: u32, load_s: f64, extra: Vec<Need>) -> Setup {
     Setup::new(ask, Mode::delay_ns(500 * MS))
 }
 
-fn few_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn few_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     // One that its connections limit sends 20/s.
     let slow = Setup { least: 10, ..slow_answers(10, bench.pick(2.0, 1.0), Vec::new()) };
     let fast = Setup { mode: Mode::default(), ..slow_answers(10, 1.0, Vec::new()) };
@@ -170,14 +170,14 @@ const FEW_CONNECTIONS: Topic = Topic {
     is_doubt: true,
 };
 
-fn judge_limited(reading: &Reading, control: &Reading, opened: u64) -> Outcome {
+fn judge_limited(reading: &Reading, control: &Reading, opened: u64) -> Judgement {
     if opened > 20 {
-        return Outcome::fail(format!("{opened} connections"), "10, as it was asked for");
+        return Judgement::fail(format!("{opened} connections"), "10, as it was asked for");
     }
     doubts::judge(&FEW_CONNECTIONS, reading, control)
 }
 
-fn enough_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn enough_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let run = bench.measure(subject, &slow_answers(200, load_s, Vec::new()))?;
     let mut checks = Checks::default();
@@ -205,7 +205,7 @@ fn open_at_a_time(log: &Log, from_s: f64, to_s: f64) -> f64 {
     quantile_of(&counts, 0.5).unwrap_or(0.0)
 }
 
-fn growing_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn growing_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let extra = vec![Need::Growth { connections_max: 200 }];
     let run = bench.measure(subject, &slow_answers(10, bench.pick(3.0, 2.0), extra))?;
     let mut checks = Checks::default();
@@ -215,7 +215,7 @@ fn growing_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outc
     Ok(checks.outcome())
 }
 
-fn end_of_run(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn end_of_run(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let (load_s, slow_s) = bench.pick((10.0, 5.0), (4.0, 2.0));
     let ask = Ask {
         connections: 100,
@@ -230,7 +230,7 @@ fn end_of_run(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_end(&run.reading, run.log.entries.len() as u64, slow_s)
 }
 
-fn judge_end(reading: &Reading, seen: u64, slow_s: f64) -> Result<Outcome, Outcome> {
+fn judge_end(reading: &Reading, seen: u64, slow_s: f64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     checks.near("p99", Unit::Time, quantile(reading, 0.99)?, slow_s, 0.03, 0.05);
     let accounted = said(reading.completed, "how many completed")?
@@ -240,7 +240,7 @@ fn judge_end(reading: &Reading, seen: u64, slow_s: f64) -> Result<Outcome, Outco
     Ok(checks.outcome())
 }
 
-fn timeouts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn timeouts(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 100,
         rate_rps: Some(500.0),
@@ -254,7 +254,7 @@ fn timeouts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_timeouts(&run.reading, hung)
 }
 
-fn judge_timeouts(reading: &Reading, hung: u64) -> Result<Outcome, Outcome> {
+fn judge_timeouts(reading: &Reading, hung: u64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     // Nothing else can go wrong here, so it does not matter what it calls them.
     let failures = [reading.timed_out, reading.errors].into_iter().flatten().reduce(|a, b| a + b);

@@ -4,7 +4,7 @@ use super::Experiment;
 use super::place::{Namespace, few_files};
 use crate::doubts::{self, Told, Topic};
 use crate::harness::{Bench, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit};
+use crate::judge::{Checks, Judgement, Unit};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Reading};
 
@@ -49,10 +49,10 @@ const PORTS: Topic = Topic {
 };
 
 /// A network with 100 local ports.
-fn few_ports() -> Result<Namespace, Outcome> {
-    let namespace = Namespace::new(None).map_err(Outcome::skipped)?;
+fn few_ports() -> Result<Namespace, Judgement> {
+    let namespace = Namespace::new(None).map_err(Judgement::skipped)?;
     let range = "echo 40000 40099 > /proc/sys/net/ipv4/ip_local_port_range";
-    namespace.run(&["sh", "-c", range]).map_err(Outcome::skipped)?;
+    namespace.run(&["sh", "-c", range]).map_err(Judgement::skipped)?;
     Ok(namespace)
 }
 
@@ -62,7 +62,7 @@ fn with_connections(connections: u32, wrapper: Vec<String>) -> Setup {
     Setup { wrapper, oracle_wrapper, ..Setup::new(ask, Mode::default()) }
 }
 
-fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn ports(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     // What one run leaves behind takes ports from the next.
     let (namespace, other) = (few_ports()?, few_ports()?);
     let one = with_connections(150, namespace.wrapper());
@@ -74,7 +74,7 @@ fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let first = bench.hear(subject, &Setup { least: 0, ..one })?;
     let second = match bench.load(subject, &two) {
         Ok(run) => Some(run),
-        Err(Outcome::CannotExpress { .. }) => None,
+        Err(Judgement::CannotExpress { .. }) => None,
         Err(other) => return Err(other),
     };
     let opened = |run: &Run| run.log.connections.len() as u64;
@@ -83,7 +83,7 @@ fn ports(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// What it said without enough ports, and with.
-fn judge_ports(readings: [&Reading; 2], opened: u64, from_two: Option<u64>) -> Outcome {
+fn judge_ports(readings: [&Reading; 2], opened: u64, from_two: Option<u64>) -> Judgement {
     let mut checks = Checks::default();
     check_told(&mut checks, &PORTS, readings);
     checks.note(format!("{opened} connections opened"));
@@ -96,7 +96,7 @@ fn judge_ports(readings: [&Reading; 2], opened: u64, from_two: Option<u64>) -> O
     checks.outcome()
 }
 
-fn open_files(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn open_files(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let with = |connections, least| {
         let ask = Ask { connections, duration_s: Some(1.0), ..Ask::to("/") };
         let wrapper = few_files(64);
@@ -108,7 +108,7 @@ fn open_files(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// What it said with too few files, and with enough.
-fn judge_files(readings: [&Reading; 2], refused: bool, sent: u64) -> Outcome {
+fn judge_files(readings: [&Reading; 2], refused: bool, sent: u64) -> Judgement {
     let mut checks = Checks::default();
     checks.holds(refused, if refused { "refused" } else { "ran" }, "refused");
     checks.exactly("sent", sent, 0);
@@ -136,8 +136,8 @@ mod tests {
         Reading { text: text.to_owned(), ..Reading::default() }
     }
 
-    fn passes(outcome: &Outcome) -> bool {
-        matches!(outcome, Outcome::Pass { .. })
+    fn passes(outcome: &Judgement) -> bool {
+        matches!(outcome, Judgement::Pass { .. })
     }
 
     #[test]

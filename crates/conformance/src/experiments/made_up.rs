@@ -11,9 +11,9 @@ use self::load::{START_NS, Seen, carry, schedule};
 use crate::harness::{
     Acted, Action, Bench, Disturbance, Pin, Reference, Run, Runs, Sample, Setup, Subject,
 };
-use crate::judge::{Outcome, quantile_of};
+use crate::judge::{Judgement, quantile_of};
 use crate::oracle::Mode;
-use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Need, Reading, TesterAdapter};
 
 /// What a tester is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ struct MadeUp {
 }
 
 impl Runs for MadeUp {
-    fn run(&self, _: &Subject, setup: &Setup, _: bool) -> Result<Run, Outcome> {
+    fn run(&self, _: &Subject, setup: &Setup, _: bool) -> Result<Run, Judgement> {
         // The one thing here that a wrapper stands for is a limit of open files.
         let is_refused = !setup.wrapper.is_empty()
             && setup.ask.connections > 60
@@ -122,7 +122,7 @@ impl Runs for MadeUp {
         })
     }
 
-    fn reference(&self, _: &Ask, _: &Mode) -> Result<Reference, Outcome> {
+    fn reference(&self, _: &Ask, _: &Mode) -> Result<Reference, Judgement> {
         Ok(Reference::default())
     }
 
@@ -135,7 +135,7 @@ impl Runs for MadeUp {
     }
 }
 
-impl Tool for MadeUp {
+impl TesterAdapter for MadeUp {
     fn name(&self) -> &'static str {
         "made-up"
     }
@@ -158,7 +158,7 @@ impl Tool for MadeUp {
 }
 
 /// What an experiment makes of a tester of this character.
-fn outcome(experiment: &super::Experiment, character: Character) -> Outcome {
+fn outcome(experiment: &super::Experiment, character: Character) -> Judgement {
     let reading = Rc::new(RefCell::new(Reading::default()));
     let tester = || MadeUp { character, reading: Rc::clone(&reading) };
     let bench = Bench::made_up(Box::new(tester()));

@@ -19,7 +19,7 @@ mod secrets;
 mod shapes;
 
 use crate::harness::{Bench, Subject};
-use crate::judge::Outcome;
+use crate::judge::Judgement;
 
 /// A way to find out whether a tester makes a mistake.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,12 @@ pub struct Experiment {
     /// Whether other processes on the machine can make a good tester fail.
     pub needs_quiet: bool,
     /// Runs it. An `Err` is an outcome too: the one that ended it early.
-    pub run: fn(&Bench, &Subject) -> Result<Outcome, Outcome>,
+    pub run: fn(&Bench, &Subject) -> Result<Judgement, Judgement>,
 }
 
 /// A mistake that no experiment is made for.
 #[derive(Debug, Clone, Copy)]
-pub struct LeftOut {
+pub struct Uncovered {
     /// Its number.
     pub row: u8,
     /// The mistake.
@@ -75,13 +75,13 @@ pub fn all() -> Vec<Experiment> {
 }
 
 /// The mistakes without one.
-pub const LEFT_OUT: [LeftOut; 2] = [
-    LeftOut {
+pub const LEFT_OUT: [Uncovered; 2] = [
+    Uncovered {
         row: 13,
         title: "Percentiles of several agents are averaged",
         why: "needs several agents; Plimsoll's merging is held to it by a unit test",
     },
-    LeftOut {
+    Uncovered {
         row: 32,
         title: "Flow-control windows of HTTP/2 and HTTP/3 measure the client",
         why: "the oracle speaks HTTP/1 only",

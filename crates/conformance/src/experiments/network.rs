@@ -8,7 +8,7 @@ use super::Experiment;
 use super::place::Namespace;
 use crate::doubts::{self, Told, Topic};
 use crate::harness::{Acted, Action, Bench, Link, Pin, Run, Sample, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, quantile};
+use crate::judge::{Checks, Judgement, Unit, quantile};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
 use plimsoll_core::Phase;
@@ -110,14 +110,14 @@ pub(super) const ALL: [Experiment; 8] = [
 
 const MS: u64 = 1_000_000;
 
-fn connect_time(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
-    let tester = Namespace::new(None).map_err(Outcome::skipped)?;
-    let oracle = Namespace::new(None).map_err(Outcome::skipped)?;
+fn connect_time(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
+    let tester = Namespace::new(None).map_err(Judgement::skipped)?;
+    let oracle = Namespace::new(None).map_err(Judgement::skipped)?;
     let link = Link::new(Duration::from_millis(50))
-        .map_err(|error| Outcome::skipped(format!("needs /dev/net/tun: {error}")))?;
+        .map_err(|error| Judgement::skipped(format!("needs /dev/net/tun: {error}")))?;
     let [near, far] = link.interfaces();
-    tester.take(near, "10.93.0.1/30").map_err(Outcome::skipped)?;
-    oracle.take(far, "10.93.0.2/30").map_err(Outcome::skipped)?;
+    tester.take(near, "10.93.0.1/30").map_err(Judgement::skipped)?;
+    oracle.take(far, "10.93.0.2/30").map_err(Judgement::skipped)?;
     let ask = Ask {
         connections: 4,
         duration_s: Some(bench.pick(3.0, 2.0)),
@@ -133,7 +133,7 @@ fn connect_time(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_connect_time(&bench.measure(subject, &setup)?.reading, 0.2)
 }
 
-fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcome> {
+fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     checks.near("p50", Unit::Time, quantile(reading, 0.5)?, truth_s, 0.05, 0.005);
     if let Some(result) = &reading.result {
@@ -145,13 +145,13 @@ fn judge_connect_time(reading: &Reading, truth_s: f64) -> Result<Outcome, Outcom
     Ok(checks.outcome())
 }
 
-fn lost_connects(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn lost_connects(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 256, duration_s: Some(4.0), ..Ask::to("/") };
     let mode = Mode { backlog: 4, accept_pause_ns: 300 * MS, ..Mode::default() };
     let quiet = Ask { connections: 8, duration_s: Some(1.0), ..ask.clone() };
     let run = bench.measure(subject, &Setup::new(ask, mode))?;
     let outcome = judge_connects(&run.reading, &run.log)?;
-    if !matches!(outcome, Outcome::Fail { .. }) {
+    if !matches!(outcome, Judgement::Fail { .. }) {
         return Ok(outcome);
     }
     let control = bench.measure(subject, &Setup::new(quiet, Mode::default()))?;
@@ -159,7 +159,7 @@ fn lost_connects(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// A tester cannot keep a connection from being dropped that looks open to it. It can tell.
-fn or_told(outcome: Outcome, reading: &Reading, control: &Reading) -> Outcome {
+fn or_told(outcome: Judgement, reading: &Reading, control: &Reading) -> Judgement {
     match doubts::told(&LOST, reading, control) {
         Told::Rightly(_) => doubts::judge(&LOST, reading, control),
         Told::CriedWolf(_) | Told::Nothing => outcome,
@@ -173,7 +173,7 @@ const LOST: Topic = Topic {
     is_doubt: true,
 };
 
-fn judge_connects(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
+fn judge_connects(reading: &Reading, log: &Log) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let times = || log.connections.iter().map(|connection| connection.accepted_ns);
     let spread_s =
@@ -193,7 +193,7 @@ fn judge_connects(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn server_death(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn server_death(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 20,
         rate_rps: Some(500.0),
@@ -214,11 +214,11 @@ fn went_wrong(reading: &Reading) -> u64 {
     [reading.errors, reading.failed, reading.timed_out].into_iter().flatten().sum()
 }
 
-fn judge_death(run: &Run, control: &Reading) -> Result<Outcome, Outcome> {
+fn judge_death(run: &Run, control: &Reading) -> Result<Judgement, Judgement> {
     let at_ns = |action| run.acted.iter().find(|acted: &&Acted| acted.action == action);
     let (Some(killed), Some(started)) = (at_ns(Action::KillOracle), at_ns(Action::StartOracle))
     else {
-        return Ok(Outcome::fail("it ended when the server died", "it goes on"));
+        return Ok(Judgement::fail("it ended when the server died", "it goes on"));
     };
     let mut checks = Checks::default();
     // From a little after the death to a little before the return.
@@ -247,7 +247,7 @@ fn cpu_share(samples: &[Sample], from_ns: u64, to_ns: u64) -> Option<f64> {
     Some(last.cpu_ns.saturating_sub(first.cpu_ns) as f64 / over_ns as f64)
 }
 
-fn overload(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn overload(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 50,
         rate_rps: Some(1500.0),
@@ -261,7 +261,7 @@ fn overload(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     Ok(judge_overload(&run.reading, log.entries.len() as u64, log.connections.len() as u64))
 }
 
-fn judge_overload(reading: &Reading, seen: u64, opened: u64) -> Outcome {
+fn judge_overload(reading: &Reading, seen: u64, opened: u64) -> Judgement {
     let mut checks = Checks::default();
     checks.between("connections", Unit::Count, opened as f64, 1.0, 60.0);
     let (shed, unsent) = match &reading.result {
@@ -277,7 +277,7 @@ fn judge_overload(reading: &Reading, seen: u64, opened: u64) -> Outcome {
 
 const HOST: &str = "oracle.test";
 
-fn all_addresses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn all_addresses(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 40, duration_s: Some(1.0), ..Ask::to("/") };
     let mut setup = Setup {
         host: Some(HOST.to_owned()),
@@ -305,7 +305,7 @@ fn all_addresses(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     Ok(judge_addresses(&run.log))
 }
 
-fn judge_addresses(log: &Log) -> Outcome {
+fn judge_addresses(log: &Log) -> Judgement {
     let mut checks = Checks::default();
     let used = || log.connections.iter().filter(|connection| connection.requests > 0);
     let second = used().filter(|connection| connection.address == 2).count();
@@ -315,13 +315,13 @@ fn judge_addresses(log: &Log) -> Outcome {
     checks.outcome()
 }
 
-fn connection_share(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn connection_share(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 8, rate_rps: Some(2000.0), duration_s: Some(2.0), ..Ask::to("/") };
     let run = bench.load(subject, &Setup::new(ask, Mode::default()))?;
     Ok(judge_share(&run.log))
 }
 
-fn judge_share(log: &Log) -> Outcome {
+fn judge_share(log: &Log) -> Judgement {
     let mut checks = Checks::default();
     let requests = || log.connections.iter().map(|c| f64::from(c.requests)).filter(|n| *n > 0.0);
     let eighth = log.entries.len() as f64 / 8.0;
@@ -333,7 +333,7 @@ fn judge_share(log: &Log) -> Outcome {
     checks.outcome()
 }
 
-fn shared_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn shared_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 3, rate_rps: Some(240.0), duration_s: Some(3.0), ..Ask::to("/") };
     let with = |extra: &[Need]| {
         let ask = Ask { extra: extra.to_vec(), ..ask.clone() };
@@ -341,13 +341,13 @@ fn shared_connections(bench: &Bench, subject: &Subject) -> Result<Outcome, Outco
             .measure(subject, &Setup { pin: Pin::Free, ..Setup::new(ask, Mode::delay_ns(10 * MS)) })
     };
     let run = match with(&[Need::Threads(2)]) {
-        Err(Outcome::CannotExpress { .. }) => with(&[])?,
+        Err(Judgement::CannotExpress { .. }) => with(&[])?,
         other => other?,
     };
     judge_sharing(&run.reading, run.log.entries.len() as u64)
 }
 
-fn judge_sharing(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
+fn judge_sharing(reading: &Reading, seen: u64) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     checks.between("sent", Unit::Count, seen as f64, 706.0, 734.0);
     checks.between("p99", Unit::Time, quantile(reading, 0.99)?, 0.01, 0.03);
@@ -357,7 +357,7 @@ fn judge_sharing(reading: &Reading, seen: u64) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn connection_skew(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn connection_skew(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask { connections: 8, duration_s: Some(2.0), ..Ask::to("/") };
     let even = Setup { least: 500, ..Setup::new(ask, Mode::delay_ns(MS)) };
     let mode = Mode { slow_connections_ns: 19 * MS, ..Mode::delay_ns(MS) };
@@ -374,10 +374,10 @@ const SKEW: Topic = Topic {
     is_doubt: false,
 };
 
-fn judge_skew(reading: &Reading, control: &Reading) -> Outcome {
+fn judge_skew(reading: &Reading, control: &Reading) -> Judgement {
     // Figures of each connection tell by themselves, in both runs what is so.
     match (figures_differ(reading), figures_differ(control), doubts::word_of(&SKEW, control)) {
-        (Some(true), Some(false), None) => Outcome::pass("figures of each connection differ"),
+        (Some(true), Some(false), None) => Judgement::pass("figures of each connection differ"),
         _ => doubts::judge(&SKEW, reading, control),
     }
 }

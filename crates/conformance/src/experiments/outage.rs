@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::doubts::{self, Told, Topic};
 use crate::harness::{Action, Bench, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit};
+use crate::judge::{Checks, Judgement, Unit};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Need, Reading};
 
@@ -43,11 +43,11 @@ const OUTAGE: Topic = Topic {
 /// The share of requests that failed from which on a figure of errors shows an outage.
 const FAILED_SHARE: f64 = 0.01;
 
-fn outage(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn outage(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let condition = vec![Need::ErrorGate { share: FAILED_SHARE }];
     match pair(bench, subject, condition) {
         Ok([run, control]) => Ok(judge_outage(&run, &control, true)),
-        Err(Outcome::CannotExpress { .. }) => {
+        Err(Judgement::CannotExpress { .. }) => {
             let [run, control] = pair(bench, subject, Vec::new())?;
             Ok(judge_outage(&run, &control, false))
         }
@@ -56,7 +56,7 @@ fn outage(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// A run with an outage, and one without.
-fn pair(bench: &Bench, subject: &Subject, extra: Vec<Need>) -> Result<[Run; 2], Outcome> {
+fn pair(bench: &Bench, subject: &Subject, extra: Vec<Need>) -> Result<[Run; 2], Judgement> {
     let mode = Mode::delay_ns(5_000_000);
     let ask = Ask { connections: 10, duration_s: Some(2.0), extra, ..Ask::to("/") };
     let control = Setup { least: 400, ..Setup::new(ask.clone(), mode.clone()) };
@@ -66,7 +66,7 @@ fn pair(bench: &Bench, subject: &Subject, extra: Vec<Need>) -> Result<[Run; 2], 
     // The log is of the second oracle alone, and a tester may give up before that.
     let run = bench.hear(subject, &Setup { actions, least: 0, ..Setup::new(ask, mode) })?;
     if run.acted.is_empty() {
-        return Err(Outcome::unmeasured("the load ended before the outage began"));
+        return Err(Judgement::unmeasured("the load ended before the outage began"));
     }
     Ok([run, control])
 }
@@ -78,7 +78,7 @@ fn failed_share(reading: &Reading) -> f64 {
 }
 
 /// `has_condition`: whether the exit code is of the condition on what failed.
-fn judge_outage(run: &Run, control: &Run, has_condition: bool) -> Outcome {
+fn judge_outage(run: &Run, control: &Run, has_condition: bool) -> Judgement {
     let mut checks = Checks::default();
     let share = failed_share(&run.reading);
     checks.note(format!("{} failed", Unit::Share.show(share)));
@@ -127,7 +127,7 @@ mod tests {
     fn an_outage_shows_somewhere() {
         let quiet = run(0, "connections: 10", 0);
         let judged = |run: &Run, control: &Run| {
-            matches!(judge_outage(run, control, false), Outcome::Pass { .. })
+            matches!(judge_outage(run, control, false), Judgement::Pass { .. })
         };
         assert!(judged(&run(400, "", 0), &quiet));
         assert!(judged(&run(10, "dial tcp: connect: connection refused", 0), &quiet));
@@ -139,7 +139,7 @@ mod tests {
         assert!(!judged(&wolf, &wolf));
         assert!(!judged(&run(0, "", 1), &run(0, "", 1)), "it always ends so");
         let with_condition =
-            |run: &Run| matches!(judge_outage(run, &quiet, true), Outcome::Pass { .. });
+            |run: &Run| matches!(judge_outage(run, &quiet, true), Judgement::Pass { .. });
         assert!(with_condition(&run(400, "", 3)));
         assert!(!with_condition(&run(400, "", 0)), "the condition held");
         assert!(!with_condition(&run(0, "", 3)), "and nothing says why");
@@ -155,7 +155,7 @@ mod tests {
         };
         let judged = |run: &Run| {
             let outcome = judge_outage(run, &run_valid(), false);
-            matches!(outcome, Outcome::Pass { .. })
+            matches!(outcome, Judgement::Pass { .. })
         };
         fn run_valid() -> Run {
             let mut valid = run(0, "", 0);

@@ -3,8 +3,8 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Reference, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, quantile, quantile_of};
-use crate::oracle::{Log, Mode, Span};
+use crate::judge::{Checks, Judgement, Unit, quantile, quantile_of};
+use crate::oracle::{Log, Mode, TimeSpan};
 use crate::tool::{Ask, Call, Need, Reading};
 
 pub(super) const ALL: [Experiment; 6] = [
@@ -79,7 +79,7 @@ pub(super) const ALL: [Experiment; 6] = [
     },
 ];
 
-fn send_precision(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn send_precision(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 10,
         rate_rps: Some(100.0),
@@ -97,10 +97,10 @@ fn between_references(
     subject: &Subject,
     ask: Ask,
     mode: Mode,
-) -> Result<(Run, [Reference; 2]), Outcome> {
+) -> Result<(Run, [Reference; 2]), Judgement> {
     // What cannot be asked for needs no reference.
     if let Call::CannotExpress(why) = subject.tool.call(&ask) {
-        return Err(Outcome::CannotExpress { why });
+        return Err(Judgement::CannotExpress { why });
     }
     let half = Ask { duration_s: ask.duration_s.map(|load_s| load_s / 2.0), ..ask.clone() };
     let before = bench.reference(&half, &mode)?;
@@ -128,10 +128,10 @@ fn judge_precision(
     log: &Log,
     bare: &[Reference; 2],
     rate_rps: f64,
-) -> Result<Outcome, Outcome> {
+) -> Result<Judgement, Judgement> {
     let late_s = |log: &Log, q| quantile_of(&behind_grid_s(&log.arrivals_s(), rate_rps), q);
     let (Some(p50_s), Some(p99_s)) = (late_s(log, 0.5), late_s(log, 0.99)) else {
-        return Ok(Outcome::fail("no request arrived", "100 a second"));
+        return Ok(Judgement::fail("no request arrived", "100 a second"));
     };
     let bare_s = |q| worse(bare, |bare| late_s(&bare.log, q));
     let mut checks = Checks::default();
@@ -149,7 +149,7 @@ fn judge_precision(
     Ok(checks.outcome())
 }
 
-fn microbursts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn microbursts(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let ask = Ask {
         connections: 256,
@@ -167,7 +167,7 @@ fn microbursts(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn poisson(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn poisson(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask = Ask {
         connections: 256,
         rate_rps: Some(2000.0),
@@ -181,7 +181,7 @@ fn poisson(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     Ok(judge_poisson(&run.log.arrivals_s(), 2000.0, 4.0))
 }
 
-fn judge_poisson(arrivals_s: &[f64], rate_rps: f64, load_s: f64) -> Outcome {
+fn judge_poisson(arrivals_s: &[f64], rate_rps: f64, load_s: f64) -> Judgement {
     let mut checks = Checks::default();
     let dispersion = dispersion(arrivals_s, 0.2, load_s - 0.2);
     checks.between("variance/mean", Unit::Count, dispersion, 0.9, 1.1);
@@ -231,16 +231,16 @@ fn exponential_distance(arrivals_s: &[f64], rate_rps: f64) -> f64 {
     if gaps.is_empty() { 1.0 } else { distances.fold(0.0, f64::max) }
 }
 
-fn catch_up(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn catch_up(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let ask =
         Ask { connections: 50, rate_rps: Some(1000.0), duration_s: Some(4.0), ..Ask::to("/") };
-    let stall = Span { from_ns: 1_000_000_000, for_ns: 1_000_000_000 };
+    let stall = TimeSpan { from_ns: 1_000_000_000, for_ns: 1_000_000_000 };
     let setup = Setup::new(ask, Mode { stall: Some(stall), ..Mode::default() });
     let run = bench.measure(subject, &setup)?;
     Ok(judge_catch_up(&run.reading, &run.log.arrivals_s()))
 }
 
-fn judge_catch_up(reading: &Reading, arrivals_s: &[f64]) -> Outcome {
+fn judge_catch_up(reading: &Reading, arrivals_s: &[f64]) -> Judgement {
     let mut checks = Checks::default();
     let sent = arrivals_s.len() as f64;
     let dropped = reading
@@ -267,7 +267,7 @@ fn judge_catch_up(reading: &Reading, arrivals_s: &[f64]) -> Outcome {
     checks.outcome()
 }
 
-fn rate_arithmetic(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn rate_arithmetic(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let combinations = [
         (0.5, 1, 6.0),
@@ -286,7 +286,7 @@ fn rate_arithmetic(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome>
             Ok(run) => {
                 counts.push((rate_rps, load_s, Some(run.log.entries.len() as u64)));
             }
-            Err(Outcome::CannotExpress { why }) => {
+            Err(Judgement::CannotExpress { why }) => {
                 counts.push((rate_rps, load_s, None));
                 refused = Some(why);
             }
@@ -295,14 +295,14 @@ fn rate_arithmetic(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome>
     }
     match refused {
         Some(why) if counts.iter().all(|(_, _, count)| count.is_none()) => {
-            Err(Outcome::CannotExpress { why })
+            Err(Judgement::CannotExpress { why })
         }
         _ => Ok(judge_rates(&counts)),
     }
 }
 
 /// Rates, times, and how many requests the oracle saw; `None`: not possible to ask for.
-fn judge_rates(counts: &[(f64, f64, Option<u64>)]) -> Outcome {
+fn judge_rates(counts: &[(f64, f64, Option<u64>)]) -> Judgement {
     let mut checks = Checks::default();
     for &(rate_rps, load_s, count) in counts {
         let truth = rate_rps * load_s;
@@ -317,7 +317,7 @@ fn judge_rates(counts: &[(f64, f64, Option<u64>)]) -> Outcome {
     checks.outcome()
 }
 
-fn seed(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn seed(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let run = |seed, extra: &[Need]| {
         let ask = Ask {
             connections: 50,
@@ -333,7 +333,7 @@ fn seed(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let paths = ["/a", "/b", "/c"].map(|path| (path.to_owned(), 1));
     let mut extra = vec![Need::Targets(paths.to_vec())];
     let first = match run(7, &extra) {
-        Err(Outcome::CannotExpress { .. }) => {
+        Err(Judgement::CannotExpress { .. }) => {
             extra.clear();
             run(7, &extra)?
         }
@@ -345,7 +345,7 @@ fn seed(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 }
 
 /// Two runs with one seed and one with another. `mixed`: whether they asked for several paths.
-fn judge_seed([first, again, other]: [&Log; 3], mixed: bool) -> Outcome {
+fn judge_seed([first, again, other]: [&Log; 3], mixed: bool) -> Judgement {
     let mut checks = Checks::default();
     let same = same_times(&first.arrivals_s(), &again.arrivals_s());
     let by_chance = same_times(&first.arrivals_s(), &other.arrivals_s());

@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome};
+use crate::judge::{Checks, Judgement};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need};
 
@@ -23,7 +23,7 @@ const IN_HEADER: (&str, &str) = ("header", "hdr5ecretq7x2");
 const IN_QUERY: (&str, &str) = ("query", "qry5ecretm4k9");
 const IN_FORM: (&str, &str) = ("form", "frm5ecretw8z3");
 
-fn secrets(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn secrets(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let path = format!("/a?page=2&token={}", IN_QUERY.1);
     let plain = Ask {
         connections: 2,
@@ -35,7 +35,7 @@ fn secrets(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     let with_form = Ask { extra: vec![form], ..plain.clone() };
     match few(bench, subject, with_form) {
         Ok(run) => Ok(judge_secrets(&run, &path, &[IN_HEADER, IN_QUERY, IN_FORM])),
-        Err(Outcome::CannotExpress { .. }) => {
+        Err(Judgement::CannotExpress { .. }) => {
             let run = few(bench, subject, plain)?;
             Ok(judge_secrets(&run, &path, &[IN_HEADER, IN_QUERY]))
         }
@@ -45,17 +45,17 @@ fn secrets(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
 
 /// As many as it asks for, or a second of them with a tester that cannot count. It may end as it
 /// likes: what it says is what counts.
-fn few(bench: &Bench, subject: &Subject, ask: Ask) -> Result<Run, Outcome> {
+fn few(bench: &Bench, subject: &Subject, ask: Ask) -> Result<Run, Judgement> {
     let by_time = Ask { requests: None, duration_s: Some(1.0), ..ask.clone() };
     match bench.hear(subject, &Setup::new(ask, Mode::default())) {
-        Err(Outcome::CannotExpress { .. }) => {
+        Err(Judgement::CannotExpress { .. }) => {
             bench.hear(subject, &Setup::new(by_time, Mode::default()))
         }
         other => other,
     }
 }
 
-fn judge_secrets(run: &Run, path: &str, secrets: &[(&str, &str)]) -> Outcome {
+fn judge_secrets(run: &Run, path: &str, secrets: &[(&str, &str)]) -> Judgement {
     let mut checks = Checks::default();
     let sent = sent_whole(&run.log, path, secrets);
     checks.holds(sent, if sent { "sent" } else { "not sent" }, "sent");
@@ -94,7 +94,7 @@ mod tests {
                 log: Log { entries: vec![entry; 20], ..Log::default() },
                 ..Run::default()
             };
-            matches!(judge_secrets(&run, "/a", &all), Outcome::Pass { .. })
+            matches!(judge_secrets(&run, "/a", &all), Judgement::Pass { .. })
         };
         let sent = Entry { path: hash(b"/a"), bytes_in: 200, ..Entry::default() };
         assert!(judged("Running 1s test @ http://h/a?token=***", sent));

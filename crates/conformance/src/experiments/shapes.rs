@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::harness::{Bench, Run, Setup, Subject};
-use crate::judge::{Checks, Outcome, Unit, quantile, quantile_of, said};
+use crate::judge::{Checks, Judgement, Unit, quantile, quantile_of, said};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Method, Reading};
 
@@ -48,18 +48,18 @@ const REQUESTS: u64 = 20;
 const GOOD: [&str; 7] = ["chunked", "continue", "hints", "204", "304", "until-close", "split-head"];
 
 /// Runs 20 requests, or a second of them with a tester that cannot count.
-fn few(bench: &Bench, subject: &Subject, path: &str, method: Method) -> Result<Run, Outcome> {
+fn few(bench: &Bench, subject: &Subject, path: &str, method: Method) -> Result<Run, Judgement> {
     let by_number = Ask { connections: 2, requests: Some(REQUESTS), method, ..Ask::to(path) };
     let by_time = Ask { requests: None, duration_s: Some(1.0), ..by_number.clone() };
     match bench.measure(subject, &Setup::new(by_number, Mode::default())) {
-        Err(Outcome::CannotExpress { .. }) => {
+        Err(Judgement::CannotExpress { .. }) => {
             bench.measure(subject, &Setup::new(by_time, Mode::default()))
         }
         other => other,
     }
 }
 
-fn shapes(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn shapes(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     for shape in GOOD {
         let run = few(bench, subject, &format!("/shape/{shape}"), Method::Get)?;
@@ -67,7 +67,7 @@ fn shapes(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     }
     match few(bench, subject, "/", Method::Head) {
         Ok(run) => judge_good(&mut checks, "HEAD", &run.reading, &run.log)?,
-        Err(Outcome::CannotExpress { .. }) => checks.note("no HEAD"),
+        Err(Judgement::CannotExpress { .. }) => checks.note("no HEAD"),
         Err(other) => return Err(other),
     }
     Ok(checks.outcome())
@@ -78,7 +78,7 @@ fn judge_good(
     shape: &str,
     reading: &Reading,
     log: &Log,
-) -> Result<(), Outcome> {
+) -> Result<(), Judgement> {
     let good = said(reading.ok.or(reading.completed), "how many were good")?;
     let answered = log.answered();
     // What was open when the time was up, with a tester that cannot count.
@@ -101,7 +101,7 @@ fn judge_good(
     Ok(())
 }
 
-fn truncated(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn truncated(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     for shape in ["truncated", "truncated-chunk"] {
         let run = few(bench, subject, &format!("/shape/{shape}"), Method::Get)?;
@@ -112,7 +112,7 @@ fn truncated(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     Ok(checks.outcome())
 }
 
-fn judge_bad(checks: &mut Checks, shape: &str, reading: &Reading) -> Result<(), Outcome> {
+fn judge_bad(checks: &mut Checks, shape: &str, reading: &Reading) -> Result<(), Judgement> {
     let good = said(reading.ok.or(reading.completed), "how many were good")?;
     checks.exactly(&format!("{shape} good"), good, 0);
     let errors = reading.errors.unwrap_or(0) + reading.failed.unwrap_or(0);
@@ -121,7 +121,7 @@ fn judge_bad(checks: &mut Checks, shape: &str, reading: &Reading) -> Result<(), 
     Ok(())
 }
 
-fn split_write(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn split_write(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(2.0, 1.0);
     let ask = Ask { connections: 4, duration_s: Some(load_s), ..Ask::to("/") };
     let mode = Mode { split_ns: Some(40_000_000), ..Mode::default() };
@@ -129,7 +129,7 @@ fn split_write(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
     judge_split(&run.reading, &run.log)
 }
 
-fn judge_split(reading: &Reading, log: &Log) -> Result<Outcome, Outcome> {
+fn judge_split(reading: &Reading, log: &Log) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     let split = log.entries.iter().filter(|entry| entry.reads > 1).count() as u64;
     checks.exactly("requests in pieces", split, 0);
@@ -187,7 +187,7 @@ mod tests {
     fn a_response_ends_with_its_last_byte() {
         let judged = |p50_s, reads| {
             let reading = Reading { quantiles: vec![(0.5, p50_s)], ..Reading::default() };
-            matches!(judge_split(&reading, &log(50, reads)), Ok(Outcome::Pass { .. }))
+            matches!(judge_split(&reading, &log(50, reads)), Ok(Judgement::Pass { .. }))
         };
         assert!(judged(0.0402, 1));
         assert!(!judged(0.0002, 1), "timed to the first byte");

@@ -4,15 +4,15 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::run::{Reference, Run, Runner, Setup};
-use crate::judge::Outcome;
+use crate::judge::Judgement;
+use crate::options::SuiteOptions;
 use crate::oracle::Mode;
-use crate::order::Order;
-use crate::tool::{Ask, Tool};
+use crate::tool::{Ask, TesterAdapter};
 
 /// A tester as it is installed here.
 pub struct Subject {
     /// Its adapter.
-    pub tool: Box<dyn Tool>,
+    pub tool: Box<dyn TesterAdapter>,
     /// Its program.
     pub program: PathBuf,
     /// What it says its version is.
@@ -35,14 +35,14 @@ pub trait Runs: std::fmt::Debug {
     ///
     /// # Errors
     /// The outcome, where there is nothing to judge.
-    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Outcome>;
+    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Judgement>;
 
     /// A load as this machine lets anyone send it: from a bare loop on the tester's CPU, to an
     /// oracle on its own. What it is short of the ideal is the machine's noise.
     ///
     /// # Errors
     /// Broken, when the oracle does not work.
-    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome>;
+    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Judgement>;
 
     /// Whether it was told to end early.
     fn is_stopped(&self) -> bool;
@@ -65,7 +65,7 @@ pub struct Bench {
 impl Bench {
     /// A bench for an order, on this machine.
     #[must_use]
-    pub fn new(order: &Order) -> Self {
+    pub fn new(order: &SuiteOptions) -> Self {
         Self {
             runs: Box::new(Runner::new(order)),
             quick: order.quick,
@@ -109,11 +109,11 @@ impl Bench {
     ///
     /// # Errors
     /// The outcome, where there is nothing to judge.
-    pub fn measure(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+    pub fn measure(&self, subject: &Subject, setup: &Setup) -> Result<Run, Judgement> {
         let mut run = self.load(subject, setup)?;
         run.reading = subject.tool.read(&run.finished).map_err(|why| {
             let code = run.finished.code.map_or_else(|| "a signal".to_owned(), |c| c.to_string());
-            Outcome::unmeasured(format!(
+            Judgement::unmeasured(format!(
                 "it ended with {code} and its output cannot be read: {why}"
             ))
         })?;
@@ -125,7 +125,7 @@ impl Bench {
     ///
     /// # Errors
     /// The outcome, where there is nothing to judge.
-    pub fn hear(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+    pub fn hear(&self, subject: &Subject, setup: &Setup) -> Result<Run, Judgement> {
         let mut run = self.load(subject, setup)?;
         run.reading = subject.tool.read(&run.finished).unwrap_or_default();
         run.reading.text = [&run.finished.stdout, &run.finished.stderr, &run.documents]
@@ -139,7 +139,7 @@ impl Bench {
     /// # Errors
     /// The outcome, where there is nothing to judge. A tester that ended well without its load has
     /// failed; one that did not may only be unable to run here.
-    pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Outcome> {
+    pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Judgement> {
         let run = self.runs.run(subject, setup, self.needs_quiet.get())?;
         let seen = run.log.entries.len() as u64;
         if seen >= setup.least {
@@ -147,18 +147,18 @@ impl Bench {
         }
         let sent = format!("{seen} requests sent");
         if run.finished.code == Some(0) {
-            return Err(Outcome::fail(sent, format!("at least {}", setup.least)));
+            return Err(Judgement::fail(sent, format!("at least {}", setup.least)));
         }
         let said = [run.finished.stdout.trim(), run.finished.stderr.trim()].join("\n");
         let said = said.trim().lines().last().unwrap_or("without a word");
-        Err(Outcome::unmeasured(format!("{sent}: {said}")))
+        Err(Judgement::unmeasured(format!("{sent}: {said}")))
     }
 
     /// See [`Runs::reference`].
     ///
     /// # Errors
     /// Broken, when the oracle does not work.
-    pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
+    pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Judgement> {
         self.runs.reference(ask, mode)
     }
 }

@@ -15,9 +15,9 @@ use super::oracle::OracleProcess;
 use super::process::{Machine, Sample, usage};
 use super::reference;
 use super::tester::{Start, Tester};
-use crate::judge::Outcome;
+use crate::judge::Judgement;
+use crate::options::SuiteOptions;
 use crate::oracle::{Log, Mode, clock_ns};
-use crate::order::Order;
 use crate::tool::{Ask, Call, Finished, Reading};
 
 /// The share of CPU time stolen from the machine above which a run is disturbed.
@@ -220,7 +220,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(order: &Order) -> Self {
+    pub(super) fn new(order: &SuiteOptions) -> Self {
         let cpus = plimsoll_io::clock::allowed_cpus();
         let cpus = match cpus[..] {
             [first, second, ..] => Some((first, second)),
@@ -241,18 +241,18 @@ impl Runner {
         subject: &Subject,
         setup: &Setup,
         ours_ns: &Cell<u64>,
-    ) -> Result<Run, Outcome> {
+    ) -> Result<Run, Judgement> {
         let Subject { tool, program, .. } = subject;
         let number = self.runs.get();
         self.runs.set(number + 1);
         let scratch = self.scratch.join(format!("run-{number}"));
-        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
+        std::fs::create_dir_all(&scratch).map_err(Judgement::broken)?;
         // What cannot be asked for is known without an oracle.
         if let Call::CannotExpress(why) = tool.call(&setup.ask) {
-            return Err(Outcome::CannotExpress { why });
+            return Err(Judgement::CannotExpress { why });
         }
         let at = SocketAddr::new(setup.listen.into(), 0);
-        let oracle = self.oracle(setup, at, &scratch).map_err(Outcome::broken)?;
+        let oracle = self.oracle(setup, at, &scratch).map_err(Judgement::broken)?;
         let mut ask = setup.ask.clone();
         let address = SocketAddr::new(self.reach(setup).into(), oracle.address().port());
         let host = setup.host.as_ref().map(|host| format!("{host}:{}", address.port()));
@@ -262,11 +262,11 @@ impl Runner {
         }
         let (arguments, files) = match tool.call(&ask) {
             Call::Command { arguments, files } => (arguments, files),
-            Call::CannotExpress(why) => return Err(Outcome::CannotExpress { why }),
+            Call::CannotExpress(why) => return Err(Judgement::CannotExpress { why }),
         };
         let mut ours: Vec<String> = OURS.map(str::to_owned).into();
         for (name, content) in files {
-            std::fs::write(scratch.join(&name), content).map_err(Outcome::broken)?;
+            std::fs::write(scratch.join(&name), content).map_err(Judgement::broken)?;
             ours.push(name);
         }
         let directory = scratch.to_string_lossy().into_owned();
@@ -281,31 +281,31 @@ impl Runner {
             unread: setup.unread,
         };
         let tester = Tester::start(&start).map_err(|error| {
-            Outcome::skipped(format!("{} cannot be started: {error}", program.display()))
+            Judgement::skipped(format!("{} cannot be started: {error}", program.display()))
         })?;
         let mut going =
             Going { runner: self, setup, scratch: &scratch, oracle, tester, first_ns: None };
         let mut run = Run::default();
-        let in_time = going.watch(&mut run).map_err(Outcome::broken)?;
+        let in_time = going.watch(&mut run).map_err(Judgement::broken)?;
         let oracle_cpu_ns = usage(going.oracle.process()).map_or(0, |sample| sample.cpu_ns);
         ours_ns.set(run.samples.last().map_or(0, |sample| sample.cpu_ns) + oracle_cpu_ns);
         let finished =
-            if in_time { going.tester.finish(GRACE).map_err(Outcome::broken)? } else { None };
+            if in_time { going.tester.finish(GRACE).map_err(Judgement::broken)? } else { None };
         let Some(finished) = finished else {
             let after = format!("did not end {} s after its load should have", GRACE.as_secs());
-            return Err(Outcome::fail(after, "an end"));
+            return Err(Judgement::fail(after, "an end"));
         };
         run.finished = finished;
         // One that was killed, and not started again, left none.
         if !run.has_killed_the_oracle() {
-            run.log = going.oracle.stop().map_err(Outcome::broken)?;
+            run.log = going.oracle.stop().map_err(Judgement::broken)?;
         }
         for arguments in tool.reports() {
             let said = super::tester::report(program, arguments, &scratch);
             run.finished.stdout.push('\n');
-            run.finished.stdout.push_str(&said.map_err(Outcome::broken)?);
+            run.finished.stdout.push_str(&said.map_err(Judgement::broken)?);
         }
-        run.documents = super::tester::documents(&scratch, &ours).map_err(Outcome::broken)?;
+        run.documents = super::tester::documents(&scratch, &ours).map_err(Judgement::broken)?;
         Ok(run)
     }
 
@@ -355,7 +355,7 @@ impl Runs for Runner {
         self.disturbance.take()
     }
 
-    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Outcome> {
+    fn run(&self, subject: &Subject, setup: &Setup, needs_quiet: bool) -> Result<Run, Judgement> {
         let mut stolen = 0.0;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 && !self.is_stopped() {
@@ -373,18 +373,18 @@ impl Runs for Runner {
             }
             stolen = steal;
         }
-        Err(Outcome::unmeasured(format!(
+        Err(Judgement::unmeasured(format!(
             "the hypervisor took {:.1} % of the CPUs' time in each of {ATTEMPTS} runs",
             stolen * 100.0
         )))
     }
 
-    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Outcome> {
+    fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Judgement> {
         let setup = Setup::new(ask.clone(), mode.clone());
         let scratch = self.scratch.join("reference");
-        std::fs::create_dir_all(&scratch).map_err(Outcome::broken)?;
+        std::fs::create_dir_all(&scratch).map_err(Judgement::broken)?;
         let at = SocketAddr::new(setup.listen.into(), 0);
-        let oracle = self.oracle(&setup, at, &scratch).map_err(Outcome::broken)?;
+        let oracle = self.oracle(&setup, at, &scratch).map_err(Judgement::broken)?;
         let (address, cpu) = (oracle.address(), self.cpu_of(Pin::Apart, false));
         let load = reference::Load {
             rate_rps: ask.rate_rps.unwrap_or(1.0),
@@ -397,10 +397,11 @@ impl Runs for Runner {
             }
             reference::run(address, load)
         });
-        let latency_s = latency_s.join().map_err(|_| Outcome::broken("the bare loop panicked"))?;
-        let mut latency_s = latency_s.map_err(Outcome::broken)?;
+        let latency_s =
+            latency_s.join().map_err(|_| Judgement::broken("the bare loop panicked"))?;
+        let mut latency_s = latency_s.map_err(Judgement::broken)?;
         latency_s.sort_by(f64::total_cmp);
-        Ok(Reference { log: oracle.stop().map_err(Outcome::broken)?, latency_s })
+        Ok(Reference { log: oracle.stop().map_err(Judgement::broken)?, latency_s })
     }
 }
 

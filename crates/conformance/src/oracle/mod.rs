@@ -15,7 +15,7 @@ mod request;
 mod server;
 
 pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError};
-pub use mode::{Act, Answer, Mode, Span};
+pub use mode::{Act, Answer, Mode, TimeSpan};
 #[cfg(test)]
 pub(crate) use server::due;
 pub use server::{Oracle, hash};

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// A stretch of time, counted from the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct TimeSpan {
     /// When it begins, ns.
     pub from_ns: u64,
     /// How long it lasts, ns.
     pub for_ns: u64,
 }
 
-impl Span {
+impl TimeSpan {
     /// When it ends, ns.
     #[must_use]
     pub fn end_ns(self) -> u64 {
@@ -57,9 +57,9 @@ pub struct Mode {
     /// Turns the order of the mix in each block.
     pub seed: u64,
     /// Nothing is answered in this time; requests are read and logged, and answered at its end.
-    pub stall: Option<Span>,
+    pub stall: Option<TimeSpan>,
     /// Requests in this time get this delay (ns) instead of the mix's.
-    pub slow: Option<(Span, u64)>,
+    pub slow: Option<(TimeSpan, u64)>,
     /// How many of the requests in that time get it, at most; 0: all.
     pub slow_most: u32,
     /// After this many answers a connection gets no more; 0: all requests are answered.
@@ -171,15 +171,15 @@ mod tests {
 
     #[test]
     fn spans_hold_their_start_and_not_their_end() {
-        let span = Span { from_ns: 10, for_ns: 5 };
+        let span = TimeSpan { from_ns: 10, for_ns: 5 };
         assert_eq!([9, 10, 14, 15].map(|at| span.holds(at)), [false, true, true, false]);
     }
 
     #[test]
     fn a_mode_survives_its_command_line() {
         let mode = Mode {
-            stall: Some(Span { from_ns: 1, for_ns: 2 }),
-            slow: Some((Span { from_ns: 3, for_ns: 4 }, 5)),
+            stall: Some(TimeSpan { from_ns: 1, for_ns: 2 }),
+            slow: Some((TimeSpan { from_ns: 3, for_ns: 4 }, 5)),
             ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::Reset)])
         };
         let text = serde_json::to_string(&mode).unwrap();

@@ -377,12 +377,12 @@ impl std::fmt::Debug for Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::Span;
+    use crate::oracle::TimeSpan;
 
     #[test]
     fn answers_are_due_when_the_mode_says() {
         let plain = Answer { count: 1, delay_ns: 10, act: Act::Status(200) };
-        let span = Span { from_ns: 100, for_ns: 50 };
+        let span = TimeSpan { from_ns: 100, for_ns: 50 };
         let stall = Mode { stall: Some(span), ..Mode::default() };
         let slow = Mode { slow: Some((span, 30)), ..Mode::default() };
         for (mode, now_ns, want_ns) in [

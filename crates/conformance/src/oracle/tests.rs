@@ -145,7 +145,7 @@ fn a_body_belongs_to_its_request() {
 
 #[test]
 fn a_stall_answers_at_its_end_and_reads_meanwhile() {
-    let stall = Span { from_ns: 0, for_ns: 30_000_000 };
+    let stall = TimeSpan { from_ns: 0, for_ns: 30_000_000 };
     let oracle = start(Mode { stall: Some(stall), ..Mode::default() });
     let mut streams = [oracle.connect(), oracle.connect()];
     ask(&mut streams[0], "/");

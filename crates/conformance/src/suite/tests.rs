@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::one;
 use crate::experiments::{Experiment, all};
 use crate::harness::{Bench, Disturbance, Reference, Run, Runs, Setup, Subject};
-use crate::judge::Outcome;
+use crate::judge::Judgement;
 use crate::oracle::Mode;
 use crate::tool::Ask;
 
@@ -18,14 +18,14 @@ struct Machine {
 }
 
 impl Runs for Machine {
-    fn run(&self, _: &Subject, _: &Setup, _: bool) -> Result<Run, Outcome> {
+    fn run(&self, _: &Subject, _: &Setup, _: bool) -> Result<Run, Judgement> {
         let left = self.disturbed_runs.get();
         self.disturbed_runs.set(left.saturating_sub(1));
         self.last.set(if left > 0 { self.disturbance } else { Disturbance::default() });
         Ok(Run::default())
     }
 
-    fn reference(&self, _: &Ask, _: &Mode) -> Result<Reference, Outcome> {
+    fn reference(&self, _: &Ask, _: &Mode) -> Result<Reference, Judgement> {
         Ok(Reference::default())
     }
 
@@ -38,18 +38,18 @@ impl Runs for Machine {
     }
 }
 
-fn load(bench: &Bench, subject: &Subject) -> Result<Run, Outcome> {
+fn load(bench: &Bench, subject: &Subject) -> Result<Run, Judgement> {
     bench.hear(subject, &Setup { least: 0, ..Setup::new(Ask::to("/"), Mode::default()) })
 }
 
-fn fails(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn fails(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     load(bench, subject)?;
-    Ok(Outcome::fail("2 ms", "1 ms"))
+    Ok(Judgement::fail("2 ms", "1 ms"))
 }
 
-fn passes(bench: &Bench, subject: &Subject) -> Result<Outcome, Outcome> {
+fn passes(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     load(bench, subject)?;
-    Ok(Outcome::pass("1 ms"))
+    Ok(Judgement::pass("1 ms"))
 }
 
 #[test]
@@ -58,9 +58,10 @@ fn a_failure_counts_only_where_nothing_excuses_it() {
     let stolen = Disturbance { stolen_share: Some(0.12), others_share: None };
     let others = Disturbance { stolen_share: None, others_share: Some(0.25) };
     let both = Disturbance { stolen_share: Some(0.12), others_share: Some(0.25) };
-    let fail = Outcome::fail("2 ms", "1 ms");
-    let excused =
-        |what: &str| Outcome::unmeasured(format!("{what} of the CPUs' time: 2 ms; expected 1 ms"));
+    let fail = Judgement::fail("2 ms", "1 ms");
+    let excused = |what: &str| {
+        Judgement::unmeasured(format!("{what} of the CPUs' time: 2 ms; expected 1 ms"))
+    };
     // What disturbs, in how many runs, whether the experiment needs quiet, what comes of a tester
     // that fails, and the share of others that is told.
     for (disturbance, runs, needs_quiet, want, told) in [
@@ -87,7 +88,7 @@ fn a_failure_counts_only_where_nothing_excuses_it() {
         };
         assert_eq!(made(fails), (want, told), "{disturbance:?} in {runs} runs, {needs_quiet}");
         // It passes at once: what disturbed that run is told.
-        let pass = (Outcome::pass("1 ms"), disturbance.others_share);
+        let pass = (Judgement::pass("1 ms"), disturbance.others_share);
         assert_eq!(made(passes), pass, "{disturbance:?} in {runs} runs, {needs_quiet}");
     }
 }

@@ -10,8 +10,8 @@
 //! whole response and are read as errors. Those under Exceptions are listed a second time and are
 //! left out. Certificates are not verified.
 
-use super::can::{Amount, Can, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use super::abilities::{Abilities, Amount, PLAIN, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Reading, TesterAdapter};
 use plimsoll_lab::testers::ab;
 use plimsoll_lab::testers::text::TIMEOUT_S;
 
@@ -20,10 +20,10 @@ pub(super) struct Ab;
 /// More than it can send, so that the duration ends the run.
 const COUNT_PER_S: f64 = 200_000.0;
 
-const CAN: Can =
-    Can { duration: Amount::Whole, timeout: Amount::No, verify: false, sources: 1, ..PLAIN };
+const CAN: Abilities =
+    Abilities { duration: Amount::Whole, timeout: Amount::No, verify: false, sources: 1, ..PLAIN };
 
-impl Tool for Ab {
+impl TesterAdapter for Ab {
     fn name(&self) -> &'static str {
         "ab"
     }

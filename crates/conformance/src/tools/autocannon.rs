@@ -9,8 +9,8 @@
 //! millisecond at any rate. A count runs on to the end of its second. `errors` includes the
 //! timeouts. Certificates are not verified.
 
-use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, pipeline, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, pipeline, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, number_at, reading,
 };
@@ -27,7 +27,7 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99_99", 0.9999),
 ];
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Whole,
     duration: Amount::Whole,
     timeout: Amount::Whole,
@@ -37,7 +37,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Autocannon {
+impl TesterAdapter for Autocannon {
     fn name(&self) -> &'static str {
         "autocannon"
     }

@@ -8,9 +8,9 @@
 //! answer on a reused connection, fasthttp sends it again. Quantiles include failed requests. The
 //! minimum latency is not printed.
 
-use super::can::{Amount, Can, PLAIN};
+use super::abilities::{Abilities, Amount, PLAIN};
 use super::lua::pairs;
-use crate::tool::{Ask, Call, Finished, Method, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Method, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Statuses, TIMEOUT_S, count_at, ended_well, marked, milliseconds, number_at, reading,
 };
@@ -31,9 +31,9 @@ plimsoll {"statuses":[
 "errors":[{{ range .Errors }}[{{ printf "%q" .Error }},{{ .Count }}],{{ end }}null]}
 {{ end }}"#;
 
-const CAN: Can = Can { rate: Amount::Whole, ..PLAIN };
+const CAN: Abilities = Abilities { rate: Amount::Whole, ..PLAIN };
 
-impl Tool for Bombardier {
+impl TesterAdapter for Bombardier {
     fn name(&self) -> &'static str {
         "bombardier"
     }

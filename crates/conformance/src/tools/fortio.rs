@@ -11,17 +11,21 @@
 //! buckets. If a request gets no answer on a reused connection, its client sends it again, so a
 //! timeout may be counted as an answer. Timeouts are not distinguished from other socket errors.
 
-use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::fortio;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Fortio;
 
-const CAN: Can =
-    Can { rate: Amount::Any, resolve: 1, need: |need| matches!(need, Need::Form(_)), ..PLAIN };
+const CAN: Abilities = Abilities {
+    rate: Amount::Any,
+    resolve: 1,
+    need: |need| matches!(need, Need::Form(_)),
+    ..PLAIN
+};
 
-impl Tool for Fortio {
+impl TesterAdapter for Fortio {
     fn name(&self) -> &'static str {
         "fortio"
     }

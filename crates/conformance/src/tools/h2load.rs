@@ -14,8 +14,8 @@
 
 use std::fs;
 
-use super::can::{Amount, Can, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Reading, Tool};
+use super::abilities::{Abilities, Amount, PLAIN, used_connections};
+use crate::tool::{Ask, Call, Finished, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, after, count, ended_well, milliseconds, reading, seconds,
 };
@@ -24,7 +24,7 @@ pub(super) struct H2load;
 
 const LOG: &str = "h2load.tsv";
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Any,
     timeout: Amount::No,
     warmup: Amount::Any,
@@ -34,7 +34,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for H2load {
+impl TesterAdapter for H2load {
     fn name(&self) -> &'static str {
         "h2load"
     }

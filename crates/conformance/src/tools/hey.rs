@@ -8,14 +8,14 @@
 //! at any rate; quantiles leave out failed requests. Certificates are not verified. It has no flag
 //! that prints its version.
 
-use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, used_connections};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::hey;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Hey;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Any,
     timeout: Amount::Whole,
     verify: false,
@@ -23,7 +23,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Hey {
+impl TesterAdapter for Hey {
     fn name(&self) -> &'static str {
         "hey"
     }

@@ -13,8 +13,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::can::{Amount, Can, FORM_TYPE, PLAIN, form, ramp, targets, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{
+    Abilities, Amount, FORM_TYPE, PLAIN, form, ramp, targets, used_connections,
+};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, TIMEOUT_S, ended_well, marked, milliseconds, number_at, quantile_of, reading,
 };
@@ -25,7 +27,7 @@ const NAME: &str = "plimsoll.js";
 /// The exit code of a run that crossed a threshold.
 const CROSSED: i32 = 99;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Any,
     warmup: Amount::Any,
     resolve: 1,
@@ -45,7 +47,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for K6 {
+impl TesterAdapter for K6 {
     fn name(&self) -> &'static str {
         "k6"
     }

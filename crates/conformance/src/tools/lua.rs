@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::can::{FORM_TYPE, form, pipeline, targets};
+use super::abilities::{FORM_TYPE, form, pipeline, targets};
 use crate::tool::{Ask, Method, Reading};
 use plimsoll_lab::testers::text::{Quantiles, count_at, marked, number_at};
 

@@ -10,9 +10,9 @@
 //! Plimsoll's own adapter is not here.
 
 mod ab;
+mod abilities;
 mod autocannon;
 mod bombardier;
-mod can;
 mod fortio;
 mod h2load;
 mod hey;
@@ -27,11 +27,11 @@ mod zrk;
 #[cfg(test)]
 mod tests;
 
-use crate::tool::Tool;
+use crate::tool::TesterAdapter;
 
 /// Every adapter here.
 #[must_use]
-pub fn all() -> Vec<Box<dyn Tool>> {
+pub fn all() -> Vec<Box<dyn TesterAdapter>> {
     vec![
         Box::new(wrk::Wrk),
         Box::new(wrk2::Wrk2),

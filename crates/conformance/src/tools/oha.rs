@@ -7,21 +7,21 @@
 //! The correction counts from when its pacer woke, not from when the request was due. Quantiles
 //! leave out requests without a response. `--connect-to` picks one of several addresses at random.
 
-use super::can::{Amount, Can, FORM_TYPE, PLAIN, form};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::oha;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
 pub(super) struct Oha;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Any,
     resolve: usize::MAX,
     need: |need| matches!(need, Need::Form(_)),
     ..PLAIN
 };
 
-impl Tool for Oha {
+impl TesterAdapter for Oha {
     fn name(&self) -> &'static str {
         "oha"
     }

@@ -5,14 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use super::all;
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, Tool};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, TesterAdapter};
 use plimsoll_lab::testers::text::{number, percentile_rows, quantile_of, seconds};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/fixtures")
 }
 
-fn tool(name: &str) -> Box<dyn Tool> {
+fn tool(name: &str) -> Box<dyn TesterAdapter> {
     all().into_iter().find(|tool| tool.name() == name).expect("one of them")
 }
 

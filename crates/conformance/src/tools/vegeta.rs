@@ -14,9 +14,9 @@
 
 use serde_json::Value;
 
-use super::can::{Amount, Can, PLAIN, targets};
+use super::abilities::{Abilities, Amount, PLAIN, targets};
 use super::k6::fraction;
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::hey::is_timeout;
 use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number_at, percentile_rows,
@@ -34,7 +34,7 @@ const DRAWN: usize = 10_000;
 /// Requests that may wait for a connection.
 const WORKERS_MAX: u32 = 20_000;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     rate: Amount::Any,
     count: false,
     resolve: usize::MAX,
@@ -43,7 +43,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Vegeta {
+impl TesterAdapter for Vegeta {
     fn name(&self) -> &'static str {
         "vegeta"
     }

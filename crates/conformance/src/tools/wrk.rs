@@ -10,14 +10,14 @@
 //! does not count a request that is never answered, and counts a timeout only once the answer
 //! comes. Certificates are not verified.
 
-use super::can::{Amount, Can, PLAIN};
+use super::abilities::{Abilities, Amount, PLAIN};
 use super::lua;
-use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{TIMEOUT_S, ended_well, number_after, reading};
 
 pub(super) struct Wrk;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     count: false,
     duration: Amount::Whole,
     timeout: Amount::Whole,
@@ -28,7 +28,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Wrk {
+impl TesterAdapter for Wrk {
     fn name(&self) -> &'static str {
         "wrk"
     }

@@ -9,16 +9,16 @@
 //! rest. Connections are opened 5 ms apart. Timers have whole milliseconds. Requests that are open
 //! or overdue at the end are in no figure. Timeouts also count idle connections, again every 2 s.
 
-use super::can::{Amount, Can, PLAIN};
+use super::abilities::{Abilities, Amount, PLAIN};
 use super::{lua, wrk};
-use crate::tool::{Ask, Call, Finished, Need, Reading, Tool};
+use crate::tool::{Ask, Call, Finished, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, ended_well, number_after, quantile_of, reading, seconds,
 };
 
 pub(super) struct Wrk2;
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     closed_loop: false,
     rate: Amount::Whole,
     count: false,
@@ -29,7 +29,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Wrk2 {
+impl TesterAdapter for Wrk2 {
     fn name(&self) -> &'static str {
         "wrk2"
     }

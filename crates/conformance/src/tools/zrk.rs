@@ -8,8 +8,8 @@
 
 use std::fs;
 
-use super::can::{Amount, Can, PLAIN, ramp};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Tool};
+use super::abilities::{Abilities, Amount, PLAIN, ramp};
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, count_at, ended_well, json, milliseconds, number_at,
     percentile_rows, reading, united,
@@ -29,7 +29,7 @@ const QUANTILES: [(&str, f64); 6] = [
     ("p99_99", 0.9999),
 ];
 
-const CAN: Can = Can {
+const CAN: Abilities = Abilities {
     closed_loop: false,
     rate: Amount::Whole,
     count: false,
@@ -42,7 +42,7 @@ const CAN: Can = Can {
     ..PLAIN
 };
 
-impl Tool for Zrk {
+impl TesterAdapter for Zrk {
     fn name(&self) -> &'static str {
         "zrk"
     }

@@ -5,7 +5,7 @@ use crate::experiments;
 use crate::findings::{Omitted, Participant, Row, SCHEMA};
 
 fn findings() -> Findings {
-    let cell = |tool: &str, repeats: &[Outcome], others_share| Cell {
+    let cell = |tool: &str, repeats: &[Judgement], others_share| Cell {
         tool: tool.to_owned(),
         repeats: repeats.to_vec(),
         others_share,
@@ -16,7 +16,7 @@ fn findings() -> Findings {
         title: title.to_owned(),
         cells,
     };
-    let (pass, fail) = (Outcome::pass("p99 901 ms"), Outcome::fail("p99 2.1 ms", "p99 873 ms"));
+    let (pass, fail) = (Judgement::pass("p99 901 ms"), Judgement::fail("p99 2.1 ms", "p99 873 ms"));
     let participant = |name: &str, version: &str| Participant {
         name: name.to_owned(),
         version: version.to_owned(),
@@ -33,7 +33,7 @@ fn findings() -> Findings {
                     cell("plimsoll", &[pass.clone(), pass.clone(), fail.clone()], None),
                     cell(
                         "wrk",
-                        &[Outcome::CannotExpress { why: "no fixed rate".to_owned() }],
+                        &[Judgement::CannotExpress { why: "no fixed rate".to_owned() }],
                         None,
                     ),
                 ],
@@ -45,7 +45,7 @@ fn findings() -> Findings {
                 vec![
                     cell(
                         "plimsoll",
-                        &[Outcome::skipped("needs two CPUs and | other things")],
+                        &[Judgement::skipped("needs two CPUs and | other things")],
                         None,
                     ),
                     cell("wrk", &[fail], Some(0.314)),
@@ -56,8 +56,12 @@ fn findings() -> Findings {
                 19,
                 "Ports",
                 vec![
-                    cell("plimsoll", &[Outcome::unmeasured("it does not say so ".repeat(8))], None),
-                    cell("wrk", &[Outcome::broken("the oracle did not end")], None),
+                    cell(
+                        "plimsoll",
+                        &[Judgement::unmeasured("it does not say so ".repeat(8))],
+                        None,
+                    ),
+                    cell("wrk", &[Judgement::broken("the oracle did not end")], None),
                 ],
             ),
         ],

@@ -8,7 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{
-    CHANCE_ROUNDING, Interval, LEAST_VALUES, Shift, Summary, detectable_shift, holm, least_p, shift,
+    CHANCE_ROUNDING, ConfidenceInterval, LEAST_VALUES, SampleSummary, Shift, detectable_shift,
+    holm, least_p, shift,
 };
 use crate::study::{Better, Measure};
 
@@ -24,7 +25,7 @@ pub enum Scale {
 
 /// How to decide.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct DecisionOptions {
     /// Which way is better.
     pub better: Better,
     /// What the difference is counted in.
@@ -37,7 +38,7 @@ pub struct Options {
     pub power: f64,
 }
 
-impl Options {
+impl DecisionOptions {
     /// Those that suit a measure: ratios, but differences for shares of errors, which are often
     /// none.
     #[must_use]
@@ -98,14 +99,14 @@ pub struct Comparison {
     /// Which way is better.
     pub better: Better,
     /// The base's values, one for each repeat.
-    pub base: Summary,
+    pub base: SampleSummary,
     /// The new side's.
-    pub new: Summary,
+    pub new: SampleSummary,
     /// The new over the base, or the new less the base: the Hodges–Lehmann estimate. Null without
     /// values, and where the ratio is without bounds.
     pub change: Option<f64>,
     /// Where the true change lies; null where the repeats are too few to say.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The chance of a difference this large, in either direction, between equal sides: the larger
     /// of the two tests' p-values.
     pub p: Option<f64>,
@@ -131,13 +132,13 @@ impl Comparison {
 /// Compares values over repeats, in any order. What is not finite counts as not measured; so does
 /// what is below zero where ratios are asked for.
 #[must_use]
-pub fn compare(base: &[f64], new: &[f64], options: &Options) -> Comparison {
+pub fn compare(base: &[f64], new: &[f64], options: &DecisionOptions) -> Comparison {
     measured(base, new, options).0
 }
 
 /// Compares many pairs at once. Only what the means tell apart at Holm's levels over all of them is
 /// called, so that the chance of calling any where nothing differs is that of one comparison.
-pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], Options)]) -> Vec<Comparison> {
+pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], DecisionOptions)]) -> Vec<Comparison> {
     let found: Vec<(Comparison, f64)> =
         pairs.iter().map(|([base, new], options)| measured(base, new, options)).collect();
     let chances: Vec<f64> = found.iter().map(|(_, p_of_means)| *p_of_means).collect();
@@ -158,13 +159,13 @@ pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], Options)]) -> Vec<Compar
 }
 
 /// The comparison, and the chance that the means tell.
-fn measured(base: &[f64], new: &[f64], options: &Options) -> (Comparison, f64) {
+fn measured(base: &[f64], new: &[f64], options: &DecisionOptions) -> (Comparison, f64) {
     let (base, new) = (usable(base, options.scale), usable(new, options.scale));
     let blank = Comparison {
         scale: options.scale,
         better: options.better,
-        base: Summary::of(&base),
-        new: Summary::of(&new),
+        base: SampleSummary::of(&base),
+        new: SampleSummary::of(&new),
         change: None,
         interval: None,
         p: None,
@@ -189,14 +190,14 @@ fn measured(base: &[f64], new: &[f64], options: &Options) -> (Comparison, f64) {
     };
     let ends = [interval.low, interval.high].map(|end| unscaled(end, options.scale));
     let shown = match ends {
-        [Some(low), Some(high)] => Some(Interval { low, high, ..interval }),
+        [Some(low), Some(high)] => Some(ConfidenceInterval { low, high, ..interval }),
         _ => None,
     };
     let (decision, reason) = decide(&shift, options);
     (Comparison { interval: shown, decision, reason, ..measured }, shift.p_of_means)
 }
 
-fn decide(shift: &Shift, options: &Options) -> (Decision, Option<Reason>) {
+fn decide(shift: &Shift, options: &DecisionOptions) -> (Decision, Option<Reason>) {
     if shift.p > chance_allowed(options.confidence) {
         return (Decision::CannotTell, Some(Reason::WithinNoise));
     }
@@ -242,7 +243,7 @@ fn size(shift: f64, scale: Scale) -> f64 {
     }
 }
 
-fn detectable(shift: &Shift, (n, m): (usize, usize), options: &Options) -> Option<f64> {
+fn detectable(shift: &Shift, (n, m): (usize, usize), options: &DecisionOptions) -> Option<f64> {
     let least = detectable_shift(shift, n, m, options.power)?;
     let least = size(least, options.scale);
     least.is_finite().then_some(least.max(options.least_change))

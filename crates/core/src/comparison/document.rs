@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Comparison, Decision, Options, Reason, Scale};
+use super::decide::{Comparison, Decision, DecisionOptions, Reason, Scale};
 use super::limit::{Judged, Limit};
 use super::side::{Side, SideCase, key};
 use super::success::{Failures, compare_cases};
@@ -48,7 +48,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let Options { confidence, least_change, power, .. } = Options::of(Measure::Rate);
+        let DecisionOptions { confidence, least_change, power, .. } =
+            DecisionOptions::of(Measure::Rate);
         Self { confidence, least_change, power }
     }
 }
@@ -56,11 +57,11 @@ impl Default for Settings {
 impl Settings {
     /// The options that suit a measure.
     #[must_use]
-    pub fn options(&self, measure: Measure) -> Options {
-        let usual = Options::of(measure);
+    pub fn options(&self, measure: Measure) -> DecisionOptions {
+        let usual = DecisionOptions::of(measure);
         let least_change =
             if usual.scale == Scale::Ratio { self.least_change } else { usual.least_change };
-        Options { confidence: self.confidence, power: self.power, least_change, ..usual }
+        DecisionOptions { confidence: self.confidence, power: self.power, least_change, ..usual }
     }
 }
 

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Comparison, Decision, Options, Reason, Scale, compare};
+use super::decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
 use super::document::Settings;
 use super::side::SideCase;
 use super::success::{Failures, is_of_speed};
@@ -86,7 +86,8 @@ impl Limit {
     pub fn judge(&self, base: &SideCase, new: &SideCase, settings: &Settings) -> Judged {
         let options = settings.options(self.measure);
         // Who names a limit below the least change cares about less.
-        let options = Options { least_change: options.least_change.min(self.by), ..options };
+        let options =
+            DecisionOptions { least_change: options.least_change.min(self.by), ..options };
         let comparison = compare(&base.values(self.measure), &new.values(self.measure), &options);
         let failures = Failures::of(&base.case, &new.case, settings);
         let failures = failures.filter(|it| it.are_unlike() && is_of_speed(self.measure));

@@ -12,7 +12,7 @@ mod ranking;
 mod side;
 mod success;
 
-pub use decide::{Comparison, Decision, Options, Reason, Scale, compare};
+pub use decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
 pub use limit::{Judged, Limit, LimitError};
 pub use ranking::{Ranked, against_baseline, ranking, repeats_to_compare};

@@ -5,7 +5,7 @@
 //! different things, so neither side is called faster. Speed decides alone only if no request
 //! failed, or the same share failed on both sides.
 
-use super::decide::{Comparison, Decision, Options, Reason, compare, compare_together};
+use super::decide::{Comparison, Decision, DecisionOptions, Reason, compare, compare_together};
 use super::document::Settings;
 use crate::stats::mean;
 use crate::study::{Case, Measure};
@@ -28,7 +28,7 @@ impl Failures {
     pub(super) fn of(base: &Case, new: &Case, settings: &Settings) -> Option<Self> {
         let values = [base, new].map(|case| case.values(Measure::Errors));
         let shares = [mean(&values[0])?, mean(&values[1])?];
-        let options = Options { confidence: for_success(settings), ..options(settings) };
+        let options = DecisionOptions { confidence: for_success(settings), ..options(settings) };
         let compared = are_apart(&values, options.least_change)
             .then(|| compare(&values[0], &values[1], &options));
         Some(Self { shares, compared })
@@ -42,7 +42,7 @@ impl Failures {
     /// Whether the shares lie apart as measured, more than noise or not.
     pub(super) fn are_unlike(&self) -> bool {
         let [base, new] = self.shares;
-        (new - base).abs() >= Options::of(Measure::Errors).least_change
+        (new - base).abs() >= DecisionOptions::of(Measure::Errors).least_change
     }
 
     /// Whether the new side fails more often, as measured.
@@ -84,7 +84,7 @@ pub(super) fn compare_cases(
         true => for_speed(settings),
         false => settings.confidence,
     };
-    let options = Options { confidence, ..options };
+    let options = DecisionOptions { confidence, ..options };
     let mut found = compare(&base.values(measure), &new.values(measure), &options);
     if let Some(failures) = failures {
         failures.withhold(measure, &mut found);
@@ -114,7 +114,7 @@ pub(super) fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision
         .collect();
     let values = |measure| pairs.iter().map(move |pair| pair.map(|case| case.values(measure)));
     let of_failures = options(&settings);
-    let mut tests: Vec<([Vec<f64>; 2], Options)> =
+    let mut tests: Vec<([Vec<f64>; 2], DecisionOptions)> =
         values(measure).map(|values| (values, settings.options(measure))).collect();
     if !is_of_speed(measure) {
         return compare_together(&tests).into_iter().map(|found| found.decision).collect();
@@ -140,7 +140,7 @@ pub(super) fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision
     decided.collect()
 }
 
-fn options(settings: &Settings) -> Options {
+fn options(settings: &Settings) -> DecisionOptions {
     settings.options(Measure::Errors)
 }
 

@@ -3,7 +3,7 @@
 //! `docs/gates.md` has the grammar: `METRIC[@PART] OP VALUE`. A condition that exists names
 //! something that can be measured in principle. If a run holds no data for it, the condition fails,
 //! because a limit that passes for lack of data protects nothing. Conditions that end a run early
-//! are the same, restricted to what is known while the run goes on: see [`Watch`].
+//! are the same, restricted to what is known while the run goes on: see [`AbortWatch`].
 
 mod measure;
 mod metric;
@@ -22,7 +22,7 @@ use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
 pub use metric::{metric_name, metric_names};
-pub use watch::Watch;
+pub use watch::AbortWatch;
 
 /// A condition that cannot be read, or not on this plan: one line, what and what is possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use crate::series::Point;
 
 /// Conditions and what is known of a run that goes on.
 #[derive(Debug)]
-pub struct Watch {
+pub struct AbortWatch {
     watched: Vec<Watched>,
     /// When the last request is due, if the plan says.
     window_ns: Option<u64>,
@@ -31,7 +31,7 @@ struct Watched {
     since_ns: Option<u64>,
 }
 
-impl Watch {
+impl AbortWatch {
     /// Watches a run of this plan for conditions made by [`Condition::parse_abort`].
     #[must_use]
     pub fn new(conditions: &[Condition], plan: &Plan) -> Self {

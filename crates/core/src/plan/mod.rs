@@ -17,7 +17,7 @@ use crate::template::Table;
 
 pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
 pub use transport::{
-    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Tls, TlsVersions, Transport,
+    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, TlsPlan, TlsVersions, Transport,
 };
 
 /// Which driver to use.
@@ -105,7 +105,7 @@ pub struct Plan {
     pub transport: Transport,
     /// How TLS is spoken.
     #[serde(default)]
-    pub tls: Tls,
+    pub tls: TlsPlan,
     /// Open connections; at a rate, those to begin with.
     pub connections: u32,
     /// At a rate, how many there may be when those there are do not suffice.
@@ -114,7 +114,7 @@ pub struct Plan {
     /// Worker threads; 0 lets the engine choose.
     pub workers: u32,
     /// How long to start requests, after the warm-up.
-    #[serde(rename = "duration_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "duration_s", with = "crate::serde_units::optional_from_ns")]
     pub duration_ns: Option<u64>,
     /// Exactly how many requests to start, after the warm-up.
     pub requests: Option<u64>,
@@ -124,22 +124,26 @@ pub struct Plan {
     #[serde(default)]
     pub trace: Option<Trace>,
     /// Load before the measured part, kept apart in the result.
-    #[serde(rename = "warmup_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "warmup_s", with = "crate::serde_units::from_ns")]
     pub warmup_ns: u64,
     /// How long to wait for open requests at the end.
-    #[serde(rename = "drain_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "drain_s", with = "crate::serde_units::from_ns")]
     pub drain_ns: u64,
     /// How long a request may take, from when it starts on a connection.
-    #[serde(rename = "timeout_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "timeout_s", with = "crate::serde_units::from_ns")]
     pub timeout_ns: u64,
     /// At a rate, how late a request may be for want of a connection before it is dropped.
-    #[serde(default, rename = "shed_after_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(default, rename = "shed_after_s", with = "crate::serde_units::optional_from_ns")]
     pub shed_after_ns: Option<u64>,
     /// Requests after which a connection is closed and opened again. 1 opens one for each
     /// request, and its time counts as part of the request.
     pub requests_per_connection: Option<u64>,
     /// Age at which a connection is closed, between two requests, and opened again.
-    #[serde(default, rename = "connection_lifetime_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(
+        default,
+        rename = "connection_lifetime_s",
+        with = "crate::serde_units::optional_from_ns"
+    )]
     pub connection_lifetime_ns: Option<u64>,
     /// Requests in flight on one connection.
     pub pipeline: u32,
@@ -205,7 +209,7 @@ impl Plan {
             redirects: 0,
             cookies: false,
             transport: Transport::default(),
-            tls: Tls::default(),
+            tls: TlsPlan::default(),
             connections: 50,
             connections_max: None,
             workers: 0,

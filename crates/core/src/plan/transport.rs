@@ -73,7 +73,7 @@ pub struct Transport {
     #[serde(default)]
     pub first_address_only: bool,
     /// How often a name is looked up again; `None`: once.
-    #[serde(rename = "dns_refresh_s", with = "crate::seconds::optional_from_ns")]
+    #[serde(rename = "dns_refresh_s", with = "crate::serde_units::optional_from_ns")]
     pub dns_refresh_ns: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ pub enum TlsVersions {
 
 /// How TLS is spoken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tls {
+pub struct TlsPlan {
     /// Take any certificate.
     pub insecure: bool,
     /// Trust these roots instead of the built-in ones.
@@ -123,7 +123,7 @@ pub struct Tls {
     pub resume_percent: u8,
 }
 
-impl Default for Tls {
+impl Default for TlsPlan {
     fn default() -> Self {
         Self {
             insecure: false,

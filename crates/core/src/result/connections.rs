@@ -31,7 +31,7 @@ pub struct Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionsChange {
     /// When, from the start of the measured part; 0 for a change during the warm-up.
-    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "at_s", with = "crate::serde_units::from_ns")]
     pub at_ns: u64,
     /// The new number.
     pub connections: u32,

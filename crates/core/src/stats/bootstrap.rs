@@ -10,12 +10,12 @@
 use rand_core::Rng;
 
 use super::sample::{quantile, sorted};
-use super::{Interval, normal};
-use crate::draw::below;
+use super::{ConfidenceInterval, normal};
+use crate::random::below;
 
 /// How ends are taken from the statistics of the drawn sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum BootstrapMethod {
     /// Their quantiles.
     Percentile,
     /// Their quantiles, corrected for bias and for a spread that changes with the value (BCa).
@@ -28,9 +28,9 @@ pub enum Method {
 pub fn bootstrap(
     sets: &[&[f64]],
     statistic: impl Fn(&[Vec<f64>]) -> f64,
-    (method, confidence, resamples): (Method, f64, usize),
+    (method, confidence, resamples): (BootstrapMethod, f64, usize),
     random: &mut impl Rng,
-) -> Option<Interval> {
+) -> Option<ConfidenceInterval> {
     if sets.is_empty() || sets.iter().any(|set| set.is_empty()) {
         return None;
     }
@@ -50,14 +50,14 @@ pub fn bootstrap(
     let values = sorted(&values);
     let tail = (1.0 - confidence) / 2.0;
     let shares = match method {
-        Method::Percentile => [tail, 1.0 - tail],
-        Method::Bca => {
+        BootstrapMethod::Percentile => [tail, 1.0 - tail],
+        BootstrapMethod::Bca => {
             let correction = Correction::of(sets, &values, seen, &statistic);
             [correction.share(tail), correction.share(1.0 - tail)]
         }
     };
     let [low, high] = shares.map(|share| quantile(&values, share));
-    Some(Interval { low: low?, high: high?, confidence })
+    Some(ConfidenceInterval { low: low?, high: high?, confidence })
 }
 
 struct Correction {

@@ -17,18 +17,18 @@ mod sample;
 mod shift;
 mod unlike;
 
-pub use bootstrap::{Method, bootstrap};
+pub use bootstrap::{BootstrapMethod, bootstrap};
 pub use detectable::detectable_shift;
 pub use holm::holm;
 pub use rank_sum::{RankSum, least_p, rank_sum, rank_sum_by_normal};
-pub use sample::{Summary, mad, mean, median, median_interval, quantile};
+pub use sample::{SampleSummary, mad, mean, median, median_interval, quantile};
 pub use shift::{CHANCE_ROUNDING, LEAST_VALUES, Shift, shift};
 
 use serde::{Deserialize, Serialize};
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Its lower end.
     pub low: f64,
     /// Its upper end.

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
+use super::ConfidenceInterval;
 
 /// Makes a MAD of normally distributed values estimate their standard deviation.
 const MAD_TO_STDEV: f64 = 1.482_602_218_505_602;
 
 /// What a set of values is like.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct SampleSummary {
     /// How many values.
     pub n: usize,
     /// The median; null without values.
@@ -22,7 +22,7 @@ pub struct Summary {
     pub mad: Option<f64>,
 }
 
-impl Summary {
+impl SampleSummary {
     /// Summarizes values in any order.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
@@ -88,7 +88,7 @@ pub(super) fn variance(values: &[f64]) -> Option<f64> {
 /// edition, section 3.6). Where the values are too few for the confidence, from the smallest to the
 /// largest, with the confidence that has: 0.9375 for 5 values. None of fewer than two.
 #[must_use]
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<ConfidenceInterval> {
     let n = values.len();
     if n < 2 {
         return None;
@@ -106,5 +106,5 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let cut = chances.iter().filter(|chance| **chance <= tail).count().saturating_sub(1);
     let sorted = sorted(values);
     let confidence = 1.0 - 2.0 * chances[cut];
-    Some(Interval { low: sorted[cut], high: sorted[n - 1 - cut], confidence })
+    Some(ConfidenceInterval { low: sorted[cut], high: sorted[n - 1 - cut], confidence })
 }

@@ -12,7 +12,7 @@ use super::pairs::Pairs;
 use super::rank_sum::rank_sum_stretched;
 use super::sample::sorted;
 use super::unlike::{Welch, stretch, welch};
-use super::{Interval, rank_sum};
+use super::{ConfidenceInterval, rank_sum};
 
 /// With fewer values in a set nothing is told: neither test holds what it promises then.
 pub const LEAST_VALUES: usize = 4;
@@ -36,7 +36,7 @@ pub struct Shift {
     pub p_of_means: f64,
     /// Where the true shift lies; none where there are too few values for the confidence. It leaves
     /// out no shift, or touches it, exactly where `p` is at most one less the confidence.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 /// Estimates the shift from `first` to `second` with an interval of at least this confidence, from
@@ -67,27 +67,31 @@ pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
 
 /// The shifts that the ranks do not refuse. `cut` is how many pairs may be out of order where the
 /// noise is alike.
-fn around(pairs: Pairs<'_>, cut: f64, stretch: f64, confidence: f64) -> Interval {
+fn around(pairs: Pairs<'_>, cut: f64, stretch: f64, confidence: f64) -> ConfidenceInterval {
     let middle = pairs.count() as f64 / 2.0;
     // The product is not exact, and a whole number of pairs has to stay one.
     let cut = (middle - stretch * (middle - cut) + 1e-9).floor().max(0.0) as usize;
-    Interval { low: pairs.nth(cut), high: pairs.nth(pairs.count() - 1 - cut), confidence }
+    ConfidenceInterval { low: pairs.nth(cut), high: pairs.nth(pairs.count() - 1 - cut), confidence }
 }
 
-fn united(ranks: Interval, welch: Option<Welch>) -> Interval {
+fn united(ranks: ConfidenceInterval, welch: Option<Welch>) -> ConfidenceInterval {
     let Some(Welch { interval, .. }) = welch else { return ranks };
-    Interval { low: ranks.low.min(interval.low), high: ranks.high.max(interval.high), ..ranks }
+    ConfidenceInterval {
+        low: ranks.low.min(interval.low),
+        high: ranks.high.max(interval.high),
+        ..ranks
+    }
 }
 
 /// Values that are tied make the tests and the interval part by a hair: of shifts next to none the
 /// ties are gone, and with them what the tests knew. The tests decide.
-fn agreeing(interval: Interval, is_refused: bool) -> Interval {
-    let Interval { low, high, .. } = interval;
+fn agreeing(interval: ConfidenceInterval, is_refused: bool) -> ConfidenceInterval {
+    let ConfidenceInterval { low, high, .. } = interval;
     if !is_refused {
-        return Interval { low: low.min(0.0), high: high.max(0.0), ..interval };
+        return ConfidenceInterval { low: low.min(0.0), high: high.max(0.0), ..interval };
     }
     match low + high > 0.0 {
-        true => Interval { low: low.max(0.0), ..interval },
-        false => Interval { high: high.min(0.0), ..interval },
+        true => ConfidenceInterval { low: low.max(0.0), ..interval },
+        false => ConfidenceInterval { high: high.min(0.0), ..interval },
     }
 }

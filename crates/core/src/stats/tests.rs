@@ -43,7 +43,7 @@ fn rank_sums_are_those_of_scipy() {
             exact += 1;
         }
         for (i, side) in [first, second].iter().enumerate() {
-            let summary = Summary::of(side);
+            let summary = SampleSummary::of(side);
             assert_close(summary.median.unwrap(), numbers(&case["median"])[i], 1e-12, case);
             assert_close(summary.mad.unwrap(), numbers(&case["mad"])[i], 1e-9, case);
         }
@@ -74,7 +74,9 @@ fn bootstrap_intervals_are_those_of_scipy_but_for_the_draw() {
             "median" => median(&sets[0]).unwrap(),
             _ => median(&sets[1]).unwrap() / median(&sets[0]).unwrap(),
         };
-        for (method, name) in [(Method::Percentile, "percentile"), (Method::Bca, "bca")] {
+        for (method, name) in
+            [(BootstrapMethod::Percentile, "percentile"), (BootstrapMethod::Bca, "bca")]
+        {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
             let draw = (method, 0.95, 20_000);
             let interval = bootstrap(&sets, statistic, draw, &mut random).unwrap();
@@ -94,7 +96,7 @@ fn a_bootstrap_is_a_function_of_its_seed() {
     let run = |seed| {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let of_means = |sets: &[Vec<f64>]| mean(&sets[0]).unwrap();
-        bootstrap(&[values], of_means, (Method::Bca, 0.9, 500), &mut random)
+        bootstrap(&[values], of_means, (BootstrapMethod::Bca, 0.9, 500), &mut random)
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
@@ -104,7 +106,7 @@ fn a_bootstrap_is_a_function_of_its_seed() {
 fn no_bootstrap_of_nothing() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
     let mut of = |sets: &[&[f64]], value: f64| {
-        bootstrap(sets, |_| value, (Method::Bca, 0.95, 100), &mut random)
+        bootstrap(sets, |_| value, (BootstrapMethod::Bca, 0.95, 100), &mut random)
     };
     assert_eq!(of(&[], 1.0), None);
     assert_eq!(of(&[&[1.0], &[]], 1.0), None);

@@ -7,7 +7,7 @@
 //! are more.
 
 use super::sample::{mean, variance};
-use super::{Interval, normal};
+use super::{ConfidenceInterval, normal};
 
 /// What Welch's test says ("The generalization of Student's problem when several different
 /// population variances are involved", 1947).
@@ -16,7 +16,7 @@ pub(super) struct Welch {
     /// The chance of such means, to either side, where there is no difference.
     pub(super) p: f64,
     /// Where the true difference lies.
-    pub(super) interval: Interval,
+    pub(super) interval: ConfidenceInterval,
 }
 
 /// Tests two sets; none where one has fewer than two values or an infinite one.
@@ -34,7 +34,7 @@ pub(super) fn welch(first: &[f64], second: &[f64], confidence: f64) -> Option<We
         (false, false) => 0.0,
     };
     let room = normal::t_quantile((1.0 + confidence) / 2.0, freedom) * error;
-    Some(Welch { p, interval: Interval { low: by - room, high: by + room, confidence } })
+    Some(Welch { p, interval: ConfidenceInterval { low: by - room, high: by + room, confidence } })
 }
 
 /// How many times as far as under noise that is alike the U of two sets in rising order is spread,

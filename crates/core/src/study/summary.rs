@@ -4,7 +4,7 @@
 //! because nobody has that load; and which servers differ, which [`comparison`](crate::comparison)
 //! decides.
 
-use crate::stats::{Interval, median, median_interval};
+use crate::stats::{ConfidenceInterval, median, median_interval};
 
 use super::{Case, Column, Measure, Study};
 
@@ -20,7 +20,7 @@ pub struct Middle {
     pub median: f64,
     /// Where the true median lies, with the confidence that this number of repeats gives; `None`
     /// for a single repeat.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 impl Case {

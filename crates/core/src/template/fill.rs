@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::{Encoding, Piece, Table, TemplateError, parse};
-use crate::draw::{Stream, TABLES, below};
 use crate::nearest::nearest;
+use crate::random::{Stream, TABLES, below};
 
 const UUID_BYTES: usize = 36;
 
@@ -16,7 +16,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// A column of a table, its values one after the other as they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     table: String,
     name: String,
     encoding: Encoding,
@@ -27,7 +27,7 @@ pub struct Column {
     stream: Stream,
 }
 
-impl Column {
+impl TableColumn {
     fn new(table: &Table, column: usize, encoding: Encoding, stream: Stream) -> Self {
         let (mut bytes, mut ends, mut longest_bytes) = (Vec::new(), Vec::new(), 0);
         for row in &table.rows {
@@ -85,7 +85,7 @@ enum Part {
     Uuid(Stream),
     Random { stream: Stream, from: i64, count: u128 },
     RandomHex { stream: Stream, digits: u32 },
-    Cell { column: Arc<Column>, random: bool },
+    Cell { column: Arc<TableColumn>, random: bool },
 }
 
 /// A template ready to be filled.
@@ -135,7 +135,7 @@ impl Template {
     }
 
     /// The columns it takes values from.
-    pub fn columns(&self) -> impl Iterator<Item = &Arc<Column>> {
+    pub fn columns(&self) -> impl Iterator<Item = &Arc<TableColumn>> {
         self.parts.iter().filter_map(|part| match part {
             Part::Cell { column, .. } => Some(column),
             _ => None,
@@ -275,7 +275,7 @@ fn decimal_digits(value: u64) -> usize {
 pub struct Compiler<'t> {
     seed: u64,
     tables: &'t [Table],
-    columns: Vec<Arc<Column>>,
+    columns: Vec<Arc<TableColumn>>,
     place: u64,
 }
 
@@ -345,8 +345,8 @@ impl<'t> Compiler<'t> {
         path: &str,
         name: &str,
         encoding: Encoding,
-    ) -> Result<Arc<Column>, TemplateError> {
-        let is_it = |column: &&Arc<Column>| {
+    ) -> Result<Arc<TableColumn>, TemplateError> {
+        let is_it = |column: &&Arc<TableColumn>| {
             column.table == path && column.name == name && column.encoding == encoding
         };
         if let Some(known) = self.columns.iter().find(is_it) {
@@ -369,7 +369,7 @@ impl<'t> Compiler<'t> {
         }
         // One stream for a table: columns of one random row belong together.
         let stream = Stream::new(self.seed, TABLES + number as u64);
-        let column = Arc::new(Column::new(table, index, encoding, stream));
+        let column = Arc::new(TableColumn::new(table, index, encoding, stream));
         self.columns.push(Arc::clone(&column));
         Ok(column)
     }

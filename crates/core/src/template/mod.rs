@@ -13,7 +13,7 @@ mod table;
 mod tests;
 
 pub use encoding::Encoding;
-pub use fill::{Column, Compiler, Template};
+pub use fill::{Compiler, TableColumn, Template};
 pub use table::Table;
 
 /// The most digits of `{{random_hex N}}`.

@@ -75,10 +75,10 @@ pub struct Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Pause {
     /// When it began, from the start of the measured part.
-    #[serde(rename = "at_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "at_s", with = "crate::serde_units::from_ns")]
     pub at_ns: u64,
     /// How long it lasted.
-    #[serde(rename = "for_s", with = "crate::seconds::from_ns")]
+    #[serde(rename = "for_s", with = "crate::serde_units::from_ns")]
     pub for_ns: u64,
 }
 

@@ -7,7 +7,7 @@
 use plimsoll_core::plan::{DriverPlan, Endpoint, Spin, TlsVersions};
 
 use super::{Command, HtmlAttributes, text, url};
-use crate::Usage;
+use crate::UsageText;
 use crate::getopt::{self, Item, Long, Spec};
 
 /// The most connections, as ab has it.
@@ -33,9 +33,10 @@ const LONG: [Long; 5] = [
 ///
 /// # Errors
 /// What to print instead of a run: the version or the usage that was asked for, or what is wrong.
-pub fn parse(program: &str, arguments: &[String]) -> Result<Command, Usage> {
+pub fn parse(program: &str, arguments: &[String]) -> Result<Command, UsageText> {
     let spec = Spec { program, short: SHORT, long: &LONG };
-    let items = getopt::parse(arguments, &spec).map_err(|line| Usage::wrong(program, &[&line]))?;
+    let items =
+        getopt::parse(arguments, &spec).map_err(|line| UsageText::wrong(program, &[&line]))?;
     let mut reader = Reader::new(program);
     let mut operands = Vec::new();
     for item in items {
@@ -62,10 +63,10 @@ impl<'p> Reader<'p> {
         Self { program, command: defaults(), requests: 1, concurrency: 1, has_method: false }
     }
 
-    fn option(&mut self, key: char, value: String) -> Result<(), Usage> {
+    fn option(&mut self, key: char, value: String) -> Result<(), UsageText> {
         match key {
-            'V' => return Err(Usage::shown(text::version(None))),
-            'h' => return Err(Usage::wrong(self.program, &[])),
+            'V' => return Err(UsageText::shown(text::version(None))),
+            'h' => return Err(UsageText::wrong(self.program, &[])),
             'n' | 'c' | 't' | 's' | 'v' => self.number(key, &value)?,
             'i' => self.method("HEAD", "HEAD")?,
             'p' | 'u' => {
@@ -88,10 +89,10 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    fn number(&mut self, key: char, value: &str) -> Result<(), Usage> {
+    fn number(&mut self, key: char, value: &str) -> Result<(), UsageText> {
         let number = self.integer(key, value);
         match key {
-            'n' if number <= 0 => return Err(Usage::fatal("Invalid number of requests\n")),
+            'n' if number <= 0 => return Err(UsageText::fatal("Invalid number of requests\n")),
             'n' => self.requests = number,
             'c' => self.concurrency = number,
             't' => {
@@ -122,9 +123,9 @@ impl<'p> Reader<'p> {
         number
     }
 
-    fn method(&mut self, method: &str, name: &str) -> Result<(), Usage> {
+    fn method(&mut self, method: &str, name: &str) -> Result<(), UsageText> {
         if self.has_method {
-            return Err(Usage::fatal(&format!("Cannot mix {name} with other methods\n")));
+            return Err(UsageText::fatal(&format!("Cannot mix {name} with other methods\n")));
         }
         self.command.method = method.to_owned();
         self.has_method = true;
@@ -171,7 +172,7 @@ impl<'p> Reader<'p> {
         self.command.headers.push((name.to_owned(), value.to_owned()));
     }
 
-    fn way(&mut self, key: char, value: &str) -> Result<(), Usage> {
+    fn way(&mut self, key: char, value: &str) -> Result<(), UsageText> {
         if key == 'B' {
             let address = value.parse().map_err(|_| {
                 self.refused(&format!("-B {value} is not an address: give one of this host"))
@@ -205,7 +206,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    fn engine(&mut self, key: char, value: &str) -> Result<(), Usage> {
+    fn engine(&mut self, key: char, value: &str) -> Result<(), UsageText> {
         let wrong = |option: &str, known: &str| {
             self.refused(&format!("--{option} {value} is unknown: give {known}"))
         };
@@ -243,17 +244,17 @@ impl<'p> Reader<'p> {
     }
 
     /// What ab would have taken, or has no words for.
-    fn refused(&self, line: &str) -> Usage {
-        Usage::fatal(&format!("{}: {line}", self.program))
+    fn refused(&self, line: &str) -> UsageText {
+        UsageText::fatal(&format!("{}: {line}", self.program))
     }
 
     fn warn(&mut self, line: &str) {
         self.command.warnings.push(line.to_owned());
     }
 
-    fn finish(mut self, operands: &[String]) -> Result<Command, Usage> {
+    fn finish(mut self, operands: &[String]) -> Result<Command, UsageText> {
         let program = self.program;
-        let wrong = |what: &str| Usage::wrong(program, &[&format!("{program}: {what}")]);
+        let wrong = |what: &str| UsageText::wrong(program, &[&format!("{program}: {what}")]);
         let [operand] = operands else { return Err(wrong("wrong number of arguments")) };
         self.command.endpoint = url::parse(operand).ok_or_else(|| wrong("invalid URL"))?;
         let concurrency = u32::try_from(self.concurrency).unwrap_or(0);

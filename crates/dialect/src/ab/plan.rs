@@ -4,7 +4,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::expect::Expectation;
-use plimsoll_core::plan::{Body, PemFile, Proxy, Request, Tls, Transport};
+use plimsoll_core::plan::{Body, PemFile, Proxy, Request, TlsPlan, Transport};
 use plimsoll_core::secret::Secret;
 
 use super::Command;
@@ -144,16 +144,16 @@ impl Command {
         }
     }
 
-    fn tls(&self, certificate: Option<Vec<u8>>) -> Tls {
+    fn tls(&self, certificate: Option<Vec<u8>>) -> TlsPlan {
         let path = self.certificate_path.clone().unwrap_or_default();
-        Tls {
+        TlsPlan {
             insecure: true,
             cert: certificate.map(|bytes| PemFile { path, bytes: Secret::new(bytes) }),
             sni: self.endpoint.is_tls().then(|| self.tls_name().unwrap_or(NO_NAME).to_owned()),
             alpn: Vec::new(),
             versions: self.tls_versions,
             resume_percent: 0,
-            ..Tls::default()
+            ..TlsPlan::default()
         }
     }
 }

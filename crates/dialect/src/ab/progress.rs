@@ -7,7 +7,7 @@ use plimsoll_core::phase::Phase;
 use plimsoll_core::result::RunResult;
 
 use super::Command;
-use crate::Usage;
+use crate::UsageText;
 
 /// Runs of this many requests or fewer end before a user would ask how far they are.
 const SHORT_RUN: u64 = 150;
@@ -36,12 +36,12 @@ impl Command {
 
 /// Tells how far a run is.
 #[derive(Debug, Clone)]
-pub struct Progress {
+pub struct Heartbeat {
     step: Option<u64>,
     told: u64,
 }
 
-impl Progress {
+impl Heartbeat {
     /// At the start of a run.
     #[must_use]
     pub fn new(command: &Command) -> Self {
@@ -106,14 +106,14 @@ pub fn ending(command: &Command, result: &RunResult) -> Ending {
 /// What to print where no connection could be opened, and nothing was measured. `reason` is what
 /// the first attempt met, in the operating system's words.
 #[must_use]
-pub fn not_reached(reason: &str) -> Usage {
+pub fn not_reached(reason: &str) -> UsageText {
     let known = ERRORS.iter().find(|(_, text, _)| reason.starts_with(text));
     let (text, code) = known.map_or((reason, 1), |(_, text, number)| (*text, *number));
     let line = match known {
         Some(_) => format!("apr_socket_recv: {text} ({code})"),
         None => format!("apr_socket_recv: {text}"),
     };
-    Usage { code, ..Usage::fatal(&line) }
+    UsageText { code, ..UsageText::fatal(&line) }
 }
 
 /// The line and exit code of the most frequent error of connections, in ab's words.

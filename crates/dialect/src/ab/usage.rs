@@ -1,6 +1,6 @@
 //! What is printed instead of a run: the usage, the version, and the reasons not to run.
 
-use crate::Usage;
+use crate::UsageText;
 
 /// The exit code of a command line that cannot be read: `EINVAL`, as ab has it.
 const INVALID: u8 = 22;
@@ -8,7 +8,7 @@ const INVALID: u8 = 22;
 /// The exit code of what cannot be begun.
 const FATAL: u8 = 1;
 
-impl Usage {
+impl UsageText {
     /// A line, and nothing more.
     pub(super) fn fatal(line: &str) -> Self {
         Self { stdout: String::new(), stderr: format!("{line}\n"), code: FATAL }
@@ -30,29 +30,29 @@ impl Usage {
 
 /// A body (`-p`, `-u`) that could not be read.
 #[must_use]
-pub fn file_not_read(path: &str, reason: &str) -> Usage {
-    Usage::fatal(&format!("ab: Could not open POST data file ({path}): {reason}"))
+pub fn file_not_read(path: &str, reason: &str) -> UsageText {
+    UsageText::fatal(&format!("ab: Could not open POST data file ({path}): {reason}"))
 }
 
 /// A certificate (`-E`) that could not be read.
 #[must_use]
-pub fn certificate_not_read(path: &str, reason: &str) -> Usage {
-    Usage::fatal(&format!("unable to get certificate from '{path}': {reason}"))
+pub fn certificate_not_read(path: &str, reason: &str) -> UsageText {
+    UsageText::fatal(&format!("unable to get certificate from '{path}': {reason}"))
 }
 
 /// An output file (`-g`, `-e`) that could not be written. `what` is `gnuplot` or `CSV`.
 #[must_use]
-pub fn file_not_written(what: &str, reason: &str) -> Usage {
-    Usage::fatal(&format!("Cannot open {what} output file: {reason}"))
+pub fn file_not_written(what: &str, reason: &str) -> UsageText {
+    UsageText::fatal(&format!("Cannot open {what} output file: {reason}"))
 }
 
 /// A server's or proxy's name that has no address.
 #[must_use]
-pub fn name_not_found(host: &str) -> Usage {
+pub fn name_not_found(host: &str) -> UsageText {
     // APR numbers the resolver's errors from 670000 on, and a process keeps the last byte of that.
     let error = 670_002_u32;
     let line = format!("apr_sockaddr_info_get() for {host}: Name or service not known ({error})");
-    Usage { code: error.to_le_bytes()[0], ..Usage::fatal(&line) }
+    UsageText { code: error.to_le_bytes()[0], ..UsageText::fatal(&line) }
 }
 
 const OPTIONS: &str = "\

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use plimsoll_core::draw::{Stream, below};
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::plan::Request;
+use plimsoll_core::random::{Stream, below};
 
 use super::fuzz::fuzz_targets;
 use super::*;

@@ -4,7 +4,7 @@ use plimsoll_core::plan::{DriverPlan, Spin};
 use plimsoll_core::secret::Masks;
 
 use super::{Command, Flavour};
-use crate::Usage;
+use crate::UsageText;
 use crate::getopt::{self, Item, Long, Spec};
 use crate::units::{scan_metric, scan_seconds};
 
@@ -106,8 +106,8 @@ const BATCH: &str = "-B changes nothing: of several requests at once each is rec
 
 /// What the originals print for an invalid URL.
 #[must_use]
-pub fn invalid_url(flavour: Flavour, url: &str) -> Usage {
-    Usage {
+pub fn invalid_url(flavour: Flavour, url: &str) -> UsageText {
+    UsageText {
         stdout: usage(flavour),
         stderr: format!("invalid URL: {}\n", Masks::default().url(url).escape_default()),
         code: USAGE_CODE,
@@ -117,8 +117,8 @@ pub fn invalid_url(flavour: Flavour, url: &str) -> Usage {
 /// What the originals print, before anything else, when no address of the URL's host takes a
 /// connection. `service` is the port where the URL has one, else the scheme.
 #[must_use]
-pub fn unable_to_connect(host: &str, service: &str, reason: &str) -> Usage {
-    Usage {
+pub fn unable_to_connect(host: &str, service: &str, reason: &str) -> UsageText {
+    UsageText {
         stdout: String::new(),
         stderr: format!("unable to connect to {host}:{service} {reason}\n"),
         code: USAGE_CODE,
@@ -129,11 +129,11 @@ pub fn unable_to_connect(host: &str, service: &str, reason: &str) -> Usage {
 ///
 /// # Errors
 /// What to print instead of running.
-pub fn parse(flavour: Flavour, program: &str, arguments: &[String]) -> Result<Command, Usage> {
+pub fn parse(flavour: Flavour, program: &str, arguments: &[String]) -> Result<Command, UsageText> {
     let mut reader = Reader { program, command: defaults(flavour), operands: Vec::new() };
     match reader.read(arguments).and_then(|()| reader.check()) {
         Ok(()) => Ok(reader.command),
-        Err(line) => Err(Usage {
+        Err(line) => Err(UsageText {
             stdout: reader.command.preamble + &usage(flavour),
             stderr: if line.is_empty() { line } else { line + "\n" },
             code: USAGE_CODE,

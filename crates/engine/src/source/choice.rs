@@ -1,8 +1,8 @@
 //! Which target a request takes.
 
 use plimsoll_core::Plan;
-use plimsoll_core::draw::{Stream, TARGETS, below};
 use plimsoll_core::plan::{Order, Target};
+use plimsoll_core::random::{Stream, TARGETS, below};
 
 use super::SourceError;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::plan::{Body, Request};
-use plimsoll_core::template::{Column, Compiler, Template};
+use plimsoll_core::template::{Compiler, TableColumn, Template};
 use plimsoll_proto::http1::{RequestKind, write_request_head};
 
 use super::error::Problem;
@@ -71,7 +71,7 @@ pub(super) struct Writer<'p> {
     prefix: Arc<str>,
     proxy_authorization: Option<String>,
     /// Columns whose every value may stand where a template puts it.
-    checked: Vec<(Arc<Column>, Spot)>,
+    checked: Vec<(Arc<TableColumn>, Spot)>,
 }
 
 impl<'p> Writer<'p> {
@@ -289,7 +289,7 @@ fn check_literals(request: &Request, path: &Template, lines: &[Line<'_>]) -> Res
 }
 
 /// Refuses a column with a value that would break a request.
-fn check_column(column: &Column, spot: Spot) -> Result<(), Problem> {
+fn check_column(column: &TableColumn, spot: Spot) -> Result<(), Problem> {
     let (place, bad): (_, fn(u8) -> bool) = match spot {
         // Anything may stand in a body.
         Spot::Body => return Ok(()),

@@ -8,7 +8,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::plan::Script;
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
-use plimsoll_script::lua::{Api, Interrupter, Load, Main, Summary, System, Thread, load};
+use plimsoll_script::lua::{Api, Interrupter, Main, ScriptStart, Summary, System, Thread, load};
 
 use crate::peer::Answer;
 use crate::world::{MS, Ran, S, assert_quantile, at_rate, plan, run_scripted};
@@ -29,7 +29,7 @@ impl System for Nowhere {
 
 fn loaded(plan: &Plan, text: &str) -> (Main, Vec<Thread>) {
     let endpoint = &plan.endpoint;
-    load(&Load {
+    load(&ScriptStart {
         api: Api::Wrk,
         path: "test.lua",
         text,

@@ -1,7 +1,7 @@
 //! The machine, its kernel and its CPUs. This part of a result tells a later reader where it was
 //! measured, and which settings of the host make measurements vary.
 
-use plimsoll_core::environment::{Processor, System};
+use plimsoll_core::environment::{Processor, SystemSettings};
 
 use super::processor::processor;
 use super::system::system;
@@ -9,7 +9,7 @@ use super::{field, read};
 
 /// The host as this process sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Environment {
+pub struct HostEnvironment {
     /// The distribution's own name ("Debian GNU/Linux 12 (bookworm)"), or the system's ("Linux").
     pub os: String,
     /// The kernel's release, as `uname -r` prints it.
@@ -33,10 +33,10 @@ pub struct Environment {
     /// The CPU in full.
     pub processor: Processor,
     /// The kernel's settings.
-    pub system: System,
+    pub system: SystemSettings,
 }
 
-impl Environment {
+impl HostEnvironment {
     /// Reads it. Takes some milliseconds on a machine with many CPUs; not for the path of a
     /// request.
     #[must_use]
@@ -65,7 +65,7 @@ impl Environment {
     }
 }
 
-impl Environment {
+impl HostEnvironment {
     /// As a document tells it.
     #[must_use]
     pub fn document(&self) -> plimsoll_core::environment::Environment {
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn this_host() {
-        let environment = Environment::read();
+        let environment = HostEnvironment::read();
         assert!(!environment.os.is_empty() && !environment.kernel.is_empty());
         assert!(!environment.cpu_model.is_empty());
         assert!(environment.cores_online >= 1);

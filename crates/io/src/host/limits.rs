@@ -9,7 +9,7 @@ use super::read;
 
 /// Limits that a load test runs into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct HostLimits {
     /// File descriptors this process may have open now; [`u64::MAX`] means without limit.
     pub open_files_soft: u64,
     /// How far [`raise_open_files`] can raise it; [`u64::MAX`] means without limit.
@@ -27,7 +27,7 @@ const LOCAL_PORTS_DEFAULT: (u16, u16) = (49_152, 65_535);
 /// What POSIX systems have long granted, for systems that do not tell theirs.
 const SOMAXCONN_DEFAULT: u32 = 128;
 
-impl Limits {
+impl HostLimits {
     /// Reads them.
     #[must_use]
     pub fn read() -> Self {
@@ -93,14 +93,15 @@ mod tests {
 
     #[test]
     fn a_range_counts_both_ends() {
-        let count = |local_ports| Limits { local_ports, ..Limits::read() }.local_ports_count();
+        let count =
+            |local_ports| HostLimits { local_ports, ..HostLimits::read() }.local_ports_count();
         assert_eq!([count((5, 5)), count((0, u16::MAX))], [1, 65_536]);
     }
 
     #[test]
     fn the_soft_limit_reaches_the_hard_one() {
-        let hard = Limits::read().open_files_hard;
+        let hard = HostLimits::read().open_files_hard;
         assert_eq!(raise_open_files().expect("raising within the hard limit is allowed"), hard);
-        assert_eq!(Limits::read().open_files_soft, hard);
+        assert_eq!(HostLimits::read().open_files_soft, hard);
     }
 }

@@ -13,6 +13,7 @@ mod cgroup;
 mod cpus;
 mod environment;
 mod limits;
+mod lost_cpu_time;
 mod network;
 mod own_cgroup;
 mod processor;
@@ -20,20 +21,19 @@ mod resolve;
 mod settings;
 mod snapshot;
 mod system;
-mod theft;
 mod usage;
 
 pub use cgroup::{Cgroup, cpu_limit, memory_limit_bytes};
 pub use cpus::{interrupts, shared_cores};
-pub use environment::{Environment, memory_available_bytes};
-pub use limits::{Limits, raise_open_files};
+pub use environment::{HostEnvironment, memory_available_bytes};
+pub use limits::{HostLimits, raise_open_files};
+pub use lost_cpu_time::{CpuTicks, Throttling};
 pub use network::TcpCounters;
 pub use own_cgroup::{CgroupCounter, CgroupCpu, OwnCgroup};
 pub use resolve::{reachable, resolve};
-pub use settings::{Conntrack, Settings};
+pub use settings::{Conntrack, KernelSettings};
 pub use snapshot::{Happened, Snapshot};
-pub use theft::{CpuTicks, Throttling};
-pub use usage::{Usage, process_cpu_ns, rss_bytes, rss_peak_bytes, run_delay_ns};
+pub use usage::{Rusage, process_cpu_ns, rss_bytes, rss_peak_bytes, run_delay_ns};
 
 /// The text of a file without the white space around it; `None` when it cannot be read or is
 /// empty.

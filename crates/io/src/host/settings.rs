@@ -5,7 +5,7 @@ use super::read;
 
 /// What `/proc/sys` and `/sys` say; `None` where they do not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct KernelSettings {
     /// `net.ipv4.tcp_tw_reuse`: whether a port in TIME-WAIT may be used for a new connection to the
     /// same address after a second. 0 never, 1 always, 2 on loopback.
     pub tcp_tw_reuse: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Conntrack {
     pub max: u64,
 }
 
-impl Settings {
+impl KernelSettings {
     /// Reads them.
     #[must_use]
     pub fn read() -> Self {
@@ -71,17 +71,18 @@ mod tests {
         let file = |path: &str| {
             files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
         };
-        let want = Settings {
+        let want = KernelSettings {
             tcp_tw_reuse: Some(2),
             tcp_max_syn_backlog: Some(2048),
             conntrack: Some(Conntrack { count: 17, max: 262_144 }),
             clocksource: Some("tsc".to_owned()),
             io_uring_disabled: Some(0),
         };
-        assert_eq!(Settings::from(file), want);
-        assert_eq!(Settings::from(|_| None), Settings::default());
-        let malformed = Settings::from(|_| Some("x 1".to_owned()));
-        let want = Settings { clocksource: Some("x 1".to_owned()), ..Settings::default() };
+        assert_eq!(KernelSettings::from(file), want);
+        assert_eq!(KernelSettings::from(|_| None), KernelSettings::default());
+        let malformed = KernelSettings::from(|_| Some("x 1".to_owned()));
+        let want =
+            KernelSettings { clocksource: Some("x 1".to_owned()), ..KernelSettings::default() };
         assert_eq!(malformed, want);
     }
 }

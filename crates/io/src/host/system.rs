@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use plimsoll_core::environment::System;
+use plimsoll_core::environment::SystemSettings;
 
 use super::environment::memory_bytes;
-use super::{Limits, Settings, read};
+use super::{HostLimits, KernelSettings, read};
 
 /// Values of sysctl(8) that a load test meets.
 const SYSCTL: [&str; 15] = [
@@ -59,11 +59,11 @@ const PARAMETERS: [&str; 23] = [
 const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 /// Reads it.
-pub(super) fn system() -> System {
-    let limit = Limits::read().open_files_soft;
-    System {
+pub(super) fn system() -> SystemSettings {
+    let limit = HostLimits::read().open_files_soft;
+    SystemSettings {
         swap_bytes: read("/proc/meminfo").and_then(|text| memory_bytes(&text, "SwapTotal")),
-        clocksource: Settings::read().clocksource,
+        clocksource: KernelSettings::read().clocksource,
         transparent_hugepages: read("/sys/kernel/mm/transparent_hugepage/enabled")
             .and_then(|text| chosen(&text)),
         open_files: (limit < u64::MAX).then_some(limit),

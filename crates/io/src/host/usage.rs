@@ -5,7 +5,7 @@ use super::read;
 
 /// What getrusage(2) counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct Rusage {
     /// CPU time spent in the program, microseconds.
     pub cpu_user_us: u64,
     /// CPU time spent in the kernel on its behalf, microseconds.
@@ -16,7 +16,7 @@ pub struct Usage {
     pub voluntary_switches: u64,
 }
 
-impl Usage {
+impl Rusage {
     /// All threads of this process, also those that have ended.
     #[must_use]
     pub fn of_process() -> Self {
@@ -39,9 +39,9 @@ impl Usage {
     }
 }
 
-fn usage(who: libc::c_int) -> Usage {
+fn usage(who: libc::c_int) -> Rusage {
     let usage = rusage(who);
-    Usage {
+    Rusage {
         cpu_user_us: microseconds(usage.ru_utime),
         cpu_system_us: microseconds(usage.ru_stime),
         involuntary_switches: count(usage.ru_nivcsw),
@@ -156,22 +156,22 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_a_thread_burns_its_process_burned() {
-        let thread_us = || Usage::of_thread().expect("Linux counts threads").cpu_us();
-        let process_before_us = Usage::of_process().cpu_us();
+        let thread_us = || Rusage::of_thread().expect("Linux counts threads").cpu_us();
+        let process_before_us = Rusage::of_process().cpu_us();
         let thread_before_us = thread_us();
         while thread_us() < thread_before_us + 1000 {
             std::hint::spin_loop();
         }
         // User and system time are each rounded down to a microsecond.
-        assert!(Usage::of_process().cpu_us() >= process_before_us + 1000 - 2);
+        assert!(Rusage::of_process().cpu_us() >= process_before_us + 1000 - 2);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn the_clock_of_a_process_is_its_usage() {
-        let before_us = Usage::of_process().cpu_us();
+        let before_us = Rusage::of_process().cpu_us();
         let clock_us = process_cpu_ns(std::process::id()).expect("this process") / 1000;
-        let after_us = Usage::of_process().cpu_us();
+        let after_us = Rusage::of_process().cpu_us();
         // User and system time are each rounded down to a microsecond.
         assert!(before_us <= clock_us + 2 && clock_us <= after_us + 2);
         assert_eq!(process_cpu_ns(u32::MAX), None);

@@ -10,7 +10,7 @@ use plimsoll_core::study::failure_kind;
 use super::{Lab, LabError};
 use crate::cast::Failure;
 use crate::check::check;
-use crate::order::Slot;
+use crate::order::PlannedRun;
 use crate::prepare;
 use crate::programs::Ports;
 use crate::ready::{Ready, Unfit};
@@ -51,7 +51,7 @@ impl<'a> Lab<'a> {
                 (self.say)(&format!("{name} is left out: {reason}"));
             }
         }
-        let is_there = |slot: &Slot<'_>| {
+        let is_there = |slot: &PlannedRun<'_>| {
             let runs = before.map(|store| store.load(&slot.server.name, &slot.load.name));
             let mut runs = runs.into_iter().flatten();
             runs.any(|run| run.repeat == slot.repeat && run.failure.is_none())
@@ -63,7 +63,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Tries every server of some runs.
-    fn check_all(&mut self, slots: &[Slot<'a>]) -> Result<(), LabError> {
+    fn check_all(&mut self, slots: &[PlannedRun<'a>]) -> Result<(), LabError> {
         let mut ports = Ports::new(std::process::id().wrapping_mul(7919));
         let mut failed: Vec<(&str, Failure)> = Vec::new();
         let mut good = Vec::new();

@@ -10,7 +10,7 @@ use super::readings::{Stat, number, numbers_in, read};
 
 /// What is to be watched, as `--monitor` is given it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum ProcessSelector {
     /// `1234`: a process.
     Process(u32),
     /// `nginx`: all processes of this name, by the kernel or by their command line.
@@ -62,7 +62,7 @@ pub enum FindError {
     },
 }
 
-impl FromStr for Subject {
+impl FromStr for ProcessSelector {
     type Err = FindError;
 
     fn from_str(text: &str) -> Result<Self, FindError> {
@@ -114,7 +114,7 @@ impl Root {
     }
 }
 
-impl Subject {
+impl ProcessSelector {
     /// The processes that are meant, in the order of their numbers; never none.
     ///
     /// # Errors
@@ -251,17 +251,17 @@ mod tests {
     #[test]
     fn what_can_be_given() {
         for (text, want) in [
-            ("1234", Ok(Subject::Process(1234))),
-            (":80", Ok(Subject::Port(80))),
-            ("nginx", Ok(Subject::Name("nginx".to_owned()))),
-            ("my server", Ok(Subject::Name("my server".to_owned()))),
-            ("7zip", Ok(Subject::Name("7zip".to_owned()))),
+            ("1234", Ok(ProcessSelector::Process(1234))),
+            (":80", Ok(ProcessSelector::Port(80))),
+            ("nginx", Ok(ProcessSelector::Name("nginx".to_owned()))),
+            ("my server", Ok(ProcessSelector::Name("my server".to_owned()))),
+            ("7zip", Ok(ProcessSelector::Name("7zip".to_owned()))),
         ] {
             assert_eq!(text.parse(), want, "{text:?}");
         }
         for bad in ["", "0", "99999999999", ":", ":0", ":70000", ":http", "/usr/sbin/nginx", "a\nb"]
         {
-            assert_eq!(bad.parse::<Subject>(), Err(FindError::Malformed(bad.to_owned())));
+            assert_eq!(bad.parse::<ProcessSelector>(), Err(FindError::Malformed(bad.to_owned())));
         }
     }
 

@@ -1,10 +1,10 @@
 //! Watches processes during a run: which processes are meant, which belong to them, and what they
 //! use.
 //!
-//! A server is a tree: a master, its workers, and what those start and end. [`Subject`] names a
-//! server and finds its roots; a [`Sampler`] is a thread that follows the tree from there and makes
-//! a [`Usage`](plimsoll_core::usage::Usage) of its readings. `docs/monitoring.md` describes what is
-//! read, how often, and at what cost.
+//! A server is a tree: a master, its workers, and what those start and end. [`ProcessSelector`]
+//! names a server and finds its roots; a [`Sampler`] is a thread that follows the tree from there
+//! and makes a [`Usage`](plimsoll_core::usage::Usage) of its readings. `docs/monitoring.md`
+//! describes what is read, how often, and at what cost.
 //!
 //! [`Processes`] is for a look at all of a machine's, which `plimsoll doctor` takes.
 //!
@@ -25,10 +25,10 @@ mod switches;
 mod tree;
 mod watch;
 
-pub use find::{FindError, Root, Subject};
+pub use find::{FindError, ProcessSelector, Root};
 pub use others::{Busy, Processes};
-pub use record::Record;
-pub use sampler::{Options, Sampler};
+pub use record::UsageRecord;
+pub use sampler::{Sampler, SamplerOptions};
 
 #[cfg(test)]
 mod tests;

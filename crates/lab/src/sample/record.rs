@@ -20,7 +20,7 @@ pub(super) struct Mark {
 
 /// What a sampler saw.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct UsageRecord {
     pub(super) usage: Usage,
     /// In order, the first and the last moment among them.
     pub(super) marks: Vec<Mark>,
@@ -30,7 +30,7 @@ pub struct Record {
     pub(super) stretch_ns_min: u64,
 }
 
-impl Record {
+impl UsageRecord {
     /// What was used from the beginning to the end.
     #[must_use]
     pub fn whole(self) -> Usage {
@@ -146,7 +146,7 @@ mod tests {
 
     /// Two seconds from 7 s on: a tenth of a core for 500 ms, then a whole one for a second, half
     /// of it user's, then none.
-    fn record() -> Record {
+    fn record() -> UsageRecord {
         let cpu_at = |t_ms: u64| {
             let total_ns = (t_ms.min(500) / 10 + t_ms.clamp(500, 1500) - 500) * MS;
             Cpu { total_ns, user_ns: total_ns / 2 }
@@ -170,7 +170,7 @@ mod tests {
         usage.refresh();
         let mark = |t_ms: u64| Mark { t_ns: t_ms * MS, cpu: cpu_at(t_ms) };
         let marks = (0..=20).map(|i| mark(i * 100)).collect();
-        Record { usage, marks, began_ns: 7_000 * MS, stretch_ns_min: 500 * MS }
+        UsageRecord { usage, marks, began_ns: 7_000 * MS, stretch_ns_min: 500 * MS }
     }
 
     #[test]

@@ -12,12 +12,12 @@ use plimsoll_io::host::CgroupCounter;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::find::Root;
-use super::record::Record;
+use super::record::UsageRecord;
 use super::watch::Watch;
 
 /// How to sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct SamplerOptions {
     /// Between samples, ns; at least a millisecond.
     pub interval_ns: u64,
     /// Between looks for peaks of memory, ns; at least a millisecond. Where there are many
@@ -30,7 +30,7 @@ pub struct Options {
     pub group: Option<CgroupCounter>,
 }
 
-impl Default for Options {
+impl Default for SamplerOptions {
     fn default() -> Self {
         Self {
             interval_ns: 1_000_000_000,
@@ -46,7 +46,7 @@ impl Default for Options {
 pub struct Sampler {
     /// Taken when it ends; without a sender the thread ends too.
     orders: Option<Sender<Order>>,
-    thread: Option<JoinHandle<Record>>,
+    thread: Option<JoinHandle<UsageRecord>>,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Sampler {
     ///
     /// # Errors
     /// There can be no more threads.
-    pub fn start(roots: Vec<Root>, options: Options) -> io::Result<Self> {
+    pub fn start(roots: Vec<Root>, options: SamplerOptions) -> io::Result<Self> {
         let (orders, received) = channel();
         let builder = thread::Builder::new().name("sampler".to_owned());
         let thread = builder.spawn(move || sample(&roots, &options, &received))?;
@@ -86,16 +86,16 @@ impl Sampler {
     /// thread panicked.
     #[must_use]
     pub fn finish(self) -> Option<Usage> {
-        self.finish_record().map(Record::whole)
+        self.finish_record().map(UsageRecord::whole)
     }
 
     /// The same for who will say later which stretch is the measured part.
     #[must_use]
-    pub fn finish_record(mut self) -> Option<Record> {
+    pub fn finish_record(mut self) -> Option<UsageRecord> {
         self.end()
     }
 
-    fn end(&mut self) -> Option<Record> {
+    fn end(&mut self) -> Option<UsageRecord> {
         drop(self.orders.take());
         self.thread.take()?.join().ok()
     }
@@ -107,7 +107,7 @@ impl Drop for Sampler {
     }
 }
 
-fn sample(roots: &[Root], options: &Options, orders: &Receiver<Order>) -> Record {
+fn sample(roots: &[Root], options: &SamplerOptions, orders: &Receiver<Order>) -> UsageRecord {
     keep_off(&options.avoid_cpus);
     let mut watch = Watch::new(roots, options);
     let mut cpu_began_ns = clock::thread_cpu_ns();

@@ -45,8 +45,8 @@ impl Drop for Shell {
 /// Burns CPU time in the shell itself.
 const BURN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
-fn options() -> Options {
-    Options { interval_ns: 20 * MS, look_interval_ns: 5 * MS, ..Options::default() }
+fn options() -> SamplerOptions {
+    SamplerOptions { interval_ns: 20 * MS, look_interval_ns: 5 * MS, ..SamplerOptions::default() }
 }
 
 /// What the kernel says that the children waited for by this process's children have used.
@@ -137,18 +137,18 @@ fn another_process_of_the_number_is_not_watched() {
 fn processes_are_found_by_what_they_are() {
     let shell = Shell::start();
     let pid = shell.0.id();
-    let found = Subject::Process(pid).find().expect("it is there");
+    let found = ProcessSelector::Process(pid).find().expect("it is there");
     assert_eq!(found, [shell.root()]);
     let tester = std::process::id();
-    assert_eq!(Subject::Process(tester).find(), Err(FindError::Tester(tester)));
+    assert_eq!(ProcessSelector::Process(tester).find(), Err(FindError::Tester(tester)));
     let gone = u32::MAX / 4;
-    assert_eq!(Subject::Process(gone).find(), Err(FindError::NoProcess(gone)));
-    let name = Subject::Name("no such program".to_owned());
+    assert_eq!(ProcessSelector::Process(gone).find(), Err(FindError::NoProcess(gone)));
+    let name = ProcessSelector::Name("no such program".to_owned());
     assert_eq!(name.find(), Err(FindError::NoName("no such program".to_owned())));
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();
     // The tester is not its own server, though it is the one that listens.
-    assert_eq!(Subject::Port(port).find(), Err(FindError::NoListener(port)));
+    assert_eq!(ProcessSelector::Port(port).find(), Err(FindError::NoListener(port)));
 }
 
 /// A server that starts a process for each request and never asks how it ended: each child says
@@ -174,7 +174,7 @@ fn forks(group: Option<&OwnCgroup>) -> (Usage, u64) {
         group.holds(&mut command).expect("it can be opened");
     }
     let mut server = Shell(command.spawn().expect("perl"));
-    let options = Options { group: group.map(|it| it.counter().clone()), ..options() };
+    let options = SamplerOptions { group: group.map(|it| it.counter().clone()), ..options() };
     let sampler = Sampler::start(vec![server.root()], options).expect("a thread");
     server.0.stdin.as_mut().expect("piped").write_all(b"\n").expect("it reads");
     server.0.stdout.as_mut().expect("piped").read_exact(&mut [0]).expect("its answer");
@@ -219,7 +219,7 @@ fn a_control_group_has_daemons_in_it() {
     group.holds(&mut command).expect("it can be opened");
     let mut shell = Shell(command.spawn().expect("a shell"));
     shell.run("( setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & )");
-    let options = Options { group: Some(group.counter().clone()), ..options() };
+    let options = SamplerOptions { group: Some(group.counter().clone()), ..options() };
     let sampler = Sampler::start(vec![shell.root()], options).expect("a thread");
     shell.run(BURN);
     let usage = sampler.finish().expect("no panic");

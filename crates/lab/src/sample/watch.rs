@@ -17,8 +17,8 @@ use super::lost::{Lost, started};
 use super::members::Members;
 use super::process::{Process, own_network, ticks_now};
 use super::readings::{Stat, interface_bytes, numbers_in, read};
-use super::record::{Mark, Record};
-use super::sampler::Options;
+use super::record::{Mark, UsageRecord};
+use super::sampler::SamplerOptions;
 use super::switches::{Count, sum};
 use super::tree::{Cpu, Tree};
 
@@ -84,7 +84,7 @@ enum Depth {
 
 impl Watch {
     /// Looks at the roots; [`Watch::begin`] is to follow.
-    pub(super) fn new(roots: &[Root], options: &Options) -> Self {
+    pub(super) fn new(roots: &[Root], options: &SamplerOptions) -> Self {
         let pids: Vec<u32> = roots.iter().map(|root| root.pid).collect();
         let mut notes = BTreeSet::new();
         let network = network(&pids, &mut notes);
@@ -405,7 +405,7 @@ impl Watch {
     }
 
     /// The measured part is over.
-    pub(super) fn finish(mut self) -> Record {
+    pub(super) fn finish(mut self) -> UsageRecord {
         self.sample(Depth::Whole);
         let records = self.processes.values().filter_map(Process::rss_record_of_run_bytes);
         self.rss_peak_bytes = records.fold(self.rss_peak_bytes, u64::max);
@@ -445,7 +445,7 @@ impl Watch {
         }
         usage.refresh();
         let stretch_ns_min = self.interval_ns / 2;
-        Record { usage, marks: self.marks, began_ns: self.began_ns, stretch_ns_min }
+        UsageRecord { usage, marks: self.marks, began_ns: self.began_ns, stretch_ns_min }
     }
 }
 

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::fill::{Names, is_word};
 use super::read::{ExcludeEntry, Fault, LoadEntry, ServerEntry};
-use super::{Call, Suite};
+use super::{LoadCall, Suite};
 
 /// The ports that a server may ask for.
 pub(crate) const PORTS: [&str; 4] = ["port", "port2", "port3", "port4"];
@@ -136,7 +136,7 @@ pub(super) fn check_arguments(suite: &Suite, loads: &[Spanned<LoadEntry>]) -> Re
         names.set(&format!("{}.port", service.name), "");
     }
     for (load, entry) in suite.loads.iter().zip(loads) {
-        let Call::Arguments(arguments) = &load.call else { continue };
+        let LoadCall::Arguments(arguments) = &load.call else { continue };
         for argument in arguments {
             names.fill(argument).map_err(|error| (entry.span(), format!("args: {error}")))?;
         }

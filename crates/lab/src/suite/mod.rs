@@ -82,7 +82,7 @@ pub struct Server {
     /// Variables of its environment.
     pub env: BTreeMap<String, String>,
     /// When it is ready.
-    pub ready: Ready,
+    pub ready: Readiness,
     /// How long that may take, ns.
     pub ready_timeout_ns: u64,
     /// The signal that stops it.
@@ -103,7 +103,7 @@ pub struct Server {
 
 /// How one learns that a server can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ready {
+pub enum Readiness {
     /// Its port takes connections.
     Port,
     /// It answers this path with this status.
@@ -138,7 +138,7 @@ pub struct Load {
     /// Who makes it.
     pub tester: Tester,
     /// How it is called.
-    pub call: Call,
+    pub call: LoadCall,
     /// How long a run may take before it is ended and counts as failed, ns.
     pub limit_ns: u64,
     /// The CPUs it is tied to.
@@ -147,7 +147,7 @@ pub struct Load {
 
 /// How a tester is called.
 #[derive(Debug, Clone)]
-pub enum Call {
+pub enum LoadCall {
     /// With these arguments, `{url}` in one of them.
     Arguments(Vec<String>),
     /// Plimsoll, with these keys of a plan file.

@@ -13,7 +13,7 @@ use super::check::{
     check_arguments, check_references, check_services, check_unique, known_placeholders,
     no_placeholders,
 };
-use super::{Call, Cpus, Exclude, Load, Ready, Server, Stop, Suite};
+use super::{Cpus, Exclude, Load, LoadCall, Readiness, Server, Stop, Suite};
 use crate::testers::Tester;
 
 /// Why a file is no suite.
@@ -303,16 +303,16 @@ fn cpus(text: Option<&str>, default: Option<&Cpus>) -> Result<Option<Cpus>, Stri
     text.map_or_else(|| Ok(default.cloned()), |text| read(text).map(Some))
 }
 
-fn ready(entry: Option<&ReadyEntry>) -> Result<Ready, String> {
+fn ready(entry: Option<&ReadyEntry>) -> Result<Readiness, String> {
     match entry {
-        None => Ok(Ready::Port),
+        None => Ok(Readiness::Port),
         Some(ReadyEntry { http: Some(path), status, port: false, .. }) => {
             if !path.starts_with('/') {
                 return Err(format!("ready.http: '{path}' does not begin with '/'"));
             }
-            Ok(Ready::Http { path: path.clone(), status: status.unwrap_or(200) })
+            Ok(Readiness::Http { path: path.clone(), status: status.unwrap_or(200) })
         }
-        Some(ReadyEntry { http: None, status: None, .. }) => Ok(Ready::Port),
+        Some(ReadyEntry { http: None, status: None, .. }) => Ok(Readiness::Port),
         Some(_) => Err("ready: give either port = true or http = \"/\" with a status".to_owned()),
     }
 }
@@ -332,12 +332,12 @@ fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<L
             if !arguments.iter().any(|argument| argument.contains("{url}")) {
                 return Err("args: put {url} where the address belongs".to_owned());
             }
-            Call::Arguments(arguments)
+            LoadCall::Arguments(arguments)
         }
         None if entry.plan.contains_key("warmup") => {
             return Err("warmup: say it for the whole suite, at its top".to_owned());
         }
-        None if tester == Tester::Plimsoll => Call::Plan(entry.plan.clone()),
+        None if tester == Tester::Plimsoll => LoadCall::Plan(entry.plan.clone()),
         None => return Err(format!("give args, the command line of {tester}, with {{url}} in it")),
     };
     let limit_ns = match &entry.limit {

@@ -2,7 +2,7 @@
 
 use plimsoll_core::secret::{Kind, Masks, RUN_FLAGS, run_flag};
 
-use super::{Call, Load};
+use super::{Load, LoadCall};
 use crate::testers::Tester;
 
 /// Short forms of `plimsoll run`'s flags.
@@ -13,8 +13,8 @@ impl Load {
     #[must_use]
     pub fn command(&self) -> String {
         let words = match &self.call {
-            Call::Arguments(arguments) => arguments_shown(self.tester, arguments),
-            Call::Plan(plan) => plan_words(&plan_shown(plan)),
+            LoadCall::Arguments(arguments) => arguments_shown(self.tester, arguments),
+            LoadCall::Plan(plan) => plan_words(&plan_shown(plan)),
         };
         let quoted = words.iter().map(|word| match word.as_str() {
             "{url}" => word.clone(),

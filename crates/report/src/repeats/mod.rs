@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
-use plimsoll_core::repeats::{FOR_95_PERCENT, Repeats, Spread};
+use plimsoll_core::repeats::{FOR_95_PERCENT, MeasureSpread, Repeats};
 use plimsoll_core::result::Gate;
 use plimsoll_core::stats::LEAST_VALUES;
 use plimsoll_core::study::{CaseRun, Measure};
@@ -140,7 +140,7 @@ fn order(repeats: &Repeats) -> String {
     }
 }
 
-fn figure(spread: &Spread, value: f64) -> String {
+fn figure(spread: &MeasureSpread, value: f64) -> String {
     value_words(spread.measure.measure, Some(value))
 }
 
@@ -154,7 +154,7 @@ fn spread_head(repeats: &Repeats) -> Vec<String> {
     head
 }
 
-fn spread_row(spread: &Spread) -> Vec<String> {
+fn spread_row(spread: &MeasureSpread) -> Vec<String> {
     let mut cells = vec![spread.measure.to_string()];
     cells.extend([spread.median, spread.min, spread.max].map(|value| figure(spread, value)));
     cells.extend(spread.interval.map(|interval| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::RunResult;
-use plimsoll_core::environment::{Processor, System};
+use plimsoll_core::environment::{Processor, SystemSettings};
 use plimsoll_core::usage::{CgroupUsage, NetworkUsage, Usage, UsageSample, Watched};
 
 use super::{MS, SECOND, steady};
@@ -29,7 +29,7 @@ pub(crate) fn watched() -> RunResult {
         ..Processor::default()
     };
     let pair = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    result.environment.system = System {
+    result.environment.system = SystemSettings {
         swap_bytes: Some(0),
         clocksource: text("tsc"),
         transparent_hugepages: text("madvise"),

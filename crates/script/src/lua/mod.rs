@@ -56,7 +56,7 @@ pub trait System: Send + Sync {
 }
 
 /// A script and what it finds when it starts.
-pub struct Load<'a> {
+pub struct ScriptStart<'a> {
     /// Whose interface it is given.
     pub api: Api,
     /// Where the text is from; for messages, and for the script's own `debug.getinfo`.
@@ -184,7 +184,7 @@ pub struct Thread {
 ///
 /// # Errors
 /// Whatever the script does wrong meanwhile.
-pub fn load(load: &Load<'_>) -> Result<(Main, Vec<Thread>), ScriptError> {
+pub fn load(load: &ScriptStart<'_>) -> Result<(Main, Vec<Thread>), ScriptError> {
     let slots: Vec<Arc<Slot>> =
         (0..load.threads).map(|_| Arc::new(Slot::new(load.addresses.first().copied()))).collect();
     let main = State::new(load, Role::Main { slots: slots.clone() })?;
@@ -257,7 +257,7 @@ impl Main {
 
 impl Thread {
     fn new(
-        load: &Load<'_>,
+        load: &ScriptStart<'_>,
         state: State,
         index: usize,
         slot: &Arc<Slot>,
@@ -290,7 +290,7 @@ impl Thread {
     }
 
     /// The address that `setup()` has pointed the thread to, if that is not the default one, the
-    /// first of [`Load::addresses`].
+    /// first of [`ScriptStart::addresses`].
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.slot.address().filter(|address| Some(*address) != self.default_address)

@@ -15,7 +15,7 @@ use plimsoll_core::histogram::Histogram;
 
 use super::calls::Caller;
 use super::interrupt::{Attached, Entered, Interrupter};
-use super::{Api, Load, ScriptError, Summary, Wants, messages, stats, transfer};
+use super::{Api, ScriptError, ScriptStart, Summary, Wants, messages, stats, transfer};
 
 const PRELUDE: &str = include_str!("prelude.lua");
 
@@ -117,7 +117,7 @@ pub(super) struct State {
 
 impl State {
     /// Makes a state and runs the script's file in it.
-    pub(super) fn new(load: &Load<'_>, role: Role) -> Result<Self, ScriptError> {
+    pub(super) fn new(load: &ScriptStart<'_>, role: Role) -> Result<Self, ScriptError> {
         // SAFETY: scripts get all of Lua's libraries, as in wrk, among them those with which a
         // script can break the process. It is the user's own program.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::NONE, LuaOptions::new()) };
@@ -185,7 +185,7 @@ impl State {
     }
 
     /// Calls `wrk.init(args)`.
-    pub(super) fn init(&self, load: &Load<'_>) -> Result<(), ScriptError> {
+    pub(super) fn init(&self, load: &ScriptStart<'_>) -> Result<(), ScriptError> {
         let arguments = || {
             let table = self.lua.create_table()?;
             table.raw_set(0, load.url)?;
@@ -333,14 +333,14 @@ fn raw(lua: &Lua) -> mlua::Result<*mut ffi::lua_State> {
     Ok(found)
 }
 
-fn prelude(lua: &Lua, load: &Load<'_>, threads: &Threads) -> mlua::Result<Table> {
+fn prelude(lua: &Lua, load: &ScriptStart<'_>, threads: &Threads) -> mlua::Result<Table> {
     let host = host_functions(lua, load, threads)?;
     let config = config(lua, load, threads.own)?;
     lua.load(PRELUDE).set_name("=[wrk]").set_mode(ChunkMode::Text).call((host, config))
 }
 
 /// What the prelude makes `wrk` of.
-fn config(lua: &Lua, load: &Load<'_>, thread: Option<usize>) -> mlua::Result<Table> {
+fn config(lua: &Lua, load: &ScriptStart<'_>, thread: Option<usize>) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in &load.headers {
         headers.raw_set(name.as_str(), value.as_str())?;
@@ -359,7 +359,7 @@ fn config(lua: &Lua, load: &Load<'_>, thread: Option<usize>) -> mlua::Result<Tab
 }
 
 /// What the prelude may ask of us.
-fn host_functions(lua: &Lua, load: &Load<'_>, threads: &Threads) -> mlua::Result<Table> {
+fn host_functions(lua: &Lua, load: &ScriptStart<'_>, threads: &Threads) -> mlua::Result<Table> {
     let host = lua.create_table()?;
     let system = Arc::clone(&load.system);
     let lookup = lua.create_function(move |_, (name, service): (Value, Value)| {

@@ -21,7 +21,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use plimsoll_io::Token;
 use plimsoll_proto::http1::{BodyLength, Limits, RequestDecoder};
 
-use super::log::RequestLine;
+use super::access_log::RequestLine;
 use super::pace::{BodyTime, Window};
 
 /// The state of a client.

@@ -10,7 +10,7 @@ use plimsoll_io::{Address, DriverChoice};
 use plimsoll_proto::http1;
 use plimsoll_proto::tls::{ClientConfig, ServerConfig, ServerName};
 
-use super::log::Log;
+use super::access_log::AccessLog;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -240,7 +240,7 @@ pub struct Rules {
     /// How TLS is spoken with clients; `None` for plain connections.
     pub tls: Option<ServerConfig>,
     /// The access log.
-    pub log: Option<Arc<Log>>,
+    pub log: Option<Arc<AccessLog>>,
 }
 
 impl Rules {

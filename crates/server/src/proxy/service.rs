@@ -6,7 +6,7 @@ use plimsoll_io::Driver;
 
 use super::counters::ProxyCounters;
 use super::options::{ProxyOptions, UPSTREAMS_MAX};
-use super::worker::Proxy;
+use super::worker::ProxyWorker;
 use crate::options::ServeError;
 use crate::workers::{Running, Seat, Service, Threads};
 
@@ -75,7 +75,8 @@ impl Service for ProxyOptions {
         seat: &Seat<'_, Self>,
     ) -> Result<ProxyCounters, ServeError> {
         let listeners = self.listen.len() as u32;
-        let mut proxy = Proxy::new(driver, self.rules.clone(), listeners, self.connections_max);
+        let mut proxy =
+            ProxyWorker::new(driver, self.rules.clone(), listeners, self.connections_max);
         seat.listen(proxy.waker(), |at| proxy.listen(at))?;
         while !proxy.is_finished() {
             let now_ns = proxy

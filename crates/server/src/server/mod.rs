@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 use plimsoll_io::{Close, Driver, DriverKind, Event, Operation, Payload, Received, Token, Waker};
 
-use crate::answer::{self, HELLO_BATCH, Prepared, Rest};
+use crate::answer::{self, HELLO_BATCH, PreparedAnswers, Rest};
 use crate::connection::{Connection, Next, Pool, State, Step};
 use crate::faults::{Fate, Fates, Outcome};
 use crate::options::{Counters, ServerOptions};
@@ -28,7 +28,7 @@ use crate::wire::{Stream, Wire};
 pub struct Server<D> {
     wire: Wire<D>,
     options: ServerOptions,
-    prepared: Prepared,
+    prepared: PreparedAnswers,
     fates: Fates,
     /// By the listener's token.
     roles: Vec<Role>,
@@ -82,7 +82,7 @@ impl<D: Driver> Server<D> {
         start_ns: u64,
     ) -> Self {
         let mut wire = Wire::new(driver, options.tls.clone());
-        let prepared = Prepared::register(&mut wire);
+        let prepared = PreparedAnswers::register(&mut wire);
         let fates = Fates::new(options.faults.clone(), worker, start_ns);
         Self {
             wire,

@@ -1,7 +1,7 @@
 //! Clients that make mistakes, or mean harm.
 
 use plimsoll_io::sim::SimOptions;
-use plimsoll_server::{Limits, ServerOptions};
+use plimsoll_server::{ServerLimits, ServerOptions};
 
 use crate::world::{Act, MS, Outcome, S, Scene};
 
@@ -75,7 +75,7 @@ fn the_refusal_of_a_head_request_has_no_body() {
 
 #[test]
 fn a_body_beyond_the_limit_is_not_echoed() {
-    let limits = Limits { echo_bytes: 10, ..Limits::default() };
+    let limits = ServerLimits { echo_bytes: 10, ..ServerLimits::default() };
     let options = || ServerOptions { limits, ..ServerOptions::default() };
     let chunked = |n: usize| {
         let body = "1\r\nx\r\n".repeat(n);
@@ -116,7 +116,7 @@ fn a_request_may_come_byte_by_byte() {
 #[test]
 fn too_much_held_behind_a_delayed_answer_resets() {
     let delayed = "GET /delay/1s HTTP/1.1\r\nHost: a\r\n\r\n";
-    let held = Limits::default().held_bytes / GET.len();
+    let held = ServerLimits::default().held_bytes / GET.len();
     for (count, fits) in [(held, true), (held + 1, false)] {
         let outcome = Scene::ask(format!("{delayed}{}", GET.repeat(count))).run();
         let seen = &outcome.clients[0];

@@ -10,7 +10,7 @@ use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
 use plimsoll_io::{Driver as _, DriverOptions, OsError, SimDriver, SocketOptions, Spin, Token};
 use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::tls::{ServerConfig, Tls};
-use plimsoll_server::proxy::{Proxy, ProxyCounters, Rules, Upstream};
+use plimsoll_server::proxy::{ProxyCounters, ProxyWorker, Rules, Upstream};
 
 use crate::world::{Act, MS, S, Seen, World, clients_of};
 
@@ -248,7 +248,7 @@ impl Scene {
         let sim = SimDriver::new(&options, self.sim, Some(Box::new(behind)));
         let mut world = World::new(sim, first_client, self.script, None);
         world.connect_error = self.connect_error;
-        let mut proxy = Proxy::new(world, self.rules, 1, clients + clients_max);
+        let mut proxy = ProxyWorker::new(world, self.rules, 1, clients + clients_max);
         let at = proxy.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free address");
         for client in 0..clients {
             proxy.driver_mut().connect(Token(first_client + client), &at.into());

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn passes(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Pass { .. })
+fn passes(outcome: &Judgement) -> bool {
+    matches!(outcome, Judgement::Pass { .. })
 }
 
 fn told(verdict: Option<&str>, cause: &str) -> Reading {
@@ -63,9 +63,9 @@ fn watching_is_cheap() {
         assert_eq!(passes(&judged(cost, 1.0).unwrap()), holds, "{cost}");
     }
     assert!(!passes(&judged(0.02, 0.1).unwrap()), "a quiet machine tells less");
-    assert!(matches!(judged(0.5, 10.0), Err(Outcome::Unmeasured { .. })));
+    assert!(matches!(judged(0.5, 10.0), Err(Judgement::Unmeasured { .. })));
     let none = judge_observer(&[(0.0, 0.0); OBSERVER_PAIRS]);
-    assert!(matches!(none, Err(Outcome::Unmeasured { .. })), "no rate at all");
+    assert!(matches!(none, Err(Judgement::Unmeasured { .. })), "no rate at all");
 }
 
 #[test]

@@ -7,12 +7,12 @@ fn reading(quantiles: &[(f64, f64)]) -> Reading {
     Reading { quantiles: quantiles.to_vec(), ..Reading::default() }
 }
 
-fn passes(outcome: &Result<Outcome, Outcome>) -> bool {
-    matches!(outcome, Ok(Outcome::Pass { .. }))
+fn passes(outcome: &Result<Judgement, Judgement>) -> bool {
+    matches!(outcome, Ok(Judgement::Pass { .. }))
 }
 
-fn fails(outcome: &Result<Outcome, Outcome>) -> bool {
-    matches!(outcome, Ok(Outcome::Fail { .. }))
+fn fails(outcome: &Result<Judgement, Judgement>) -> bool {
+    matches!(outcome, Ok(Judgement::Fail { .. }))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn littles_law() {
     assert!(fails(&judged(Some(900.0), Some(0.0005))));
     assert!(fails(&judged(Some(1000.0), Some(0.0011))));
     assert!(fails(&judged(Some(1000.0), Some(0.001))), "they fit each other and not the truth");
-    assert!(matches!(judged(None, Some(0.001)), Err(Outcome::Unmeasured { .. })));
+    assert!(matches!(judged(None, Some(0.001)), Err(Judgement::Unmeasured { .. })));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_tail_of_few_samples_is_not_shown() {
     assert!(fails(&judge_samples(&reading(&[(0.5, 1.0), (0.999, 3.0)]))));
     assert!(fails(&judge_samples(&reading(&[(0.5, 1.0), (0.99999, 3.0)]))));
     let silent = judge_samples(&reading(&[]));
-    assert!(matches!(silent, Err(Outcome::Unmeasured { .. })), "no figure at all");
+    assert!(matches!(silent, Err(Judgement::Unmeasured { .. })), "no figure at all");
 }
 
 #[test]

@@ -7,12 +7,12 @@ fn reading(quantiles: &[(f64, f64)], max_s: f64) -> Reading {
     Reading { quantiles: quantiles.to_vec(), max_s: Some(max_s), ..Reading::default() }
 }
 
-fn passes(outcome: &Result<Outcome, Outcome>) -> bool {
-    matches!(outcome, Ok(Outcome::Pass { .. }))
+fn passes(outcome: &Result<Judgement, Judgement>) -> bool {
+    matches!(outcome, Ok(Judgement::Pass { .. }))
 }
 
-fn fails(outcome: &Result<Outcome, Outcome>) -> bool {
-    matches!(outcome, Ok(Outcome::Fail { .. }))
+fn fails(outcome: &Result<Judgement, Judgement>) -> bool {
+    matches!(outcome, Ok(Judgement::Fail { .. }))
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_stall_is_in_the_quantiles() {
     let synthesised = [(0.95, 0.51), (0.99, 1.3)];
     assert!(fails(&judged(&synthesised, 1.3)));
     assert!(fails(&judged(&true_ones, 0.9)));
-    assert!(matches!(judged(&[(0.5, 0.1)], 1.0), Err(Outcome::Unmeasured { .. })));
+    assert!(matches!(judged(&[(0.5, 0.1)], 1.0), Err(Judgement::Unmeasured { .. })));
 }
 
 /// Requests by when they came and how long they took, both in ms.
@@ -44,7 +44,7 @@ fn quantiles_are_the_oracles() {
     assert!(passes(&judged(&[(0.5, 0.0012), (0.99, 1.002)])));
     assert!(fails(&judged(&[(0.5, 0.4), (0.99, 1.0)])), "as wrk's correction makes it");
     assert!(fails(&judged(&[(0.5, 0.0012), (0.99, 0.5)])));
-    assert!(matches!(judged(&[(0.99, 1.0)]), Err(Outcome::Unmeasured { .. })));
+    assert!(matches!(judged(&[(0.99, 1.0)]), Err(Judgement::Unmeasured { .. })));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_limit_has_to_be_said_where_there_is_one() {
     };
     let judged = |verdict: Option<&str>, text: &str, opened| {
         let control = told(verdict.map(|_| "valid"), "10 connections");
-        matches!(judge_limited(&told(verdict, text), &control, opened), Outcome::Pass { .. })
+        matches!(judge_limited(&told(verdict, text), &control, opened), Judgement::Pass { .. })
     };
     assert!(judged(Some("suspect"), "10 Connections were too few", 10));
     assert!(!judged(Some("valid"), "10 connections were too few", 10));
@@ -67,7 +67,10 @@ fn a_limit_has_to_be_said_where_there_is_one() {
     assert!(!judged(Some("suspect"), "steal", 10));
     assert!(!judged(Some("suspect"), "10 connections were too few", 200), "more than allowed");
     let always = told(None, "Insufficient VUs, reached 10");
-    assert!(!matches!(judge_limited(&always, &always, 10), Outcome::Pass { .. }), "it cries wolf");
+    assert!(
+        !matches!(judge_limited(&always, &always, 10), Judgement::Pass { .. }),
+        "it cries wolf"
+    );
 }
 
 #[test]
@@ -105,5 +108,5 @@ fn timeouts_are_counted_and_long() {
     assert!(fails(&judged(Some(40), 0.001, 0.001)));
     assert!(fails(&judged(Some(0), 0.001, 1.0)));
     assert!(fails(&judged(Some(40), 1.0, 1.0)));
-    assert!(matches!(judged(None, 0.001, 1.0), Err(Outcome::Unmeasured { .. })));
+    assert!(matches!(judged(None, 0.001, 1.0), Err(Judgement::Unmeasured { .. })));
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::oracle::{Connection, Entry};
 
-fn passes(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Pass { .. })
+fn passes(outcome: &Judgement) -> bool {
+    matches!(outcome, Judgement::Pass { .. })
 }
 
 fn connections(of: impl Iterator<Item = Connection>) -> Log {
@@ -40,7 +40,7 @@ fn lost_connects_are_not_latency() {
 
 #[test]
 fn a_request_on_a_lost_connection_has_to_be_told() {
-    let late = || Outcome::fail("max 1.66 s", "max 0 ns to 900 ms");
+    let late = || Judgement::fail("max 1.66 s", "max 0 ns to 900 ms");
     let says = |text: &str| Reading { text: text.to_owned(), ..Reading::default() };
     let judged =
         |said: &str, otherwise: &str| passes(&or_told(late(), &says(said), &says(otherwise)));

@@ -11,8 +11,8 @@ fn log(late_us: impl Fn(u64) -> u64) -> Log {
     Log { entries: (0..500).map(entry).collect(), ..Log::default() }
 }
 
-fn passes(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Pass { .. })
+fn passes(outcome: &Judgement) -> bool {
+    matches!(outcome, Judgement::Pass { .. })
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_was_due_is_sent_or_dropped_aloud() {
         .collect();
     let told = |errors| Reading { errors, ..Reading::default() };
     let figure = match judge_catch_up(&told(None), &times) {
-        Outcome::Pass { figure } => figure,
+        Judgement::Pass { figure } => figure,
         other => panic!("{other:?}"),
     };
     assert!(figure.contains("50 sent during the stall"), "{figure}");

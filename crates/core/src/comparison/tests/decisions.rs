@@ -17,7 +17,8 @@ fn times(values: &[f64], by: f64) -> Vec<f64> {
 
 #[test]
 fn decisions_by_example() {
-    let (rate, time) = (Options::ratio(Better::Higher), Options::ratio(Better::Lower));
+    let (rate, time) =
+        (DecisionOptions::ratio(Better::Higher), DecisionOptions::ratio(Better::Lower));
     let (two, none) = (&FIVE[..2], &FIVE[..0]);
     let within = Some(Reason::WithinNoise);
     let few = Some(Reason::TooFewRepeats);
@@ -61,7 +62,7 @@ fn decisions_by_example() {
 
 #[test]
 fn ratios_have_their_values_and_intervals() {
-    let found = compare(&FIVE, &times(&FIVE, 1.1), &Options::ratio(Better::Higher));
+    let found = compare(&FIVE, &times(&FIVE, 1.1), &DecisionOptions::ratio(Better::Higher));
     assert!((found.ratio().unwrap() - 1.1).abs() < 1e-9);
     assert!((found.p.unwrap() - 2.0 / 252.0).abs() < 1e-12);
     let interval = found.interval.unwrap();
@@ -77,14 +78,14 @@ fn ratios_have_their_values_and_intervals() {
 fn ties_at_no_change_hide_no_difference() {
     let base = [100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 110.0];
     let new = [100.0, 110.0, 110.0, 110.0, 110.0, 110.0, 110.0, 110.0];
-    let found = compare(&base, &new, &Options::ratio(Better::Higher));
+    let found = compare(&base, &new, &DecisionOptions::ratio(Better::Higher));
     assert_eq!(found.decision, Decision::Better, "{found:?}");
     assert!(found.p.unwrap() < 0.02 && found.interval.unwrap().low == 1.0, "{found:?}");
 }
 
 #[test]
 fn what_has_no_bounds_has_no_number() {
-    let options = Options::ratio(Better::Higher);
+    let options = DecisionOptions::ratio(Better::Higher);
     let found = compare(&[0.0; 5], &FIVE, &options);
     assert_eq!((found.ratio(), found.interval, found.detectable), (None, None, None));
     let found = compare(&[0.0; 5], &[0.0; 5], &options);
@@ -93,19 +94,19 @@ fn what_has_no_bounds_has_no_number() {
 
 #[test]
 fn too_few_repeats_say_how_many_it_takes() {
-    let mut options = Options::ratio(Better::Higher);
+    let mut options = DecisionOptions::ratio(Better::Higher);
     for (confidence, needed) in [(0.9, 4), (0.95, 4), (0.99, 5), (0.999, 7)] {
         options.confidence = confidence;
         let found = compare(&FIVE[..1], &FIVE[..1], &options);
         assert_eq!(found.repeats_needed, Some(needed), "{confidence}");
     }
-    let enough = compare(&FIVE, &FIVE, &Options::ratio(Better::Higher));
+    let enough = compare(&FIVE, &FIVE, &DecisionOptions::ratio(Better::Higher));
     assert_eq!(enough.repeats_needed, None);
 }
 
 #[test]
 fn shares_are_compared_by_their_difference() {
-    let options = Options::difference(Better::Lower);
+    let options = DecisionOptions::difference(Better::Lower);
     let none = [0.0; 5];
     let found = compare(&none, &[0.02, 0.03, 0.02, 0.01, 0.02], &options);
     assert_eq!(found.decision, Decision::Worse);
@@ -192,7 +193,7 @@ fn called(noise: Noise, n: usize, by: f64, seeds: u64) -> f64 {
             let rates = |noise: &[f64], by: f64| -> Vec<f64> {
                 noise.iter().map(|noise| (50_000.0 * by * noise.exp()).round()).collect()
             };
-            let options = Options::ratio(Better::Higher);
+            let options = DecisionOptions::ratio(Better::Higher);
             let found = compare(&rates(&base, 1.0), &rates(&new, by), &options);
             called += u64::from(found.decision != Decision::CannotTell);
         }

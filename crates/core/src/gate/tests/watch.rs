@@ -31,7 +31,7 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
     let plan = Plan { duration_ns: Some(20 * SECOND), ..result.plan.clone() };
     for (text, second) in cases {
         let condition = Condition::parse_abort(text).unwrap();
-        let mut watch = Watch::new(std::slice::from_ref(&condition), &plan);
+        let mut watch = AbortWatch::new(std::slice::from_ref(&condition), &plan);
         let mut points = result.series.points().iter();
         let held = points.position(|point| watch.add(point) == Some(&condition));
         assert_eq!(held, second, "{text}");
@@ -43,7 +43,7 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
 fn watched_conditions_start_anew_when_they_cease() {
     let condition = Condition::parse_abort("rate@last:1s<50 FOR 2s").unwrap();
     let plan = empty().plan;
-    let mut watch = Watch::new(&[condition], &plan);
+    let mut watch = AbortWatch::new(&[condition], &plan);
     let held: Vec<bool> = [10, 100, 10, 100, 10, 10]
         .into_iter()
         .zip(0..)
@@ -53,9 +53,9 @@ fn watched_conditions_start_anew_when_they_cease() {
     let idle = Point { interval_ns: SECOND, ..Point::default() };
     for text in ["errors>=0%", "failed==0", "p99<1s"] {
         let condition = Condition::parse_abort(text).unwrap();
-        assert_eq!(Watch::new(&[condition], &plan).add(&idle), None, "{text}");
+        assert_eq!(AbortWatch::new(&[condition], &plan).add(&idle), None, "{text}");
     }
-    assert_eq!(Watch::new(&[], &plan).add(&idle), None);
+    assert_eq!(AbortWatch::new(&[], &plan).add(&idle), None);
 }
 
 /// The second in which the last request is sent, and those in which the rest is drained, are no
@@ -73,7 +73,7 @@ fn a_load_that_ends_is_not_taken_for_one_that_dwindles() {
     ];
     for (plan, second) in cases {
         let condition = Condition::parse_abort("rate@last:1s<50").unwrap();
-        let mut watch = Watch::new(&[condition], &plan);
+        let mut watch = AbortWatch::new(&[condition], &plan);
         // 110 are sent in each of the first two seconds, 5 in the third, and none in the fourth.
         let mut points = [point(0, 100), point(1, 100), point(2, 0), point(3, 0)];
         (points[2].sent, points[3].sent) = (5, 0);

@@ -7,7 +7,7 @@ use plimsoll_core::phase::Phase;
 use plimsoll_core::result::{RunResult, Tool};
 
 use super::{Command, Files, parse};
-use crate::Usage;
+use crate::UsageText;
 
 mod arguments;
 mod parsers;
@@ -15,7 +15,7 @@ mod plan;
 mod transcripts;
 
 /// A command line, split at spaces.
-fn read(line: &str) -> Result<Command, Usage> {
+fn read(line: &str) -> Result<Command, UsageText> {
     let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     parse("ab", &arguments)
 }

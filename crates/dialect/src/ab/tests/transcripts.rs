@@ -5,7 +5,7 @@ use plimsoll_core::result::RunResult;
 
 use super::{EVEN, ODD, command, error, result, shown};
 use crate::ab::{
-    Files, Progress, banner, certificate_not_read, csv, ending, file_not_read, file_not_written,
+    Files, Heartbeat, banner, certificate_not_read, csv, ending, file_not_read, file_not_written,
     gnuplot, name_not_found, not_reached,
 };
 
@@ -375,7 +375,7 @@ fn banners() {
 #[test]
 fn progress_is_told_by_steps() {
     let lines = |line: &str, counts: &[u64]| {
-        let mut progress = Progress::new(&command(line));
+        let mut progress = Heartbeat::new(&command(line));
         counts.iter().map(|count| progress.lines(*count)).collect::<Vec<_>>()
     };
     assert_eq!(

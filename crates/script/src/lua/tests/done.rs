@@ -40,7 +40,7 @@ fn done_sees_statistics() {
         (Api::Wrk, "1 100 50.99 29.283 51 100 1 100", "nil000", "1 1 100 2 0 0"),
         (Api::Wrk2, "1 100 50.99 29.138 51 100 1 101", "nil000", "1 50 100"),
     ] {
-        let (mut main, mut threads) = load(&Load { api, ..plain(text) }).unwrap();
+        let (mut main, mut threads) = load(&ScriptStart { api, ..plain(text) }).unwrap();
         main.done(&mut threads, &summary, &hundred(), &Histogram::new()).unwrap();
         assert_eq!(variable(&main.state, "sum"), "1000001 2 3 4 5 6 7 8");
         assert_eq!(variable(&main.state, "lat"), lat, "{api:?}");

@@ -23,13 +23,13 @@ fn the_examples_run() {
 
     let arguments = vec!["3".to_owned()];
     let pipeline = include_str!("../../../../../examples/lua/pipeline.lua");
-    let (_, threads) = load(&Load { arguments, ..plain(pipeline) }).unwrap();
+    let (_, threads) = load(&ScriptStart { arguments, ..plain(pipeline) }).unwrap();
     assert_eq!(threads[0].depth(), 3);
 
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/lua/");
     let arguments = vec![format!("{folder}paths.txt")];
     let paths = include_str!("../../../../../examples/lua/paths.lua");
-    let (_, mut threads) = load(&Load { arguments, ..plain(paths) }).unwrap();
+    let (_, mut threads) = load(&ScriptStart { arguments, ..plain(paths) }).unwrap();
     let drawn: BTreeSet<String> = (0..100).map(|_| sorted(&next(&mut threads[0])).0).collect();
     let want = ["/ ", "/cart ", "/products/17 ", "/products?page=2 "];
     let want = want.map(|path| format!("GET {path}HTTP/1.1"));
@@ -43,7 +43,8 @@ fn the_examples_run() {
     assert!(main.has_done());
 
     let stop = include_str!("../../../../../examples/lua/stop.lua");
-    let (_, mut threads) = load(&Load { arguments: vec!["1".to_owned()], ..plain(stop) }).unwrap();
+    let (_, mut threads) =
+        load(&ScriptStart { arguments: vec!["1".to_owned()], ..plain(stop) }).unwrap();
     let delay_ns = threads[0].delay_ns().unwrap();
     assert!((5_000_000..=15_000_000).contains(&delay_ns), "{delay_ns} ns");
     threads[0].response(200, no_headers(), b"").unwrap();

@@ -41,7 +41,7 @@ fn endless_loops_can_be_ended() {
             let all = interrupter.clone();
             let (ended, over) = mpsc::channel();
             let runner = thread::spawn(move || {
-                let load = Load { api: Api::Wrk2, system, interrupter: all, ..plain(&text) };
+                let load = ScriptStart { api: Api::Wrk2, system, interrupter: all, ..plain(&text) };
                 let result = super::load(&load).and_then(|(_, mut threads)| {
                     threads[0].next(&mut Vec::new())?;
                     threads[0].response(200, no_headers(), b"")
@@ -84,7 +84,7 @@ fn a_script_is_ended_while_it_asks_for_something() {
     ] {
         let interrupter = Interrupter::new();
         let system = Arc::new(Interrupting(interrupter.clone()));
-        let load = Load { api: Api::Wrk2, system, interrupter, ..plain(text) };
+        let load = ScriptStart { api: Api::Wrk2, system, interrupter, ..plain(text) };
         let Err(error) = super::load(&load) else { panic!("{text} ends") };
         assert_eq!(error.to_string(), "s.lua: stopped while it was running");
     }
@@ -93,7 +93,7 @@ fn a_script_is_ended_while_it_asks_for_something() {
 #[test]
 fn an_interrupter_ends_its_own_thread_only() {
     let text = "function request() return wrk.format() end";
-    let (_, mut threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let (_, mut threads) = load(&ScriptStart { threads: 2, ..plain(text) }).unwrap();
     threads[0].interrupter().interrupt();
     assert!(threads[0].next(&mut Vec::new()).is_err());
     assert!(threads[1].next(&mut Vec::new()).is_ok());
@@ -105,6 +105,6 @@ fn an_interrupter_ends_its_own_thread_only() {
     let interrupter = Interrupter::new();
     interrupter.interrupt();
     let path = "s.lua".to_owned();
-    let early = load(&Load { interrupter, ..plain("") }).err();
+    let early = load(&ScriptStart { interrupter, ..plain("") }).err();
     assert_eq!(early, Some(ScriptError::Interrupted { path }));
 }

@@ -44,8 +44,8 @@ impl System for Fake {
     }
 }
 
-fn plain(text: &str) -> Load<'_> {
-    Load {
+fn plain(text: &str) -> ScriptStart<'_> {
+    ScriptStart {
         api: Api::Wrk,
         path: "s.lua",
         text,

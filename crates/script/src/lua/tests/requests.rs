@@ -19,12 +19,12 @@ fn the_host_header_is_made_of_the_url() {
         ("::1", None, "Host: [::1]"),
         ("::1", Some(81), "Host: [::1]:81"),
     ] {
-        let (_, threads) = load(&Load { host, port, ..plain("") }).unwrap();
+        let (_, threads) = load(&ScriptStart { host, port, ..plain("") }).unwrap();
         let text = String::from_utf8(threads[0].fixed().unwrap().to_vec()).unwrap();
         same(&text, "GET /a?b=c HTTP/1.1", &[want], "");
     }
     let headers = vec![("Host".to_owned(), "other".to_owned()), ("A".to_owned(), "b".to_owned())];
-    let (_, threads) = load(&Load { headers, ..plain("") }).unwrap();
+    let (_, threads) = load(&ScriptStart { headers, ..plain("") }).unwrap();
     let text = String::from_utf8(threads[0].fixed().unwrap().to_vec()).unwrap();
     same(&text, "GET /a?b=c HTTP/1.1", &["Host: other", "A: b"], "");
 }
@@ -98,7 +98,7 @@ fn several_requests_at_once_are_counted() {
           all = table.concat(r)\n\
         end\n\
         function request() return all end";
-    let (_, threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let (_, threads) = load(&ScriptStart { threads: 2, ..plain(text) }).unwrap();
     assert_eq!(threads.iter().map(Thread::depth).collect::<Vec<_>>(), [3, 3]);
     // What a body holds is not a request.
     assert_eq!(one("wrk.body = 'GET / HTTP/1.1\\r\\n\\r\\n'").depth(), 1);
@@ -123,6 +123,6 @@ fn delays_are_milliseconds() {
         assert_eq!(thread.delay_ns(), Ok(want), "{value}");
     }
     let text = "function delay() return 1 end";
-    let (_, threads) = load(&Load { api: Api::Wrk2, ..plain(text) }).unwrap();
+    let (_, threads) = load(&ScriptStart { api: Api::Wrk2, ..plain(text) }).unwrap();
     assert!(!threads[0].has_delay());
 }

@@ -15,7 +15,7 @@ fn everything_runs_in_wrks_order() {
         function done() note('done') end";
     let fake = Arc::new(Fake::default());
     let system = Arc::clone(&fake) as Arc<dyn System>;
-    let (mut main, mut threads) = load(&Load { threads: 2, system, ..plain(text) }).unwrap();
+    let (mut main, mut threads) = load(&ScriptStart { threads: 2, system, ..plain(text) }).unwrap();
     main.done(&mut threads, &Summary::default(), &Histogram::new(), &Histogram::new()).unwrap();
     assert_eq!(
         fake.names.lock().unwrap().join(" "),
@@ -27,7 +27,7 @@ fn everything_runs_in_wrks_order() {
 fn each_api_has_its_own() {
     for (api, want) in [(Api::Wrk, "nil"), (Api::Wrk2, "1234567")] {
         let text = "t = wrk.time_us and wrk.time_us()";
-        let (_, threads) = load(&Load { api, ..plain(text) }).unwrap();
+        let (_, threads) = load(&ScriptStart { api, ..plain(text) }).unwrap();
         assert_eq!(variable(&threads[0].state, "t"), want);
     }
 }
@@ -45,7 +45,7 @@ fn setup_points_threads_to_addresses() {
           thread.addr = number == 1 and found[1] or wrk.addrs[number]\n\
         end\n\
         function init() mine = tostring(wrk.thread.addr) end";
-    let (main, threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let (main, threads) = load(&ScriptStart { threads: 2, ..plain(text) }).unwrap();
     assert_eq!(variable(&main.state, "before .. count"), "127.0.0.1:80801");
     assert_eq!(threads[0].address(), None);
     assert_eq!(threads[1].address(), Some("[::1]:8080".parse().unwrap()));
@@ -71,7 +71,7 @@ fn variables_go_between_states() {
           seen = table.concat({ #t, t[1], t[2], tostring(t[3].yes), #t[3][2.5], t.n,\n\
             tostring(threads[2]:get('gone')), threads[1]:get('count'), threads[2]:get('own')[2] }, ' ')\n\
         end";
-    let (mut main, mut threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let (mut main, mut threads) = load(&ScriptStart { threads: 2, ..plain(text) }).unwrap();
     assert!(main.has_done());
     main.done(&mut threads, &Summary::default(), &Histogram::new(), &Histogram::new()).unwrap();
     assert_eq!(variable(&main.state, "seen"), "3 1 two false 3 -0.5 nil 2 two");
@@ -90,7 +90,7 @@ fn threads_move_to_their_workers() {
         function response(status) count = (count or 0) + 1 end\n\
         function setup(t) threads = threads or {} threads[#threads + 1] = t end\n\
         function done() sum = threads[1]:get('count') + threads[2]:get('count') end";
-    let (mut main, threads) = load(&Load { threads: 2, ..plain(text) }).unwrap();
+    let (mut main, threads) = load(&ScriptStart { threads: 2, ..plain(text) }).unwrap();
     let workers = threads.into_iter().map(|mut worker| {
         thread::spawn(move || {
             for _ in 0..1000 {

@@ -4,11 +4,11 @@
 
 use plimsoll_io::{Close, Driver};
 
+use super::super::access_log::Line;
 use super::super::client::State;
 use super::super::link::{self, Link};
-use super::super::log::Line;
 use super::super::upstreams::Outcome;
-use super::Proxy;
+use super::ProxyWorker;
 use crate::answer::{self, Persistence};
 use crate::route::Refusal;
 
@@ -33,7 +33,7 @@ impl Link {
     }
 }
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     /// The request is not to be forwarded.
     #[cold]
     pub(super) fn refuse(&mut self, now_ns: u64, index: usize, refusal: Refusal) {

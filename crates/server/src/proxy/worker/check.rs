@@ -10,7 +10,7 @@ use plimsoll_proto::http1::{RequestKind, ResponseDecoder, ResponseEvent};
 
 use super::super::options::{HealthCheck, Rules};
 use super::super::wire::Stream;
-use super::Proxy;
+use super::ProxyWorker;
 use crate::server::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Check {
     }
 }
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     fn check_token(&self, index: usize) -> Token {
         Token(self.first_check + index as u32)
     }

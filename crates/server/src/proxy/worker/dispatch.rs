@@ -10,9 +10,9 @@ use plimsoll_io::{Close, Driver};
 use super::super::client::State;
 use super::super::link;
 use super::super::upstreams::Outcome;
-use super::Proxy;
+use super::ProxyWorker;
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     /// Gives a request to an upstream that it has not failed at.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64, index: usize) {

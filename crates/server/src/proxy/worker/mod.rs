@@ -36,7 +36,7 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// One worker's proxy. Give it a driver, let it listen, then call [`step`](Self::step) for as long
 /// as it is to run.
 #[derive(Debug)]
-pub struct Proxy<D> {
+pub struct ProxyWorker<D> {
     wire: Wire<D>,
     rules: Rules,
     rewriting: Rewriting,
@@ -73,7 +73,7 @@ enum Owner {
     Check(usize),
 }
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     /// A proxy on `driver`, whose options reserve `listeners` tokens for
     /// [`listen`](Self::listen), then [`Rules::upstream_tokens`], and which takes `clients_max`
     /// more. The caller's own tokens, if it has any, come behind those reserved.

@@ -4,9 +4,9 @@ use plimsoll_io::Driver;
 
 use super::super::client::State;
 use super::super::pace::{BodyTime, Floor, Window};
-use super::Proxy;
+use super::ProxyWorker;
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     /// What a client has to send of a body.
     fn body_floor(&self) -> Floor {
         Floor::of(self.rules.limits.client_rate, self.rules.timeouts.client_slack_ns)

@@ -3,19 +3,19 @@
 use plimsoll_io::{Close, Driver, Received};
 use plimsoll_proto::http1::{self, RequestEvent, RequestHead};
 
+use super::super::access_log::RequestLine;
 use super::super::client::{Exchange, State};
 use super::super::head::{self, Written};
-use super::super::log::RequestLine;
 use super::super::upstreams::{hash, mix};
 use super::super::wire::Stream;
-use super::Proxy;
+use super::ProxyWorker;
 use crate::connection::refusal;
 use crate::server::Input;
 
 /// What a client waits for that does not send its body before it was asked to.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     #[inline]
     pub(super) fn on_client_received(&mut self, now_ns: u64, index: usize, received: Received) {
         let len = received.len() as u64;

@@ -8,7 +8,7 @@ use super::super::head::{self, Body, Recipient};
 use super::super::link::State;
 use super::super::upstreams::Outcome;
 use super::super::wire::Stream;
-use super::Proxy;
+use super::ProxyWorker;
 use crate::server::Input;
 
 /// What a kernel takes in one go on a connection with nothing under way.
@@ -25,7 +25,7 @@ enum Read {
     Unusable,
 }
 
-impl<D: Driver> Proxy<D> {
+impl<D: Driver> ProxyWorker<D> {
     #[inline]
     pub(super) fn on_link_received(&mut self, now_ns: u64, link: usize, received: Received) {
         self.counters.upstream_bytes_received += received.len() as u64;

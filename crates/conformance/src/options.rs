@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What is to be done.
 #[derive(Debug)]
-pub struct Order {
+pub struct SuiteOptions {
     /// This program.
     pub executable: PathBuf,
     /// A directory for what is written meanwhile.

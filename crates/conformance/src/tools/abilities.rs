@@ -27,7 +27,7 @@ impl Amount {
 
 /// What a tester can be told.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Can {
+pub(super) struct Abilities {
     /// To send as fast as the answers come.
     pub(super) closed_loop: bool,
     /// Requests per second.
@@ -53,7 +53,7 @@ pub(super) struct Can {
 }
 
 /// What most testers have in common; the rest of each is in its own file.
-pub(super) const PLAIN: Can = Can {
+pub(super) const PLAIN: Abilities = Abilities {
     closed_loop: true,
     rate: Amount::No,
     count: true,
@@ -70,7 +70,7 @@ pub(super) const PLAIN: Can = Can {
 /// A timeout that asks for patience, which a tester without any timeout has, seconds.
 const PATIENCE_S: f64 = 60.0;
 
-impl Can {
+impl Abilities {
     /// The call that says why the ask goes beyond this, if it does.
     pub(super) fn refuse(&self, ask: &Ask) -> Option<Call> {
         let reason = self.load(ask).or_else(|| self.means(ask)).or_else(|| self.needs(ask))?;

@@ -19,11 +19,11 @@ const REQUEST_BYTES_MAX: usize = 160;
 
 /// Where workers put their lines.
 #[derive(Debug)]
-pub struct Log {
+pub struct AccessLog {
     lines: SyncSender<Line>,
 }
 
-/// The thread that writes. It ends when the last [`Log`] is dropped.
+/// The thread that writes. It ends when the last [`AccessLog`] is dropped.
 #[derive(Debug)]
 pub struct LogThread {
     thread: JoinHandle<io::Result<()>>,
@@ -64,7 +64,7 @@ pub(super) struct Line {
     pub(super) is_complete: bool,
 }
 
-impl Log {
+impl AccessLog {
     /// Starts a thread that writes to `out`.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ mod tests {
     fn lines_are_written_before_the_thread_ends() {
         let path = tempfile::NamedTempFile::new().expect("a scratch file");
         let file = path.reopen().expect("the same file");
-        let (log, thread) = Log::start(file).expect("a thread");
+        let (log, thread) = AccessLog::start(file).expect("a thread");
         assert!((0..100).all(|_| log.put(line(b"GET / HTTP/1.1\r\n"))));
         drop(log);
         thread.join().expect("writes");
