@@ -1,23 +1,19 @@
-//! The command line: its commands, the flags of the small ones, and parsing. The flags of the
-//! others are in files of their own, named for their command.
+//! The definition of the command line: its commands, and the flags of the small ones. The flags of
+//! the others are in files of their own, named for their command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use plimsoll_core::units::parse_count;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::compare_args::CompareFlags;
 use crate::conformance_args::ConformanceFlags;
-use crate::exit::Exit;
 use crate::lab_args::LabFlags;
 use crate::output_args::OutputFlags;
-use crate::plan_file::Runs;
 use crate::proxy_args::ProxyFlags;
-use crate::refusal::refusal;
 use crate::run_args::RunFlags;
 use crate::serve_args::ServeFlags;
-use crate::terminal;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -32,18 +28,12 @@ struct Cli {
     command: Command,
 }
 
-/// Help is no wider than this, however wide the terminal is.
-const HELP_COLUMNS_MAX: usize = 100;
-
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Load a server, closed loop or at a rate, and report
     Run(Box<RunFlags>),
-    /// The runs of a plan file, which `run` is given like a URL
-    #[command(skip)]
-    Plan(Runs),
-    /// The built-in target: hello, echo, client address, sizes, delays, faults
+    /// The built-in server: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
     /// A fast reverse proxy with pooled upstream connections, TLS on either side
     Proxy(Box<ProxyFlags>),
@@ -53,7 +43,7 @@ pub(crate) enum Command {
     Explain(ExplainFlags),
     /// Is it faster, slower, or do the data not tell?
     Compare(Box<CompareFlags>),
-    /// Load the built-in target with a hiccup in it: the one-minute tour
+    /// Load the built-in server with a hiccup in it: the one-minute tour
     Demo(DemoFlags),
     /// Check whether this host is fit to measure, or for a planned run
     Doctor(DoctorFlags),
@@ -86,14 +76,6 @@ pub(crate) struct OriginalFlags {
     /// Its own flags and URL; --help shows them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DriverFlag {
-    #[default]
-    Auto,
-    Uring,
-    Epoll,
 }
 
 /// Flags of `report`.
@@ -169,84 +151,17 @@ pub(crate) struct ManualFlags {
     pub markdown: bool,
 }
 
-pub(crate) fn count32(text: &str) -> Result<u32, String> {
-    let count = parse_count(text).map_err(|error| error.to_string())?;
-    u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
-}
-
-/// More threads than any machine has CPUs would only be in one another's way.
-const THREADS_MAX: u32 = 4096;
-
-/// How many threads work.
-pub(crate) fn threads(text: &str) -> Result<u32, String> {
-    match count32(text)? {
-        0 => Err("0 threads do nothing: give 1 or more".to_owned()),
-        THREADS_MAX.. => Err(format!("{text} threads are too many: give fewer than {THREADS_MAX}")),
-        threads => Ok(threads),
-    }
-}
-
-/// The command line of another tester, which is read by that tester's rules and not by ours.
-fn original(arguments: &[OsString]) -> Result<Option<Command>, Exit> {
-    let command = match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("wrk") => Command::Wrk,
-        Some("wrk2") => Command::Wrk2,
-        Some("ab") => Command::Ab,
-        _ => return Ok(None),
-    };
-    let words = arguments[2..].iter().map(|word| {
-        let text = word.to_str().map(str::to_owned);
-        text.ok_or_else(|| Exit::Usage(format!("{} is not UTF-8", word.display())))
-    });
-    Ok(Some(command(OriginalFlags { arguments: words.collect::<Result<_, _>>()? })))
-}
-
-/// `help COMMAND` as `COMMAND --help`.
-fn ask_for_help(arguments: &mut Vec<OsString>) {
-    arguments.remove(1);
-    arguments.push("--help".into());
-}
-
-/// Whether the first argument is `run`'s own: a flag, or what can only be a URL or a file. A single
-/// word is a command, perhaps a misspelt one.
-fn is_of_run(first: &str) -> bool {
-    let is_flag = first.starts_with('-');
-    let is_about_all = ["-h", "--help", "-V", "--version"].contains(&first);
-    let is_word = first.chars().all(|letter| letter.is_ascii_alphanumeric()) && !first.is_empty();
-    if is_flag { !is_about_all } else { !is_word }
-}
-
-/// Reads the command line. Without a command the first argument is taken for `run`'s.
-pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Exit> {
-    let mut arguments: Vec<OsString> = arguments.collect();
-    if let Some(name) = arguments.first().and_then(|program| crate::dialects::named(program)) {
-        arguments.insert(1, name.into());
-    }
-    if let Some(command) = original(&arguments)? {
-        return Ok(command);
-    }
-    let first = arguments.get(1).map(|first| first.to_string_lossy().into_owned());
-    match first.as_deref() {
-        Some("help") => ask_for_help(&mut arguments),
-        Some(first) if is_of_run(first) => arguments.insert(1, "run".into()),
-        _ => {}
-    }
-    let definition = definition_within(terminal::columns(true).min(HELP_COLUMNS_MAX));
-    let matches = definition.try_get_matches_from(arguments).map_err(|error| refusal(&error))?;
-    if let Some(("run", given)) = matches.subcommand()
-        && let Some(runs) = Runs::asked(given, &run_definition())?
-    {
-        return Ok(Command::Plan(runs));
-    }
-    Cli::from_arg_matches(&matches).map(|cli| cli.command).map_err(|error| refusal(&error))
-}
-
 /// Reads arguments that start with `plimsoll run`.
-pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, Exit> {
-    match Cli::try_parse_from(arguments).map_err(|error| refusal(&error))?.command {
+pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, clap::Error> {
+    match Cli::try_parse_from(arguments)?.command {
         Command::Run(flags) => Ok(flags),
-        _ => Err(Exit::Usage("only run has plans".to_owned())),
+        _ => Err(Cli::command().error(ErrorKind::ValueValidation, "only run has plans")),
     }
+}
+
+/// The command that arguments have been matched to.
+pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
+    Cli::from_arg_matches(matches).map(|cli| cli.command)
 }
 
 /// The definition of the whole command line, with help that is this many columns wide.
@@ -270,46 +185,8 @@ pub(crate) fn run_definition() -> clap::Command {
 mod tests {
     use super::*;
 
-    fn run(arguments: &[&str]) -> Result<Box<RunFlags>, Exit> {
-        let all = std::iter::once("plimsoll").chain(arguments.iter().copied());
-        match parse(all.map(OsString::from))? {
-            Command::Run(flags) => Ok(flags),
-            other => panic!("{other:?}"),
-        }
-    }
-
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn run_may_be_left_out() {
-        for arguments in
-            [&["run", "http://a/", "-c", "7"][..], &["http://a/", "-c7"], &["-c", "7", "http://a/"]]
-        {
-            let flags = run(arguments).unwrap();
-            assert_eq!((flags.connections, flags.url.as_deref()), ((7, None), Some("http://a/")));
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_one_line() {
-        let cases: [&[&str]; 8] = [
-            &["run"],
-            &["--bogus", "http://a/"],
-            &["http://a/", "-c", "many"],
-            &["http://a/", "-d", "10"],
-            &["http://a/", "-r", "fast"],
-            &["http://a/", "--stages", "10s"],
-            &["http://a/", "--stages", "10s@5", "-r", "5"],
-            &["http://a/", "--http", "2"],
-        ];
-        for arguments in cases {
-            match run(arguments) {
-                Err(Exit::Usage(text)) => assert!(!text.contains('\n'), "{text}"),
-                other => panic!("{arguments:?}: {other:?}"),
-            }
-        }
     }
 }

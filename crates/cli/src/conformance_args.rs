@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::count32;
+use crate::value_args::count32;
 
 /// Flags of `conformance`.
 #[derive(Debug, Args)]

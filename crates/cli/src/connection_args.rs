@@ -10,8 +10,8 @@ use plimsoll_core::plan::{
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
-use crate::args::count32;
 use crate::exit::Exit;
+use crate::value_args::count32;
 
 /// Version of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

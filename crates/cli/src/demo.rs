@@ -28,7 +28,7 @@ const CONNECTIONS: u32 = 10;
 /// Runs the tour.
 ///
 /// # Errors
-/// When the target or the load could not be started, or a report could not be written.
+/// When the server or the load could not be started, or a report could not be written.
 pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
     if is_stdout(&flags.html) {
         let text = "the report and --html would both go to stdout: give a file";
@@ -56,7 +56,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
     Ok(closed.caught.code().unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Loads a target of its own that stalls once.
+/// Loads a server of its own that stalls once.
 fn stalled(
     stall_at_ns: u64,
     duration_ns: u64,

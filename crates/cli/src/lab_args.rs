@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::count32;
+use crate::value_args::count32;
 
 /// Flags of `lab`.
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command_line;
 mod compare;
 mod compare_args;
 mod conformance;
@@ -38,24 +39,35 @@ mod run_args;
 mod script;
 mod serve;
 mod serve_args;
+mod serving;
 mod signals;
 mod study;
 mod terminal;
 mod url;
+mod value_args;
 
 use std::process::ExitCode;
 
 use args::{Command, Original};
+use command_line::Given;
+use exit::Exit;
 
 fn main() -> ExitCode {
-    let command = match args::parse(std::env::args_os()) {
-        Ok(command) => command,
-        Err(exit) => return exit.report(),
+    let outcome = match command_line::parse(std::env::args_os()) {
+        Ok(Given::Command(command)) => carry_out(command),
+        Ok(Given::Runs(runs)) => plan_file::execute(&runs),
+        Err(exit) => Err(exit),
     };
-    let outcome = match command {
-        Command::Run(flags) => run::run(&flags),
+    match outcome {
+        Ok(code) => code,
+        Err(exit) => exit.report(),
+    }
+}
+
+fn carry_out(command: Command) -> Result<ExitCode, Exit> {
+    match command {
+        Command::Run(flags) => repeat::run(&flags),
         Command::Manual(flags) => manual::manual(&flags),
-        Command::Plan(runs) => plan_file::execute(&runs),
         Command::Serve(flags) => serve::serve(&flags),
         Command::Proxy(flags) => proxy::proxy(&flags),
         Command::Report(flags) => report::report(&flags),
@@ -68,9 +80,5 @@ fn main() -> ExitCode {
         Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
         Command::Lab(flags) => lab::lab(&flags),
         Command::Conformance(flags) => conformance::conformance(&flags),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(exit) => exit.report(),
     }
 }

@@ -10,10 +10,10 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::secret::{Masks, holds_mask};
 use plimsoll_core::units::parse_duration_ns;
 
-use crate::args::DriverFlag;
 use crate::exit::Exit;
 use crate::request::sent;
 use crate::run_args::{RunFlags, SpinFlag};
+use crate::value_args::DriverFlag;
 
 /// Makes a plan of the flags of `run`, reading the files they name.
 ///

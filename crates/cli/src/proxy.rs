@@ -4,29 +4,22 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use plimsoll_core::plan::Endpoint;
-use plimsoll_io::DriverChoice;
-use plimsoll_io::host::{raise_open_files, reachable, resolve};
+use plimsoll_io::host::{reachable, resolve};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName, Verify};
 use plimsoll_server::proxy::{
     AccessLog, Forwarded, Health, HealthCheck, HostField, LogThread, ProxyCounters, ProxyLimits,
     ProxyOptions, Rules, RunningProxy, Timeouts, Upstream, UpstreamTls,
 };
-use plimsoll_server::{Identity, TlsConfig, self_signed, start, tls_config};
+use plimsoll_server::{TlsConfig, tls_config};
 
-use crate::args::DriverFlag;
 use crate::exit::Exit;
 use crate::outputs::is_stdout;
 use crate::proxy_args::{ForwardedFlag, HostFlag, ProxyFlags};
-use crate::serve::save_certificate;
-use crate::signals::Caught;
+use crate::serving::{identity, read, save_certificate, say_where, until_signal};
 use crate::url;
 
-/// How often to look whether the workers still run.
-const LOOK: Duration = Duration::from_millis(200);
 /// How long a name's addresses have to take a connection, to be preferred over others.
 const PROBE_NS: u64 = 1_000_000_000;
 
@@ -45,23 +38,10 @@ pub(crate) fn proxy(flags: &ProxyFlags) -> Result<ExitCode, Exit> {
     };
     let options = options(flags, log)?;
     let scheme = if options.rules.tls.is_some() { "https" } else { "http" };
-    // With fewer it still works, if not for as many connections.
-    let _ = raise_open_files();
-    let (stop, stopped) = channel();
-    Caught::watch(move || {
-        // Nobody listens any more once the workers have stopped by themselves.
-        let _ = stop.send(());
-    })
-    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-    let running = start(options).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
-    announce(&running, scheme);
-    while running.is_running() && stopped.recv_timeout(LOOK).is_err() {}
-    let report = running.stop();
+    let ended = until_signal(options, |running| announce(running, scheme));
     let logged = log_thread.map_or(Ok(()), LogThread::join);
-    if let Some(failure) = report.failure {
-        return Err(Exit::CouldNotRun(failure.to_string()));
-    }
-    show(&report.counters, flags.json);
+    let counters = ended?;
+    show(&counters, flags.json);
     logged.map_err(|error| Exit::CouldNotRun(format!("--access-log: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -96,11 +76,7 @@ fn options(flags: &ProxyFlags, log: Option<Arc<AccessLog>>) -> Result<ProxyOptio
     Ok(ProxyOptions {
         listen: flags.listen.clone(),
         workers: flags.threads as usize,
-        driver: match flags.driver {
-            DriverFlag::Auto => DriverChoice::Auto,
-            DriverFlag::Uring => DriverChoice::Uring,
-            DriverFlag::Epoll => DriverChoice::Epoll,
-        },
+        driver: flags.driver.into(),
         pin: (!flags.pin.is_empty()).then(|| flags.pin.clone()),
         connections_max: flags.clients,
         rules,
@@ -192,22 +168,12 @@ fn tls(flags: &ProxyFlags) -> Result<Option<TlsConfig>, Exit> {
     if !(flags.tls || flags.cert.is_some() || flags.tls_save.is_some()) {
         return Ok(None);
     }
-    let identity = match (&flags.cert, &flags.key) {
-        (Some(chain), Some(key)) => {
-            Identity { chain: read("--cert", chain)?, key: read("--key", key)? }
-        }
-        _ => self_signed().map_err(|error| Exit::CouldNotRun(error.to_string()))?,
-    };
+    let identity = identity(flags.cert.as_deref(), flags.key.as_deref())?;
     if let Some(path) = &flags.tls_save {
         save_certificate(path, &identity)?;
     }
     let config = tls_config(identity, None);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
-}
-
-fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Exit> {
-    std::fs::read(path)
-        .map_err(|error| Exit::CouldNotRun(format!("{flag} {}: {error}", path.display())))
 }
 
 fn open_log(path: &Path) -> Result<(Arc<AccessLog>, LogThread), Exit> {
@@ -222,12 +188,7 @@ fn open_log(path: &Path) -> Result<(Arc<AccessLog>, LogThread), Exit> {
 }
 
 fn announce(running: &RunningProxy, scheme: &str) {
-    let mut out = std::io::stdout().lock();
-    for address in running.addresses() {
-        // The program that started this may not read it.
-        let _ = writeln!(out, "listening on {scheme}://{address}");
-    }
-    let _ = out.flush();
+    say_where(running.addresses().iter().map(|address| format!("{scheme}://{address}")));
 }
 
 /// Prints what it did: the counts that are not 0, or all of them as JSON.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
-use crate::args::{DriverFlag, count32, threads};
 use crate::listen::listen;
+use crate::value_args::{DriverFlag, count32, threads};
 
 /// How the proxy treats `X-Forwarded-*`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! Runs in turn: the runs of a plan file, and the repeats of a run (`--repeat`).
+//! `plimsoll run`, and runs in turn: those of a plan file, and the repeats of a run (`--repeat`).
 //!
 //! Several runs take turns with their repeats, A B C A B C and not A A A B B B, so that a change on
 //! the machine meanwhile affects all of them alike. Each repeat has its own seed and its own
@@ -48,6 +48,21 @@ struct Turn<'a> {
     outputs: Option<Outputs>,
     results: Vec<RunResult>,
     has_ended: bool,
+}
+
+/// Runs the flags' plan, as often as they say.
+///
+/// # Errors
+/// When nothing could be run or a report could not be written.
+pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
+    let plan = crate::plan::plan(flags)?;
+    say(&crate::plan::notes(&plan));
+    if flags.repeat > 1 {
+        check(flags)?;
+        return take_turns(&[Job { name: None, flags }]);
+    }
+    let (_, code) = crate::run::carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?;
+    Ok(code)
 }
 
 /// Finds what cannot be said of several repeats.

@@ -1,4 +1,4 @@
-//! `plimsoll run`: load a server and report.
+//! One run: from a plan to its reports.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,11 +11,10 @@ use plimsoll_lab::sample::{ProcessSelector, Root, Sampler, SamplerOptions};
 use plimsoll_script::lua::Api;
 
 use crate::control::ControlSocket;
-use crate::ending::{end, say};
+use crate::ending::end;
 use crate::exit::Exit;
 use crate::outputs::Outputs;
 use crate::progress::Live;
-use crate::repeat::{self, Job};
 use crate::run_args::RunFlags;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
@@ -41,21 +40,6 @@ pub(crate) struct Beside<'a> {
     pub monitor: Option<&'a ProcessSelector>,
     /// What stands before the live progress; empty where there is one run alone.
     pub title: &'a str,
-}
-
-/// Runs the flags' plan, as often as they say.
-///
-/// # Errors
-/// When nothing could be run or a report could not be written.
-pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
-    let plan = crate::plan::plan(flags)?;
-    say(&crate::plan::notes(&plan));
-    if flags.repeat > 1 {
-        repeat::check(flags)?;
-        return repeat::take_turns(&[Job { name: None, flags }]);
-    }
-    let (_, code) = carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?;
-    Ok(code)
 }
 
 /// Runs a plan that was made of flags, once, and writes its reports. The title stands before the

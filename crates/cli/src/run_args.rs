@@ -11,10 +11,10 @@ use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
 
-use crate::args::{DriverFlag, count32, threads};
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::output_args::OutputFlags;
 use crate::request_args::{RequestFlags, secret};
+use crate::value_args::{DriverFlag, count32, threads};
 
 /// Stages of `--stages`.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_server::{ErrorMix, LatencyMix, Share, Stall};
 
-use crate::args::{DriverFlag, threads};
 use crate::listen::listen;
+use crate::value_args::{DriverFlag, threads};
 
 const ROUTES: &str = "\
 Routes:

@@ -21,7 +21,7 @@ pub(crate) fn judge(r: &Readings) -> Vec<Finding> {
     match &r.floor {
         Some(Ok(measured)) => findings.extend(floor(measured)),
         Some(Err(error)) => {
-            let advice = "the built-in target could not be loaded: try plimsoll demo";
+            let advice = "the built-in server could not be loaded: try plimsoll demo";
             findings.push(Finding::new("floor", "closed_loop", Level::Bad, error, advice));
         }
         None => {}
@@ -337,7 +337,7 @@ fn floor(floor: &Floor) -> Vec<Finding> {
     let late_level = |quantiles: Quantiles, good_us: f64, warn_us: f64| {
         Level::up_to(quantiles.p99_ns as f64, good_us * US, warn_us * US)
     };
-    let share_advice = "the tester shares its CPU: with the target, other processes, or other \
+    let share_advice = "the tester shares its CPU: with the server, other processes, or other \
         machines; lateness below this cannot be had here";
     let mut findings = vec![
         Finding::new(

@@ -37,7 +37,7 @@ pub(crate) struct Timers {
     pub read_ns: f64,
 }
 
-/// What a run finds at best here: against the built-in target on this host.
+/// What a run finds at best here: against the built-in server on this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Floor {
     /// Responses per second to one worker in a closed loop.
@@ -133,7 +133,7 @@ fn wakes<D: Driver>(driver: &mut D, spin: Spin) -> std::io::Result<Histogram> {
     Ok(late)
 }
 
-/// Loads the built-in target on this host.
+/// Loads the built-in server on this host.
 pub(crate) fn floor() -> Result<Floor, String> {
     let running = start(ServeOptions::default()).map_err(|error| error.to_string())?;
     let all = running.addresses().iter().find(|(role, _)| *role == Role::All);

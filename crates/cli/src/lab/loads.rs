@@ -13,6 +13,7 @@ use plimsoll_lab::{Sketch, sketch};
 
 use crate::exit::Exit;
 use crate::plan_file::setting_named;
+use crate::refusal::refusal;
 
 /// How long a load takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,7 +75,7 @@ fn of_load<'a>(
 
 /// Reads a run.
 fn of_run(words: Vec<OsString>) -> Result<Length, String> {
-    let read = crate::args::run_flags(words).and_then(|flags| {
+    let read = crate::args::run_flags(words).map_err(|error| refusal(&error)).and_then(|flags| {
         if flags.plan.is_some() {
             // It has runs of its own, perhaps several.
             return Ok(Length::default());

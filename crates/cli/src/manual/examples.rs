@@ -4,7 +4,7 @@
 //!
 //! What is in braces stands for what is made for the examples:
 //!
-//! - `{url}`: a built-in target that serves every route, without the slash at its end; `{port}` is
+//! - `{url}`: a built-in server that serves every route, without the slash at its end; `{port}` is
 //!   its port.
 //! - `{https}`: the same over TLS, whose certificate is written to `server.pem`.
 //! - `{peer}`: address and port of something that takes any request, be it one to a proxy or with a

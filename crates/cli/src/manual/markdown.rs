@@ -183,8 +183,9 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     let words: Vec<String> =
         ["plimsoll", "run"].map(str::to_owned).into_iter().chain(words).collect();
     // A plan file is looked for on the way through the whole command line.
-    crate::args::parse(words.iter().map(Into::into))?;
-    let flags = run_flags(words.iter().map(Into::into).collect())?;
+    crate::command_line::parse(words.iter().map(Into::into))?;
+    let flags = run_flags(words.iter().map(Into::into).collect());
+    let flags = flags.map_err(|error| crate::refusal::refusal(&error))?;
     let plan = crate::plan::plan(&flags)?;
     crate::run::check(&plan)?;
     Outputs::open(&flags.outputs)?.discard();

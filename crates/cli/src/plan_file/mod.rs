@@ -18,7 +18,9 @@ mod tests;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::args::run_flags;
 use crate::exit::Exit;
+use crate::refusal::refusal;
 use crate::run_args::RunFlags;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -99,7 +101,8 @@ impl Run {
     /// The run through the definition of the command line.
     fn prepare(&self, definition: &Command) -> Result<Prepared, Exit> {
         let name = self.name();
-        let checked = crate::args::run_flags(self.settings.arguments(name, definition));
+        let arguments = self.settings.arguments(name, definition);
+        let checked = run_flags(arguments).map_err(|error| refusal(&error));
         let checked = checked.and_then(|flags| {
             crate::repeat::check(&flags)?;
             crate::run::check(&crate::plan::plan(&flags)?)?;

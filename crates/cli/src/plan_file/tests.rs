@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::Plan;
 
 use super::{Exit, Runs};
-use crate::args::{Command, parse, run_definition};
+use crate::args::run_definition;
+use crate::command_line::{Given, parse};
 use crate::manual::examples::{EXAMPLES, FILES, filled};
 
 /// A directory with a plan file in it.
@@ -30,7 +31,7 @@ impl Scratch {
         let words = ["plimsoll", "run", path.to_str().unwrap()];
         let words = words.iter().chain(beside).map(OsString::from);
         match parse(words)? {
-            Command::Plan(runs) => Ok(runs),
+            Given::Runs(runs) => Ok(runs),
             other => panic!("{other:?}"),
         }
     }
@@ -259,7 +260,7 @@ fn a_plan_survives_being_printed() {
         let rest = arguments.iter().filter(|word| !flags.contains(&word.as_str()));
         let words = words.chain(rest.cloned());
         let runs = match parse(words.map(OsString::from)).unwrap() {
-            Command::Plan(runs) => runs,
+            Given::Runs(runs) => runs,
             other => panic!("{other:?}"),
         };
         let printed = super::print::print(&runs.runs, &definition).unwrap();
@@ -287,7 +288,7 @@ fn a_flag_whose_value_may_be_left_out_is_printed_with_and_without() {
         ("--github-summary=s.md", "github-summary = \"s.md\""),
     ] {
         let words = ["plimsoll", "--print-plan", word, "http://a/"];
-        let Command::Plan(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
+        let Given::Runs(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
             panic!("not a plan");
         };
         let definition = run_definition();
@@ -321,7 +322,7 @@ fn values_are_printed_as_toml() {
         "1.0",
         "http://a/",
     ];
-    let Command::Plan(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
+    let Given::Runs(runs) = parse(words.iter().map(OsString::from)).unwrap() else {
         panic!("not a plan");
     };
     let printed = super::print::print(&runs.runs, &run_definition()).unwrap();

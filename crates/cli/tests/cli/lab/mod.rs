@@ -1,4 +1,4 @@
-//! The lab from the outside: with the built-in target as the server, and with servers that
+//! The lab from the outside: with the built-in server as the server, and with servers that
 //! misbehave.
 
 mod before;

@@ -1,0 +1,41 @@
+//! Values that the flags of several commands have in common, and their parsers.
+
+use clap::ValueEnum;
+use plimsoll_core::units::parse_count;
+use plimsoll_io::DriverChoice;
+
+/// Which driver to use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriverFlag {
+    #[default]
+    Auto,
+    Uring,
+    Epoll,
+}
+
+impl From<DriverFlag> for DriverChoice {
+    fn from(flag: DriverFlag) -> Self {
+        match flag {
+            DriverFlag::Auto => Self::Auto,
+            DriverFlag::Uring => Self::Uring,
+            DriverFlag::Epoll => Self::Epoll,
+        }
+    }
+}
+
+pub(crate) fn count32(text: &str) -> Result<u32, String> {
+    let count = parse_count(text).map_err(|error| error.to_string())?;
+    u32::try_from(count).map_err(|_| format!("'{text}' is too many"))
+}
+
+/// More threads than any machine has CPUs would only be in one another's way.
+const THREADS_MAX: u32 = 4096;
+
+/// How many threads work.
+pub(crate) fn threads(text: &str) -> Result<u32, String> {
+    match count32(text)? {
+        0 => Err("0 threads do nothing: give 1 or more".to_owned()),
+        THREADS_MAX.. => Err(format!("{text} threads are too many: give fewer than {THREADS_MAX}")),
+        threads => Ok(threads),
+    }
+}
