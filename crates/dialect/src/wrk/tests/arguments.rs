@@ -99,7 +99,7 @@ fn the_version_stands_before_a_run_or_the_usage() {
     let version = format!("plimsoll {} [wrk]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(command(Flavour::Wrk, "-v h").preamble, version);
     let usage = parse(Flavour::Wrk, "wrk", &["-v".to_owned()]).expect_err("no URL");
-    assert!(usage.stdout.starts_with(&format!("{version}UsageText:")), "{}", usage.stdout);
+    assert!(usage.stdout.starts_with(&format!("{version}Usage:")), "{}", usage.stdout);
 }
 
 #[test]
