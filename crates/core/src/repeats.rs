@@ -183,6 +183,20 @@ mod tests {
         assert_eq!(names, ["rate", "p50", "p99", "errors"]);
     }
 
+    /// A median that lies between two printed values shows the same one when it was read back.
+    #[test]
+    fn figures_read_back_to_the_last_digit() {
+        let read_back = |median: f64| {
+            let found = repeats(vec![run(median, Verdict::Valid)]);
+            let text = serde_json::to_string(&found.spread).unwrap();
+            serde_json::from_str::<Vec<MeasureSpread>>(&text).unwrap()[0].median
+        };
+        for n in 1..200 {
+            let median = f64::from(n) / 3e7;
+            assert_eq!(read_back(median).to_bits(), median.to_bits(), "{median}");
+        }
+    }
+
     #[test]
     fn too_few_repeats_have_no_interval() {
         let found = repeats([1.0, 2.0, 3.0].map(|rate| run(rate, Verdict::Valid)).into());

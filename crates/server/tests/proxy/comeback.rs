@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use crate::client::Client;
 use crate::strict::{self, Fault};
@@ -174,9 +175,16 @@ fn until(proxy: SocketAddr, mut holds: impl FnMut() -> bool) -> Vec<u16> {
     panic!("not after {TRIES} requests; {} failed", failed.len());
 }
 
-/// Waits until the upstreams hold `count` requests between them.
+/// Waits until the upstreams hold `count` requests between them. A request that failed on its way
+/// to them never comes.
 fn wait_for_held(upstreams: [&Mortal; 2], count: usize) {
-    while upstreams.iter().map(|it| it.held()).sum::<usize>() < count {
+    let began = Instant::now();
+    loop {
+        let held = upstreams.iter().map(|it| it.held()).sum::<usize>();
+        if held >= count {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{held} of {count} requests reached an upstream");
         thread::yield_now();
     }
 }
