@@ -18,8 +18,9 @@ use plimsoll_io::{Address, Close, Driver, Payload, Route, Token};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
 
-use crate::event::{ExchangeId, Failure, Message, MessageBytes, Progress};
+use crate::event::{ExchangeId, Failure, Progress};
 use crate::protocol::{Protocol, Wire};
+use crate::request::Message;
 use crate::setup::{Scratch, Setup};
 
 /// Where a connection stands.
@@ -194,28 +195,25 @@ impl<P: Protocol> Connection<P> {
         &mut self,
         driver: &mut D,
         exchange: ExchangeId,
-        message: &Message<'_>,
+        message: &Message<'_, P::Encoding>,
         scratch: &mut Scratch,
     ) -> usize {
         debug_assert_eq!(self.state(), State::Open);
-        match self.protocol.start(exchange, message, &mut scratch.frames) {
-            Wire::Message => self.transmit(driver, message.bytes, scratch),
-            Wire::Framed => self.transmit_frames(driver, scratch),
-        }
+        let wire = self.protocol.start(exchange, message, &mut scratch.frames);
+        self.transmit(driver, wire, scratch)
     }
 
-    /// Sends the rest of a request, its body; gives the number of bytes that takes.
+    /// Sends the body of a request that was started without it; `message` is the same. Gives the
+    /// number of bytes that takes.
     pub fn send_rest<D: Driver>(
         &mut self,
         driver: &mut D,
         exchange: ExchangeId,
-        rest: &[u8],
+        message: &Message<'_, P::Encoding>,
         scratch: &mut Scratch,
     ) -> usize {
-        match self.protocol.send_rest(exchange, rest, &mut scratch.frames) {
-            Wire::Message => self.transmit(driver, MessageBytes::Built(rest), scratch),
-            Wire::Framed => self.transmit_frames(driver, scratch),
-        }
+        let wire = self.protocol.send_rest(exchange, message, &mut scratch.frames);
+        self.transmit(driver, wire, scratch)
     }
 
     /// Gives up on one exchange and goes on with the others; gives the number of bytes that takes.
@@ -227,26 +225,25 @@ impl<P: Protocol> Connection<P> {
         scratch: &mut Scratch,
     ) -> Option<usize> {
         let goes_on = self.protocol.cancel(exchange, &mut scratch.frames);
-        goes_on.then(|| self.transmit_frames(driver, scratch))
+        goes_on.then(|| self.transmit(driver, Wire::Framed, scratch))
     }
 
-    /// Sends what the protocol has framed.
-    fn transmit_frames<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) -> usize {
-        let frames = std::mem::take(&mut scratch.frames);
-        let bytes = self.transmit(driver, MessageBytes::Built(&frames), scratch);
-        scratch.frames = frames;
-        scratch.trim();
-        bytes
-    }
-
+    /// Sends what is to go on the wire; gives its length before TLS or, with TLS, behind it.
     #[inline]
     fn transmit<D: Driver>(
         &mut self,
         driver: &mut D,
-        message: MessageBytes<'_>,
+        wire: Wire<'_>,
         scratch: &mut Scratch,
     ) -> usize {
-        let bytes = message.bytes();
+        let bytes = match wire {
+            Wire::Registered(id, len) => {
+                driver.send(self.token, Payload::Registered { id, offset: 0, len: len as u32 });
+                return len;
+            }
+            Wire::Bytes(bytes) => bytes,
+            Wire::Framed => &scratch.frames,
+        };
         if bytes.is_empty() {
             return 0;
         }
@@ -256,14 +253,12 @@ impl<P: Protocol> Connection<P> {
             let _ = tls.send(bytes, &mut scratch.out);
             return self.flush(driver, scratch);
         }
-        match message {
-            MessageBytes::Built(bytes) => driver.send(self.token, Payload::Copied(bytes)),
-            MessageBytes::Registered(id, bytes) => {
-                let len = bytes.len() as u32;
-                driver.send(self.token, Payload::Registered { id, offset: 0, len });
-            }
+        let sent_bytes = bytes.len();
+        driver.send(self.token, Payload::Copied(bytes));
+        if wire == Wire::Framed {
+            scratch.trim();
         }
-        bytes.len()
+        sent_bytes
     }
 
     /// Takes received bytes. `progress` is called for each step of each response in them. What is
@@ -321,7 +316,7 @@ impl<P: Protocol> Connection<P> {
         let Some(mut tls) = self.tls.take() else {
             return Ok(());
         };
-        let Scratch { plain, frames, out } = scratch;
+        let Scratch { plain, frames, out, .. } = scratch;
         plain.clear();
         let taken = tls.receive(bytes, plain, out);
         let (is_secured, has_ended) = (!tls.is_handshaking(), tls.is_closed_by_peer());

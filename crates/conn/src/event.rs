@@ -2,43 +2,13 @@
 //!
 //! An event names its exchange, since a protocol may answer in any order.
 
-use plimsoll_io::PayloadId;
-use plimsoll_proto::http1::{DecodeError, Headers, RequestKind};
+use plimsoll_proto::http1::{DecodeError, Headers};
 use plimsoll_proto::tls::TlsError;
 
 /// One exchange: a request and its answer. The caller numbers them, and may use a number again once
 /// the exchange has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExchangeId(pub u32);
-
-/// A request to send, as it was encoded for the protocol.
-#[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
-    /// What goes on the wire, or what the protocol frames.
-    pub bytes: MessageBytes<'a>,
-    /// How the answer is to be read.
-    pub kind: RequestKind,
-}
-
-/// The bytes of a request.
-#[derive(Debug, Clone, Copy)]
-pub enum MessageBytes<'a> {
-    /// Bytes the driver knows, as they are.
-    Registered(PayloadId, &'a [u8]),
-    /// Bytes made for this exchange.
-    Built(&'a [u8]),
-}
-
-impl<'a> MessageBytes<'a> {
-    /// The bytes themselves.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        match self {
-            Self::Registered(_, bytes) | Self::Built(bytes) => bytes,
-        }
-    }
-}
 
 /// The head of a response.
 #[derive(Debug, Clone, Copy)]

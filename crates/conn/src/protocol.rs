@@ -5,13 +5,18 @@
 
 use std::fmt;
 
-use crate::event::{ExchangeId, Failure, Message, Progress};
+use plimsoll_io::PayloadId;
+
+use crate::event::{ExchangeId, Failure, Progress};
+use crate::request::{Encoding, Message};
 
 /// What of a request goes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    /// The message's own bytes, as they are.
-    Message,
+pub enum Wire<'m> {
+    /// A payload that the driver knows, and its length.
+    Registered(PayloadId, usize),
+    /// Bytes of the message, as they are.
+    Bytes(&'m [u8]),
     /// What the protocol has written to `out`.
     Framed,
 }
@@ -24,6 +29,9 @@ pub enum Wire {
 pub trait Protocol: fmt::Debug {
     /// What all connections of a run have in common.
     type Settings: fmt::Debug + Clone;
+
+    /// The form it gives a request before the run.
+    type Encoding: Encoding;
 
     /// The protocol on a connection that has yet to be opened.
     fn new(settings: &Self::Settings) -> Self;
@@ -51,10 +59,20 @@ pub trait Protocol: fmt::Debug {
 
     /// Starts an exchange. There must be [`room`](Self::room), but for messages without bytes:
     /// those were sent as part of the one before.
-    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, out: &mut Vec<u8>) -> Wire;
+    fn start<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, Self::Encoding>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m>;
 
-    /// Sends the rest of a request, its body.
-    fn send_rest(&mut self, exchange: ExchangeId, rest: &[u8], out: &mut Vec<u8>) -> Wire;
+    /// Sends the body of a request that was started without it; `message` is the same.
+    fn send_rest<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, Self::Encoding>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m>;
 
     /// Reads what was received.
     ///

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use plimsoll_proto::http1::{EncodeError, write_request_head};
 use plimsoll_proto::proxy_protocol;
 use plimsoll_proto::tls::{ClientConfig, ServerName};
 
@@ -23,6 +24,22 @@ impl ProxyHeader {
             Self::V2 => proxy_protocol::write_v2(out, from, to),
         }
     }
+}
+
+/// The CONNECT request that asks a proxy for a tunnel to `target`, a host and port (RFC 9110
+/// section 9.3.6).
+///
+/// # Errors
+/// When it would not be read back as it was meant.
+pub fn connect_request(
+    target: &str,
+    authorization: Option<&str>,
+) -> Result<Arc<[u8]>, EncodeError> {
+    let authorization = authorization.map(|value| ("Proxy-Authorization", value));
+    let fields = [Some(("Host", target)), authorization];
+    let mut bytes = Vec::new();
+    write_request_head(&mut bytes, "CONNECT", target, 1, fields.into_iter().flatten())?;
+    Ok(bytes.into())
 }
 
 /// TLS on a connection.
@@ -54,7 +71,7 @@ impl Setup {
 }
 
 /// Buffers that a worker's connections share: each use is over before the next begins.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scratch {
     /// Decrypted bytes.
     pub(crate) plain: Vec<u8>,
@@ -62,12 +79,21 @@ pub struct Scratch {
     pub(crate) frames: Vec<u8>,
     /// Bytes to be sent.
     pub(crate) out: Vec<u8>,
+    /// How much of each is kept for the next use.
+    keep_bytes: usize,
 }
 
-/// A buffer that grew beyond this is given back after use.
+/// A buffer that grew beyond this is given back after use, unless requests need more.
 const KEEP_BYTES: usize = 256 * 1024;
 
 impl Scratch {
+    /// With room for requests of `request_bytes`, so that writing one allocates nothing.
+    #[must_use]
+    pub fn new(request_bytes: usize) -> Self {
+        let frames = Vec::with_capacity(request_bytes);
+        Self { plain: Vec::new(), frames, out: Vec::new(), keep_bytes: request_bytes }
+    }
+
     /// Whether nothing waits to be sent.
     #[inline]
     #[must_use]
@@ -76,11 +102,13 @@ impl Scratch {
     }
 
     /// Takes back memory that one large message needed.
+    #[inline]
     pub(crate) fn trim(&mut self) {
+        let keep_bytes = self.keep_bytes.max(KEEP_BYTES);
         for buffer in [&mut self.plain, &mut self.frames, &mut self.out] {
             buffer.clear();
-            if buffer.capacity() > KEEP_BYTES {
-                buffer.shrink_to(KEEP_BYTES);
+            if buffer.capacity() > keep_bytes {
+                buffer.shrink_to(keep_bytes);
             }
         }
     }

@@ -16,7 +16,7 @@ pub enum RunError {
     Request(#[from] crate::source::SourceError),
     /// The request for a tunnel cannot be written.
     #[error("the request for a tunnel cannot be written: {0}")]
-    Tunnel(#[from] plimsoll_proto::http1::EncodeError),
+    Tunnel(#[from] plimsoll_conn::EncodeError),
     /// An expectation that cannot be checked.
     #[error("expectation '{expectation}': {reason}")]
     Expectation {
@@ -94,9 +94,9 @@ const OTHER: &str = "other";
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_conn::DecodeError;
     use plimsoll_conn::Failure;
     use plimsoll_core::errors::ERROR_KINDS;
-    use plimsoll_proto::http1::DecodeError;
     use plimsoll_proto::tls::TlsErrorKind;
 
     use super::*;

@@ -11,7 +11,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use plimsoll_conn::ExchangeId;
+use plimsoll_conn::{ExchangeId, Hop};
 use plimsoll_core::Phase;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
@@ -136,6 +136,12 @@ impl Exchanges {
     #[inline]
     pub(crate) fn inspection(&mut self, id: ExchangeId) -> Option<&mut Inspection> {
         self.inspections.get_mut(id.0 as usize)
+    }
+
+    /// Where an exchange's request was redirected to, if it was.
+    #[inline]
+    pub(crate) fn hop(&self, id: ExchangeId) -> Option<&Hop> {
+        self.inspections.get(id.0 as usize).and_then(|inspection| inspection.hop.as_ref())
     }
 
     fn insert(&mut self, entry: Entry) -> u32 {

@@ -3,7 +3,7 @@
 //!
 //! Absent on purpose: what outlives the exchange. Cookies are the user's.
 
-use plimsoll_conn::Head;
+use plimsoll_conn::{Head, Hop};
 use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
 
@@ -57,15 +57,6 @@ impl Wants {
     pub(crate) fn any(self) -> bool {
         self != Self::default()
     }
-}
-
-/// Where a redirect leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hop {
-    /// Path and query on the same server.
-    pub path: String,
-    /// Whether the next request is a GET without a body, whatever this one was.
-    pub as_get: bool,
 }
 
 /// What is kept of the response of one exchange. The next exchange in the same place uses the

@@ -1,14 +1,14 @@
 //! For each target: which responses are expected, and where redirects may lead.
 
-use std::sync::Arc;
-
+use plimsoll_conn::{Encoding, Hop};
 use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
+use plimsoll_core::template::Template;
 
 use crate::checks::{Checks, Unmet};
 use crate::error::RunError;
 use crate::exchanges::Exchange;
-use crate::inspection::{Hop, Inspection};
+use crate::inspection::Inspection;
 use crate::source::Prepared;
 
 /// The expectations of a run's targets.
@@ -19,7 +19,8 @@ pub(crate) struct Judge {
     /// The server as a Location may name it: with the port, and as the plan writes it.
     origin: [String; 2],
     redirects: u32,
-    prepared: Arc<Prepared>,
+    /// The paths of the targets' requests.
+    paths: Vec<Template>,
     masks: Masks,
 }
 
@@ -28,7 +29,7 @@ impl Judge {
     ///
     /// # Errors
     /// The first that cannot be checked.
-    pub(crate) fn new(plan: &Plan, prepared: &Arc<Prepared>) -> Result<Self, RunError> {
+    pub(crate) fn new<E: Encoding>(plan: &Plan, prepared: &Prepared<E>) -> Result<Self, RunError> {
         let general = plan.expect.iter();
         let checks = if plan.targets.is_empty() {
             vec![Checks::new(general, &plan.masks)?]
@@ -43,7 +44,7 @@ impl Judge {
             origin: [endpoint.host_and_port(), endpoint.authority()]
                 .map(|authority| format!("{}://{authority}", endpoint.scheme)),
             redirects: plan.redirects,
-            prepared: Arc::clone(prepared),
+            paths: prepared.targets().iter().map(|target| target.path.clone()).collect(),
             masks: plan.masks.clone(),
         })
     }
@@ -77,14 +78,10 @@ impl Judge {
         Ok(hop)
     }
 
-    /// The path that a request was for, from its request line.
+    /// The path that a request was for.
     fn path(&self, exchange: &Exchange) -> String {
         let mut bytes = Vec::new();
-        self.prepared.target(exchange.target).fill(exchange.number, &[], &mut bytes);
-        let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-        let target = String::from_utf8_lossy(target);
-        let path = self.origin.iter().find_map(|origin| target.strip_prefix(origin.as_str()));
-        path.unwrap_or(&target).to_owned()
+        self.paths[exchange.target as usize].fill(exchange.number, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_conn::Http1;
+use plimsoll_conn::{Http1, Http1Request};
 use plimsoll_core::plan::{DriverPlan, PlanError, Spin};
 use plimsoll_core::plan_check;
 use plimsoll_core::recorder::Interval;
@@ -219,8 +219,7 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
     if let Some(conflict) = scripted::conflict(plan) {
         return Err(PlanError(conflict).into());
     }
-    let prepared = Arc::new(Prepared::new(plan)?);
-    Judge::new(plan, &prepared)?;
+    Judge::new(plan, &Prepared::<Http1Request>::new(plan)?)?;
     setup(plan).map(drop)
 }
 
@@ -380,7 +379,7 @@ impl Crew {
     /// Starts the workers, which say so to `sender`.
     fn hire(
         &mut self,
-        assignment: &Assignment,
+        assignment: &Assignment<Http1Request>,
         workers: u32,
         scripts: Vec<Thread>,
         control: &Control,
@@ -420,7 +419,12 @@ impl Crew {
 }
 
 /// A worker thread, on the driver it gets.
-fn work(assignment: &Assignment, line: &Line, script: Option<Thread>, signals: &Signals) {
+fn work(
+    assignment: &Assignment<Http1Request>,
+    line: &Line,
+    script: Option<Thread>,
+    signals: &Signals,
+) {
     let message = match work_on_any(assignment, line, script, signals) {
         Ok(None) => return,
         Ok(Some(record)) => Message::Done(line.worker, Box::new(record)),
@@ -431,7 +435,7 @@ fn work(assignment: &Assignment, line: &Line, script: Option<Thread>, signals: &
 }
 
 fn work_on_any(
-    assignment: &Assignment,
+    assignment: &Assignment<Http1Request>,
     line: &Line,
     script: Option<Thread>,
     signals: &Signals,
@@ -460,7 +464,7 @@ fn work_on_any(
 fn work_on<D: Driver>(
     driver: D,
     selection: Selection,
-    assignment: &Assignment,
+    assignment: &Assignment<Http1Request>,
     line: &Line,
     script: Option<Thread>,
     signals: &Signals,

@@ -1,11 +1,9 @@
 //! How the plan's connections are set up: PROXY protocol, a tunnel through a proxy, TLS.
 
-use std::sync::Arc;
-
-use plimsoll_conn::{ProxyHeader, Setup, TlsSetup};
-use plimsoll_core::plan::{PemFile, Proxy, ProxyProtocol, TlsPlan, TlsVersions};
-use plimsoll_core::{Plan, authorization};
-use plimsoll_proto::http1::write_request_head;
+use plimsoll_conn::{ProxyHeader, Setup, TlsSetup, connect_request};
+use plimsoll_core::Plan;
+use plimsoll_core::authorization::basic;
+use plimsoll_core::plan::{PemFile, ProxyProtocol, TlsPlan, TlsVersions};
 use plimsoll_proto::tls::{
     ClientConfig, ClientOptions, Identity, ServerName, Verify, Version, Versions,
 };
@@ -21,7 +19,10 @@ pub(crate) fn setup(plan: &Plan) -> Result<Setup, RunError> {
     let transport = &plan.transport;
     let tls = if plan.endpoint.is_tls() { Some(tls(plan)?) } else { None };
     let tunnel = match &transport.proxy {
-        Some(proxy) if plan.endpoint.is_tls() => Some(connect_request(plan, proxy)?),
+        Some(proxy) if plan.endpoint.is_tls() => {
+            let credentials = proxy.credentials.as_ref().map(|pair| basic(pair.reveal()));
+            Some(connect_request(&plan.endpoint.host_and_port(), credentials.as_deref())?)
+        }
         _ => None,
     };
     let proxy_header = transport.proxy_protocol.map(|version| match version {
@@ -75,22 +76,9 @@ fn content(file: &PemFile) -> Result<Vec<u8>, RunError> {
     Ok(file.bytes.reveal().clone())
 }
 
-/// The CONNECT request (RFC 9110 section 9.3.6).
-fn connect_request(plan: &Plan, proxy: &Proxy) -> Result<Arc<[u8]>, RunError> {
-    let target = plan.endpoint.host_and_port();
-    let credentials = proxy.credentials.as_ref().map(|it| authorization::basic(it.reveal()));
-    let headers = [
-        Some(("Host", target.as_str())),
-        credentials.as_deref().map(|value| ("Proxy-Authorization", value)),
-    ];
-    let mut bytes = Vec::new();
-    write_request_head(&mut bytes, "CONNECT", &target, 1, headers.into_iter().flatten())?;
-    Ok(bytes.into())
-}
-
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::plan::{Endpoint, Transport};
+    use plimsoll_core::plan::{Endpoint, Proxy, Transport};
     use plimsoll_core::secret::Secret;
 
     use super::*;

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_conn::Head;
+use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
 
 use crate::exchanges::Exchange;
-use crate::inspection::Hop;
 
 /// Cookies kept for a user, and the longest name and value of one together.
 const COOKIES_MAX: usize = 64;

@@ -3,31 +3,15 @@
 
 use std::sync::Arc;
 
+use plimsoll_conn::{CompiledRequest, Field, Framing};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::plan::{Body, Request};
 use plimsoll_core::template::{Compiler, TableColumn, Template};
-use plimsoll_proto::http1::{RequestKind, write_request_head};
 
 use super::error::Problem;
-use super::target::{Framing, PreparedTarget, Redirect, Varying};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
-
-/// The largest request, so that a payload's length fits its type.
-const REQUEST_BYTES_MAX: usize = 1 << 30;
-
-/// Fields that go with a body: a request sent on without it leaves them out (as the Fetch standard
-/// has it, section 4.4, and those of the framing).
-const BODY_FIELDS: [&str; 7] = [
-    "Content-Type",
-    "Content-Length",
-    "Content-Encoding",
-    "Content-Language",
-    "Content-Location",
-    "Transfer-Encoding",
-    "Expect",
-];
 
 /// Where a template stands, which decides what its values may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,21 +38,13 @@ impl Proxied {
     }
 }
 
-/// A line of the head.
-enum Line<'f> {
-    /// A name and its value.
-    Field(&'f str, Template),
-    /// Content-Length, which each request computes.
-    Length,
-}
-
 /// Prepares one request after the other.
 pub(super) struct Writer<'p> {
     plan: &'p Plan,
     compiler: Compiler<'p>,
     authority: String,
     /// What stands before each path, if anything.
-    prefix: Arc<str>,
+    prefix: String,
     proxy_authorization: Option<String>,
     /// Columns whose every value may stand where a template puts it.
     checked: Vec<(Arc<TableColumn>, Spot)>,
@@ -84,58 +60,39 @@ impl<'p> Writer<'p> {
             plan,
             compiler: Compiler::new(plan.seed, &plan.tables),
             authority: plan.endpoint.authority(),
-            prefix: prefix.into(),
+            prefix,
             proxy_authorization,
             checked: Vec::new(),
         }
     }
 
-    /// Prepares a request for a path.
-    pub(super) fn target(
+    /// Compiles a request for a path.
+    pub(super) fn request(
         &mut self,
         request: &Request,
         path: &str,
-        endpoint: u16,
-    ) -> Result<PreparedTarget, Problem> {
+    ) -> Result<CompiledRequest, Problem> {
         self.compiler.begin_request();
         let framing = framing(request)?;
         if !path.starts_with('/') && path != "*" {
             return Err(Problem::Path);
         }
-        let path = self.template(path, Spot::Path)?;
-        let lines = self.lines(request, framing)?;
-        let body = self.body(request)?;
-        check_literals(request, &path, &lines)?;
-
-        let mut line = Template::default();
-        line.push_bytes(format!("{} {}", request.method, self.prefix).as_bytes());
-        // The absolute form of `*` is the authority alone (RFC 9112 section 3.2.4).
-        if self.prefix.is_empty() || path.fixed() != Some(b"*") {
-            line.append(path);
-        }
-        let redirect = (self.plan.redirects > 0).then(|| self.redirect(request, &lines));
-        let fields = write_fields(request, &lines);
-        let target = PreparedTarget {
-            kind: if request.method == "HEAD" { RequestKind::Head } else { RequestKind::Plain },
-            endpoint,
-            expects_continue: request.expect_continue && request.body.is_some(),
-            takes_headers: self.plan.cookies,
-            form: Varying { line, fields, framing, body }.into_form(),
-            redirect: redirect.map(Box::new),
-        };
-        match target.bytes_max() {
-            bytes if bytes > REQUEST_BYTES_MAX => Err(Problem::TooLarge(bytes)),
-            _ => Ok(target),
-        }
+        Ok(CompiledRequest {
+            method: request.method.clone(),
+            prefix: self.prefix.clone(),
+            path: self.template(path, Spot::Path)?,
+            http_minor: request.http_minor,
+            fields: self.fields(request, framing)?,
+            framing,
+            body: self.body(request)?,
+            takes_cookies: self.plan.cookies,
+            follows_redirects: self.plan.redirects > 0,
+        })
     }
 
-    /// The head's lines: those that are added unless the request has them, or takes them away with
+    /// The head's fields: those that are added unless the request has them, or takes them away with
     /// an empty value, and then its own.
-    fn lines<'r>(
-        &mut self,
-        request: &'r Request,
-        framing: Framing,
-    ) -> Result<Vec<Line<'r>>, Problem> {
+    fn fields(&mut self, request: &Request, framing: Framing) -> Result<Vec<Field>, Problem> {
         let connection = match (self.plan.connects_per_request(), request.http_minor) {
             (true, 1) => Some("close"),
             (false, 0) => Some("keep-alive"),
@@ -151,19 +108,20 @@ impl<'p> Writer<'p> {
             ("Transfer-Encoding", (framing == Framing::Chunked).then_some("chunked")),
             ("Expect", (request.expect_continue && has_body).then_some("100-continue")),
         ];
-        let mut lines = Vec::new();
+        let mut fields = Vec::new();
         for (name, value) in added {
             if let Some(value) = value.filter(|_| given(request, name).is_none()) {
-                lines.push(Line::Field(name, literal(value.as_bytes())));
+                fields.push(Field::Given(name.to_owned(), literal(value.as_bytes())));
             }
         }
         if framing == Framing::Length {
-            lines.push(Line::Length);
+            fields.push(Field::Length);
         }
         for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
-            lines.push(Line::Field(name, self.template(value.reveal(), Spot::Header)?));
+            let value = self.template(value.reveal(), Spot::Header)?;
+            fields.push(Field::Given(name.clone(), value));
         }
-        Ok(lines)
+        Ok(fields)
     }
 
     fn body(&mut self, request: &Request) -> Result<Template, Problem> {
@@ -172,20 +130,6 @@ impl<'p> Writer<'p> {
             Some(Body::Text(text)) => self.template(text.reveal(), Spot::Body),
             Some(Body::Bytes(bytes)) => Ok(literal(bytes.reveal())),
             Some(Body::Omitted { bytes, .. }) => Err(Problem::BodyNotKept(*bytes)),
-        }
-    }
-
-    fn redirect(&self, request: &Request, lines: &[Line<'_>]) -> Redirect {
-        let is_of_body = |name: &str| BODY_FIELDS.iter().any(|of| of.eq_ignore_ascii_case(name));
-        let kept = lines.iter().filter(|line| match line {
-            Line::Field(name, _) => !is_of_body(name),
-            Line::Length => false,
-        });
-        let [fields, _] = write_fields(request, kept);
-        Redirect {
-            method: request.method.as_str().into(),
-            prefix: Arc::clone(&self.prefix),
-            fields,
         }
     }
 
@@ -240,52 +184,10 @@ fn given<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
         .map(|(_, value)| value.reveal().as_str())
 }
 
-/// What follows the request line's target, in two parts: the length goes between.
-fn write_fields<'l>(
-    request: &Request,
-    lines: impl IntoIterator<Item = &'l Line<'l>>,
-) -> [Template; 2] {
-    let mut parts =
-        [literal(format!(" HTTP/1.{}\r\n", request.http_minor).as_bytes()), Template::default()];
-    let mut at = 0;
-    for line in lines {
-        match line {
-            Line::Field(name, value) => {
-                parts[at].push_bytes(name.as_bytes());
-                parts[at].push_bytes(b": ");
-                parts[at].append(value.clone());
-                parts[at].push_bytes(b"\r\n");
-            }
-            Line::Length => at = 1,
-        }
-    }
-    parts
-}
-
 fn literal(bytes: &[u8]) -> Template {
     let mut template = Template::default();
     template.push_bytes(bytes);
     template
-}
-
-/// Refuses a head whose bytes, apart from what templates put there, would not be read back as they
-/// were meant.
-fn check_literals(request: &Request, path: &Template, lines: &[Line<'_>]) -> Result<(), Problem> {
-    let text = |template: &Template| {
-        let bytes: Vec<u8> = template.literals().flatten().copied().collect();
-        // The plan holds text, and templates are cut from it between characters.
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let fields: Vec<(&str, String)> = lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Field(name, value) => Some((*name, text(value))),
-            Line::Length => None,
-        })
-        .collect();
-    let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
-    let (method, minor) = (request.method.as_str(), request.http_minor);
-    Ok(write_request_head(&mut Vec::new(), method, &text(path), minor, fields)?)
 }
 
 /// Refuses a column with a value that would break a request.

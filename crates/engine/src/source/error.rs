@@ -1,7 +1,7 @@
 //! Why a plan's requests cannot be sent.
 
+use plimsoll_conn::EncodeError;
 use plimsoll_core::template::TemplateError;
-use plimsoll_proto::http1::EncodeError;
 
 /// Why what a plan sends cannot be prepared: one line, which request, what, and what to do.
 #[derive(Debug, thiserror::Error)]

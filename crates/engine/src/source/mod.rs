@@ -7,37 +7,54 @@
 mod choice;
 mod compile;
 mod error;
-mod target;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
+use plimsoll_conn::Encoding;
 use plimsoll_core::Plan;
 use plimsoll_core::part::Place;
-use plimsoll_core::plan::Target;
+use plimsoll_core::plan::{Request, Target};
+use plimsoll_core::template::Template;
 
 use choice::Choice;
 use compile::Writer;
 
 pub use error::{Problem, SourceError};
-pub use target::PreparedTarget;
+
+/// The largest request, so that a payload's length fits its type.
+const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// Names beyond these are one part of the result, called [`OTHERS`].
 const NAMES_MAX: usize = 100;
 
 const OTHERS: &str = "others";
 
+/// One of the requests of a run, in a protocol's form.
+#[derive(Debug)]
+pub struct PreparedTarget<E> {
+    /// The number of its name among the run's endpoints; `Place::NONE` when they are not told
+    /// apart.
+    pub endpoint: u16,
+    /// Its path and query.
+    pub path: Template,
+    /// Whether `100 Continue` is to be waited for between head and body.
+    pub expects_continue: bool,
+    /// The request itself.
+    pub encoding: E,
+}
+
 /// Everything that a run sends, ready to be sent.
 #[derive(Debug)]
-pub struct Prepared {
-    targets: Vec<PreparedTarget>,
+pub struct Prepared<E> {
+    targets: Vec<PreparedTarget<E>>,
     endpoint_names: Vec<String>,
     choice: Choice,
 }
 
-impl Prepared {
+impl<E: Encoding> Prepared<E> {
     /// Compiles the plan's targets or, without any, its one request.
     ///
     /// # Errors
@@ -45,17 +62,20 @@ impl Prepared {
     pub fn new(plan: &Plan) -> Result<Self, SourceError> {
         let mut writer = Writer::new(plan);
         if plan.targets.is_empty() {
-            let target = writer
-                .target(&plan.request, plan.endpoint.path.reveal(), Place::NONE)
+            let path = plan.endpoint.path.reveal();
+            let target = prepare(&mut writer, &plan.request, path, Place::NONE)
                 .map_err(SourceError::Request)?;
             let choice = Choice::Sequential(1);
             return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
         let targets = plan.targets.iter().zip(endpoints).map(|(target, endpoint)| {
-            writer.target(&target.request, target.path.reveal(), endpoint).map_err(|problem| {
-                SourceError::Target { name: target.name.clone(), problem: Box::new(problem) }
-            })
+            prepare(&mut writer, &target.request, target.path.reveal(), endpoint).map_err(
+                |problem| SourceError::Target {
+                    name: target.name.clone(),
+                    problem: Box::new(problem),
+                },
+            )
         });
         Ok(Self {
             targets: targets.collect::<Result<_, _>>()?,
@@ -66,9 +86,14 @@ impl Prepared {
 
     /// The one request that the caller has written, sent as it is each time.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
-        let targets = vec![PreparedTarget::of_bytes(bytes)];
-        Self { targets, endpoint_names: Vec::new(), choice: Choice::Sequential(1) }
+    pub fn of_written(bytes: &[u8]) -> Self {
+        let target = PreparedTarget {
+            endpoint: Place::NONE,
+            path: Template::default(),
+            expects_continue: false,
+            encoding: E::of_written(bytes),
+        };
+        Self { targets: vec![target], endpoint_names: Vec::new(), choice: Choice::Sequential(1) }
     }
 
     /// Which target request `number` takes.
@@ -84,13 +109,13 @@ impl Prepared {
     /// When there is no such target.
     #[inline]
     #[must_use]
-    pub fn target(&self, target: u32) -> &PreparedTarget {
+    pub fn target(&self, target: u32) -> &PreparedTarget<E> {
         &self.targets[target as usize]
     }
 
     /// All targets, in the plan's order.
     #[must_use]
-    pub fn targets(&self) -> &[PreparedTarget] {
+    pub fn targets(&self) -> &[PreparedTarget<E>] {
         &self.targets
     }
 
@@ -100,11 +125,28 @@ impl Prepared {
         &self.endpoint_names
     }
 
-    /// The most bytes a request takes, extra headers left out: what a buffer needs so that filling
-    /// it never allocates.
+    /// The most bytes a request takes, cookies and redirects left out: what a buffer needs so that
+    /// filling it never allocates.
     #[must_use]
     pub fn request_bytes_max(&self) -> usize {
-        self.targets.iter().map(PreparedTarget::bytes_max).max().unwrap_or(0)
+        self.targets.iter().map(|target| target.encoding.bytes_max()).max().unwrap_or(0)
+    }
+}
+
+/// Compiles a request for a path, and encodes it.
+fn prepare<E: Encoding>(
+    writer: &mut Writer<'_>,
+    request: &Request,
+    path: &str,
+    endpoint: u16,
+) -> Result<PreparedTarget<E>, Problem> {
+    let compiled = writer.request(request, path)?;
+    let path = compiled.path.clone();
+    let encoding = E::of(compiled)?;
+    let expects_continue = request.expect_continue && request.body.is_some();
+    match encoding.bytes_max() {
+        bytes if bytes > REQUEST_BYTES_MAX => Err(Problem::TooLarge(bytes)),
+        _ => Ok(PreparedTarget { endpoint, path, expects_continue, encoding }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The exact bytes of requests, what is refused, and that the number alone decides what is sent.
 
+use plimsoll_conn::{Filling, Hop, Http1Request};
 use plimsoll_core::plan::{Body, Endpoint, Order, Proxy, Request, Target};
 use plimsoll_core::template::Table;
 
@@ -39,15 +40,16 @@ fn users(values: &[&str]) -> Table {
     }
 }
 
-fn prepared(plan: &Plan) -> Prepared {
+fn prepared(plan: &Plan) -> Prepared<Http1Request> {
     Prepared::new(plan).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Head and body of a request, also checked against a buffer of the size that was promised.
-fn parts(prepared: &Prepared, number: u64, extra: &[u8]) -> (String, String) {
+fn parts(prepared: &Prepared<Http1Request>, number: u64, extra: &[u8]) -> (String, String) {
     let mut out = Vec::with_capacity(prepared.request_bytes_max() + extra.len());
     let capacity = out.capacity();
-    let head = prepared.target(prepared.choose(number)).fill(number, extra, &mut out);
+    let filling = Filling { number, cookies: extra, hop: None };
+    let head = prepared.target(prepared.choose(number)).encoding.write(&filling, &mut out);
     assert_eq!(out.capacity(), capacity, "filling allocates nothing");
     let body = out.split_off(head);
     (String::from_utf8(out).expect("text"), String::from_utf8(body).expect("text"))
@@ -59,7 +61,7 @@ fn text(plan: &Plan, number: u64) -> String {
 }
 
 fn problem(plan: &Plan) -> String {
-    let error = Prepared::new(plan).map(|_| ()).unwrap_err().to_string();
+    let error = Prepared::<Http1Request>::new(plan).map(|_| ()).unwrap_err().to_string();
     assert!(!error.contains('\n'), "{error}");
     error
 }
@@ -119,7 +121,7 @@ fn requests_are_exact() {
     let mut binary = sending(request("POST", &[], Some(b"\xff{{seq}}")));
     binary.request.body = Some(Body::new(b"\xff{{seq}}".to_vec()));
     let mut out = Vec::new();
-    prepared(&binary).target(0).fill(1, b"", &mut out);
+    prepared(&binary).target(0).encoding.write(&Filling::default(), &mut out);
     assert!(out.ends_with(b"\xff{{seq}}"), "bytes that are not text hold no templates");
 }
 
@@ -149,7 +151,7 @@ fn templates_stand_in_paths_headers_and_bodies_or_are_switched_off() {
         );
         assert_eq!(text(&plan, number), want);
     }
-    assert!(prepared(&plan).target(0).fixed().is_none());
+    assert!(prepared(&plan).target(0).encoding.fixed().is_none());
     plan.templates = false;
     plan.endpoint.path = "/{{no}}".into();
     assert!(text(&plan, 3).starts_with("POST /{{no}} HTTP/1.1\r\n"));
@@ -182,11 +184,12 @@ fn values_of_tables_are_encoded_for_their_place_in_a_path() {
 fn what_never_varies_is_one_piece_of_bytes() {
     let mut plan = sending(request("POST", &[], Some(b"abc")));
     let fixed = prepared(&plan);
-    let (bytes, head) = fixed.target(0).fixed().expect("nothing varies");
-    assert_eq!((&bytes[..head - 4], &bytes[head..]), (&bytes[..bytes.len() - 7], &b"abc"[..]));
+    let bytes = fixed.target(0).encoding.fixed().expect("nothing varies");
+    let (head, body) = parts(&fixed, 0, b"");
+    assert_eq!((&bytes[..], body.as_str()), ((head + "abc").as_bytes(), "abc"));
     plan.cookies = true;
     let fixed = prepared(&plan);
-    assert!(fixed.target(0).fixed().is_none(), "cookies differ");
+    assert!(fixed.target(0).encoding.fixed().is_none(), "cookies differ");
     for extra in ["", "Cookie: a=b\r\n"] {
         let (head, body) = parts(&fixed, 0, extra.as_bytes());
         assert!(head.ends_with(&format!("Content-Length: 3\r\n{extra}\r\n")), "{head}");
@@ -207,23 +210,26 @@ fn redirects_keep_the_request_or_make_a_get_of_it() {
     plan.request.headers[1].1 = "y".into();
     let fixed = prepared(&plan);
     for prepared in [&varying, &fixed] {
-        let target = prepared.target(0);
-        let (mut first, mut again, mut other) = (Vec::new(), Vec::new(), Vec::new());
-        let head = target.fill(3, b"", &mut first);
-        assert_eq!(target.redirected("/", None, b"", 3, &mut again), head);
-        assert_eq!(again, first, "the same path is the same request, random parts and all");
+        let sent_on = |path: &str, as_get, cookies: &[u8]| {
+            let hop = Hop { path: path.to_owned(), as_get };
+            let filling = Filling { number: 3, cookies, hop: Some(&hop) };
+            let encoding = &prepared.target(0).encoding;
+            let mut out = Vec::new();
+            let head = encoding.write(&filling, &mut out);
+            assert_eq!(encoding.has_body(&filling), head < out.len());
+            let body = out.split_off(head);
+            (String::from_utf8(out).expect("text"), String::from_utf8(body).expect("text"))
+        };
+        let same = sent_on("/", false, b"");
+        assert_eq!(same, parts(prepared, 3, b""), "the same path: the same, random parts and all");
 
-        let head = target.redirected("/a b\r\n\u{7f}ä#x", None, b"C: d\r\n", 3, &mut other);
-        let text = String::from_utf8(other).expect("text");
-        assert!(text.starts_with("POST /a%20b%0D%0A%7Fä HTTP/1.1\r\nHost: "), "{text}");
-        assert!(text[..head].ends_with("C: d\r\n\r\n") && &text[head..] == "abc", "{text}");
+        let (head, body) = sent_on("/a b\r\n\u{7f}ä#x", false, b"C: d\r\n");
+        assert!(head.starts_with("POST /a%20b%0D%0A%7Fä HTTP/1.1\r\nHost: "), "{head}");
+        assert!(head.ends_with("C: d\r\n\r\n") && body == "abc", "{head}");
 
-        let mut get = Vec::new();
-        let head = target.redirected("x", Some("GET"), b"C: d\r\n", 3, &mut get);
-        assert_eq!(head, get.len());
-        let text = String::from_utf8(get).expect("text");
-        assert!(text.starts_with("GET /x HTTP/1.1\r\nHost: ") && text.ends_with("C: d\r\n\r\n"));
-        assert!(!text.contains("Content-") && text.contains("\r\nX: "), "{text}");
+        let (head, body) = sent_on("x", true, b"C: d\r\n");
+        assert!(head.starts_with("GET /x HTTP/1.1\r\nHost: ") && head.ends_with("C: d\r\n\r\n"));
+        assert!(!head.contains("Content-") && head.contains("\r\nX: ") && body.is_empty());
     }
 }
 
@@ -241,7 +247,9 @@ fn a_proxy_gets_the_absolute_form_unless_it_is_a_tunnel() {
     let authorization = "Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
     assert!(text(&plan, 0).contains(authorization));
     let mut out = Vec::new();
-    prepared(&plan).target(0).redirected("/x", None, b"", 0, &mut out);
+    let hop = Hop { path: "/x".to_owned(), as_get: false };
+    let filling = Filling { hop: Some(&hop), ..Filling::default() };
+    prepared(&plan).target(0).encoding.write(&filling, &mut out);
     assert!(out.starts_with(b"GET http://127.0.0.1:8080/x HTTP/1.1\r\n"));
     plan.request.method = "OPTIONS".to_owned();
     plan.endpoint.path = "*".into();
@@ -351,15 +359,15 @@ fn weights_of_zero_are_never_chosen_and_not_all_may_be_zero() {
 #[test]
 fn endpoints_are_distinct_names_and_the_last_is_for_the_rest() {
     assert!(prepared(&plan()).endpoint_names().is_empty());
-    assert_eq!(prepared(&plan()).target(0).endpoint(), Place::NONE);
+    assert_eq!(prepared(&plan()).target(0).endpoint, Place::NONE);
     let few = vec![target("a", "/1", 1), target("b", "/2", 1), target("a", "/3", 1)];
     let few = prepared(&Plan { targets: few, ..plan() });
     assert_eq!(few.endpoint_names(), ["a", "b"]);
-    assert_eq!((0..3).map(|i| few.target(i).endpoint()).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!((0..3).map(|i| few.target(i).endpoint).collect::<Vec<_>>(), [0, 1, 0]);
     let many = (0..150).map(|i| target(&format!("t{i}"), "/", 1)).collect();
     let many = prepared(&Plan { targets: many, ..plan() });
     assert_eq!((many.endpoint_names().len(), many.endpoint_names()[100].as_str()), (101, "others"));
-    let numbers: Vec<u16> = [0, 99, 100, 149].map(|i| many.target(i).endpoint()).to_vec();
+    let numbers: Vec<u16> = [0, 99, 100, 149].map(|i| many.target(i).endpoint).to_vec();
     assert_eq!(numbers, [0, 99, 100, 100]);
 }
 

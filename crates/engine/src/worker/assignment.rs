@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::{Http1Settings, Setup};
+use plimsoll_conn::{Encoding, Http1Settings, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::schedule::share;
@@ -21,10 +21,10 @@ use crate::source::Prepared;
 const RECEIVE_BUFFER_BYTES: u32 = 8192;
 
 /// What a worker is told.
-#[derive(Debug, Clone)]
-pub struct Assignment {
+#[derive(Debug)]
+pub struct Assignment<E> {
     pub(super) plan: Arc<Plan>,
-    pub(super) prepared: Arc<Prepared>,
+    pub(super) prepared: Arc<Prepared<E>>,
     pub(super) judge: Arc<Judge>,
     pub(super) routes: Arc<[Route]>,
     pub(super) tickets: Arc<Tickets>,
@@ -34,7 +34,7 @@ pub struct Assignment {
     pub(super) worker: u32,
 }
 
-impl Assignment {
+impl<E: Encoding> Assignment<E> {
     /// The first worker's part of the plan, which says how many workers there are. Requests
     /// are told apart by address if there are several, or if there may be (`addresses_change`).
     ///
@@ -58,7 +58,17 @@ impl Assignment {
     /// The same run, another worker's part. What connections are set up with is each worker's own.
     #[must_use]
     pub fn for_worker(&self, worker: u32, setup: Setup) -> Self {
-        Self { worker, setup, ..self.clone() }
+        Self {
+            plan: Arc::clone(&self.plan),
+            prepared: Arc::clone(&self.prepared),
+            judge: Arc::clone(&self.judge),
+            routes: Arc::clone(&self.routes),
+            tickets: Arc::clone(&self.tickets),
+            setup,
+            tracks_addresses: self.tracks_addresses,
+            spin: self.spin,
+            worker,
+        }
     }
 
     /// The same, with a script's way of its own: the request that it has made, where that never
@@ -66,7 +76,7 @@ impl Assignment {
     #[must_use]
     pub fn with_script(mut self, thread: &Thread) -> Self {
         if let Some(bytes) = thread.fixed().filter(|_| is_fixed(thread)) {
-            self.prepared = Arc::new(Prepared::of_bytes(bytes));
+            self.prepared = Arc::new(Prepared::of_written(bytes));
         }
         if let Some(address) = thread.address() {
             let from = self.routes.iter().find_map(|route| route.from);

@@ -431,8 +431,10 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         client.due_ns = u64::MAX;
         if client.connection.state() == State::Closed {
             self.come_back(index, now_ns);
-        } else if !self.send_withheld(index) {
+        } else if client.fin_awaited_ns != u64::MAX {
             self.close(index, now_ns, Close::Graceful);
+        } else {
+            self.send_withheld(index, now_ns);
         }
     }
 

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Protocol, Scratch, Setup};
+use plimsoll_conn::{Encoding as _, ExchangeId, Protocol, Scratch, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::recorder::Interval;
@@ -70,12 +70,10 @@ pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a
 pub struct Worker<D: Driver, P: Protocol> {
     driver: D,
     plan: Arc<Plan>,
-    prepared: Arc<Prepared>,
+    prepared: Arc<Prepared<P::Encoding>>,
     judge: Arc<Judge>,
     /// For each target, its request's bytes as the driver knows them, where they never change.
     payloads: Vec<Option<PayloadId>>,
-    /// The request that is being written, where they do change.
-    built: Vec<u8>,
     setup: Setup,
     scratch: Scratch,
     routes: Routes,
@@ -135,7 +133,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     /// decides what is sent, if there is one.
     pub fn new(
         mut driver: D,
-        assignment: &Assignment,
+        assignment: &Assignment<P::Encoding>,
         protocol: &P::Settings,
         cpu: fn() -> CpuUse,
         script: Option<Thread>,
@@ -146,8 +144,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         let room = assignment.share(plan.connections_limit());
         // With TLS every request is different bytes.
         let payloads = prepared.targets().iter().map(|target| {
-            let fixed = target.fixed().filter(|_| setup.tls.is_none());
-            fixed.map(|(bytes, _)| driver.register(Arc::clone(bytes)))
+            let fixed = target.encoding.fixed().filter(|_| setup.tls.is_none());
+            fixed.map(|bytes| driver.register(Arc::clone(bytes)))
         });
         let payloads = payloads.collect();
         let script = script.map(|thread| Box::new(Scripted::new(thread)));
@@ -158,9 +156,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         let mut worker = Self {
             driver,
             payloads,
-            built: Vec::with_capacity(prepared.request_bytes_max()),
             setup,
-            scratch: Scratch::default(),
+            scratch: Scratch::new(prepared.request_bytes_max()),
             routes: Routes::new(&assignment.routes),
             tracks_addresses: assignment.tracks_addresses,
             wants,
@@ -473,7 +470,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// The parts a request belongs to, before it has a connection.
     fn place_of(&self, target: u32, stage: u16) -> Place {
-        let endpoint = self.prepared.target(target).endpoint();
+        let endpoint = self.prepared.target(target).endpoint;
         Place { endpoint, stage, address: Place::NONE }
     }
 }

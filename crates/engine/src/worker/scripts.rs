@@ -1,20 +1,14 @@
 //! What a worker does for a script: sends the requests it writes, and pauses connections.
 
-use plimsoll_conn::{ExchangeId, Message, MessageBytes, Protocol, RequestKind};
+use plimsoll_conn::{ExchangeId, Message, Protocol};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
 use plimsoll_io::Driver;
-use plimsoll_script::lua;
 
 use super::Worker;
 use crate::admission::Due;
 use crate::exchanges::Exchange;
-
-/// How the response to a script's request is to be read.
-fn kind(message: lua::Message) -> RequestKind {
-    if message.is_head { RequestKind::Head } else { RequestKind::Plain }
-}
 
 impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Has the script write a request and sends it. Where it has written several, each takes a slot
@@ -39,12 +33,12 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             let Self { clients, driver, scratch, observer, .. } = self;
             let connection = &mut clients[index as usize].connection;
             // The bytes of all go with the first.
-            let mut bytes = MessageBytes::Built(&bytes[..messages[more.len()].end]);
+            let mut bytes = &bytes[..messages[more.len()].end];
             let mut sent_bytes = 0;
             for (message, id) in messages.iter().zip([id].iter().chain(&more)) {
-                let message = Message { bytes, kind: kind(*message) };
+                let message = Message::Written { bytes, is_head: message.is_head };
                 sent_bytes += connection.send(driver, *id, &message, scratch);
-                bytes = MessageBytes::Built(&[]);
+                bytes = &[];
             }
             observer.recorder(first.measured).sent_bytes += sent_bytes as u64;
             clients[index as usize].sent += 1 + more.len() as u64;

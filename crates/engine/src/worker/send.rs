@@ -1,15 +1,13 @@
 //! From a slot to bytes on a connection: which request it is, and what exactly is sent.
 
-use plimsoll_conn::{ExchangeId, Message, MessageBytes, Protocol, State};
+use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Hop, Message, Protocol, State};
 use plimsoll_core::recorder::Moments;
 use plimsoll_io::Driver;
 
 use super::Worker;
 use crate::admission::Due;
 use crate::exchanges::Exchange;
-use crate::inspection::Hop;
-use crate::source::PreparedTarget;
-use crate::user::Follow;
+use crate::user::{Follow, User};
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
 /// it to the client; curl's second is what servers know).
@@ -102,35 +100,17 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     fn send(&mut self, index: u32, id: ExchangeId) {
         let exchange = self.exchanges[id];
         let target = self.prepared.target(exchange.target);
-        let fixed = self.payloads[exchange.target as usize].filter(|_| exchange.hops == 0);
-        let (mut bytes, head_bytes) = match (fixed, target.fixed()) {
-            (Some(id), Some((bytes, head_bytes))) => {
-                (MessageBytes::Registered(id, bytes), head_bytes)
-            }
-            (None, Some((bytes, head_bytes))) if exchange.hops == 0 => {
-                (MessageBytes::Built(bytes), head_bytes)
-            }
-            _ => {
-                self.built.clear();
-                let cookies = self.users[index as usize].cookies.line();
-                let inspection = self.exchanges.inspection(id);
-                let hop = inspection.and_then(|inspection| inspection.hop.as_ref());
-                let head_bytes = write(target, &exchange, hop, cookies, &mut self.built);
-                (MessageBytes::Built(&self.built), head_bytes)
-            }
-        };
-        let whole = bytes.bytes();
-        let withholds = target.expects_continue() && head_bytes < whole.len();
-        if withholds {
-            bytes = MessageBytes::Built(&whole[..head_bytes]);
-            self.exchanges[id].withholds = true;
-        }
-        let message = Message { bytes, kind: target.kind() };
+        let filling = filling(&exchange, &self.users[index as usize], self.exchanges.hop(id));
+        let withholds_body = target.expects_continue && target.encoding.has_body(&filling);
+        let payload = self.payloads[exchange.target as usize];
+        let encoding = &target.encoding;
+        let message = Message::Compiled { encoding, payload, filling, withholds_body };
         let client = &mut self.clients[index as usize];
         client.sent += 1;
         let bytes = client.connection.send(&mut self.driver, id, &message, &mut self.scratch);
         self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
-        if withholds {
+        if withholds_body {
+            self.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
             client.due_ns = client.due_ns.min(until_ns);
             self.deadlines.watch(index, client.due_ns);
@@ -148,14 +128,20 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Sends the bodies that a connection withholds; says whether there were any.
-    pub(super) fn send_withheld(&mut self, index: u32) -> bool {
-        let mut any = false;
+    /// Sends the bodies that a connection has withheld for as long as it may.
+    pub(super) fn send_withheld(&mut self, index: u32, now_ns: u64) {
         loop {
-            let mut open = self.clients[index as usize].connection.exchanges();
-            let Some(id) = open.find(|id| self.exchanges[*id].withholds) else { return any };
-            drop(open);
-            any = true;
+            let open = self.clients[index as usize].connection.exchanges();
+            let withheld = open.map(|id| (id, &self.exchanges[id])).filter(|(_, it)| it.withholds);
+            let Some((id, exchange)) = withheld.min_by_key(|(_, it)| it.moments.started_ns) else {
+                return;
+            };
+            let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
+            if until_ns > now_ns {
+                let client = &mut self.clients[index as usize];
+                client.due_ns = client.due_ns.min(until_ns);
+                return;
+            }
             self.send_body(index, id);
         }
     }
@@ -163,18 +149,11 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Sends the body of an exchange that withholds it.
     fn send_body(&mut self, index: u32, id: ExchangeId) {
         let exchange = self.exchanges[id];
-        let target = self.prepared.target(exchange.target);
-        self.built.clear();
-        let cookies = self.users[index as usize].cookies.line();
-        let inspection = self.exchanges.inspection(id);
-        let hop = inspection.and_then(|inspection| inspection.hop.as_ref());
-        // The same number makes the same bytes.
-        let head_bytes = write(target, &exchange, hop, cookies, &mut self.built);
-        let body = &self.built[head_bytes..];
-        let client = &mut self.clients[index as usize];
-        client.due_ns = u64::MAX;
-        let connection = &mut client.connection;
-        let bytes = connection.send_rest(&mut self.driver, id, body, &mut self.scratch);
+        let encoding = &self.prepared.target(exchange.target).encoding;
+        let filling = filling(&exchange, &self.users[index as usize], self.exchanges.hop(id));
+        let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };
+        let connection = &mut self.clients[index as usize].connection;
+        let bytes = connection.send_rest(&mut self.driver, id, &message, &mut self.scratch);
         self.observer.recorder(exchange.measured).sent_bytes += bytes as u64;
         let exchange = &mut self.exchanges[id];
         exchange.withholds = false;
@@ -197,19 +176,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     }
 }
 
-/// Writes a request that is not the same each time; gives the length of its head.
-fn write(
-    target: &PreparedTarget,
-    exchange: &Exchange,
-    hop: Option<&Hop>,
-    cookies: &[u8],
-    out: &mut Vec<u8>,
-) -> usize {
-    match hop {
-        Some(hop) => {
-            let method = hop.as_get.then_some("GET");
-            target.redirected(&hop.path, method, cookies, exchange.number, out)
-        }
-        None => target.fill(exchange.number, cookies, out),
-    }
+/// What an exchange's request has of its own.
+#[inline]
+fn filling<'a>(exchange: &Exchange, user: &'a User, hop: Option<&'a Hop>) -> Filling<'a> {
+    Filling { number: exchange.number, cookies: user.cookies.line(), hop }
 }

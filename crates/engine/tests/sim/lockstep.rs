@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use plimsoll_conn::{Http1, Setup};
+use plimsoll_conn::{Http1, Http1Request, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_engine::Signals;
@@ -198,7 +198,7 @@ where
 }
 
 fn part<F>(
-    assignment: &Assignment,
+    assignment: &Assignment<Http1Request>,
     index: u32,
     clocks: Arc<Clocks>,
     script: F,

@@ -1,6 +1,7 @@
 //! The whole engine over a multiplexed protocol: requests of one connection are answered in any
 //! order, refused, reset and given up one by one, and connections end with a goodbye.
 
+use plimsoll_core::plan::Body;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::{Phase, Plan};
 use plimsoll_engine::Signals;
@@ -17,7 +18,8 @@ const STREAMS: usize = 8;
 
 fn random_plan(dice: &mut Dice) -> Plan {
     let connections = dice.between(1, 6) as u32;
-    let duration_ns = dice.between(50, 1000) * MS;
+    // Some are longer than a body is held back for.
+    let duration_ns = dice.between(50, 1500) * MS;
     let mut plan = Plan {
         connections,
         workers: dice.between(1, u64::from(connections.min(2)) + 1) as u32,
@@ -40,6 +42,12 @@ fn random_plan(dice: &mut Dice) -> Plan {
     if dice.chance(30) {
         plan.expect = vec!["body*=hello".parse().unwrap(), "header:server=toy".parse().unwrap()];
     }
+    plan.endpoint.path = "/{{seq}}".into();
+    if dice.chance(40) {
+        plan.request.method = "POST".to_owned();
+        plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
+        plan.request.expect_continue = dice.chance(50);
+    }
     plan
 }
 
@@ -51,6 +59,7 @@ fn random_manners(dice: &mut Dice) -> Manners {
         hangs: share(10),
         says_goodbye: share(10),
         fails: share(30),
+        continues: share(100),
         streams: dice.between(1, 12),
         hello_ns: dice.between(0, 20) * MS,
     }
@@ -117,6 +126,20 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         assert_eq!(told, truth, "{}", context());
         // The run may end before the server hears of the last one.
         assert!(total(|did| did.cancelled) <= hung, "{}", context());
+        if manners.says_goodbye == 0 && plan.requests_per_connection.is_none() {
+            assert_eq!(
+                ledger.reconnects,
+                0,
+                "a connection was closed for no reason, {}",
+                context()
+            );
+        }
+        let bodies = total(|did| did.bodies);
+        if plan.request.body.is_none() {
+            assert_eq!(bodies, 0, "{}", context());
+        } else if !plan.request.expect_continue {
+            assert_eq!(bodies, ledger.sent, "{}", context());
+        }
         assert_eq!(sum.response().count(), ledger.scheduled, "{}", context());
         assert_eq!(sum.service.count(), ledger.sent, "{}", context());
         let greetings = &sum.phases[Phase::Greeting];
@@ -130,6 +153,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
             assert_eq!(sum.phases[phase].count(), ledger.completed, "{phase:?}, {}", context());
         }
         assert!(sum.ok.min_ns().is_none_or(|ns| ns >= 20_000), "{}", context());
+        seen.bodies += if plan.request.expect_continue { bodies } else { 0 };
         seen.answered += total(|did| did.answered);
         seen.refused += total(|did| did.refused);
         seen.reset += total(|did| did.reset);
@@ -137,8 +161,8 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         seen.goodbyes += total(|did| did.goodbyes);
         seen.pongs += total(|did| did.pongs);
     }
-    let Did { answered, refused, reset, cancelled, goodbyes, pongs, .. } = seen;
-    let all = [answered, refused, reset, cancelled, goodbyes, pongs];
+    let Did { answered, refused, reset, cancelled, goodbyes, pongs, bodies, .. } = seen;
+    let all = [answered, refused, reset, cancelled, goodbyes, pongs, bodies];
     assert!(all.iter().all(|count| *count > 1000), "too little happened: {all:?}");
 }
 
@@ -160,6 +184,37 @@ fn over_a_bad_network_every_request_is_accounted_for() {
     }
 }
 
+/// Answers all requests, as soon as it likes.
+fn good_manners(streams: u64) -> Manners {
+    Manners {
+        refuses: 0,
+        resets: 0,
+        hangs: 0,
+        says_goodbye: 0,
+        fails: 0,
+        continues: 0,
+        streams,
+        hello_ns: 0,
+    }
+}
+
+/// A server that answers without the body leaves the connection as it is.
+#[test]
+fn a_body_that_nobody_asked_for_ends_no_connection() {
+    let duration_ns = 5000 * MS;
+    let rate = Profile::constant(700_000, Some(duration_ns), Arrival::Uniform);
+    let mut plan =
+        Plan { connections: 1, rate: Some(rate), duration_ns: Some(duration_ns), ..plan() };
+    plan.request.method = "POST".to_owned();
+    plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
+    plan.endpoint.path = "/{{seq}}".into();
+    plan.request.expect_continue = true;
+    let (ran, dids) = run(1, &plan, &SimOptions::default(), good_manners(8));
+    let ledger = ran.sum().ledger;
+    assert_eq!((ledger.completed, ledger.reconnects), (4, 0));
+    assert_eq!((dids[0].requests, dids[0].bodies, dids[0].connections), (4, 0, 1));
+}
+
 /// At a rate that one stream could not hold, a server that allows one stream at first makes
 /// requests wait. That wait is `blocked`: neither the tester's lateness nor the server's time.
 #[test]
@@ -174,16 +229,7 @@ fn waiting_for_a_stream_is_waiting_for_a_connection() {
         ..plan()
     };
     let blocked_p50 = |streams| {
-        let manners = Manners {
-            refuses: 0,
-            resets: 0,
-            hangs: 0,
-            says_goodbye: 0,
-            fails: 0,
-            streams,
-            hello_ns: 0,
-        };
-        let (ran, _) = run(7, &one, &SimOptions::default(), manners);
+        let (ran, _) = run(7, &one, &SimOptions::default(), good_manners(streams));
         let sum = ran.sum();
         assert!(sum.lateness.max_ns().unwrap() < MS, "{:?}", sum.lateness.max_ns());
         assert!(sum.service.max_ns().unwrap() < 40 * MS, "{:?}", sum.service.max_ns());

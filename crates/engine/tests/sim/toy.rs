@@ -5,7 +5,13 @@
 //! A frame is a kind (one byte), a stream and a length (four bytes each, big-endian), and as many
 //! bytes.
 
-use plimsoll_conn::{ExchangeId, Failure, Head, Message, Progress, Protocol, Response, Wire};
+use std::sync::Arc;
+
+use plimsoll_conn::{
+    CompiledRequest, EncodeError, Encoding, ExchangeId, Failure, Filling, Head, Message, Progress,
+    Protocol, Response, Wire,
+};
+use plimsoll_core::template::Template;
 
 pub(crate) const HEADER_BYTES: usize = 9;
 
@@ -29,6 +35,8 @@ pub(crate) mod kind {
     /// To be sent back as `PONG`.
     pub(crate) const PING: u8 = 10;
     pub(crate) const PONG: u8 = 11;
+    /// The server wants the body that was held back.
+    pub(crate) const CONTINUE: u8 = 12;
 }
 
 pub(crate) fn write_frame(out: &mut Vec<u8>, kind: u8, stream: u32, payload: &[u8]) {
@@ -44,6 +52,38 @@ pub(crate) fn frame(bytes: &[u8]) -> Option<(u8, u32, &[u8])> {
     let (stream, len) = (number(1)?, number(5)?);
     let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + len as usize)?;
     Some((bytes[0], stream, payload))
+}
+
+/// A request: its path in one frame, its body, if any, in another.
+#[derive(Debug)]
+pub(crate) struct ToyRequest {
+    path: Template,
+    body: Template,
+}
+
+impl Encoding for ToyRequest {
+    fn of(request: CompiledRequest) -> Result<Self, EncodeError> {
+        Ok(Self { path: request.path, body: request.body })
+    }
+
+    fn of_written(bytes: &[u8]) -> Self {
+        let mut path = Template::default();
+        path.push_bytes(bytes);
+        Self { path, body: Template::default() }
+    }
+
+    /// The number of its stream tells each from the others.
+    fn fixed(&self) -> Option<&Arc<[u8]>> {
+        None
+    }
+
+    fn bytes_max(&self) -> usize {
+        2 * HEADER_BYTES + self.path.bytes_max() + self.body.bytes_max()
+    }
+
+    fn has_body(&self, filling: &Filling<'_>) -> bool {
+        self.body.bytes(filling.number) > 0
+    }
 }
 
 #[derive(Debug)]
@@ -92,7 +132,7 @@ impl Toy {
                     progress(Progress::Refused(self.take(at)));
                 }
             }
-            kind::HEAD | kind::DATA | kind::END | kind::REFUSE | kind::RESET => {
+            kind::HEAD | kind::DATA | kind::END | kind::REFUSE | kind::RESET | kind::CONTINUE => {
                 // What was given up may still be answered.
                 if let Some(at) = self.open.iter().position(|open| open.stream == stream) {
                     self.answer(at, kind, payload, progress);
@@ -118,6 +158,10 @@ impl Toy {
                 let head = Head::new(open.response.status, &payload[2..]);
                 progress(Progress::Head(open.exchange, &head));
             }
+            kind::CONTINUE => {
+                progress(Progress::FirstByte(open.exchange));
+                progress(Progress::Interim(open.exchange, 100));
+            }
             kind::DATA => {
                 open.response.body_bytes += payload.len() as u64;
                 progress(Progress::Body(open.exchange, payload));
@@ -135,6 +179,7 @@ impl Toy {
 impl Protocol for Toy {
     /// How many streams the client wants at a time.
     type Settings = usize;
+    type Encoding = ToyRequest;
 
     fn new(settings: &usize) -> Self {
         Self {
@@ -177,18 +222,46 @@ impl Protocol for Toy {
         self.open.iter().map(|open| open.exchange)
     }
 
-    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, out: &mut Vec<u8>) -> Wire {
+    fn start<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, ToyRequest>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
         let stream = self.next_stream;
         self.next_stream += 1;
         let response = Response { status: 0, body_bytes: 0 };
         self.open.push(Open { stream, exchange, response });
-        write_frame(out, kind::REQUEST, stream, message.bytes.bytes());
+        let mut path = Vec::new();
+        let mut withholds = false;
+        match message {
+            Message::Written { bytes, .. } => path.extend_from_slice(bytes),
+            Message::Compiled { encoding, filling, withholds_body, .. } => {
+                encoding.path.fill(filling.number, &mut path);
+                withholds = *withholds_body;
+            }
+        }
+        write_frame(out, kind::REQUEST, stream, &path);
+        if !withholds {
+            self.send_rest(exchange, message, out);
+        }
         Wire::Framed
     }
 
-    fn send_rest(&mut self, exchange: ExchangeId, rest: &[u8], out: &mut Vec<u8>) -> Wire {
-        if let Some(open) = self.open.iter().find(|open| open.exchange == exchange) {
-            write_frame(out, kind::DATA, open.stream, rest);
+    fn send_rest<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, ToyRequest>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        let open = self.open.iter().find(|open| open.exchange == exchange);
+        if let Some(open) = open
+            && let Message::Compiled { encoding, filling, .. } = message
+            && encoding.has_body(filling)
+        {
+            let mut body = Vec::new();
+            encoding.body.fill(filling.number, &mut body);
+            write_frame(out, kind::DATA, open.stream, &body);
         }
         Wire::Framed
     }

@@ -25,6 +25,8 @@ pub(crate) struct Did {
     pub reset: u64,
     /// Never answered.
     pub hung: u64,
+    /// Bodies of requests.
+    pub bodies: u64,
     /// Streams that the client gave up.
     pub cancelled: u64,
     pub goodbyes: u64,
@@ -42,6 +44,8 @@ pub(crate) struct Manners {
     pub hangs: u64,
     pub says_goodbye: u64,
     pub fails: u64,
+    /// Asks for the body that a client holds back.
+    pub continues: u64,
     /// How many streams it allows at first.
     pub streams: u64,
     /// When it says so, ns after the connect.
@@ -55,6 +59,8 @@ struct Line {
     /// When the hello is sent.
     greets_ns: u64,
     last_stream: u32,
+    /// The paths of all requests.
+    paths: Vec<Vec<u8>>,
     /// The streams under way, and when each will have been answered.
     open: BTreeMap<u32, u64>,
     has_said_goodbye: bool,
@@ -109,6 +115,7 @@ impl Peer for ToyServer {
                     line.open.retain(|_, end_ns| *end_ns > now_ns);
                     line.check(now_ns, stream, payload, &mut did);
                     line.last_stream = stream;
+                    line.paths.push(payload.to_vec());
                     if line.has_said_goodbye {
                         did.refused += 1;
                     } else {
@@ -116,6 +123,10 @@ impl Peer for ToyServer {
                         line.open.insert(stream, now_ns.saturating_add(end_ns));
                         line.change(&mut self.dice, self.manners, stream, out, &mut did);
                     }
+                }
+                kind::DATA => {
+                    did.bodies += 1;
+                    line.check_body(stream, payload, &mut did);
                 }
                 _ => did.violations.push(format!("a frame of kind {kind}")),
             }
@@ -140,8 +151,16 @@ impl Line {
         if self.open.len() as u64 >= self.limit {
             did.violations.push(format!("more than {} streams", self.limit));
         }
-        if !payload.starts_with(b"GET /") {
+        if !payload.starts_with(b"/") {
             did.violations.push(format!("a request of {payload:?}"));
+        }
+    }
+
+    /// A body is what follows the slash of its request's path.
+    fn check_body(&self, stream: u32, payload: &[u8], did: &mut Did) {
+        let path = self.paths.get(stream as usize - 1);
+        if path.and_then(|path| path.strip_prefix(b"/")) != Some(payload) {
+            did.violations.push(format!("a body {payload:?} for {path:?}"));
         }
     }
 
@@ -177,7 +196,10 @@ fn answer(
     did: &mut Did,
 ) -> u64 {
     let after_ns = dice.between(0, 20 * MS);
-    let Manners { refuses, resets, hangs, fails, .. } = manners;
+    let Manners { refuses, resets, hangs, fails, continues, .. } = manners;
+    if dice.chance(continues) {
+        send(out, after_ns / 2, kind::CONTINUE, stream, b"");
+    }
     if dice.chance(refuses) {
         did.refused += 1;
         send(out, after_ns, kind::REFUSE, stream, b"");

@@ -2,12 +2,17 @@
 //!
 //! Absent on purpose: sockets and TLS. Bytes come in, and what they meant goes out.
 
+mod request;
+
 use std::collections::VecDeque;
 
 use plimsoll_proto::http1::{BodyLength, Limits, RequestKind, ResponseDecoder, ResponseEvent};
 
-use crate::event::{ExchangeId, Failure, Head, Message, Progress, Response};
+use crate::event::{ExchangeId, Failure, Head, Progress, Response};
 use crate::protocol::{Protocol, Wire};
+use crate::request::{Encoding, Message};
+
+pub use request::Http1Request;
 
 /// What the HTTP/1 connections of a run have in common.
 #[derive(Debug, Clone)]
@@ -57,6 +62,7 @@ impl Http1 {
 
 impl Protocol for Http1 {
     type Settings = Http1Settings;
+    type Encoding = Http1Request;
 
     fn new(settings: &Http1Settings) -> Self {
         Self {
@@ -103,13 +109,55 @@ impl Protocol for Http1 {
     }
 
     #[inline]
-    fn start(&mut self, exchange: ExchangeId, message: &Message<'_>, _out: &mut Vec<u8>) -> Wire {
-        self.sent.push_back(Sent { exchange, kind: message.kind });
-        Wire::Message
+    fn start<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, Http1Request>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        let (kind, wire) = match *message {
+            Message::Written { bytes, is_head } => {
+                let kind = if is_head { RequestKind::Head } else { RequestKind::Plain };
+                (kind, Wire::Bytes(bytes))
+            }
+            Message::Compiled { encoding, payload, filling, withholds_body } => {
+                let wire = match (encoding.fixed(), payload) {
+                    (Some(bytes), _) if withholds_body && filling.hop.is_none() => {
+                        Wire::Bytes(&bytes[..encoding.fixed_head_bytes()])
+                    }
+                    (Some(bytes), Some(payload)) if filling.hop.is_none() => {
+                        Wire::Registered(payload, bytes.len())
+                    }
+                    (Some(bytes), None) if filling.hop.is_none() => Wire::Bytes(bytes),
+                    _ => {
+                        let start = out.len();
+                        let head_bytes = encoding.write(&filling, out);
+                        if withholds_body {
+                            out.truncate(start + head_bytes);
+                        }
+                        Wire::Framed
+                    }
+                };
+                (encoding.kind(), wire)
+            }
+        };
+        self.sent.push_back(Sent { exchange, kind });
+        wire
     }
 
-    fn send_rest(&mut self, _exchange: ExchangeId, _rest: &[u8], _out: &mut Vec<u8>) -> Wire {
-        Wire::Message
+    /// The same number makes the same bytes, so what follows the head is what was held back.
+    fn send_rest<'m>(
+        &mut self,
+        _exchange: ExchangeId,
+        message: &Message<'m, Http1Request>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        if let Message::Compiled { encoding, filling, .. } = message {
+            let start = out.len();
+            let head_bytes = encoding.write(filling, out);
+            out.drain(start..start + head_bytes);
+        }
+        Wire::Framed
     }
 
     #[inline]

@@ -1,0 +1,124 @@
+//! A request of a run as it was compiled, in words that fit any protocol: what it says, before a
+//! protocol has given it a form on the wire.
+//!
+//! A protocol encodes each of them once, before the run. What is left to do for a request then is
+//! to fill in what it has of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_core::template::Template;
+use plimsoll_io::PayloadId;
+use plimsoll_proto::http1::EncodeError;
+
+/// One of the requests of a run.
+#[derive(Debug)]
+pub struct CompiledRequest {
+    /// Its method.
+    pub method: String,
+    /// What stands before the path where a proxy is spoken to: the target's scheme and authority
+    /// (RFC 9112 section 3.2.2). Empty otherwise.
+    pub prefix: String,
+    /// Path and query, or `*`.
+    pub path: Template,
+    /// The digit after `HTTP/1.`, where that is what is spoken.
+    pub http_minor: u8,
+    /// The fields of its head, in order.
+    pub fields: Vec<Field>,
+    /// How the end of its body is told.
+    pub framing: Framing,
+    /// Its body.
+    pub body: Template,
+    /// Whether its user's cookies are added.
+    pub takes_cookies: bool,
+    /// Whether it is sent on where a response redirects it to.
+    pub follows_redirects: bool,
+}
+
+/// A field of a request's head.
+#[derive(Debug)]
+pub enum Field {
+    /// A name and its value.
+    Given(String, Template),
+    /// Content-Length, which each request computes.
+    Length,
+}
+
+/// How the end of a body is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// By what the fields say, if anything.
+    AsGiven,
+    /// By a length that is computed for each request.
+    Length,
+    /// By chunks.
+    Chunked,
+}
+
+/// Where a redirect leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// Path and query on the same server. A peer chose them.
+    pub path: String,
+    /// Whether the next request is a GET without a body, whatever this one was.
+    pub as_get: bool,
+}
+
+/// What one request has of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filling<'a> {
+    /// Its number in the run: with the seed it decides what templates put in.
+    pub number: u64,
+    /// Its user's cookies as a line of the head, with its line break; empty without any.
+    pub cookies: &'a [u8],
+    /// Where it was redirected to, if it was.
+    pub hop: Option<&'a Hop>,
+}
+
+/// A request to be sent.
+#[derive(Debug)]
+pub enum Message<'a, E> {
+    /// One that was compiled.
+    Compiled {
+        /// Its form in the protocol.
+        encoding: &'a E,
+        /// How the driver knows the bytes of [`Encoding::fixed`], if it does.
+        payload: Option<PayloadId>,
+        /// What it has of its own.
+        filling: Filling<'a>,
+        /// Whether its body is held back, to be sent by
+        /// [`send_rest`](crate::Connection::send_rest).
+        withholds_body: bool,
+    },
+    /// One that a script wrote, as HTTP/1 has it. Without bytes: it was sent as part of the
+    /// one before.
+    Written {
+        /// Its bytes.
+        bytes: &'a [u8],
+        /// Whether it is a HEAD request, whose response has no body.
+        is_head: bool,
+    },
+}
+
+/// The form that a protocol gives a request before the run.
+pub trait Encoding: fmt::Debug + Send + Sync + Sized {
+    /// Encodes a request.
+    ///
+    /// # Errors
+    /// When the request would not be read back as it was meant.
+    fn of(request: CompiledRequest) -> Result<Self, EncodeError>;
+
+    /// Takes a request that a script wrote, as HTTP/1 has it.
+    fn of_written(bytes: &[u8]) -> Self;
+
+    /// The bytes of the whole request, where no request differs from another and no connection
+    /// from another.
+    fn fixed(&self) -> Option<&Arc<[u8]>>;
+
+    /// The most bytes that a request takes, cookies and redirects left out: what a buffer needs so
+    /// that filling it never allocates.
+    fn bytes_max(&self) -> usize;
+
+    /// Whether anything follows the head of this request.
+    fn has_body(&self, filling: &Filling<'_>) -> bool;
+}
