@@ -11,6 +11,7 @@ mod tests;
 use std::sync::Arc;
 
 use plimsoll_core::Plan;
+use plimsoll_core::part::Place;
 
 use crate::signals::Order;
 pub(crate) use closed::{Closed, Tickets};
@@ -90,14 +91,9 @@ impl Admission {
         }
     }
 
-    /// In a closed loop: may a free connection send now? Gives the request's number and whether it
-    /// is measured.
+    /// In a closed loop: what a free connection may send now, due at once.
     #[inline]
-    pub(crate) fn take_closed(
-        &mut self,
-        timetable: &Timetable,
-        now_ns: u64,
-    ) -> Option<(u64, bool)> {
+    pub(crate) fn take_closed(&mut self, timetable: &Timetable, now_ns: u64) -> Option<Due> {
         let Self::Closed(closed) = self else {
             return None;
         };
@@ -105,7 +101,8 @@ impl Admission {
             return None;
         }
         let measured = now_ns >= timetable.measured_ns;
-        closed.take(measured, now_ns).map(|number| (number, measured))
+        let number = closed.take(measured, now_ns)?;
+        Some(Due { at_ns: now_ns, number, stage: Place::NONE, measured })
     }
 
     /// Whether every request has been taken.

@@ -5,10 +5,10 @@
 //! from a seed, under `sim`.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod admission;
+mod assignment;
 mod checks;
-mod client;
-mod deadlines;
 mod error;
 mod exchanges;
 mod inspection;
@@ -17,15 +17,19 @@ mod lookup;
 mod notes;
 mod observer;
 mod outcome;
+mod pool;
 mod preflight;
-mod reach;
+mod record;
 mod routes;
 mod run;
 mod scripted;
 mod search;
 mod setup;
 mod signals;
+mod slots;
 pub mod source;
+#[cfg(test)]
+mod tests;
 mod user;
 mod watch;
 pub mod worker;

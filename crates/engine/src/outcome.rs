@@ -21,8 +21,9 @@ use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::host::{Happened, HostEnvironment, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
+use crate::record::Record;
+use crate::slots::planned_window_ns;
 use crate::watch::Watch;
-use crate::worker::Record;
 
 /// What the workers and the start brought together.
 pub(crate) struct Gathered {
@@ -132,17 +133,6 @@ impl CpuShares {
         let busy = share(cpu.total_ns().saturating_sub(*spun_ns));
         Self { busy, run_delay: share(cpu.run_delay_ns) }
     }
-}
-
-/// How long a schedule's requests are due, ns, if the plan has one and says. That of `n` requests
-/// ends where slot `n` would be due, so that ten requests at 1/s are 1/s.
-pub(crate) fn planned_window_ns(plan: &Plan) -> Option<u64> {
-    let counted_ns = match (&plan.rate, &plan.trace) {
-        (Some(profile), _) => plan.requests.map(|requests| profile.due_ns(requests)),
-        (None, Some(trace)) => trace.offsets_ns.last().copied(),
-        (None, None) => return None,
-    };
-    plan.duration_ns.into_iter().chain(counted_ns).min()
 }
 
 /// The rates.
@@ -370,8 +360,8 @@ mod tests {
     use plimsoll_core::throughput::{Answers, per_second};
 
     use super::*;
-    use crate::worker::CpuUse;
-    use crate::worker::tests::plan;
+    use crate::observer::CpuUse;
+    use crate::tests::plan;
 
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;

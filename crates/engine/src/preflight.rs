@@ -126,7 +126,7 @@ mod tests {
     use plimsoll_core::schedule::Arrival;
 
     use super::*;
-    use crate::worker::tests::plan;
+    use crate::tests::plan;
 
     #[test]
     fn workers_follow_the_cpus_the_rate_and_the_connections() {

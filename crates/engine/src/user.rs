@@ -1,6 +1,7 @@
 //! A user of the server, as one entry of the pool plays it: what outlives its exchanges.
 
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
@@ -11,12 +12,60 @@ use crate::exchanges::Exchange;
 const COOKIES_MAX: usize = 64;
 const COOKIE_BYTES_MAX: usize = 4096;
 
+/// The users of a worker: one for each entry of its pool.
+#[derive(Debug)]
+pub(crate) struct Users {
+    users: Vec<User>,
+    /// Redirected requests that wait for their connection, of all users.
+    follows: usize,
+}
+
+impl Users {
+    pub(crate) fn new(count: u32) -> Self {
+        Self { users: (0..count).map(|_| User::default()).collect(), follows: 0 }
+    }
+
+    /// How many redirected requests wait for their connection.
+    #[inline]
+    pub(crate) fn follows(&self) -> usize {
+        self.follows
+    }
+
+    pub(crate) fn push_follow(&mut self, index: u32, follow: Follow) {
+        self[index].follows.push_back(follow);
+        self.follows += 1;
+    }
+
+    /// The redirected request that goes next.
+    pub(crate) fn pop_follow(&mut self, index: u32) -> Option<Follow> {
+        let follow = self[index].follows.pop_front()?;
+        self.follows -= 1;
+        Some(follow)
+    }
+}
+
+impl Index<u32> for Users {
+    type Output = User;
+
+    #[inline]
+    fn index(&self, index: u32) -> &User {
+        &self.users[index as usize]
+    }
+}
+
+impl IndexMut<u32> for Users {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut User {
+        &mut self.users[index as usize]
+    }
+}
+
 /// What outlives the exchanges of a user.
 #[derive(Debug)]
 pub(crate) struct User {
     pub cookies: Cookies,
     /// Requests that were redirected and go next.
-    pub follows: VecDeque<Follow>,
+    follows: VecDeque<Follow>,
     /// Until when a script has it pause; `u64::MAX`: it does not.
     pub pause_until_ns: u64,
     /// Whether it has paused for the request that is next.
@@ -31,6 +80,14 @@ impl Default for User {
             pause_until_ns: u64::MAX,
             has_paused: false,
         }
+    }
+}
+
+impl User {
+    /// Whether a request of its own was redirected and goes next.
+    #[inline]
+    pub(crate) fn has_follow(&self) -> bool {
+        !self.follows.is_empty()
     }
 }
 

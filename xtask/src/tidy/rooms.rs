@@ -14,15 +14,8 @@ use super::layout::modules_of;
 use super::paths::{Reached, exports, reached};
 use super::source::Source;
 
-/// Circles that are left. A list may only get shorter, and goes with its last circle.
-const KNOWN: [(&str, &[&str]); 1] = [("crates/engine", &["outcome", "worker"])];
-
 /// Circles of rooms, in every crate.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
-    judge(files, &KNOWN)
-}
-
-fn judge(files: &[File], known: &[(&str, &[&str])]) -> Vec<Finding> {
     let sources: Vec<Source<'_>> = files
         .iter()
         .filter(|file| file.path.ends_with(".rs") && file.path.contains("/src/"))
@@ -36,8 +29,10 @@ fn judge(files: &[File], known: &[(&str, &[&str])]) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (name, sources) in crates {
-        let known = known.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, rooms)| rooms);
-        findings.extend(judge_crate(name, &edges(&sources), known));
+        let edges = edges(&sources);
+        let circles = circles(&edges);
+        let words = circles.iter().map(|circle| circle_words(circle, &edges));
+        findings.extend(words.map(|words| Finding::new(name, 0, words)));
     }
     findings
 }
@@ -111,26 +106,6 @@ fn circles<'a>(edges: &Edges<'a>) -> BTreeSet<BTreeSet<&'a str>> {
     users.iter().map(circle).filter(|circle: &BTreeSet<_>| !circle.is_empty()).collect()
 }
 
-fn judge_crate(name: &str, edges: &Edges<'_>, known: &[&str]) -> Vec<Finding> {
-    let circles = circles(edges);
-    let is_new = |circle: &&BTreeSet<&str>| !circle.iter().all(|room| known.contains(room));
-    let mut findings: Vec<Finding> = circles
-        .iter()
-        .filter(is_new)
-        .map(|circle| Finding::new(name, 0, circle_words(circle, edges)))
-        .collect();
-    let freed: Vec<&str> = known
-        .iter()
-        .copied()
-        .filter(|room| !circles.iter().any(|circle| circle.contains(room)))
-        .collect();
-    if !freed.is_empty() {
-        let message = format!("in no circle any more: take {} out of KNOWN", freed.join(", "));
-        findings.push(Finding::new(name, 0, message));
-    }
-    findings
-}
-
 fn circle_words(circle: &BTreeSet<&str>, edges: &Edges<'_>) -> String {
     let inside =
         edges.iter().filter(|((user, used), _)| circle.contains(user) && circle.contains(used));
@@ -148,9 +123,9 @@ fn circle_words(circle: &BTreeSet<&str>, edges: &Edges<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn found(files: &[(&str, &str)], known: &[(&str, &[&str])]) -> Vec<String> {
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<File> = files.iter().map(|(path, text)| File::example(path, text)).collect();
-        judge(&files, known).iter().map(ToString::to_string).collect()
+        check(&files).iter().map(ToString::to_string).collect()
     }
 
     const ROOT: (&str, &str) = ("crates/a/src/lib.rs", "mod x;\nmod y;\nmod z;\n");
@@ -173,7 +148,7 @@ mod tests {
             ("use crate::y::Y;", "pub(in crate::y) fn f() {}", None),
         ] {
             let files = [ROOT, ("crates/a/src/x.rs", x), ("crates/a/src/y.rs", y)];
-            assert_eq!(found(&files, &[]), Vec::from_iter(want), "{x} | {y}");
+            assert_eq!(found(&files), Vec::from_iter(want), "{x} | {y}");
         }
     }
 
@@ -193,7 +168,7 @@ mod tests {
         ];
         let want = "crates/a: modules in a circle: x, y, z: x uses y (x/deep.rs:1), \
                     y uses z (y.rs:2), z uses x (z.rs:2)";
-        assert_eq!(found(&files, &[]), [want]);
+        assert_eq!(found(&files), [want]);
     }
 
     #[test]
@@ -211,7 +186,7 @@ mod tests {
                 ("crates/a/src/x.rs", "use crate::y::Y;"),
                 ("crates/a/src/y.rs", y),
             ];
-            assert_eq!(!found(&files, &[]).is_empty(), want, "{root} | {y}");
+            assert_eq!(!found(&files).is_empty(), want, "{root} | {y}");
         }
     }
 
@@ -226,7 +201,7 @@ mod tests {
             ("crates/a/src/fixtures.rs", "use crate::x::X;"),
             ("crates/a/tests/it/main.rs", "use crate::x::X;"),
         ];
-        assert_eq!(found(&files, &[]), [""; 0]);
+        assert_eq!(found(&files), [""; 0]);
     }
 
     #[test]
@@ -238,25 +213,9 @@ mod tests {
             ("crates/a/src/z.rs", "use crate::w::W;"),
             ("crates/a/src/w.rs", "use crate::z::Z;"),
         ];
-        let found = found(&files, &[]);
+        let found = found(&files);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("crates/a: modules in a circle: w, z:"), "{found:?}");
         assert!(found[1].starts_with("crates/a: modules in a circle: x, y:"), "{found:?}");
-    }
-
-    #[test]
-    fn known_circles_may_only_shrink() {
-        let files = [
-            ROOT,
-            ("crates/a/src/x.rs", "use crate::y::Y;"),
-            ("crates/a/src/y.rs", "use crate::x::X;"),
-        ];
-        assert_eq!(found(&files, &[("crates/a", &["x", "y"])]), [""; 0]);
-        assert_eq!(found(&files, &[("crates/b", &["x", "y"])]).len(), 1);
-        assert_eq!(found(&files, &[("crates/a", &["x"])]).len(), 1);
-        assert_eq!(
-            found(&files, &[("crates/a", &["x", "y", "z"])]),
-            ["crates/a: in no circle any more: take z out of KNOWN"]
-        );
     }
 }

@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::signals::{Change, Seen, Signals};
-use crate::worker::tests::plan;
+use crate::tests::plan;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;

@@ -113,6 +113,13 @@ impl<E: Encoding> Prepared<E> {
         &self.targets[target as usize]
     }
 
+    /// The parts of the result that a target's request belongs to, before it has a connection.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, target: u32, stage: u16) -> Place {
+        Place { endpoint: self.target(target).endpoint, stage, address: Place::NONE }
+    }
+
     /// All targets, in the plan's order.
     #[must_use]
     pub fn targets(&self) -> &[PreparedTarget<E>] {

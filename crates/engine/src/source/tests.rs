@@ -5,7 +5,7 @@ use plimsoll_core::plan::{Body, Endpoint, Order, Proxy, Request, Target};
 use plimsoll_core::template::Table;
 
 use super::*;
-use crate::worker::tests::plan;
+use crate::tests::plan;
 
 const AGENT: &str = concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n");
 

@@ -3,56 +3,42 @@
 //! The loop does what is due, waits, and takes events. Everything it needs was allocated at the
 //! start; a request costs a slot of the schedule, one send, one receive and its record.
 //!
-//! A connection's life is in `pool`, what events mean is in `events`.
+//! The worker joins four parts that know nothing of each other: the slots say what is due, the pool
+//! has the connections, the users what outlives a request, and the accounts what is written down.
+//! `start` brings a slot to a connection, `events` and `deadlines` what comes back to the accounts.
 
-mod assignment;
+mod deadlines;
 mod events;
-mod fin_wait;
+mod opening;
 mod orders;
-mod pool;
-mod reading;
-mod record;
 mod scripts;
 mod send;
 mod settle;
-#[cfg(test)]
-pub(crate) mod tests;
+mod start;
 mod waiting;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding as _, ExchangeId, Protocol, Scratch, Setup};
+use plimsoll_conn::{Encoding as _, Protocol};
 use plimsoll_core::Plan;
-use plimsoll_core::part::{Part, Place};
+use plimsoll_core::part::Part;
 use plimsoll_core::recorder::Interval;
-use plimsoll_core::result::Connections;
-use plimsoll_core::schedule::share;
 use plimsoll_io::{Driver, PayloadId};
 use plimsoll_script::lua::{ScriptError, Thread};
 
-use crate::admission::{Admission, Tickets, Timetable};
-use crate::client::Client;
-use crate::deadlines::Deadlines;
-use crate::exchanges::Exchanges;
-use crate::inspection::Wants;
-use crate::judge::Judge;
-use crate::notes::Notes;
+use crate::accounts::Accounts;
 use crate::observer::Observer;
-use crate::outcome::planned_window_ns;
-use crate::reach::Reach;
-use crate::routes::Routes;
+use crate::pool::Pool;
 use crate::scripted::Scripted;
 use crate::signals::{Seen, Signals};
+use crate::slots::{Slots, planned_window_ns};
 use crate::source::Prepared;
-use crate::user::User;
-use fin_wait::FinWait;
-use pool::{Idle, Opener};
+use crate::user::Users;
 
+pub use crate::assignment::Assignment;
 pub use crate::observer::CpuUse;
-pub use assignment::Assignment;
-pub use record::Record;
+pub use crate::record::Record;
 
 /// How long the drain may last after an interrupt.
 pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
@@ -68,50 +54,27 @@ pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a
 
 /// One thread's share of a run.
 pub struct Worker<D: Driver, P: Protocol> {
-    driver: D,
     plan: Arc<Plan>,
+    worker: u32,
     prepared: Arc<Prepared<P::Encoding>>,
-    judge: Arc<Judge>,
     /// For each target, its request's bytes as the driver knows them, where they never change.
     payloads: Vec<Option<PayloadId>>,
-    setup: Setup,
-    scratch: Scratch,
-    routes: Routes,
     tracks_addresses: bool,
-    wants: Wants,
-    worker: u32,
-    /// How many of the connections are in use, and whether more are taken when those don't suffice.
-    active: u32,
-    grows: bool,
-    open_now: u64,
-    connections: Connections,
-    /// Redirected requests that wait for their connection.
-    follows: usize,
-    /// TLS handshakes begun.
-    handshakes: u64,
-    notes: Option<Box<Notes>>,
+    slots: Slots,
+    pool: Pool<D, P>,
+    users: Users,
+    accounts: Accounts,
     script: Option<Box<Scripted>>,
-    /// The first thing that went wrong with a connection before it was open.
-    opening_error: Option<String>,
     /// The orders that were carried out.
     orders_seen: Seen,
-    clients: Vec<Client<P>>,
-    /// The user that each of them plays.
-    users: Vec<User>,
-    exchanges: Exchanges,
-    /// Exchanges of the connection read last whose bodies may go.
-    released: Vec<ExchangeId>,
-    idle: VecDeque<Idle>,
-    opener: Opener,
-    deadlines: Deadlines,
-    fin_wait: FinWait,
-    /// What all workers of a closed loop take from.
-    tickets: Arc<Tickets>,
-    admission: Admission,
-    timetable: Timetable,
-    observer: Observer,
-    reach: Reach,
+    times: Times,
+}
+
+/// How far a worker's run has come; ns on the driver's clock.
+#[derive(Debug)]
+struct Times {
     running: bool,
+    interrupted: bool,
     /// The latest moment that anything has happened at: the clock of the last wait, of an event
     /// since then, or as it was read since then. No event and no request is ahead of it.
     now_ns: u64,
@@ -119,12 +82,12 @@ pub struct Worker<D: Driver, P: Protocol> {
     progress_ns: u64,
     /// When the last response was complete.
     answered_ns: u64,
-    /// When the run was over, drain and all.
-    ended_ns: u64,
     /// When starting requests ended.
     stopped_ns: Option<u64>,
+    /// How long is waited for responses from then on.
     drain_ns: u64,
-    interrupted: bool,
+    /// When the run was over, drain and all.
+    ended_ns: u64,
 }
 
 impl<D: Driver, P: Protocol> Worker<D, P> {
@@ -132,72 +95,41 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     /// `protocol` is what is spoken, `cpu` tells what the thread has used of the CPU, and `script`
     /// decides what is sent, if there is one.
     pub fn new(
-        mut driver: D,
+        driver: D,
         assignment: &Assignment<P::Encoding>,
         protocol: &P::Settings,
         cpu: fn() -> CpuUse,
         script: Option<Thread>,
     ) -> Self {
         let plan = Arc::clone(&assignment.plan);
-        let prepared = Arc::clone(&assignment.prepared);
-        let setup = assignment.setup.clone();
-        let room = assignment.share(plan.connections_limit());
-        // With TLS every request is different bytes.
-        let payloads = prepared.targets().iter().map(|target| {
-            let fixed = target.encoding.fixed().filter(|_| setup.tls.is_none());
-            fixed.map(|bytes| driver.register(Arc::clone(bytes)))
-        });
-        let payloads = payloads.collect();
         let script = script.map(|thread| Box::new(Scripted::new(thread)));
         let told = script.as_ref().map(|script| script.wants()).unwrap_or_default();
-        let wants = Wants::of(&plan).with_script(told);
-        let inspects = wants.any() || told.response;
-        let exchanges = room as usize * P::exchanges_max(protocol);
+        let mut pool = Pool::new(driver, assignment, protocol);
+        let exchanges_max = pool.len() as usize * P::exchanges_max(protocol);
+        let observer = Observer::new(plan.warmup_ns > 0, cpu);
         let mut worker = Self {
-            driver,
-            payloads,
-            setup,
-            scratch: Scratch::new(prepared.request_bytes_max()),
-            routes: Routes::new(&assignment.routes),
-            tracks_addresses: assignment.tracks_addresses,
-            wants,
             worker: assignment.worker,
-            active: assignment.share(plan.connections),
-            grows: plan.is_open_loop(),
-            open_now: 0,
-            connections: Connections::default(),
-            follows: 0,
-            handshakes: 0,
-            notes: Notes::of(&plan),
+            payloads: register(&mut pool, &assignment.prepared),
+            prepared: Arc::clone(&assignment.prepared),
+            tracks_addresses: assignment.tracks_addresses,
+            slots: Slots::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
+            users: Users::new(pool.len()),
+            accounts: Accounts::new(&plan, exchanges_max, &assignment.judge, observer, told),
+            pool,
             script,
-            opening_error: None,
             orders_seen: Seen::default(),
-            clients: (0..room).map(|n| Client::new(n, protocol)).collect(),
-            users: (0..room).map(|_| User::default()).collect(),
-            exchanges: Exchanges::new(exchanges, inspects),
-            released: Vec::new(),
-            idle: VecDeque::with_capacity(2 * room as usize),
-            opener: Opener::new(room),
-            deadlines: Deadlines::new(room as usize),
-            fin_wait: FinWait::default(),
-            admission: Admission::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
-            tickets: Arc::clone(&assignment.tickets),
-            timetable: Timetable { start_ns: u64::MAX, measured_ns: u64::MAX, stop_ns: u64::MAX },
-            observer: Observer::new(plan.warmup_ns > 0, cpu),
-            reach: Reach::new(room as usize, plan.connects_per_request() && plan.is_open_loop()),
-            running: false,
-            now_ns: 0,
-            progress_ns: 0,
-            answered_ns: 0,
-            ended_ns: 0,
-            stopped_ns: None,
-            drain_ns: plan.drain_ns,
-            interrupted: false,
+            times: Times {
+                running: false,
+                interrupted: false,
+                now_ns: 0,
+                progress_ns: 0,
+                answered_ns: 0,
+                stopped_ns: None,
+                drain_ns: plan.drain_ns,
+                ended_ns: 0,
+            },
             plan,
-            prepared,
-            judge: Arc::clone(&assignment.judge),
         };
-        worker.assign_routes();
         worker.add_parts();
         worker
     }
@@ -206,50 +138,47 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     fn add_parts(&mut self) {
         let names = self.prepared.endpoint_names();
         let stages = self.plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
-        let recorder = &mut self.observer.measured;
+        let recorder = &mut self.accounts.observer.measured;
         recorder.endpoints = names.iter().map(|name| Part::new(name)).collect();
         if stages.len() > 1 {
             recorder.stages = stages.iter().map(|stage| Part::new(&stage.to_string())).collect();
         }
         if self.tracks_addresses {
-            self.routes.add_parts(&mut recorder.addresses);
+            self.pool.add_address_parts(&mut recorder.addresses);
         }
     }
 
     /// The driver, to wake or watch it.
     pub fn driver(&self) -> &D {
-        &self.driver
+        &self.pool.driver
     }
 
-    /// Opens the connections, paced so that a server's queue of new connections does not overflow:
-    /// the window of connects under way starts small and doubles with each round that succeeds.
-    /// Returns how many are open when each was tried once, or at `limit_ns`. With a connection for
-    /// each request there is nothing to open.
+    /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`.
+    /// With a connection for each request there is nothing to open.
     ///
     /// # Errors
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
         if !self.plan.connects_per_request() {
             self.read_clock();
-            self.opener.queue.extend(0..self.active);
-            let is_trying = |client: &Client<P>| !client.tried || client.connection.is_opening();
-            while self.clients[..self.active as usize].iter().any(is_trying)
-                && self.now_ns < limit_ns
+            self.pool.queue_all();
+            while self.pool.is_opening_any()
+                && self.times.now_ns < limit_ns
                 && !signals.is_stopped()
             {
-                self.open_queued(self.now_ns);
-                let tick_ns = self.now_ns + TICK_NS;
-                self.wait(tick_ns.min(limit_ns).min(self.deadlines.next_ns()))?;
+                self.pool.open_queued(self.times.now_ns, true);
+                let tick_ns = self.times.now_ns + TICK_NS;
+                self.wait(tick_ns.min(limit_ns).min(self.pool.deadlines.next_ns()))?;
                 self.look_at_deadlines();
             }
         }
-        let open = self.clients.iter().filter(|client| client.can_send(&self.plan)).count();
+        let open = self.pool.clients().iter().filter(|client| client.can_send(&self.plan)).count();
         Ok(open as u32)
     }
 
     /// The first thing that went wrong with a connection before it was open.
     pub fn opening_error(&self) -> Option<&str> {
-        self.opening_error.as_deref()
+        self.pool.opening_error()
     }
 
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the
@@ -263,46 +192,43 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         signals: &Signals,
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
-        self.timetable = Timetable::new(&self.plan, start_ns);
-        self.observer.start(self.timetable, planned_window_ns(&self.plan));
-        self.reach.start(self.timetable.measured_ns);
-        if let Some(notes) = &mut self.notes {
-            notes.start(self.timetable.measured_ns);
-        }
-        self.driver.watch_standstills();
+        self.slots.start(start_ns);
+        let timetable = self.slots.timetable;
+        self.accounts.start(timetable, planned_window_ns(&self.plan));
+        self.pool.reach.start(timetable.measured_ns);
+        self.pool.driver.watch_standstills();
         self.read_clock();
-        while self.now_ns < start_ns {
+        while self.times.now_ns < start_ns {
             self.wait(start_ns)?;
         }
-        self.begin(self.now_ns);
+        self.begin();
         loop {
             self.look_at_deadlines();
-            let now_ns = self.now_ns;
-            self.observer.begin_measuring(now_ns, self.driver.spun_ns());
+            let now_ns = self.times.now_ns;
+            self.accounts.observer.begin_measuring(now_ns, self.pool.driver.spun_ns());
             self.obey(signals, now_ns);
             self.admit(signals, now_ns);
             self.open_queued(now_ns);
             self.end_interval(now_ns, false, on_interval);
-            self.take_notes(now_ns);
+            self.look_around(now_ns);
             if self.is_finished(now_ns) {
                 break;
             }
             self.wait(self.until_ns(now_ns))?;
         }
         self.settle_rest();
-        self.end_interval(self.now_ns, true, on_interval);
+        self.end_interval(self.times.now_ns, true, on_interval);
         Ok(())
     }
 
-    fn begin(&mut self, now_ns: u64) {
-        self.running = true;
-        self.progress_ns = now_ns;
-        for index in 0..self.active {
-            let client = &self.clients[index as usize];
-            if client.can_send(&self.plan) || self.plan.connects_per_request() {
-                // It has been free all along: what is late from here on is the tester.
-                let free_ns =
-                    if self.plan.is_open_loop() { self.timetable.start_ns } else { now_ns };
+    fn begin(&mut self) {
+        let now_ns = self.times.now_ns;
+        self.times.running = true;
+        self.times.progress_ns = now_ns;
+        // A connection has been free all along: what is late from here on is the tester.
+        let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
+        for index in 0..self.pool.active() {
+            if self.pool[index].can_send(&self.plan) || self.plan.connects_per_request() {
                 self.freed(index, free_ns);
             }
         }
@@ -310,13 +236,13 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// Waits for events and takes them.
     fn wait(&mut self, until_ns: u64) -> io::Result<()> {
-        let returned_ns = self.driver.wait(until_ns)?;
-        self.now_ns = self.now_ns.max(returned_ns);
-        while let Some(standstill) = self.driver.take_standstill() {
-            self.observer.note_pause(standstill);
+        let returned_ns = self.pool.driver.wait(until_ns)?;
+        self.times.now_ns = self.times.now_ns.max(returned_ns);
+        while let Some(standstill) = self.pool.driver.take_standstill() {
+            self.accounts.observer.note_pause(standstill);
         }
-        while let Some((at_ns, event)) = self.driver.next() {
-            self.now_ns = self.now_ns.max(at_ns);
+        while let Some((at_ns, event)) = self.pool.driver.next() {
+            self.times.now_ns = self.times.now_ns.max(at_ns);
             self.handle(at_ns, event);
         }
         Ok(())
@@ -325,23 +251,21 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Reads the clock.
     #[inline]
     fn read_clock(&mut self) -> u64 {
-        self.now_ns = self.now_ns.max(self.driver.clock_ns());
-        self.now_ns
+        self.times.now_ns = self.times.now_ns.max(self.pool.driver.clock_ns());
+        self.times.now_ns
     }
 
     /// Looks at what is not looked at with each event: rates, and whether the script is over.
     #[inline]
-    fn take_notes(&mut self, now_ns: u64) {
-        if let Some(notes) = &mut self.notes
-            && self.stopped_ns.is_none()
-        {
-            notes.turn(now_ns, self.observer.measured.ledger.completed);
+    fn look_around(&mut self, now_ns: u64) {
+        if self.times.stopped_ns.is_none() {
+            self.accounts.take_rate(now_ns);
         }
         if let Some(script) = &self.script {
-            self.wants = self.wants.with_script(script.wants());
+            self.accounts.wants = self.accounts.wants.with_script(script.wants());
         }
         if self.script_is_over() {
-            self.timetable.stop_ns = self.timetable.stop_ns.min(now_ns);
+            self.slots.stop(now_ns);
         }
     }
 
@@ -352,42 +276,34 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
-        let mut until_ns =
-            (now_ns + TICK_NS).min(self.next_deadline_ns()).min(self.observer.interval_end_ns());
-        if let Some(stopped_ns) = self.stopped_ns {
-            return until_ns.min(stopped_ns + self.drain_ns);
+        let observer = &self.accounts.observer;
+        let deadline_ns = self.next_deadline_ns();
+        let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(observer.interval_end_ns());
+        if let Some(stopped_ns) = self.times.stopped_ns {
+            return until_ns.min(stopped_ns + self.times.drain_ns);
         }
-        if self.open_now == 0 && self.plan.requests.is_some() && !self.plan.is_open_loop() {
-            // Other workers may take the last request, and nothing would tell this one.
-            until_ns = until_ns.min(now_ns + LAST_REQUEST_NS);
-        }
-        if let Some(due) = self.admission.peek(&self.timetable) {
-            // Without a free connection a slot can only grow too old.
-            let act_ns = match self.plan.shed_after_ns {
-                _ if !self.idle.is_empty() => due.at_ns,
-                // A slot that is not due yet may ask for another connection then.
-                _ if self.can_grow() && due.at_ns > now_ns => due.at_ns,
-                Some(shed_after_ns) => due.at_ns.saturating_add(shed_after_ns),
-                None => u64::MAX,
-            };
-            until_ns = until_ns.min(act_ns);
-        }
-        let notes_ns = self.notes.as_ref().map_or(u64::MAX, |notes| notes.window_end_ns());
-        until_ns.min(notes_ns).min(self.timetable.stop_ns)
+        let act_ns = self.slots.act_ns(now_ns, self.pool.has_idle(), self.pool.can_grow());
+        let has_connection = self.pool.counts.open_now > 0;
+        // Other workers may take the last request, and nothing would tell this one.
+        let may_end = !has_connection && self.plan.requests.is_some() && !self.plan.is_open_loop();
+        let look_ns = if may_end { now_ns + LAST_REQUEST_NS } else { u64::MAX };
+        let rate_ns = self.accounts.next_rate_ns();
+        until_ns.min(act_ns).min(look_ns).min(rate_ns).min(self.slots.timetable.stop_ns)
     }
 
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
         // After a pause several intervals may be over at once.
         loop {
-            let end_ns = self.observer.interval_end_ns().min(now_ns);
-            let spun_ns = self.driver.spun_ns();
-            let Some(interval) = self.observer.take_interval(now_ns, spun_ns, finished) else {
+            let observer = &mut self.accounts.observer;
+            let end_ns = observer.interval_end_ns().min(now_ns);
+            let spun_ns = self.pool.driver.spun_ns();
+            let Some(interval) = observer.take_interval(now_ns, spun_ns, finished) else {
                 return;
             };
             if !(finished && interval.is_empty()) {
                 let interval = self.complete(interval, end_ns);
                 let spare = on_interval(interval);
-                self.observer.keep_spare(spare);
+                self.accounts.observer.keep_spare(spare);
             }
             if finished {
                 break;
@@ -395,82 +311,66 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    fn interrupt(&mut self, now_ns: u64) {
-        if !self.interrupted {
-            self.interrupted = true;
-            self.timetable.stop_ns = self.timetable.stop_ns.min(now_ns);
-            self.drain_ns = self.drain_ns.min(INTERRUPT_DRAIN_NS);
-        }
-    }
-
     /// Whether the run is over: nothing more starts, and nothing is open or the drain has passed.
     fn is_finished(&mut self, now_ns: u64) -> bool {
-        if self.stopped_ns.is_none() {
-            let all_taken = (self.plan.requests.is_some() || self.plan.trace.is_some())
-                && now_ns >= self.timetable.measured_ns
-                && self.admission.is_over(&self.timetable);
+        if self.times.stopped_ns.is_none() {
             // Without a duration only progress keeps a run alive.
             let stuck = self.plan.duration_ns.is_none()
-                && self.progress_ns.saturating_add(self.plan.timeout_ns) < now_ns
-                && self.admission.peek(&self.timetable).is_none_or(|due| due.at_ns <= now_ns);
-            if now_ns >= self.timetable.stop_ns || all_taken || stuck {
-                self.stopped_ns = Some(now_ns);
-                let end_ns = self.window_end_ns(now_ns);
-                self.observer.end_window(self.driver.spun_ns(), end_ns);
+                && self.times.progress_ns.saturating_add(self.plan.timeout_ns) < now_ns
+                && self.slots.is_due(now_ns);
+            let is_time = now_ns >= self.slots.timetable.stop_ns;
+            if is_time || stuck || self.slots.are_all_taken(now_ns) {
+                self.times.stopped_ns = Some(now_ns);
+                let end_ns = self.slots.window_end_ns(now_ns, self.times.interrupted);
+                self.accounts.observer.end_window(self.pool.driver.spun_ns(), end_ns);
             }
         }
-        self.stopped_ns.is_some_and(|stopped_ns| {
-            let is_idle = self.exchanges.len() == 0 && self.follows == 0;
+        self.times.stopped_ns.is_some_and(|stopped_ns| {
+            let is_idle = self.accounts.exchanges.len() == 0 && self.users.follows() == 0;
             // What had come by then may still have to be taken.
-            is_idle || self.driver.caught_up_ns() >= stopped_ns + self.drain_ns
+            is_idle || self.pool.driver.caught_up_ns() >= stopped_ns + self.times.drain_ns
         })
-    }
-
-    /// When the window ends that stops now. That of a schedule of `n` requests ends where slot `n`
-    /// would be due.
-    fn window_end_ns(&self, now_ns: u64) -> u64 {
-        let is_as_planned = !self.interrupted && self.admission.is_as_planned();
-        let is_counted = self.plan.rate.is_some() && self.plan.requests.is_some();
-        let planned_ns = planned_window_ns(&self.plan).filter(|_| is_counted && is_as_planned);
-        let end_ns = planned_ns.map(|window_ns| self.timetable.measured_ns + window_ns);
-        end_ns.unwrap_or_else(|| now_ns.min(self.timetable.stop_ns))
     }
 
     /// What was written down. Call after [`run`](Self::run).
     pub fn into_record(mut self) -> Record {
-        let (cpu, spun_ns) = self.observer.used(self.driver.spun_ns());
-        let measured_ns = self.timetable.measured_ns;
-        let stopped_ns = self.stopped_ns.unwrap_or(self.ended_ns);
-        let window_ns = stopped_ns.min(self.timetable.stop_ns).saturating_sub(measured_ns);
-        let tried = self.clients.iter().filter(|client| client.tried).count() as u64;
+        let Times { ended_ns, answered_ns, interrupted, stopped_ns, .. } = self.times;
+        let timetable = self.slots.timetable;
+        let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);
+        let window_ns = since(stopped_ns.unwrap_or(ended_ns).min(timetable.stop_ns));
+        let tried = self.pool.clients().iter().filter(|client| client.opening.tried).count();
+        let Accounts { observer, notes, .. } = self.accounts;
+        let (cpu, spun_ns) = observer.used(self.pool.driver.spun_ns());
         Record {
-            outage: self.reach.outage(window_ns, tried),
-            in_window: self.observer.used_in_window(),
-            measured: self.observer.measured,
-            warmup: self.observer.warmup,
-            answers: self.observer.answers,
-            pauses: self.observer.pauses,
-            paused_ns: self.observer.paused_ns,
+            outage: self.pool.reach.outage(window_ns, tried as u64),
+            in_window: observer.used_in_window(),
+            measured: observer.measured,
+            warmup: observer.warmup,
+            answers: observer.answers,
+            pauses: observer.pauses,
+            paused_ns: observer.paused_ns,
             cpu,
             spun_ns,
-            elapsed_ns: self.ended_ns.saturating_sub(measured_ns),
+            elapsed_ns: since(ended_ns),
             window_ns,
-            answered_ns: self.answered_ns.saturating_sub(measured_ns),
-            connections: self.connections,
-            interrupted: self.interrupted,
-            details: self.notes.map(|notes| notes.into_details()).unwrap_or_default(),
+            answered_ns: since(answered_ns),
+            connections: self.pool.counts.connections,
+            interrupted,
+            details: notes.map(|notes| notes.into_details()).unwrap_or_default(),
             script: self.script.map(|script| (self.worker, script.into_thread())),
         }
     }
+}
 
-    /// This worker's share of `connections`.
-    fn share_of(&self, connections: u32) -> u32 {
-        share(connections, self.worker, self.plan.workers)
-    }
-
-    /// The parts a request belongs to, before it has a connection.
-    fn place_of(&self, target: u32, stage: u16) -> Place {
-        let endpoint = self.prepared.target(target).endpoint;
-        Place { endpoint, stage, address: Place::NONE }
-    }
+/// Tells the driver of the requests that are the same each time. With TLS none is.
+fn register<D: Driver, P: Protocol>(
+    pool: &mut Pool<D, P>,
+    prepared: &Prepared<P::Encoding>,
+) -> Vec<Option<PayloadId>> {
+    let is_plain_text = pool.is_plain_text();
+    let payloads = prepared.targets().iter().map(|target| {
+        let fixed = target.encoding.fixed().filter(|_| is_plain_text);
+        fixed.map(|bytes| pool.driver.register(Arc::clone(bytes)))
+    });
+    payloads.collect()
 }

@@ -16,8 +16,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Adds to an interval what its end, at `end_ns`, finds.
     pub(super) fn complete(&mut self, mut interval: Box<Interval>, end_ns: u64) -> Box<Interval> {
         // Once requests are no longer started nobody tries to connect.
-        if self.stopped_ns.is_none() {
-            let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, self.active);
+        if self.times.stopped_ns.is_none() {
+            let (cut_off_ns, users_ns) =
+                self.pool.reach.take_interval(end_ns, INTERVAL_NS, self.pool.active());
             interval.note_outage(cut_off_ns, users_ns);
             if !self.plan.abort_when.is_empty() {
                 self.note_waiting(&mut interval, end_ns);
@@ -28,12 +29,12 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// The requests under way and the slots that wait for a connection, by how long they have.
     fn note_waiting(&mut self, interval: &mut Interval, end_ns: u64) {
-        for exchange in self.exchanges.iter().filter(|exchange| exchange.measured) {
+        for exchange in self.accounts.exchanges.iter().filter(|exchange| exchange.measured) {
             let waited_ns = end_ns.saturating_sub(exchange.moments.intended_ns);
             interval.note_waiting(waited_ns, 1);
         }
-        let Some(first) = self.admission.peek(&self.timetable) else { return };
-        let backlog = self.admission.behind(&self.timetable, end_ns);
+        let Some(first) = self.slots.peek() else { return };
+        let backlog = self.slots.behind(end_ns);
         if !first.measured || backlog == 0 || first.at_ns > end_ns {
             return;
         }

@@ -13,7 +13,7 @@ use plimsoll_core::outage::Outage;
 
 /// A connect that has taken this long when the run ends, and has not come about, is a failed one: a
 /// SYN was sent again by then (RFC 6298).
-pub(crate) const SLOW_CONNECT_NS: u64 = 1_000_000_000;
+pub(super) const SLOW_CONNECT_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct User {

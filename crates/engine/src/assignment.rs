@@ -23,15 +23,15 @@ const RECEIVE_BUFFER_BYTES: u32 = 8192;
 /// What a worker is told.
 #[derive(Debug)]
 pub struct Assignment<E> {
-    pub(super) plan: Arc<Plan>,
-    pub(super) prepared: Arc<Prepared<E>>,
-    pub(super) judge: Arc<Judge>,
-    pub(super) routes: Arc<[Route]>,
-    pub(super) tickets: Arc<Tickets>,
-    pub(super) setup: Setup,
-    pub(super) tracks_addresses: bool,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) prepared: Arc<Prepared<E>>,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) routes: Arc<[Route]>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) setup: Setup,
+    pub(crate) tracks_addresses: bool,
     spin: Spin,
-    pub(super) worker: u32,
+    pub(crate) worker: u32,
 }
 
 impl<E: Encoding> Assignment<E> {
@@ -121,7 +121,7 @@ impl<E: Encoding> Assignment<E> {
     }
 
     /// This worker's share of `connections`.
-    pub(super) fn share(&self, connections: u32) -> u32 {
+    pub(crate) fn share(&self, connections: u32) -> u32 {
         share(connections, self.worker, self.plan.workers)
     }
 }

@@ -1,6 +1,7 @@
 //! One entry of the pool: a connection and what the pool knows about it.
 
-use plimsoll_conn::{Connection, ExchangeId, Protocol};
+use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
+use plimsoll_core::Plan;
 use plimsoll_io::Token;
 
 /// One of the plan's connections, open or not.
@@ -16,33 +17,14 @@ pub(crate) struct Client<P> {
     pub epoch: u32,
     /// Whether an entry of the idle queue stands for this connection.
     pub queued: bool,
-    /// Whether TLS may resume a session.
-    pub resumes: bool,
     /// Whether the connection is to be closed once nothing is open on it.
     pub retiring: bool,
-    /// Whether it is open and counted as such.
-    pub counted: bool,
-    pub ever_opened: bool,
-    /// Whether a connect has been tried.
-    pub tried: bool,
-    /// Requests sent on the open connection.
-    pub sent: u64,
-    /// Measured requests it may still serve, where connections are opened by that.
-    pub room: u64,
-    /// Responses received on the open connection.
-    pub answered: u64,
-    /// Responses of the measured part received on all connections of this entry.
-    pub served: u64,
+    pub opening: Opening,
+    pub usage: Usage,
     /// Connects failed, or connections lost before a response, one after the other.
     pub failures: u32,
     /// The latest moment of anything here.
     moment_ns: u64,
-    /// When the connect under way began.
-    pub opening_ns: u64,
-    /// When the way to the server stood.
-    pub reached_ns: u64,
-    /// When its TLS handshake was done.
-    pub secured_ns: u64,
     /// When to do something about it whatever happens: reopen, stop waiting for the FIN, send the
     /// body that was withheld.
     pub due_ns: u64,
@@ -52,12 +34,43 @@ pub(crate) struct Client<P> {
     pub retire_ns: u64,
 }
 
+/// How its connection was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// Whether TLS may resume a session.
+    pub resumes: bool,
+    /// Whether a connect has been tried.
+    pub tried: bool,
+    pub ever_opened: bool,
+    /// Whether it is open and counted as such.
+    pub counted: bool,
+    /// When the connect under way began.
+    pub began_ns: u64,
+    /// When the way to the server stood.
+    pub reached_ns: u64,
+    /// When its TLS handshake was done.
+    pub secured_ns: u64,
+}
+
+/// What its connection was used for.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    /// Requests sent on the open connection.
+    pub sent: u64,
+    /// Measured requests it may still serve, where connections are opened by that.
+    pub room: u64,
+    /// Responses received on the open connection.
+    pub answered: u64,
+    /// Responses of the measured part received on all connections of this entry.
+    pub served: u64,
+}
+
 /// Backoff after the first failure; doubled with each further one.
 const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
 
 impl<P: Protocol> Client<P> {
-    pub(crate) fn new(index: u32, settings: &P::Settings) -> Self {
+    pub(super) fn new(index: u32, settings: &P::Settings) -> Self {
         Self {
             connection: Connection::new(Token(index), settings),
             pending: None,
@@ -65,20 +78,11 @@ impl<P: Protocol> Client<P> {
             next_route: 0,
             epoch: 0,
             queued: false,
-            resumes: false,
             retiring: false,
-            counted: false,
-            ever_opened: false,
-            tried: false,
-            sent: 0,
-            room: 0,
-            answered: 0,
-            served: 0,
+            opening: Opening::default(),
+            usage: Usage::default(),
             failures: 0,
             moment_ns: 0,
-            opening_ns: 0,
-            reached_ns: 0,
-            secured_ns: 0,
             due_ns: u64::MAX,
             fin_awaited_ns: u64::MAX,
             retire_ns: u64::MAX,
@@ -94,16 +98,46 @@ impl<P: Protocol> Client<P> {
         self.moment_ns
     }
 
+    /// Whether a request can be sent on the open connection.
+    #[inline]
+    pub(crate) fn can_send(&self, plan: &Plan) -> bool {
+        self.connection.room() > 0 && !self.retiring && !self.is_used_up(plan)
+    }
+
+    /// Whether a request can be sent, or can take the closed entry and connect.
+    #[inline]
+    pub(crate) fn can_take(&self, plan: &Plan) -> bool {
+        self.can_send(plan) || self.can_connect(plan)
+    }
+
+    /// Whether a request can take the closed entry and connect.
+    pub(crate) fn can_connect(&self, plan: &Plan) -> bool {
+        plan.connects_per_request()
+            && self.connection.state() == State::Closed
+            && self.due_ns == u64::MAX
+    }
+
+    /// Whether its connection has been sent as many requests as one may be.
+    #[inline]
+    pub(crate) fn is_used_up(&self, plan: &Plan) -> bool {
+        self.usage.sent >= plan.requests_per_connection.unwrap_or(u64::MAX)
+    }
+
+    /// Whether it is open, or on the way to be.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.connection.state() != State::Closed
+    }
+
     /// A request of the closed loop is sent on it.
     #[inline]
     pub(crate) fn draw(&mut self, measured: bool) {
-        self.room = self.room.saturating_sub(u64::from(measured));
+        self.usage.room = self.usage.room.saturating_sub(u64::from(measured));
     }
 
     /// When the connect under way times out.
     pub(crate) fn timeout_at_ns(&self, timeout_ns: u64) -> u64 {
         if self.connection.is_opening() {
-            self.opening_ns.saturating_add(timeout_ns)
+            self.opening.began_ns.saturating_add(timeout_ns)
         } else {
             u64::MAX
         }
@@ -116,7 +150,7 @@ impl<P: Protocol> Client<P> {
     }
 
     /// How long to wait before the next connect.
-    pub(crate) fn backoff_ns(&self) -> u64 {
+    pub(super) fn backoff_ns(&self) -> u64 {
         if self.failures == 0 {
             return 0;
         }

@@ -1,0 +1,205 @@
+//! What is known of a worker's requests: those under way, and what is written down of each when it
+//! ends.
+//!
+//! Absent on purpose: connections. An account is kept of an exchange, whichever connection carries
+//! it.
+
+mod reading;
+
+use std::sync::Arc;
+
+use plimsoll_conn::{ExchangeId, Hop};
+use plimsoll_core::outcome::Outcome;
+use plimsoll_core::recorder::Recorder;
+use plimsoll_core::{Phase, Plan};
+use plimsoll_script::lua;
+
+use crate::admission::Timetable;
+use crate::error::{ABANDONED, TIMEOUT};
+use crate::exchanges::{Exchange, Exchanges};
+use crate::inspection::Wants;
+use crate::judge::Judge;
+use crate::notes::Notes;
+use crate::observer::Observer;
+
+pub(crate) use reading::{After, Reading};
+
+/// The accounts of a worker's requests.
+pub(crate) struct Accounts {
+    pub exchanges: Exchanges,
+    pub observer: Observer,
+    pub notes: Option<Box<Notes>>,
+    /// What is looked at in responses beside status and length.
+    pub wants: Wants,
+    judge: Arc<Judge>,
+    /// Exchanges of the connection read last whose bodies may go.
+    pub released: Vec<ExchangeId>,
+    is_open_loop: bool,
+}
+
+impl Accounts {
+    /// With room for `exchanges_max` requests under way; more than that allocate. `told` is what a
+    /// script is to be told of responses.
+    pub(crate) fn new(
+        plan: &Plan,
+        exchanges_max: usize,
+        judge: &Arc<Judge>,
+        observer: Observer,
+        told: lua::Wants,
+    ) -> Self {
+        let wants = Wants::of(plan).with_script(told);
+        Self {
+            exchanges: Exchanges::new(exchanges_max, wants.any() || told.response),
+            observer,
+            notes: Notes::of(plan),
+            wants,
+            judge: Arc::clone(judge),
+            released: Vec::new(),
+            is_open_loop: plan.is_open_loop(),
+        }
+    }
+
+    /// The run begins, with the planned window of its schedule.
+    pub(crate) fn start(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
+        self.observer.start(timetable, planned_ns);
+        if let Some(notes) = &mut self.notes {
+            notes.start(timetable.measured_ns);
+        }
+    }
+
+    /// Takes the rate of the worker, where the plan asks for it and it is time.
+    #[inline]
+    pub(crate) fn take_rate(&mut self, now_ns: u64) {
+        if let Some(notes) = &mut self.notes {
+            notes.turn(now_ns, self.observer.measured.ledger.completed);
+        }
+    }
+
+    /// When the rate is to be taken next; `u64::MAX` if it is not.
+    #[inline]
+    pub(crate) fn next_rate_ns(&self) -> u64 {
+        self.notes.as_ref().map_or(u64::MAX, |notes| notes.window_end_ns())
+    }
+
+    /// Opens the account of an exchange, of a request that may have been redirected to `hop`.
+    #[inline]
+    pub(crate) fn begin(&mut self, exchange: Exchange, hop: Option<Hop>) -> ExchangeId {
+        let recorder = self.observer.recorder(exchange.measured);
+        recorder.scheduled(exchange.place);
+        if self.is_open_loop {
+            recorder.started(&exchange.moments, exchange.place);
+        } else {
+            recorder.started_at_once(exchange.place);
+        }
+        let id = self.exchanges.begin(exchange);
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.hop = hop;
+        }
+        id
+    }
+
+    /// A connection that is being opened has come to the end of a phase that began at `since_ns`.
+    pub(crate) fn opened_to(&mut self, phase: Phase, since_ns: u64, at_ns: u64) {
+        let recorder = self.observer.recorder_at(at_ns);
+        let took_ns = recorder.gap_ns(since_ns, at_ns);
+        recorder.phases[phase].record(took_ns);
+    }
+
+    /// Counts bytes that were sent for an exchange.
+    #[inline]
+    pub(crate) fn sent(&mut self, measured: bool, bytes: usize) {
+        self.observer.recorder(measured).sent_bytes += bytes as u64;
+    }
+
+    /// Counts bytes that were sent for no exchange.
+    pub(crate) fn sent_at(&mut self, at_ns: u64, bytes: usize) {
+        self.observer.recorder_at(at_ns).sent_bytes += bytes as u64;
+    }
+
+    /// The kernel has taken all that was sent on a connection: of `open`, its exchanges with the
+    /// latest first, those that it had not taken before.
+    #[inline]
+    pub(crate) fn written(&mut self, open: impl Iterator<Item = ExchangeId>, at_ns: u64) {
+        for id in open {
+            let moments = &mut self.exchanges[id].moments;
+            // What was sent earlier has been taken earlier.
+            if moments.written_ns != 0 {
+                break;
+            }
+            moments.written_ns = at_ns;
+        }
+    }
+
+    /// The time to record for bytes that the kernel says it received at `kernel_ns` and that were
+    /// read at `at_ns`. Two clocks are compared for that, so it is kept from being before what it
+    /// must come after: the connection's own beginning at `reached_ns`, and what is known of its
+    /// `open` exchanges.
+    #[cold]
+    pub(crate) fn stamp(
+        &mut self,
+        kernel_ns: u64,
+        at_ns: u64,
+        reached_ns: u64,
+        open: impl Iterator<Item = ExchangeId>,
+    ) -> u64 {
+        let moments = open.map(|id| &self.exchanges[id].moments);
+        let after_ns = moments.map(|m| m.sent_ns.max(m.first_byte_ns)).max().unwrap_or(0);
+        let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
+        let recorder = self.observer.recorder_at(at_ns);
+        let delay_ns = recorder.gap_ns(stamp_ns, at_ns);
+        recorder.receive_delay.record(delay_ns);
+        stamp_ns
+    }
+
+    /// Closes the account of an exchange that ends with its connection; gives it back.
+    pub(crate) fn abandon(&mut self, id: ExchangeId, now_ns: u64, outcome: Outcome) {
+        let exchange = self.exchanges.end(id);
+        let mut moments = exchange.moments;
+        // Its connect failed: the service it did not get began with the attempt.
+        if moments.sent_ns == 0 {
+            moments.sent_ns = moments.started_ns;
+        }
+        self.recorder(&exchange).ended(&moments, now_ns, outcome, exchange.place);
+    }
+
+    /// Closes the account of an exchange that timed out while its connection goes on.
+    pub(crate) fn timed_out(
+        &mut self,
+        id: ExchangeId,
+        now_ns: u64,
+        sample: impl FnOnce() -> String,
+    ) {
+        let exchange = self.exchanges.end(id);
+        let recorder = self.recorder(&exchange);
+        recorder.error(exchange.phase(), TIMEOUT, 1, sample);
+        recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
+    }
+
+    /// Counts the errors of a connection that was closed because one of its exchanges timed out in
+    /// `phase`: `late` of them did, and the `others` had not waited that long.
+    pub(crate) fn closed_by_timeout(
+        &mut self,
+        now_ns: u64,
+        phase: Phase,
+        [late, others]: [u64; 2],
+        sample: impl FnOnce() -> String,
+    ) {
+        let recorder = self.observer.recorder_at(now_ns);
+        recorder.error(phase, TIMEOUT, late, sample);
+        if others > 0 {
+            let sample = || "pipelined behind a request that timed out".to_owned();
+            recorder.error(Phase::Waiting, ABANDONED, others, sample);
+        }
+    }
+
+    /// When the oldest exchange times out; `u64::MAX` without one.
+    #[inline]
+    pub(crate) fn next_timeout_ns(&self, timeout_ns: u64) -> u64 {
+        let started_ns = self.exchanges.oldest().map(|id| self.exchanges[id].moments.started_ns);
+        started_ns.map_or(u64::MAX, |at_ns| at_ns.saturating_add(timeout_ns))
+    }
+
+    fn recorder(&mut self, exchange: &Exchange) -> &mut Recorder {
+        self.observer.recorder(exchange.measured)
+    }
+}

@@ -1,0 +1,207 @@
+//! What a connection's progress means for its requests: their moments, their records, and what to
+//! do once the connection has read.
+
+use plimsoll_conn::{ExchangeId, Head, Progress, Response};
+use plimsoll_core::Phase;
+use plimsoll_core::outcome::Outcome;
+
+use super::Accounts;
+use crate::error::REFUSED;
+use crate::exchanges::Exchange;
+use crate::scripted::Scripted;
+use crate::user::{Follow, Users};
+
+/// Takes a connection's progress while it reads.
+pub(crate) struct Reading<'w> {
+    pub accounts: &'w mut Accounts,
+    pub users: &'w mut Users,
+    /// The script, if it is to be told of responses.
+    pub script: Option<&'w mut Scripted>,
+    /// The entry of the pool whose connection reads.
+    pub index: u32,
+    pub at_ns: u64,
+    pub after: After,
+}
+
+/// What there is to do afterwards.
+#[derive(Debug, Default)]
+pub(crate) struct After {
+    /// Exchanges that ended.
+    pub ended: u64,
+    /// Of those, the ones with a complete response.
+    pub completed: u64,
+    /// Of those, in the measured part.
+    pub measured: u64,
+    /// A response was complete before its request was sent whole.
+    pub early: bool,
+    /// The proxy opened the tunnel.
+    pub tunnelled: bool,
+    /// The TLS handshake was done.
+    pub secured: bool,
+    /// The server has said what a client must know before its first request.
+    pub greeted: bool,
+    /// The server allows more exchanges at a time.
+    pub room: bool,
+}
+
+impl Reading<'_> {
+    #[inline]
+    pub(crate) fn step(&mut self, progress: Progress<'_>) {
+        let accounts = &mut *self.accounts;
+        match progress {
+            Progress::FirstByte(id) => accounts.exchanges[id].moments.first_byte_ns = self.at_ns,
+            Progress::Complete(id, response) => self.complete(id, response),
+            Progress::Head(id, head) => self.head(id, head),
+            Progress::Body(id, piece) => accounts.body(id, piece),
+            Progress::Interim(id, status) => {
+                let exchange = &mut accounts.exchanges[id];
+                exchange.moments.first_byte_ns = 0;
+                if status == 100 && exchange.withholds {
+                    accounts.released.push(id);
+                }
+            }
+            Progress::Refused(id) => self.fail(id, REFUSED, Outcome::Refused),
+            Progress::Reset(id, kind) => self.fail(id, kind, Outcome::Broken),
+            Progress::Tunnelled => self.after.tunnelled = true,
+            Progress::Secured => self.after.secured = true,
+            Progress::Greeted => self.after.greeted = true,
+            Progress::Room => self.after.room = true,
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
+        let Accounts { exchanges, notes, wants, judge, .. } = &mut *self.accounts;
+        if let Some(notes) = notes {
+            notes.head(head);
+        }
+        if wants.cookies {
+            self.users[self.index].cookies.take(head);
+        }
+        let checks = judge.checks(exchanges[id].target);
+        if let Some(inspection) = exchanges.inspection(id) {
+            inspection.head(head, checks, *wants);
+        }
+    }
+
+    /// Writes down a complete response.
+    #[inline]
+    fn complete(&mut self, id: ExchangeId, response: Response) {
+        let accounts = &mut *self.accounts;
+        let exchange = accounts.exchanges.end(id);
+        self.after.ended += 1;
+        self.after.completed += 1;
+        self.after.early |= exchange.withholds;
+        self.after.measured += u64::from(exchange.measured);
+        let Response { status, body_bytes } = response;
+        let mut ok = accounts.judge.checks(exchange.target).meets(status, body_bytes);
+        if let Some(script) = &mut self.script {
+            let kept = accounts.exchanges.inspection(id);
+            let (head, body) = kept.map_or((&[][..], &[][..]), |kept| kept.response());
+            script.response(status, head, body);
+        }
+        if !ok || accounts.wants.judges() {
+            ok = self.judge(id, &exchange, response);
+        }
+        self.accounts.completed(id, &exchange, response, ok, self.at_ns);
+    }
+
+    /// Looks at all there is to a response; says whether it is as expected.
+    #[cold]
+    fn judge(&mut self, id: ExchangeId, exchange: &Exchange, response: Response) -> bool {
+        let Response { status, body_bytes } = response;
+        let Accounts { exchanges, observer, wants, judge, .. } = &mut *self.accounts;
+        let checks = judge.checks(exchange.target);
+        let meets = checks.meets(status, body_bytes);
+        let mut unmet = if meets { None } else { checks.unmet(status, body_bytes) };
+        let mut is_followed = false;
+        if let Some(inspection) = exchanges.inspection(id) {
+            unmet = unmet.or_else(|| inspection.unmet(checks));
+            if wants.redirects {
+                match judge.redirection(inspection, exchange, status) {
+                    Ok(None) => {}
+                    Ok(Some(hop)) => {
+                        // Expectations apply to the place it leads to.
+                        unmet = None;
+                        is_followed = true;
+                        let follow = Follow::of(exchange, hop, self.at_ns);
+                        self.users.push_follow(self.index, follow);
+                    }
+                    Err(refused) => unmet = unmet.or(Some(refused)),
+                }
+            }
+        }
+        let ok = is_followed || (meets && unmet.is_none());
+        if let Some(unmet) = unmet {
+            let recorder = observer.recorder(exchange.measured);
+            recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
+        }
+        ok
+    }
+
+    /// Writes down an exchange that the server ended without a whole response.
+    #[cold]
+    fn fail(&mut self, id: ExchangeId, kind: &'static str, outcome: Outcome) {
+        let Accounts { exchanges, observer, .. } = &mut *self.accounts;
+        let exchange = exchanges.end(id);
+        self.after.ended += 1;
+        let recorder = observer.recorder(exchange.measured);
+        recorder.error(exchange.phase(), kind, 1, || match outcome {
+            Outcome::Refused => "the server said that it did not process the request".to_owned(),
+            _ => "the server gave up on the request".to_owned(),
+        });
+        recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
+    }
+}
+
+impl Accounts {
+    /// A piece of a response's body has come.
+    #[inline]
+    fn body(&mut self, id: ExchangeId, piece: &[u8]) {
+        let Self { exchanges, wants, judge, .. } = self;
+        let checks = judge.checks(exchanges[id].target);
+        let is_checked = wants.checks && checks.needs_body();
+        if (is_checked || wants.script_body)
+            && let Some(inspection) = exchanges.inspection(id)
+        {
+            inspection.body(piece, checks, *wants);
+        }
+    }
+
+    /// Closes the account of an exchange with a complete response, which was as expected (`ok`) or
+    /// not.
+    #[inline]
+    fn completed(
+        &mut self,
+        id: ExchangeId,
+        exchange: &Exchange,
+        response: Response,
+        mut ok: bool,
+        at_ns: u64,
+    ) {
+        let Self { exchanges, observer, wants, notes, .. } = self;
+        if wants.script_body
+            && let Some(inspection) = exchanges.inspection(id)
+        {
+            inspection.forget_response();
+        }
+        if let Some(notes) = notes
+            && let Some(unmet) = notes.complete(exchange, response, at_ns)
+        {
+            ok = false;
+            let recorder = observer.recorder(exchange.measured);
+            recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
+        }
+        if exchange.measured {
+            observer.answered(at_ns, ok, exchange.place);
+        }
+        let mut moments = exchange.moments;
+        // The completion of the send may be reported after the response, or not at all when the
+        // server answered early.
+        if moments.written_ns == 0 || moments.written_ns > moments.first_byte_ns {
+            moments.written_ns = moments.first_byte_ns;
+        }
+        let outcome = Outcome::Completed { status: response.status, ok };
+        observer.recorder(exchange.measured).ended(&moments, at_ns, outcome, exchange.place);
+    }
+}

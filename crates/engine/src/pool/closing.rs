@@ -1,0 +1,122 @@
+//! How connections are closed, and how they come back: at once, or after a backoff where closing
+//! means that something failed.
+
+use plimsoll_conn::{ExchangeId, Protocol, State};
+use plimsoll_io::{Close, Driver, Token};
+
+use super::Pool;
+use super::reach::SLOW_CONNECT_NS;
+
+impl<D: Driver, P: Protocol> Pool<D, P> {
+    /// Closes a connection without open requests and sees to it that it comes back. `true`: a
+    /// request can take the closed entry at once.
+    #[must_use]
+    pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) -> bool {
+        self.count_retransmits(index);
+        let client = &mut self.clients[index as usize];
+        debug_assert_eq!(client.connection.open_exchanges(), 0);
+        drop(client.connection.close(&mut self.driver, how));
+        self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
+        self.tickets.uncover(std::mem::take(&mut client.usage.room));
+        client.epoch = client.epoch.wrapping_add(1);
+        client.queued = false;
+        client.retire_ns = u64::MAX;
+        let fin_awaited_ns = std::mem::replace(&mut client.fin_awaited_ns, u64::MAX);
+        if fin_awaited_ns != u64::MAX {
+            self.fin_wait.ended(now_ns.saturating_sub(fin_awaited_ns));
+        }
+        // One that was closed by our own choice has not failed.
+        let is_ours = std::mem::take(&mut client.retiring);
+        let failed = client.usage.answered == 0 && !is_ours;
+        client.failures = if failed { client.failures + 1 } else { 0 };
+        // A connection that came about and was lost with its request may be chance, once: a user
+        // that waited after each would send less than one whose connections hold.
+        let is_lost = failed && client.usage.sent > 0;
+        let is_chance = is_lost && client.failures == 1;
+        let backoff_ns = if is_chance { 0 } else { client.backoff_ns() };
+        // While it waits it sends nothing, so nothing fails.
+        if is_lost && !is_chance {
+            self.reach.lost(index, now_ns);
+        }
+        client.usage.sent = 0;
+        client.usage.answered = 0;
+        client.due_ns = u64::MAX;
+        if index >= self.active {
+            return false;
+        }
+        if backoff_ns > 0 {
+            client.due_ns = now_ns + backoff_ns;
+            self.deadlines.watch(index, client.due_ns);
+            return false;
+        }
+        self.bring_in(index)
+    }
+
+    /// Closes a connection hard, and calls `ended` for each request that was open on it or waited
+    /// for it. [`close`](Self::close) has to follow.
+    pub(crate) fn abandon(&mut self, index: u32, ended: impl FnMut(ExchangeId)) {
+        self.count_retransmits(index);
+        let client = &mut self.clients[index as usize];
+        self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
+        let pending = client.pending.take().into_iter();
+        let open = client.connection.close(&mut self.driver, Close::Reset);
+        pending.chain(open).for_each(ended);
+    }
+
+    /// Asks the kernel how often it had to send again on a connection, before that is forgotten.
+    /// Not with a connection for each request: there it would cost a system call for each.
+    pub(crate) fn count_retransmits(&mut self, index: u32) {
+        if self[index].opening.counted && !self.plan.connects_per_request() {
+            let info = self.driver.tcp_info(Token(index));
+            let resent = info.map_or(0, |info| u64::from(info.retransmits));
+            self.counts.connections.retransmits += resent;
+        }
+    }
+
+    /// Has a connection closed once nothing is open on it; says whether that is so already.
+    pub(crate) fn retire(&mut self, index: u32) -> bool {
+        let client = &mut self[index];
+        client.retiring = true;
+        let is_idle = client.connection.open_exchanges() == 0 && client.pending.is_none();
+        is_idle && client.connection.state() == State::Open
+    }
+
+    /// The server has said that it will close. Waits for that, if it is worth it: `false` means
+    /// that it is not. `since_ns` is the time since the load began.
+    pub(crate) fn await_fin(&mut self, index: u32, at_ns: u64, since_ns: u64) -> bool {
+        let client = &mut self.clients[index as usize];
+        // The first answer of this kind starts the wait; what a server sends after it is noise.
+        if client.fin_awaited_ns != u64::MAX {
+            return true;
+        }
+        let users_ns = since_ns.saturating_mul(self.active.into());
+        let Some(until_ns) = self.fin_wait.begin(at_ns, users_ns) else {
+            return false;
+        };
+        client.fin_awaited_ns = at_ns;
+        self.watch(index, until_ns);
+        true
+    }
+
+    /// The run is over: a connect that has taken long by now has failed.
+    pub(crate) fn give_up_slow_connects(&mut self, now_ns: u64) {
+        for (index, client) in (0..).zip(&self.clients) {
+            let took_ns = now_ns.saturating_sub(client.opening.began_ns);
+            if client.connection.is_opening() && took_ns >= SLOW_CONNECT_NS {
+                let (began_ns, had_request) = (client.opening.began_ns, client.pending.is_some());
+                self.reach.failed(index, began_ns, had_request);
+            }
+        }
+    }
+
+    /// Counts what the connections have served, and what the kernel knows of those still open.
+    pub(crate) fn count_rest(&mut self) {
+        for index in 0..self.len() {
+            self.count_retransmits(index);
+            let client = &self.clients[index as usize];
+            if client.opening.tried {
+                self.counts.connections.served.add(client.usage.served);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! How connections are opened: paced, so that a server's queue of new connections does not
+//! overflow. The window of connects under way starts small and grows as they succeed.
+
+use std::collections::VecDeque;
+
+use plimsoll_conn::{Failure, Protocol};
+use plimsoll_io::Driver;
+
+use super::Pool;
+
+/// Connects under way at first, per worker.
+const WINDOW_START: u32 = 16;
+const WINDOW_MIN: u32 = 4;
+const WINDOW_MAX: u32 = 256;
+
+/// Connections waiting to be opened, and how many may be under way at once.
+#[derive(Debug)]
+pub(super) struct Opener {
+    pub queue: VecDeque<u32>,
+    under_way: u32,
+    window: u32,
+    /// The first thing that went wrong with a connection before it was open.
+    error: Option<String>,
+}
+
+impl Opener {
+    pub(super) fn new(connections: u32) -> Self {
+        let queue = VecDeque::with_capacity(connections as usize);
+        Self { queue, under_way: 0, window: WINDOW_START, error: None }
+    }
+}
+
+impl<D: Driver, P: Protocol> Pool<D, P> {
+    /// The first thing that went wrong with a connection before it was open.
+    pub(crate) fn opening_error(&self) -> Option<&str> {
+        self.opener.error.as_deref()
+    }
+
+    /// Has all entries in use opened.
+    pub(crate) fn queue_all(&mut self) {
+        self.opener.queue.extend(0..self.active);
+    }
+
+    /// Whether some of the entries in use have not been tried, or are being opened.
+    pub(crate) fn is_opening_any(&self) -> bool {
+        let mut active = self.clients[..self.active as usize].iter();
+        active.any(|client| !client.opening.tried || client.connection.is_opening())
+    }
+
+    /// Puts a closed entry to use. `true`: a request can take it at once; otherwise it is opened
+    /// first, and tells when it is open.
+    #[must_use]
+    pub(crate) fn bring_in(&mut self, index: u32) -> bool {
+        if self.plan.connects_per_request() {
+            return true;
+        }
+        if !self[index].is_in_use() {
+            self.opener.queue.push_back(index);
+        }
+        false
+    }
+
+    /// Opens what waits to be opened, as far as the window allows. Where the number of requests
+    /// bounds how many connections there are, `is_needed` says that this one is.
+    pub(crate) fn open_queued(&mut self, now_ns: u64, is_needed: bool) {
+        while self.opener.under_way < self.opener.window {
+            let Some(index) = self.opener.queue.pop_front() else {
+                return;
+            };
+            if index >= self.active || self[index].is_in_use() {
+                continue;
+            }
+            if !is_needed && !self.tickets.need_connection() {
+                continue;
+            }
+            self.opener.under_way += 1;
+            self.connect(index, now_ns);
+            self.deadlines.watch(index, now_ns.saturating_add(self.plan.timeout_ns));
+        }
+    }
+
+    /// Begins to connect.
+    pub(crate) fn connect(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.clients[index as usize];
+        client.opening.began_ns = client.moment(now_ns);
+        client.due_ns = u64::MAX;
+        client.opening.tried = true;
+        client.route = client.next_route;
+        client.usage.room = self.tickets.cover();
+        let route = self.routes.get(client.route);
+        client.connection.open(&mut self.driver, route);
+    }
+
+    /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
+    /// sent.
+    pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
+        let resumes = self.setup.tls.is_some() && self.next_resumes();
+        let Self { clients, driver, scratch, setup, routes, .. } = self;
+        let client = &mut clients[index as usize];
+        client.opening.resumes = resumes;
+        let route = routes.get(client.route);
+        client.connection.connected(driver, setup, route, resumes, scratch)
+    }
+
+    /// Whether the next TLS handshake may resume a session: spread evenly, as many of a hundred as
+    /// the plan says.
+    fn next_resumes(&mut self) -> bool {
+        let percent = u64::from(self.plan.tls.resume_percent);
+        let before = self.counts.handshakes * percent / 100;
+        self.counts.handshakes += 1;
+        self.counts.handshakes * percent / 100 > before
+    }
+
+    /// A TLS handshake is done.
+    pub(crate) fn secured(&mut self, index: u32) {
+        let Some(tls) = self.clients[index as usize].connection.tls() else {
+            return;
+        };
+        let connections = &mut self.counts.connections;
+        if tls.is_resumed() {
+            connections.tls_resumed += 1;
+        } else {
+            connections.tls_full += 1;
+        }
+        if connections.tls.is_none() {
+            let version = tls.version().map_or("TLS", |version| version.name());
+            let cipher = tls.cipher().unwrap_or_default();
+            connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
+        }
+    }
+
+    /// A connection is open: requests can be sent. Says whether its entry had one before.
+    pub(crate) fn opened(&mut self, index: u32, at_ns: u64) -> bool {
+        self.reach.reached(index, at_ns);
+        let client = &mut self.clients[index as usize];
+        client.opening.counted = true;
+        let counts = &mut self.counts;
+        counts.open_now += 1;
+        counts.connections.opened += 1;
+        counts.connections.open_max = counts.connections.open_max.max(counts.open_now);
+        if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
+            client.retire_ns = at_ns.saturating_add(lifetime_ns);
+            self.deadlines.watch(index, client.retire_ns);
+        }
+        if client.pending.is_none() {
+            self.opener.under_way -= 1;
+            self.opener.window = (self.opener.window + 1).min(WINDOW_MAX);
+        }
+        std::mem::replace(&mut client.opening.ever_opened, true)
+    }
+
+    /// A connection could not be opened.
+    pub(crate) fn open_failed(&mut self, index: u32, error: impl FnOnce() -> String) {
+        self.opener.error.get_or_insert_with(error);
+        let client = &self.clients[index as usize];
+        self.reach.failed(index, client.opening.began_ns, client.pending.is_some());
+        if client.pending.is_none() {
+            self.opener.under_way -= 1;
+            self.opener.window = (self.opener.window / 2).max(WINDOW_MIN);
+        }
+    }
+
+    /// Whether more connections may be opened for the slots that wait.
+    pub(crate) fn can_grow(&self) -> bool {
+        self.grows && self.active < self.len()
+    }
+
+    /// How many entries to put to use for `behind` slots that wait for a connection, beyond those
+    /// on their way.
+    pub(crate) fn growth(&self, behind: u64) -> u64 {
+        let under_way = u64::from(self.opener.under_way) + self.opener.queue.len() as u64;
+        behind.saturating_sub(under_way).min(u64::from(self.len() - self.active))
+    }
+
+    /// Has `active` entries in use from now on; gives how many there were.
+    pub(crate) fn set_active(&mut self, active: u32) -> u32 {
+        let active = active.min(self.len());
+        std::mem::replace(&mut self.active, active)
+    }
+}

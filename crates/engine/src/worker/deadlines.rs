@@ -1,0 +1,113 @@
+//! What a worker does about deadlines: connects and requests that time out, waits that are over.
+
+use plimsoll_conn::{ExchangeId, Protocol, State};
+use plimsoll_core::outcome::Outcome;
+use plimsoll_core::units::format_duration;
+use plimsoll_io::{Close, Driver};
+
+use super::Worker;
+use crate::accounts::After;
+use crate::error::TIMEOUT;
+use crate::exchanges::Exchange;
+
+impl<D: Driver, P: Protocol> Worker<D, P> {
+    /// Looks at the connections and exchanges whose deadline has come, compared with the time up
+    /// to which everything received has been taken: after a pause the clock is far ahead of that,
+    /// and what came in time has yet to be told.
+    pub(super) fn look_at_deadlines(&mut self) {
+        let by_ns = self.pool.driver.caught_up_ns();
+        let now_ns = self.times.now_ns;
+        let timeout_ns = self.plan.timeout_ns;
+        while let Some(index) = self.pool.deadlines.pop(by_ns) {
+            let client = &self.pool[index];
+            if client.due_ns <= by_ns {
+                self.due(index, now_ns);
+            } else if client.timeout_at_ns(timeout_ns) <= by_ns {
+                self.connect_timed_out(index, now_ns);
+            } else if client.retire_ns <= by_ns {
+                self.retire(index, now_ns);
+            } else if self.users[index].pause_until_ns <= by_ns {
+                self.paused(index, now_ns);
+            }
+            let pause_until_ns = self.users[index].pause_until_ns;
+            let next_ns = self.pool[index].look_at_ns(timeout_ns).min(pause_until_ns);
+            if next_ns != u64::MAX {
+                self.pool.deadlines.watch(index, next_ns);
+            }
+        }
+        while self.accounts.next_timeout_ns(timeout_ns) <= by_ns {
+            self.oldest_timed_out(by_ns, now_ns);
+        }
+    }
+
+    /// When there is a deadline to look at; `u64::MAX` without one.
+    #[inline]
+    pub(super) fn next_deadline_ns(&self) -> u64 {
+        let timeout_ns = self.accounts.next_timeout_ns(self.plan.timeout_ns);
+        self.pool.deadlines.next_ns().min(timeout_ns)
+    }
+
+    /// The backoff is over, the FIN did not come, or `100 Continue` did not.
+    fn due(&mut self, index: u32, now_ns: u64) {
+        let client = &mut self.pool[index];
+        client.due_ns = u64::MAX;
+        if client.connection.state() == State::Closed {
+            self.bring_in(index, now_ns);
+        } else if client.fin_awaited_ns != u64::MAX {
+            self.close(index, now_ns, Close::Graceful);
+        } else {
+            self.send_withheld(index, now_ns);
+        }
+    }
+
+    fn connect_timed_out(&mut self, index: u32, now_ns: u64) {
+        let timeout_ns = self.plan.timeout_ns;
+        let sample = || nothing_within(timeout_ns);
+        self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
+    }
+
+    /// The exchange started first had not been answered by `by_ns`; it ends now, and its connection
+    /// with it where the protocol can't cancel a single exchange.
+    fn oldest_timed_out(&mut self, by_ns: u64, now_ns: u64) {
+        let Some(id) = self.accounts.exchanges.oldest() else { return };
+        let index = self.accounts.exchanges[id].client;
+        if self.pool[index].connection.is_opening() {
+            self.connect_timed_out(index, now_ns);
+            return;
+        }
+        match self.pool.cancel(index, id) {
+            Some(sent_bytes) => self.cancelled(index, id, sent_bytes, now_ns),
+            None => self.closed_by_timeout(index, id, by_ns, now_ns),
+        }
+    }
+
+    /// One exchange timed out; the others of its connection go on.
+    fn cancelled(&mut self, index: u32, id: ExchangeId, sent_bytes: usize, now_ns: u64) {
+        let now_ns = self.pool[index].moment(now_ns);
+        self.times.progress_ns = now_ns;
+        let timeout_ns = self.plan.timeout_ns;
+        self.accounts.sent(self.accounts.exchanges[id].measured, sent_bytes);
+        self.accounts.timed_out(id, now_ns, || nothing_within(timeout_ns));
+        self.go_on(index, now_ns, &After::default());
+    }
+
+    /// The oldest exchange of a connection timed out, and the connection can't go on without it.
+    fn closed_by_timeout(&mut self, index: u32, id: ExchangeId, by_ns: u64, now_ns: u64) {
+        let timeout_ns = self.plan.timeout_ns;
+        let phase = self.accounts.exchanges[id].phase();
+        // Requests pipelined behind the late one have not waited that long: their connection broke.
+        let is_late = |exchange: &Exchange| exchange.moments.started_ns + timeout_ns <= by_ns;
+        let open = self.pool[index].connection.exchanges();
+        let late = open.filter(|id| is_late(&self.accounts.exchanges[*id])).count() as u64;
+        let settled = self.abandon(index, now_ns, |exchange| {
+            if is_late(exchange) { Outcome::TimedOut } else { Outcome::Broken }
+        });
+        let counts = [late, settled - late];
+        self.accounts.closed_by_timeout(now_ns, phase, counts, || nothing_within(timeout_ns));
+        self.close(index, now_ns, Close::Reset);
+    }
+}
+
+fn nothing_within(timeout_ns: u64) -> String {
+    format!("nothing within {}", format_duration(timeout_ns))
+}

@@ -1,0 +1,177 @@
+//! What a worker does as its connections are opened and closed.
+
+use plimsoll_conn::{Failure, Protocol, State};
+use plimsoll_core::Phase;
+use plimsoll_core::outcome::Outcome;
+use plimsoll_io::{Close, Driver};
+
+use super::Worker;
+use crate::accounts::After;
+use crate::exchanges::Exchange;
+
+impl<D: Driver, P: Protocol> Worker<D, P> {
+    /// Opens what waits to be opened.
+    pub(super) fn open_queued(&mut self, now_ns: u64) {
+        let is_needed = self.users.follows() > 0;
+        if self.times.stopped_ns.is_none() || is_needed {
+            self.pool.open_queued(now_ns, is_needed);
+        }
+    }
+
+    /// The TCP connection stands; there may be more to do before it is open.
+    pub(super) fn connected(&mut self, index: u32, at_ns: u64) {
+        let at_ns = self.pool[index].moment(at_ns);
+        let begun = self.pool.connected(index);
+        if self.pool[index].connection.state() != State::Tunnelling {
+            self.reached(index, at_ns);
+        }
+        match begun {
+            Ok(bytes) => self.accounts.sent_at(at_ns, bytes),
+            Err(failure) => {
+                self.lost(index, at_ns, &failure);
+                return;
+            }
+        }
+        if self.pool[index].connection.state() == State::Open {
+            self.ready(index, at_ns);
+        }
+    }
+
+    /// A tunnel, TLS or a greeting came about.
+    #[cold]
+    pub(super) fn opened_further(&mut self, index: u32, at_ns: u64, after: &After) {
+        if after.tunnelled {
+            self.reached(index, at_ns);
+        }
+        if after.secured {
+            self.pool.secured(index);
+            let opening = &mut self.pool[index].opening;
+            opening.secured_ns = at_ns;
+            self.accounts.opened_to(Phase::Tls, opening.reached_ns, at_ns);
+        }
+        if after.greeted {
+            let opening = &self.pool[index].opening;
+            let since_ns = opening.secured_ns.max(opening.reached_ns);
+            self.accounts.opened_to(Phase::Greeting, since_ns, at_ns);
+        }
+        if self.pool[index].connection.state() == State::Open {
+            self.ready(index, at_ns);
+        }
+    }
+
+    /// The way to the server stands.
+    fn reached(&mut self, index: u32, at_ns: u64) {
+        let opening = &mut self.pool[index].opening;
+        opening.reached_ns = at_ns;
+        self.accounts.opened_to(Phase::Connect, opening.began_ns, at_ns);
+    }
+
+    /// A connection is open: requests can be sent.
+    fn ready(&mut self, index: u32, at_ns: u64) {
+        let again = self.pool.opened(index, at_ns);
+        self.accounts.observer.recorder_at(at_ns).ledger.reconnects += u64::from(again);
+        match self.pool[index].pending.take() {
+            Some(id) => {
+                self.accounts.exchanges[id].moments.sent_ns = at_ns;
+                self.send_any(index, id);
+            }
+            None => self.freed(index, at_ns),
+        }
+    }
+
+    /// A connection failed by what was received on it.
+    pub(super) fn lost(&mut self, index: u32, at_ns: u64, failure: &Failure) {
+        let (kind, sample) = (failure.kind(), || failure.to_string());
+        if self.pool[index].connection.is_opening() {
+            self.setup_failed(index, at_ns, kind, Outcome::Broken, sample);
+        } else {
+            self.broken(index, at_ns, kind, !failure.is_close(), sample);
+        }
+    }
+
+    /// A connection could not be opened.
+    pub(super) fn setup_failed(
+        &mut self,
+        index: u32,
+        at_ns: u64,
+        kind: &'static str,
+        outcome: Outcome,
+        sample: impl Fn() -> String,
+    ) {
+        let phase = self.phase(index);
+        self.accounts.observer.recorder_at(at_ns).error(phase, kind, 1, &sample);
+        self.pool.open_failed(index, sample);
+        self.abandon(index, at_ns, |_| outcome);
+        self.close(index, at_ns, Close::Reset);
+    }
+
+    /// A connection cannot be used any further: its open requests are broken. A server may close an
+    /// idle one, which harms no request; what `is_wrong` is an error even then.
+    pub(super) fn broken(
+        &mut self,
+        index: u32,
+        at_ns: u64,
+        kind: &'static str,
+        is_wrong: bool,
+        sample: impl FnOnce() -> String,
+    ) {
+        let phase = self.phase(index);
+        let settled = self.abandon(index, at_ns, |_| Outcome::Broken);
+        if settled > 0 || is_wrong {
+            let recorder = self.accounts.observer.recorder_at(at_ns);
+            recorder.error(phase, kind, settled.max(1), sample);
+        }
+        self.close(index, at_ns, Close::Reset);
+    }
+
+    /// Where a connection stands: in its opening, or where its oldest exchange does.
+    fn phase(&self, index: u32) -> Phase {
+        let connection = &self.pool[index].connection;
+        match connection.state() {
+            State::Connecting | State::Tunnelling => Phase::Connect,
+            State::Handshaking => Phase::Tls,
+            State::Greeting => Phase::Greeting,
+            State::Closed | State::Open | State::Spent => {
+                let oldest = connection.exchanges().next();
+                oldest.map_or(Phase::Waiting, |id| self.accounts.exchanges[id].phase())
+            }
+        }
+    }
+
+    /// Closes a connection hard and settles its open requests, each with the outcome it gets.
+    /// Returns how many there were.
+    pub(super) fn abandon(
+        &mut self,
+        index: u32,
+        now_ns: u64,
+        outcome: impl Fn(&Exchange) -> Outcome,
+    ) -> u64 {
+        let now_ns = self.pool[index].moment(now_ns);
+        let accounts = &mut self.accounts;
+        let mut settled = 0;
+        self.pool.abandon(index, |id| {
+            settled += 1;
+            let outcome = outcome(&accounts.exchanges[id]);
+            accounts.abandon(id, now_ns, outcome);
+        });
+        if settled > 0 {
+            self.times.progress_ns = now_ns;
+        }
+        settled
+    }
+
+    /// Closes a connection without open requests and sees to it that it comes back.
+    pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
+        self.users[index].pause_until_ns = u64::MAX;
+        if self.pool.close(index, now_ns, how) {
+            self.freed(index, now_ns);
+        }
+    }
+
+    /// Puts a closed entry of the pool to use.
+    pub(super) fn bring_in(&mut self, index: u32, now_ns: u64) {
+        if self.pool.bring_in(index) {
+            self.freed(index, now_ns);
+        }
+    }
+}
