@@ -15,6 +15,7 @@ pub mod errors;
 pub mod expect;
 pub mod gate;
 pub mod histogram;
+pub mod iterations;
 pub mod ledger;
 pub mod nearest;
 pub mod outage;

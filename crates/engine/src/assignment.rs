@@ -15,10 +15,19 @@ use crate::error::RunError;
 use crate::judge::Judge;
 use crate::routes::Routes;
 use crate::scripted::is_fixed;
-use crate::source::Prepared;
+use crate::source::{Prepared, Targets};
 
 /// One receive takes this much at most.
 const RECEIVE_BUFFER_BYTES: u32 = 8192;
+
+/// A server that requests go to: how to get there.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The ways to it.
+    pub routes: Arc<[Route]>,
+    /// How connections to it are set up.
+    pub setup: Setup,
+}
 
 /// What a worker is told.
 #[derive(Debug)]
@@ -27,8 +36,10 @@ pub struct Assignment<E> {
     pub(crate) prepared: Arc<Prepared<E>>,
     pub(crate) judge: Arc<Judge>,
     pub(crate) routes: Arc<[Route]>,
-    pub(crate) tickets: Arc<Tickets>,
     pub(crate) setup: Setup,
+    /// Further origins, to which connections are opened when they are needed.
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) tickets: Arc<Tickets>,
     pub(crate) tracks_addresses: bool,
     spin: Spin,
     pub(crate) worker: u32,
@@ -52,7 +63,19 @@ impl<E: Encoding> Assignment<E> {
         let tickets = Arc::new(Tickets::of(&plan));
         let setup = Setup::default();
         let worker = 0;
-        Ok(Self { plan, prepared, judge, routes, tickets, setup, tracks_addresses, spin, worker })
+        let origins = Vec::new();
+        Ok(Self {
+            plan,
+            prepared,
+            judge,
+            routes,
+            setup,
+            origins,
+            tickets,
+            tracks_addresses,
+            spin,
+            worker,
+        })
     }
 
     /// The same run, another worker's part. What connections are set up with is each worker's own.
@@ -63,12 +86,19 @@ impl<E: Encoding> Assignment<E> {
             prepared: Arc::clone(&self.prepared),
             judge: Arc::clone(&self.judge),
             routes: Arc::clone(&self.routes),
-            tickets: Arc::clone(&self.tickets),
             setup,
+            origins: self.origins.clone(),
+            tickets: Arc::clone(&self.tickets),
             tracks_addresses: self.tracks_addresses,
             spin: self.spin,
             worker,
         }
+    }
+
+    /// The same, with further origins: the plan's is number 0, these follow.
+    #[must_use]
+    pub fn with_origins(self, origins: Vec<Origin>) -> Self {
+        Self { origins, ..self }
     }
 
     /// The same, with a script's way of its own: the request that it has made, where that never
@@ -84,6 +114,12 @@ impl<E: Encoding> Assignment<E> {
             self.routes = [Route { to: address.into(), from }].into();
         }
         self
+    }
+
+    /// What a plain run sends.
+    #[must_use]
+    pub fn source(&self) -> Targets {
+        self.prepared.source()
     }
 
     /// The plan it is part of.
@@ -108,7 +144,8 @@ impl<E: Encoding> Assignment<E> {
     /// What its driver has to be set up for.
     #[must_use]
     pub fn driver_options(&self) -> DriverOptions {
-        let sockets = self.share(self.plan.connections_limit());
+        let origins = 1 + self.origins.len() as u32;
+        let sockets = self.share(self.plan.connections_limit()) * origins;
         DriverOptions {
             sockets,
             reserved: sockets,

@@ -29,6 +29,10 @@ pub(crate) struct Exchange {
     pub place: Place,
     /// How many redirects led to it.
     pub hops: u32,
+    /// By what the source knows it.
+    pub tag: u32,
+    /// Whether the source has written it.
+    pub is_written: bool,
     pub measured: bool,
     /// Whether its body waits for `100 Continue`.
     pub withholds: bool,
@@ -69,15 +73,25 @@ pub(crate) struct Exchanges {
     /// One for each entry, where the plan looks at more than status and length.
     inspections: Vec<Inspection>,
     inspects: bool,
+    /// Whether the place of one that has ended is kept until it is freed.
+    keeps: bool,
 }
 
 impl Exchanges {
     /// With room for `room` exchanges at a time; more than that allocate. `inspects`: responses are
-    /// looked at beyond status and length.
-    pub(crate) fn new(room: usize, inspects: bool) -> Self {
-        let entries = Vec::with_capacity(room);
-        let inspections = Vec::new();
-        Self { entries, unused: NONE, oldest: NONE, newest: NONE, len: 0, inspections, inspects }
+    /// looked at beyond status and length. `keeps`: the place of one that has ended, and what is
+    /// kept of its response, stays until it is [freed](Self::free).
+    pub(crate) fn new(room: usize, inspects: bool, keeps: bool) -> Self {
+        Self {
+            entries: Vec::with_capacity(room),
+            unused: NONE,
+            oldest: NONE,
+            newest: NONE,
+            len: 0,
+            inspections: Vec::new(),
+            inspects,
+            keeps,
+        }
     }
 
     /// How many are under way.
@@ -118,17 +132,25 @@ impl Exchanges {
         ExchangeId(number)
     }
 
-    /// Ends an exchange. Its identity is void from here on.
+    /// Ends an exchange. Its identity is void from here on, unless places are kept.
     #[inline]
     pub(crate) fn end(&mut self, id: ExchangeId) -> Exchange {
         let ExchangeId(number) = id;
         let Entry { exchange, earlier, later } = self.entries[number as usize];
         *self.link_after(earlier) = later;
         *self.link_before(later) = earlier;
+        self.len -= 1;
+        if !self.keeps {
+            self.free(id);
+        }
+        exchange
+    }
+
+    /// Gives the place of an exchange that has ended to another, where places are kept.
+    #[inline]
+    pub(crate) fn free(&mut self, ExchangeId(number): ExchangeId) {
         self.entries[number as usize].later = self.unused;
         self.unused = number;
-        self.len -= 1;
-        exchange
     }
 
     /// What is kept of an exchange's response, also right after its end; `None` where the plan
@@ -208,6 +230,8 @@ mod tests {
             target: 0,
             place: Place::NOWHERE,
             hops: 0,
+            tag: 0,
+            is_written: false,
             measured: true,
             withholds: false,
             client: 0,
@@ -219,7 +243,7 @@ mod tests {
     fn the_oldest_is_always_known_whatever_ends() {
         for seed in 0..200 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut exchanges = Exchanges::new(4, seed % 2 == 0);
+            let mut exchanges = Exchanges::new(4, seed % 2 == 0, false);
             let mut list: Vec<(u64, u64, ExchangeId)> = Vec::new();
             for number in 0..300 {
                 if random.next_u64() % 100 < 55 {

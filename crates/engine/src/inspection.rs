@@ -9,9 +9,10 @@ use plimsoll_core::secret::Masks;
 
 use crate::checks::{Checks, Unmet};
 use crate::search::Search;
+use crate::source::Interest;
 
-/// Scripts are given this much.
-const SCRIPT_BODY_BYTES_MAX: usize = 64 << 20;
+/// Sources are given this much.
+const SOURCE_BODY_BYTES_MAX: usize = 64 << 20;
 /// Memory for them that is kept for the next response.
 const BODY_BYTES_KEPT: usize = 16 << 10;
 /// The longest Location that is followed.
@@ -24,10 +25,10 @@ pub(crate) struct Wants {
     pub cookies: bool,
     pub redirects: bool,
     pub continues: bool,
-    /// A script is told of the fields.
-    pub script_head: bool,
-    /// A script is given the body.
-    pub script_body: bool,
+    /// The source is told of the fields.
+    pub head: bool,
+    /// The source is given the body.
+    pub body: bool,
 }
 
 impl Wants {
@@ -39,14 +40,15 @@ impl Wants {
             cookies: plan.cookies,
             redirects: plan.redirects > 0,
             continues: plan.requests().any(|request| request.expect_continue),
-            script_head: false,
-            script_body: false,
+            head: false,
+            body: false,
         }
     }
 
-    /// With what a script wants to be told of responses.
-    pub(crate) fn with_script(self, wants: plimsoll_script::lua::Wants) -> Self {
-        Self { script_head: wants.headers, script_body: wants.body, ..self }
+    /// With what the source wants to know of responses.
+    #[inline]
+    pub(crate) fn with(self, interest: Interest) -> Self {
+        Self { head: interest.head, body: interest.body, ..self }
     }
 
     /// Whether a complete response is judged by more than its status and length.
@@ -63,7 +65,7 @@ impl Wants {
 /// memory again.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
-    /// The head of the response under way, where a script is told of it.
+    /// The head of the response under way, where the source is told of it.
     head: Vec<u8>,
     body: Vec<u8>,
     /// Whether the body is longer than what is kept of it.
@@ -86,7 +88,7 @@ impl Inspection {
         self.location.clear();
         self.location_bytes = 0;
         self.unmet_header = None;
-        if wants.script_head {
+        if wants.head {
             self.head.clear();
             self.head.extend_from_slice(head.lines());
         }
@@ -107,13 +109,13 @@ impl Inspection {
     pub(crate) fn body(&mut self, piece: &[u8], checks: &Checks, wants: Wants) {
         self.search.piece(checks.needles(), piece);
         let kept_bytes = checks.body_bytes_kept();
-        let most = if wants.script_body { SCRIPT_BODY_BYTES_MAX } else { kept_bytes };
+        let most = if wants.body { SOURCE_BODY_BYTES_MAX } else { kept_bytes };
         let room = most.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
         self.is_cut |= piece.len() > room;
     }
 
-    /// The head and body of the complete response, for a script.
+    /// The head and body of the complete response, for the source.
     pub(crate) fn response(&self) -> (&[u8], &[u8]) {
         (&self.head, &self.body)
     }
@@ -130,10 +132,7 @@ impl Inspection {
         if !checks.needs_body() {
             return header;
         }
-        let unmet = header.or_else(|| checks.unmet_body(&self.body, self.is_cut, &self.search));
-        self.body.clear();
-        self.body.shrink_to(BODY_BYTES_KEPT);
-        unmet
+        header.or_else(|| checks.unmet_body(&self.body, self.is_cut, &self.search))
     }
 
     /// Where the complete response redirects to, from a request for `path` on `origin`

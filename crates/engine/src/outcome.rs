@@ -390,7 +390,7 @@ mod tests {
             connections: Connections::default(),
             interrupted: false,
             details: plimsoll_core::details::Details::default(),
-            script: None,
+            iterations: None,
         }
     }
 

@@ -1,12 +1,12 @@
 //! What a worker brings back when its part of the run is over.
 
 use plimsoll_core::details::Details;
+use plimsoll_core::iterations::Iterations;
 use plimsoll_core::outage::Outage;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::Connections;
 use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
-use plimsoll_script::lua::Thread;
 
 use crate::observer::CpuUse;
 
@@ -42,6 +42,6 @@ pub struct Record {
     pub interrupted: bool,
     /// What the plan asked for beside that.
     pub details: Details,
-    /// The script, as it has become, and which worker had it.
-    pub script: Option<(u32, Thread)>,
+    /// What became of its iterations, where they are counted.
+    pub iterations: Option<Box<Iterations>>,
 }

@@ -6,41 +6,143 @@ use std::ops::{Index, IndexMut};
 use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
 
+use crate::admission::Due;
+use crate::deadlines::Deadlines;
 use crate::exchanges::Exchange;
+use crate::source::Written;
 
 /// Cookies kept for a user, and the longest name and value of one together.
 const COOKIES_MAX: usize = 64;
 const COOKIE_BYTES_MAX: usize = 4096;
 
-/// The users of a worker: one for each entry of its pool.
+/// The users of a worker.
 #[derive(Debug)]
 pub(crate) struct Users {
     users: Vec<User>,
-    /// Redirected requests that wait for their connection, of all users.
-    follows: usize,
+    /// Requests that wait for their connection, of all users.
+    waiting: usize,
+    /// How many are in an iteration.
+    busy: usize,
+    /// When users wake up.
+    pub naps: Deadlines,
+    /// Users who are done with an iteration, and since when.
+    pub free: VecDeque<(u32, u64)>,
+}
+
+/// What outlives the exchanges of a user.
+#[derive(Debug, Default)]
+pub(crate) struct User {
+    pub cookies: Cookies,
+    /// Requests whose connection cannot take them yet: they go next.
+    waiting: VecDeque<Waiting>,
+    /// Whether the source has said what it does before its first iteration.
+    pub has_entered: bool,
+    /// Whether it is doing what the source said, and takes up no other iteration meanwhile.
+    pub is_busy: bool,
+    /// The iteration that it is in.
+    pub iteration: Option<Iteration>,
+    /// How many of its requests are under way or waiting.
+    pub open: u32,
+    /// Whether it is done but for those.
+    pub is_done: bool,
+    /// What the source has written for it, to be sent when its connection is open.
+    pub written: Option<(Vec<u8>, Vec<Written>)>,
+}
+
+/// An iteration under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Iteration {
+    pub due: Due,
+    pub started_ns: u64,
+}
+
+/// A request that waits for its connection.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub exchange: Exchange,
+    /// Where it was redirected to, if it was.
+    pub hop: Option<Hop>,
+}
+
+impl Waiting {
+    /// The request that goes on to where the response to `exchange` sends it at `at_ns`.
+    pub(crate) fn redirected(exchange: &Exchange, hop: Hop, at_ns: u64) -> Self {
+        let moments = Moments { intended_ns: at_ns, ..Moments::default() };
+        let hops = exchange.hops + 1;
+        let exchange = Exchange { moments, hops, withholds: false, ..*exchange };
+        Self { exchange, hop: Some(hop) }
+    }
 }
 
 impl Users {
     pub(crate) fn new(count: u32) -> Self {
-        Self { users: (0..count).map(|_| User::default()).collect(), follows: 0 }
+        Self {
+            users: (0..count).map(|_| User::default()).collect(),
+            waiting: 0,
+            busy: 0,
+            naps: Deadlines::new(count as usize),
+            free: VecDeque::new(),
+        }
     }
 
-    /// How many redirected requests wait for their connection.
+    pub(crate) fn len(&self) -> u32 {
+        self.users.len() as u32
+    }
+
+    /// How many requests wait for their connection.
     #[inline]
-    pub(crate) fn follows(&self) -> usize {
-        self.follows
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
     }
 
-    pub(crate) fn push_follow(&mut self, index: u32, follow: Follow) {
-        self[index].follows.push_back(follow);
-        self.follows += 1;
+    /// How many users are in an iteration.
+    #[inline]
+    pub(crate) fn busy(&self) -> usize {
+        self.busy
     }
 
-    /// The redirected request that goes next.
-    pub(crate) fn pop_follow(&mut self, index: u32) -> Option<Follow> {
-        let follow = self[index].follows.pop_front()?;
-        self.follows -= 1;
-        Some(follow)
+    /// A request has to wait for its connection.
+    pub(crate) fn wait(&mut self, user: u32, waiting: Waiting) {
+        self[user].waiting.push_back(waiting);
+        self.waiting += 1;
+    }
+
+    /// Whether a request waits for an entry of the pool.
+    #[inline]
+    pub(crate) fn has_waiting(&self, user: u32, index: u32) -> bool {
+        self.waiting > 0 && self[user].waiting.iter().any(|it| it.exchange.client == index)
+    }
+
+    /// The request that goes next on an entry of the pool.
+    pub(crate) fn take_waiting(&mut self, user: u32, index: u32) -> Option<Waiting> {
+        let waiting = &mut self[user].waiting;
+        let at = waiting.iter().position(|it| it.exchange.client == index)?;
+        let taken = waiting.remove(at)?;
+        self.waiting -= 1;
+        Some(taken)
+    }
+
+    /// The request of a user that has waited longest.
+    pub(crate) fn take_any_waiting(&mut self, user: u32) -> Option<Waiting> {
+        let taken = self[user].waiting.pop_front()?;
+        self.waiting -= 1;
+        Some(taken)
+    }
+
+    /// A user takes up an iteration.
+    pub(crate) fn take_up(&mut self, user: u32, iteration: Iteration) {
+        self.busy += 1;
+        self[user].is_busy = true;
+        self[user].iteration = Some(iteration);
+    }
+
+    /// A user is free; gives the iteration that it was in.
+    pub(crate) fn put_down(&mut self, user: u32) -> Option<Iteration> {
+        self[user].is_busy = false;
+        self[user].is_done = false;
+        let iteration = self[user].iteration.take();
+        self.busy -= usize::from(iteration.is_some());
+        iteration
     }
 }
 
@@ -48,62 +150,15 @@ impl Index<u32> for Users {
     type Output = User;
 
     #[inline]
-    fn index(&self, index: u32) -> &User {
-        &self.users[index as usize]
+    fn index(&self, user: u32) -> &User {
+        &self.users[user as usize]
     }
 }
 
 impl IndexMut<u32> for Users {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut User {
-        &mut self.users[index as usize]
-    }
-}
-
-/// What outlives the exchanges of a user.
-#[derive(Debug)]
-pub(crate) struct User {
-    pub cookies: Cookies,
-    /// Requests that were redirected and go next.
-    follows: VecDeque<Follow>,
-    /// Until when a script has it pause; `u64::MAX`: it does not.
-    pub pause_until_ns: u64,
-    /// Whether it has paused for the request that is next.
-    pub has_paused: bool,
-}
-
-impl Default for User {
-    fn default() -> Self {
-        Self {
-            cookies: Cookies::default(),
-            follows: VecDeque::new(),
-            pause_until_ns: u64::MAX,
-            has_paused: false,
-        }
-    }
-}
-
-impl User {
-    /// Whether a request of its own was redirected and goes next.
-    #[inline]
-    pub(crate) fn has_follow(&self) -> bool {
-        !self.follows.is_empty()
-    }
-}
-
-/// A request that follows a redirect.
-#[derive(Debug)]
-pub(crate) struct Follow {
-    pub exchange: Exchange,
-    pub hop: Hop,
-}
-
-impl Follow {
-    /// The request that goes on to where the response to `exchange` sends it at `at_ns`.
-    pub(crate) fn of(exchange: &Exchange, hop: Hop, at_ns: u64) -> Self {
-        let moments = Moments { intended_ns: at_ns, ..Moments::default() };
-        let hops = exchange.hops + 1;
-        Self { exchange: Exchange { moments, hops, withholds: false, ..*exchange }, hop }
+    fn index_mut(&mut self, user: u32) -> &mut User {
+        &mut self.users[user as usize]
     }
 }
 

@@ -6,15 +6,16 @@
 
 mod reading;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_conn::{ExchangeId, Hop};
+use plimsoll_core::iterations::Iterations;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::{Phase, Plan};
-use plimsoll_script::lua;
 
-use crate::admission::Timetable;
+use crate::admission::{Due, Timetable};
 use crate::error::{ABANDONED, TIMEOUT};
 use crate::exchanges::{Exchange, Exchanges};
 use crate::inspection::Wants;
@@ -34,27 +35,47 @@ pub(crate) struct Accounts {
     judge: Arc<Judge>,
     /// Exchanges of the connection read last whose bodies may go.
     pub released: Vec<ExchangeId>,
+    /// Exchanges that have ended and whose users have yet to learn of it, where they do.
+    pub ended: VecDeque<Ended>,
+    resumes: bool,
+    /// What became of the iterations of the measured part, where they are counted.
+    pub iterations: Option<Box<Iterations>>,
     is_open_loop: bool,
 }
 
+/// An exchange that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    /// Its place, which is kept until it is freed.
+    pub id: ExchangeId,
+    /// The entry of the pool whose connection carried it.
+    pub client: u32,
+    pub tag: u32,
+    pub outcome: Outcome,
+    pub at_ns: u64,
+}
+
 impl Accounts {
-    /// With room for `exchanges_max` requests under way; more than that allocate. `told` is what a
-    /// script is to be told of responses.
+    /// With room for `exchanges_max` requests under way; more than that allocate. `resumes`: users
+    /// learn what came of their requests.
     pub(crate) fn new(
         plan: &Plan,
         exchanges_max: usize,
         judge: &Arc<Judge>,
         observer: Observer,
-        told: lua::Wants,
+        resumes: bool,
     ) -> Self {
-        let wants = Wants::of(plan).with_script(told);
+        let wants = Wants::of(plan);
         Self {
-            exchanges: Exchanges::new(exchanges_max, wants.any() || told.response),
+            exchanges: Exchanges::new(exchanges_max, wants.any() || resumes, resumes),
             observer,
             notes: Notes::of(plan),
             wants,
             judge: Arc::clone(judge),
             released: Vec::new(),
+            ended: VecDeque::new(),
+            resumes,
+            iterations: None,
             is_open_loop: plan.is_open_loop(),
         }
     }
@@ -96,6 +117,11 @@ impl Accounts {
             inspection.hop = hop;
         }
         id
+    }
+
+    /// The record of an iteration, if iterations are counted and it is of the measured part.
+    pub(crate) fn iterations_of(&mut self, due: &Due) -> Option<&mut Iterations> {
+        self.iterations.as_deref_mut().filter(|_| due.measured)
     }
 
     /// A connection that is being opened has come to the end of a phase that began at `since_ns`.
@@ -151,7 +177,16 @@ impl Accounts {
         stamp_ns
     }
 
-    /// Closes the account of an exchange that ends with its connection; gives it back.
+    /// The user of an exchange that has ended is to learn of it.
+    #[inline]
+    fn tell(&mut self, id: ExchangeId, exchange: &Exchange, outcome: Outcome, at_ns: u64) {
+        if self.resumes {
+            let Exchange { client, tag, .. } = *exchange;
+            self.ended.push_back(Ended { id, client, tag, outcome, at_ns });
+        }
+    }
+
+    /// Closes the account of an exchange that ends with its connection.
     pub(crate) fn abandon(&mut self, id: ExchangeId, now_ns: u64, outcome: Outcome) {
         let exchange = self.exchanges.end(id);
         let mut moments = exchange.moments;
@@ -160,6 +195,7 @@ impl Accounts {
             moments.sent_ns = moments.started_ns;
         }
         self.recorder(&exchange).ended(&moments, now_ns, outcome, exchange.place);
+        self.tell(id, &exchange, outcome, now_ns);
     }
 
     /// Closes the account of an exchange that timed out while its connection goes on.
@@ -173,6 +209,7 @@ impl Accounts {
         let recorder = self.recorder(&exchange);
         recorder.error(exchange.phase(), TIMEOUT, 1, sample);
         recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
+        self.tell(id, &exchange, Outcome::TimedOut, now_ns);
     }
 
     /// Counts the errors of a connection that was closed because one of its exchanges timed out in
@@ -190,6 +227,14 @@ impl Accounts {
             let sample = || "pipelined behind a request that timed out".to_owned();
             recorder.error(Phase::Waiting, ABANDONED, others, sample);
         }
+    }
+
+    /// The user of an exchange has learned what came of it: its place can be another's.
+    pub(crate) fn free(&mut self, id: ExchangeId) {
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.forget_response();
+        }
+        self.exchanges.free(id);
     }
 
     /// When the oldest exchange times out; `u64::MAX` without one.

@@ -8,19 +8,25 @@ use plimsoll_core::outcome::Outcome;
 use super::Accounts;
 use crate::error::REFUSED;
 use crate::exchanges::Exchange;
-use crate::scripted::Scripted;
-use crate::user::{Follow, Users};
+use crate::user::{Users, Waiting};
 
 /// Takes a connection's progress while it reads.
 pub(crate) struct Reading<'w> {
     pub accounts: &'w mut Accounts,
     pub users: &'w mut Users,
-    /// The script, if it is to be told of responses.
-    pub script: Option<&'w mut Scripted>,
-    /// The entry of the pool whose connection reads.
-    pub index: u32,
+    /// The user whose connection reads.
+    pub user: u32,
     pub at_ns: u64,
     pub after: After,
+}
+
+/// What a complete response was found to be.
+#[derive(Debug, Clone, Copy)]
+struct Judged {
+    /// As expected.
+    ok: bool,
+    /// A redirect that is followed: its user learns what comes of that.
+    is_followed: bool,
 }
 
 /// What there is to do afterwards.
@@ -76,7 +82,7 @@ impl Reading<'_> {
             notes.head(head);
         }
         if wants.cookies {
-            self.users[self.index].cookies.take(head);
+            self.users[self.user].cookies.take(head);
         }
         let checks = judge.checks(exchanges[id].target);
         if let Some(inspection) = exchanges.inspection(id) {
@@ -93,22 +99,18 @@ impl Reading<'_> {
         self.after.completed += 1;
         self.after.early |= exchange.withholds;
         self.after.measured += u64::from(exchange.measured);
-        let Response { status, body_bytes } = response;
-        let mut ok = accounts.judge.checks(exchange.target).meets(status, body_bytes);
-        if let Some(script) = &mut self.script {
-            let kept = accounts.exchanges.inspection(id);
-            let (head, body) = kept.map_or((&[][..], &[][..]), |kept| kept.response());
-            script.response(status, head, body);
+        let checks = accounts.judge.checks(exchange.target);
+        let mut judged =
+            Judged { ok: checks.meets(response.status, response.body_bytes), is_followed: false };
+        if !judged.ok || accounts.wants.judges() {
+            judged = self.judge(id, &exchange, response);
         }
-        if !ok || accounts.wants.judges() {
-            ok = self.judge(id, &exchange, response);
-        }
-        self.accounts.completed(id, &exchange, response, ok, self.at_ns);
+        self.accounts.completed(id, &exchange, response, judged, self.at_ns);
     }
 
-    /// Looks at all there is to a response; says whether it is as expected.
+    /// Looks at all there is to a response.
     #[cold]
-    fn judge(&mut self, id: ExchangeId, exchange: &Exchange, response: Response) -> bool {
+    fn judge(&mut self, id: ExchangeId, exchange: &Exchange, response: Response) -> Judged {
         let Response { status, body_bytes } = response;
         let Accounts { exchanges, observer, wants, judge, .. } = &mut *self.accounts;
         let checks = judge.checks(exchange.target);
@@ -124,8 +126,8 @@ impl Reading<'_> {
                         // Expectations apply to the place it leads to.
                         unmet = None;
                         is_followed = true;
-                        let follow = Follow::of(exchange, hop, self.at_ns);
-                        self.users.push_follow(self.index, follow);
+                        let next = Waiting::redirected(exchange, hop, self.at_ns);
+                        self.users.wait(self.user, next);
                     }
                     Err(refused) => unmet = unmet.or(Some(refused)),
                 }
@@ -136,21 +138,22 @@ impl Reading<'_> {
             let recorder = observer.recorder(exchange.measured);
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
         }
-        ok
+        Judged { ok, is_followed }
     }
 
     /// Writes down an exchange that the server ended without a whole response.
     #[cold]
     fn fail(&mut self, id: ExchangeId, kind: &'static str, outcome: Outcome) {
-        let Accounts { exchanges, observer, .. } = &mut *self.accounts;
-        let exchange = exchanges.end(id);
+        let accounts = &mut *self.accounts;
+        let exchange = accounts.exchanges.end(id);
         self.after.ended += 1;
-        let recorder = observer.recorder(exchange.measured);
+        let recorder = accounts.observer.recorder(exchange.measured);
         recorder.error(exchange.phase(), kind, 1, || match outcome {
             Outcome::Refused => "the server said that it did not process the request".to_owned(),
             _ => "the server gave up on the request".to_owned(),
         });
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
+        accounts.tell(id, &exchange, outcome, self.at_ns);
     }
 }
 
@@ -161,26 +164,26 @@ impl Accounts {
         let Self { exchanges, wants, judge, .. } = self;
         let checks = judge.checks(exchanges[id].target);
         let is_checked = wants.checks && checks.needs_body();
-        if (is_checked || wants.script_body)
+        if (is_checked || wants.body)
             && let Some(inspection) = exchanges.inspection(id)
         {
             inspection.body(piece, checks, *wants);
         }
     }
 
-    /// Closes the account of an exchange with a complete response, which was as expected (`ok`) or
-    /// not.
+    /// Closes the account of an exchange with a complete response.
     #[inline]
     fn completed(
         &mut self,
         id: ExchangeId,
         exchange: &Exchange,
         response: Response,
-        mut ok: bool,
+        Judged { mut ok, is_followed }: Judged,
         at_ns: u64,
     ) {
-        let Self { exchanges, observer, wants, notes, .. } = self;
-        if wants.script_body
+        let Self { exchanges, observer, notes, wants, resumes, .. } = self;
+        if wants.checks
+            && !*resumes
             && let Some(inspection) = exchanges.inspection(id)
         {
             inspection.forget_response();
@@ -203,5 +206,10 @@ impl Accounts {
         }
         let outcome = Outcome::Completed { status: response.status, ok };
         observer.recorder(exchange.measured).ended(&moments, at_ns, outcome, exchange.place);
+        if !is_followed {
+            self.tell(id, exchange, outcome, at_ns);
+        } else if self.resumes {
+            self.exchanges.free(id);
+        }
     }
 }

@@ -104,17 +104,9 @@ impl<P: Protocol> Client<P> {
         self.connection.room() > 0 && !self.retiring && !self.is_used_up(plan)
     }
 
-    /// Whether a request can be sent, or can take the closed entry and connect.
-    #[inline]
-    pub(crate) fn can_take(&self, plan: &Plan) -> bool {
-        self.can_send(plan) || self.can_connect(plan)
-    }
-
-    /// Whether a request can take the closed entry and connect.
-    pub(crate) fn can_connect(&self, plan: &Plan) -> bool {
-        plan.connects_per_request()
-            && self.connection.state() == State::Closed
-            && self.due_ns == u64::MAX
+    /// Whether its connection is closed, and may be opened now.
+    pub(crate) fn can_connect(&self) -> bool {
+        self.connection.state() == State::Closed && self.due_ns == u64::MAX
     }
 
     /// Whether its connection has been sent as many requests as one may be.

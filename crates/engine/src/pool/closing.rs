@@ -13,6 +13,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     #[must_use]
     pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) -> bool {
         self.count_retransmits(index);
+        let is_active = self.user(index) < self.active;
         let client = &mut self.clients[index as usize];
         debug_assert_eq!(client.connection.open_exchanges(), 0);
         drop(client.connection.close(&mut self.driver, how));
@@ -41,7 +42,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.sent = 0;
         client.usage.answered = 0;
         client.due_ns = u64::MAX;
-        if index >= self.active {
+        if !is_active {
             return false;
         }
         if backoff_ns > 0 {

@@ -25,8 +25,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// A connection is free since `since_ns`, if it can take a request and is not waiting already.
     #[inline]
     pub(crate) fn push_idle(&mut self, index: u32, since_ns: u64) {
-        let client = &mut self.clients[index as usize];
-        if !client.queued && client.can_take(&self.plan) {
+        if !self[index].queued && self.can_take(index) {
+            let client = &mut self.clients[index as usize];
             client.queued = true;
             self.idle.push_back(Idle { index, epoch: client.epoch, since_ns });
         }
@@ -49,7 +49,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             }
             client.queued = false;
             // Nor is one of use that is to be let go, or whose server has said that it will close.
-            if idle.index < self.active && client.can_take(&self.plan) {
+            if idle.index < self.active && self.can_take(idle.index) {
                 return Some(idle);
             }
         }

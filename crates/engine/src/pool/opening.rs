@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use plimsoll_conn::{Failure, Protocol};
 use plimsoll_io::Driver;
 
-use super::Pool;
+use super::{Pool, Ways};
 
 /// Connects under way at first, per worker.
 const WINDOW_START: u32 = 16;
@@ -36,12 +36,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.opener.error.as_deref()
     }
 
-    /// Has all entries in use opened.
+    /// Has the connections of all active users opened.
     pub(crate) fn queue_all(&mut self) {
         self.opener.queue.extend(0..self.active);
     }
 
-    /// Whether some of the entries in use have not been tried, or are being opened.
+    /// Whether some of those have not been tried, or are being opened.
     pub(crate) fn is_opening_any(&self) -> bool {
         let mut active = self.clients[..self.active as usize].iter();
         active.any(|client| !client.opening.tried || client.connection.is_opening())
@@ -51,7 +51,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// first, and tells when it is open.
     #[must_use]
     pub(crate) fn bring_in(&mut self, index: u32) -> bool {
-        if self.plan.connects_per_request() {
+        if self.opens_on_demand || index >= self.users {
             return true;
         }
         if !self[index].is_in_use() {
@@ -87,17 +87,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.opening.tried = true;
         client.route = client.next_route;
         client.usage.room = self.tickets.cover();
-        let route = self.routes.get(client.route);
-        client.connection.open(&mut self.driver, route);
+        let route = client.route;
+        let ways = &self.origins[(index / self.users) as usize];
+        client.connection.open(&mut self.driver, ways.routes.get(route));
     }
 
     /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
     /// sent.
     pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
-        let resumes = self.setup.tls.is_some() && self.next_resumes();
-        let Self { clients, driver, scratch, setup, routes, .. } = self;
+        let resumes = self.ways(index).setup.tls.is_some() && self.next_resumes();
+        let Self { clients, driver, scratch, origins, users, .. } = self;
         let client = &mut clients[index as usize];
         client.opening.resumes = resumes;
+        let Ways { setup, routes } = &origins[(index / *users) as usize];
         let route = routes.get(client.route);
         client.connection.connected(driver, setup, route, resumes, scratch)
     }
@@ -162,19 +164,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Whether more connections may be opened for the slots that wait.
     pub(crate) fn can_grow(&self) -> bool {
-        self.grows && self.active < self.len()
+        self.grows && self.active < self.users
     }
 
-    /// How many entries to put to use for `behind` slots that wait for a connection, beyond those
-    /// on their way.
+    /// How many more users to have for `behind` slots that wait for one, beyond those whose
+    /// connection is on its way.
     pub(crate) fn growth(&self, behind: u64) -> u64 {
         let under_way = u64::from(self.opener.under_way) + self.opener.queue.len() as u64;
-        behind.saturating_sub(under_way).min(u64::from(self.len() - self.active))
+        behind.saturating_sub(under_way).min(u64::from(self.users - self.active))
     }
 
-    /// Has `active` entries in use from now on; gives how many there were.
+    /// Has `active` users from now on; gives how many there were.
     pub(crate) fn set_active(&mut self, active: u32) -> u32 {
-        let active = active.min(self.len());
+        let active = active.min(self.users);
         std::mem::replace(&mut self.active, active)
     }
 }

@@ -7,22 +7,25 @@
 mod choice;
 mod compile;
 mod error;
+mod step;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use plimsoll_conn::Encoding;
 use plimsoll_core::Plan;
 use plimsoll_core::part::Place;
-use plimsoll_core::plan::{Request, Target};
+use plimsoll_core::plan::{self, Target};
 use plimsoll_core::template::Template;
 
 use choice::Choice;
 use compile::Writer;
 
 pub use error::{Problem, SourceError};
+pub use step::{Answer, Interest, Reply, Request, Source, Step, Targets, Written};
 
 /// The largest request, so that a payload's length fits its type.
 const REQUEST_BYTES_MAX: usize = 1 << 30;
@@ -51,7 +54,7 @@ pub struct PreparedTarget<E> {
 pub struct Prepared<E> {
     targets: Vec<PreparedTarget<E>>,
     endpoint_names: Vec<String>,
-    choice: Choice,
+    choice: Arc<Choice>,
 }
 
 impl<E: Encoding> Prepared<E> {
@@ -65,7 +68,7 @@ impl<E: Encoding> Prepared<E> {
             let path = plan.endpoint.path.reveal();
             let target = prepare(&mut writer, &plan.request, path, Place::NONE)
                 .map_err(SourceError::Request)?;
-            let choice = Choice::Sequential(1);
+            let choice = Arc::new(Choice::Sequential(1));
             return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
@@ -80,7 +83,7 @@ impl<E: Encoding> Prepared<E> {
         Ok(Self {
             targets: targets.collect::<Result<_, _>>()?,
             endpoint_names,
-            choice: Choice::new(plan)?,
+            choice: Arc::new(Choice::new(plan)?),
         })
     }
 
@@ -93,7 +96,11 @@ impl<E: Encoding> Prepared<E> {
             expects_continue: false,
             encoding: E::of_written(bytes),
         };
-        Self { targets: vec![target], endpoint_names: Vec::new(), choice: Choice::Sequential(1) }
+        Self {
+            targets: vec![target],
+            endpoint_names: Vec::new(),
+            choice: Arc::new(Choice::Sequential(1)),
+        }
     }
 
     /// Which target request `number` takes.
@@ -101,6 +108,12 @@ impl<E: Encoding> Prepared<E> {
     #[must_use]
     pub fn choose(&self, number: u64) -> u32 {
         self.choice.choose(number)
+    }
+
+    /// What a plain run sends.
+    #[must_use]
+    pub fn source(&self) -> Targets {
+        Targets::new(Arc::clone(&self.choice))
     }
 
     /// A target by what [`choose`](Self::choose) said.
@@ -143,7 +156,7 @@ impl<E: Encoding> Prepared<E> {
 /// Compiles a request for a path, and encodes it.
 fn prepare<E: Encoding>(
     writer: &mut Writer<'_>,
-    request: &Request,
+    request: &plan::Request,
     path: &str,
     endpoint: u16,
 ) -> Result<PreparedTarget<E>, Problem> {

@@ -9,8 +9,9 @@ use super::Worker;
 use crate::accounts::After;
 use crate::error::TIMEOUT;
 use crate::exchanges::Exchange;
+use crate::source::{Reply, Source};
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Looks at the connections and exchanges whose deadline has come, compared with the time up
     /// to which everything received has been taken: after a pause the clock is far ahead of that,
     /// and what came in time has yet to be told.
@@ -26,11 +27,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
                 self.connect_timed_out(index, now_ns);
             } else if client.retire_ns <= by_ns {
                 self.retire(index, now_ns);
-            } else if self.users[index].pause_until_ns <= by_ns {
-                self.paused(index, now_ns);
             }
-            let pause_until_ns = self.users[index].pause_until_ns;
-            let next_ns = self.pool[index].look_at_ns(timeout_ns).min(pause_until_ns);
+            let next_ns = self.pool[index].look_at_ns(timeout_ns);
             if next_ns != u64::MAX {
                 self.pool.deadlines.watch(index, next_ns);
             }
@@ -38,13 +36,20 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         while self.accounts.next_timeout_ns(timeout_ns) <= by_ns {
             self.oldest_timed_out(by_ns, now_ns);
         }
+        if S::RESUMES {
+            while let Some(user) = self.users.naps.pop(by_ns) {
+                self.resume(user, Reply::Woken, now_ns);
+            }
+            self.tell_users();
+            self.go_on_with_free_users();
+        }
     }
 
     /// When there is a deadline to look at; `u64::MAX` without one.
     #[inline]
     pub(super) fn next_deadline_ns(&self) -> u64 {
         let timeout_ns = self.accounts.next_timeout_ns(self.plan.timeout_ns);
-        self.pool.deadlines.next_ns().min(timeout_ns)
+        self.pool.deadlines.next_ns().min(self.users.naps.next_ns()).min(timeout_ns)
     }
 
     /// The backoff is over, the FIN did not come, or `100 Continue` did not.

@@ -7,9 +7,9 @@ use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received};
 use super::Worker;
 use crate::accounts::{After, Reading};
 use crate::error::kind;
-use crate::scripted::Scripted;
+use crate::source::Source;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     #[inline]
     pub(super) fn handle(&mut self, at_ns: u64, event: Event) {
         match event {
@@ -27,6 +27,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             // The stop flag is looked at in every turn.
             Event::Woken | Event::Accepted { .. } => {}
         }
+        if S::RESUMES {
+            self.tell_users();
+        }
     }
 
     #[inline]
@@ -39,11 +42,11 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             let open = client.connection.exchanges();
             self.accounts.stamp(kernel_ns, at_ns, client.opening.reached_ns, open)
         });
+        let user = self.pool.user(index);
         let mut reading = Reading {
             accounts: &mut self.accounts,
             users: &mut self.users,
-            script: told(&mut self.script),
-            index,
+            user,
             at_ns: stamp_ns,
             after: After::default(),
         };
@@ -58,13 +61,13 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// The server will send no more.
     fn ended(&mut self, index: u32, at_ns: u64) {
+        let user = self.pool.user(index);
         let client = &mut self.pool[index];
         let at_ns = client.moment(at_ns);
         let mut reading = Reading {
             accounts: &mut self.accounts,
             users: &mut self.users,
-            script: told(&mut self.script),
-            index,
+            user,
             at_ns,
             after: After::default(),
         };
@@ -150,10 +153,4 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             self.freed(index, at_ns);
         }
     }
-}
-
-/// The script, if it is to be told of responses.
-#[inline]
-fn told(script: &mut Option<Box<Scripted>>) -> Option<&mut Scripted> {
-    script.as_deref_mut().filter(|script| script.wants().response)
 }

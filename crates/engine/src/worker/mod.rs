@@ -5,13 +5,14 @@
 //!
 //! The worker joins four parts that know nothing of each other: the slots say what is due, the pool
 //! has the connections, the users what outlives a request, and the accounts what is written down.
-//! `start` brings a slot to a connection, `events` and `deadlines` what comes back to the accounts.
+//! `start` brings a slot to a user, `iterate` asks the source what that does, `send` puts it on a
+//! connection; `events` and `deadlines` bring what comes back to the accounts.
 
 mod deadlines;
 mod events;
+mod iterate;
 mod opening;
 mod orders;
-mod scripts;
 mod send;
 mod settle;
 mod start;
@@ -20,23 +21,21 @@ mod waiting;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding as _, Protocol};
+use plimsoll_conn::{Encoding as _, ExchangeId, Protocol};
 use plimsoll_core::Plan;
 use plimsoll_core::part::Part;
 use plimsoll_core::recorder::Interval;
 use plimsoll_io::{Driver, PayloadId};
-use plimsoll_script::lua::{ScriptError, Thread};
 
 use crate::accounts::Accounts;
 use crate::observer::Observer;
 use crate::pool::Pool;
-use crate::scripted::Scripted;
 use crate::signals::{Seen, Signals};
 use crate::slots::{Slots, planned_window_ns};
-use crate::source::Prepared;
+use crate::source::{Prepared, Source};
 use crate::user::Users;
 
-pub use crate::assignment::Assignment;
+pub use crate::assignment::{Assignment, Origin};
 pub use crate::observer::CpuUse;
 pub use crate::record::Record;
 
@@ -53,7 +52,7 @@ const TICK_NS: u64 = 50_000_000;
 pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a;
 
 /// One thread's share of a run.
-pub struct Worker<D: Driver, P: Protocol> {
+pub struct Worker<D: Driver, P: Protocol, S: Source> {
     plan: Arc<Plan>,
     worker: u32,
     prepared: Arc<Prepared<P::Encoding>>,
@@ -64,7 +63,9 @@ pub struct Worker<D: Driver, P: Protocol> {
     pool: Pool<D, P>,
     users: Users,
     accounts: Accounts,
-    script: Option<Box<Scripted>>,
+    source: S,
+    /// The exchanges that are being sent at once, as the source has written them.
+    written_ids: Vec<ExchangeId>,
     /// The orders that were carried out.
     orders_seen: Seen,
     times: Times,
@@ -90,21 +91,19 @@ struct Times {
     ended_ns: u64,
 }
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// A worker on its driver, which must have room for its connections' tokens (from 0 on).
-    /// `protocol` is what is spoken, `cpu` tells what the thread has used of the CPU, and `script`
-    /// decides what is sent, if there is one.
+    /// `protocol` is what is spoken, `cpu` tells what the thread has used of the CPU, and `source`
+    /// decides what users do.
     pub fn new(
         driver: D,
         assignment: &Assignment<P::Encoding>,
         protocol: &P::Settings,
         cpu: fn() -> CpuUse,
-        script: Option<Thread>,
+        source: S,
     ) -> Self {
         let plan = Arc::clone(&assignment.plan);
-        let script = script.map(|thread| Box::new(Scripted::new(thread)));
-        let told = script.as_ref().map(|script| script.wants()).unwrap_or_default();
-        let mut pool = Pool::new(driver, assignment, protocol);
+        let mut pool = Pool::new(driver, assignment, protocol, S::COUNTS_ITERATIONS);
         let exchanges_max = pool.len() as usize * P::exchanges_max(protocol);
         let observer = Observer::new(plan.warmup_ns > 0, cpu);
         let mut worker = Self {
@@ -113,10 +112,11 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             prepared: Arc::clone(&assignment.prepared),
             tracks_addresses: assignment.tracks_addresses,
             slots: Slots::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
-            users: Users::new(pool.len()),
-            accounts: Accounts::new(&plan, exchanges_max, &assignment.judge, observer, told),
+            users: Users::new(pool.users()),
+            accounts: Accounts::new(&plan, exchanges_max, &assignment.judge, observer, S::RESUMES),
             pool,
-            script,
+            source,
+            written_ids: Vec::new(),
             orders_seen: Seen::default(),
             times: Times {
                 running: false,
@@ -130,6 +130,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             },
             plan,
         };
+        worker.accounts.wants = worker.accounts.wants.with(worker.source.interest());
+        worker.accounts.iterations = S::COUNTS_ITERATIONS.then(Box::default);
         worker.add_parts();
         worker
     }
@@ -154,12 +156,12 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     }
 
     /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`.
-    /// With a connection for each request there is nothing to open.
+    /// Where connections are opened when a request needs them there is nothing to open.
     ///
     /// # Errors
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
-        if !self.plan.connects_per_request() {
+        if !self.pool.opens_on_demand() {
             self.read_clock();
             self.pool.queue_all();
             while self.pool.is_opening_any()
@@ -228,7 +230,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         // A connection has been free all along: what is late from here on is the tester.
         let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
         for index in 0..self.pool.active() {
-            if self.pool[index].can_send(&self.plan) || self.plan.connects_per_request() {
+            if self.pool.can_take(index) {
                 self.freed(index, free_ns);
             }
         }
@@ -255,27 +257,25 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.times.now_ns
     }
 
-    /// Looks at what is not looked at with each event: rates, and whether the script is over.
+    /// Looks at what is not looked at with each event: rates, and whether the source is over.
     #[inline]
     fn look_around(&mut self, now_ns: u64) {
         if self.times.stopped_ns.is_none() {
             self.accounts.take_rate(now_ns);
         }
-        if let Some(script) = &self.script {
-            self.accounts.wants = self.accounts.wants.with_script(script.wants());
+        if S::RESUMES {
+            self.accounts.wants = self.accounts.wants.with(self.source.interest());
         }
-        if self.script_is_over() {
+        if self.source.is_over() {
             self.slots.stop(now_ns);
         }
     }
 
-    /// What went wrong in the script. Call after [`run`](Self::run).
-    pub fn script_error(&mut self) -> Option<ScriptError> {
-        self.script.as_mut().and_then(|script| script.error())
-    }
-
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
+        if S::RESUMES && !self.users.free.is_empty() {
+            return now_ns;
+        }
         let observer = &self.accounts.observer;
         let deadline_ns = self.next_deadline_ns();
         let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(observer.interval_end_ns());
@@ -326,22 +326,23 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             }
         }
         self.times.stopped_ns.is_some_and(|stopped_ns| {
-            let is_idle = self.accounts.exchanges.len() == 0 && self.users.follows() == 0;
+            let is_idle = self.accounts.exchanges.len() == 0 && self.users.waiting() == 0;
+            let is_idle = is_idle && !(S::COUNTS_ITERATIONS && self.users.busy() > 0);
             // What had come by then may still have to be taken.
             is_idle || self.pool.driver.caught_up_ns() >= stopped_ns + self.times.drain_ns
         })
     }
 
-    /// What was written down. Call after [`run`](Self::run).
-    pub fn into_record(mut self) -> Record {
+    /// What was written down, and the source as it has become. Call after [`run`](Self::run).
+    pub fn into_record(mut self) -> (Record, S) {
         let Times { ended_ns, answered_ns, interrupted, stopped_ns, .. } = self.times;
         let timetable = self.slots.timetable;
         let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);
         let window_ns = since(stopped_ns.unwrap_or(ended_ns).min(timetable.stop_ns));
         let tried = self.pool.clients().iter().filter(|client| client.opening.tried).count();
-        let Accounts { observer, notes, .. } = self.accounts;
+        let Accounts { observer, notes, iterations, .. } = self.accounts;
         let (cpu, spun_ns) = observer.used(self.pool.driver.spun_ns());
-        Record {
+        let record = Record {
             outage: self.pool.reach.outage(window_ns, tried as u64),
             in_window: observer.used_in_window(),
             measured: observer.measured,
@@ -357,8 +358,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             connections: self.pool.counts.connections,
             interrupted,
             details: notes.map(|notes| notes.into_details()).unwrap_or_default(),
-            script: self.script.map(|script| (self.worker, script.into_thread())),
-        }
+            iterations,
+        };
+        (record, self.source)
     }
 }
 

@@ -8,11 +8,12 @@ use plimsoll_io::{Close, Driver};
 use super::Worker;
 use crate::accounts::After;
 use crate::exchanges::Exchange;
+use crate::source::Source;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Opens what waits to be opened.
     pub(super) fn open_queued(&mut self, now_ns: u64) {
-        let is_needed = self.users.follows() > 0;
+        let is_needed = self.users.waiting() > 0;
         if self.times.stopped_ns.is_none() || is_needed {
             self.pool.open_queued(now_ns, is_needed);
         }
@@ -162,7 +163,6 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// Closes a connection without open requests and sees to it that it comes back.
     pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
-        self.users[index].pause_until_ns = u64::MAX;
         if self.pool.close(index, now_ns, how) {
             self.freed(index, now_ns);
         }

@@ -8,8 +8,9 @@ use plimsoll_io::{Close, Driver, Route};
 
 use super::{INTERRUPT_DRAIN_NS, Worker};
 use crate::signals::{Change, Order, Signals};
+use crate::source::Source;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Looks whether there are orders, and carries them out.
     #[inline]
     pub(super) fn obey(&mut self, signals: &Signals, now_ns: u64) {
@@ -48,13 +49,15 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     fn set_active(&mut self, active: u32, now_ns: u64) {
         let before = self.pool.set_active(active);
         let active = self.pool.active();
-        for index in active..before {
-            self.pool.reach.reached(index, now_ns);
-            self.retire(index, now_ns);
-        }
-        for index in before..active {
-            self.pool[index].retiring = false;
-            self.bring_in(index, now_ns);
+        for index in 0..self.pool.len() {
+            let user = self.pool.user(index);
+            if (active..before).contains(&user) {
+                self.pool.reach.reached(index, now_ns);
+                self.retire(index, now_ns);
+            } else if (before..active).contains(&user) {
+                self.pool[index].retiring = false;
+                self.bring_in(index, now_ns);
+            }
         }
     }
 

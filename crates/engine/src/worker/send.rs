@@ -4,30 +4,31 @@ use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Protocol};
 use plimsoll_io::Driver;
 
 use super::Worker;
+use crate::source::Source;
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
 /// it to the client; curl's second is what servers know).
 const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
-    /// Writes a request to an open connection, or has the script write it.
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
+    /// Writes a request to an open connection.
     #[inline]
     pub(super) fn send_any(&mut self, index: u32, id: ExchangeId) {
-        if self.script.as_ref().is_some_and(|script| script.writes()) {
-            self.send_scripted(index, id);
+        if S::RESUMES && self.accounts.exchanges[id].is_written {
+            self.send_written(index, id);
         } else {
             self.send(index, id);
         }
     }
 
-    /// Writes a request to an open connection.
     #[inline]
     fn send(&mut self, index: u32, id: ExchangeId) {
+        let user = self.pool.user(index);
         let exchange = self.accounts.exchanges[id];
         let target = self.prepared.target(exchange.target);
         let filling = Filling {
             number: exchange.number,
-            cookies: self.users[index].cookies.line(),
+            cookies: self.users[user].cookies.line(),
             hop: self.accounts.exchanges.hop(id),
         };
         let withholds_body = target.expects_continue && target.encoding.has_body(&filling);
@@ -73,11 +74,12 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
 
     /// Sends the body of an exchange that withholds it.
     fn send_body(&mut self, index: u32, id: ExchangeId) {
+        let user = self.pool.user(index);
         let exchange = self.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
         let filling = Filling {
             number: exchange.number,
-            cookies: self.users[index].cookies.line(),
+            cookies: self.users[user].cookies.line(),
             hop: self.accounts.exchanges.hop(id),
         };
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };

@@ -1,21 +1,22 @@
 //! From a slot to an exchange on a connection.
 
 use plimsoll_conn::{Hop, Protocol, State};
-use plimsoll_core::recorder::Moments;
 use plimsoll_io::{Close, Driver};
 
 use super::Worker;
+use super::iterate::When;
 use crate::admission::Due;
 use crate::exchanges::Exchange;
 use crate::signals::Signals;
-use crate::user::Follow;
+use crate::source::Source;
+use crate::user::Waiting;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Starts the slots that are due, as long as there are free connections; drops those that have
     /// waited too long. The last turn before the end still does, so that a slot due just before it
     /// is not lost to lateness.
     pub(super) fn admit(&mut self, signals: &Signals, now_ns: u64) {
-        if self.times.stopped_ns.is_some() || self.script_is_over() {
+        if self.times.stopped_ns.is_some() || self.source.is_over() {
             return;
         }
         let mut now_ns = now_ns;
@@ -48,11 +49,13 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             }
             self.slots.take();
             let started_ns = self.read_clock();
-            let exchange = self.exchange(idle.index, &due, idle.since_ns, started_ns);
-            self.start(exchange, None);
-            // It has had room all along for another.
-            self.pool.push_idle(idle.index, idle.since_ns);
-            if self.script_is_over() {
+            let when = When { intended_ns: due.at_ns, free_ns: idle.since_ns, started_ns };
+            self.begin_iteration(idle.index, &due, when);
+            if !S::RESUMES {
+                // It has had room all along for another.
+                self.pool.push_idle(idle.index, idle.since_ns);
+            }
+            if self.source.is_over() {
                 return;
             }
         }
@@ -61,6 +64,12 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     #[cold]
     fn shed(&mut self, due: &Due, now_ns: u64) {
         self.slots.take();
+        if S::COUNTS_ITERATIONS {
+            if let Some(iterations) = self.accounts.iterations_of(due) {
+                iterations.shed(1);
+            }
+            return;
+        }
         let place = self.prepared.place(self.prepared.choose(due.number), due.stage);
         let recorder = self.accounts.observer.recorder(due.measured);
         let waited_ns = recorder.gap_ns(due.at_ns, now_ns);
@@ -72,64 +81,48 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if !self.times.running {
             return;
         }
-        let client = &self.pool[index];
-        let is_used_up = client.is_used_up(&self.plan);
-        let follows = self.users[index].has_follow();
-        if follows && !is_used_up && client.connection.room() > 0 {
-            self.follow(index, now_ns);
-            return;
+        let user = self.pool.user(index);
+        while self.users.has_waiting(user, index) && self.pool.can_take(index) {
+            self.start_waiting(user, index, now_ns);
         }
+        let client = &self.pool[index];
         let is_idle = client.connection.open_exchanges() == 0 && client.is_in_use();
-        if is_idle && (is_used_up || client.retiring) {
+        if is_idle && (client.is_used_up(&self.plan) || client.retiring) {
             self.close(index, now_ns, Close::Graceful);
             return;
         }
-        if follows {
-            if client.can_connect(&self.plan) {
-                self.follow(index, now_ns);
-            }
-            return;
+        let is_first = index == self.pool.entry(user, 0);
+        if is_first && user < self.pool.active() && !self.users.has_waiting(user, index) {
+            self.take_up_next(user, index, now_ns);
         }
-        if index >= self.pool.active() || self.script_is_over() || self.pauses(index, now_ns) {
+    }
+
+    /// A user whose connection is free takes up what is next, or waits for that.
+    #[inline]
+    fn take_up_next(&mut self, user: u32, index: u32, now_ns: u64) {
+        if self.source.is_over() || !self.pool.can_take(index) || !self.is_free(user, now_ns) {
             return;
         }
         if self.plan.is_open_loop() {
             self.pool.push_idle(index, now_ns);
             return;
         }
-        while self.pool[index].can_take(&self.plan)
-            && let Some(due) = self.slots.take_closed(now_ns)
-        {
+        while let Some(due) = self.slots.take_closed(now_ns) {
             self.pool[index].draw(due.measured);
-            let exchange = self.exchange(index, &due, now_ns, now_ns);
-            self.start(exchange, None);
+            self.begin_iteration(user, &due, When::at_once(now_ns));
+            if S::RESUMES || !self.pool.can_take(index) {
+                return;
+            }
         }
-    }
-
-    /// A slot's exchange, about to be started at `started_ns` on a connection that was free since
-    /// `free_ns`.
-    #[inline]
-    fn exchange(&self, client: u32, due: &Due, free_ns: u64, started_ns: u64) -> Exchange {
-        let moments = Moments {
-            intended_ns: due.at_ns,
-            available_ns: due.at_ns.max(free_ns),
-            started_ns,
-            ..Moments::default()
-        };
-        let target = self.prepared.choose(due.number);
-        let place = self.prepared.place(target, due.stage);
-        let (number, measured) = (due.number, due.measured);
-        Exchange { moments, number, target, place, hops: 0, measured, withholds: false, client }
     }
 
     /// Begins an exchange, of a request that may have been redirected to `hop`: sends its request
     /// on its connection, or opens that for it.
     #[inline]
-    fn start(&mut self, mut exchange: Exchange, hop: Option<Hop>) {
+    pub(super) fn start(&mut self, mut exchange: Exchange, hop: Option<Hop>) {
         let index = exchange.client;
         let started_ns = exchange.moments.started_ns;
         self.times.progress_ns = started_ns;
-        self.users[index].has_paused = false;
         if self.tracks_addresses {
             exchange.place.address = self.pool.address(index);
         }
@@ -148,15 +141,19 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Sends the request that was redirected first, on a connection that can take it.
-    fn follow(&mut self, index: u32, now_ns: u64) {
-        let Some(Follow { mut exchange, hop }) = self.users.pop_follow(index) else { return };
-        // It was due when the redirect came; what passed since went into a new connection. The
+    /// Sends the request that has waited longest for a connection, which can take it now.
+    fn start_waiting(&mut self, user: u32, index: u32, now_ns: u64) {
+        let Some(Waiting { mut exchange, hop }) = self.users.take_waiting(user, index) else {
+            return;
+        };
+        // It was due when it was asked for; what passed since is time without a connection. The
         // time is the event's and not the clock's: more bytes may have come with that event,
         // and what they answer must not have been sent after them.
         exchange.moments.available_ns = now_ns;
         exchange.moments.started_ns = now_ns;
-        self.accounts.observer.recorder(exchange.measured).ledger.redirects += 1;
-        self.start(exchange, Some(hop));
+        if hop.is_some() {
+            self.accounts.observer.recorder(exchange.measured).ledger.redirects += 1;
+        }
+        self.start(exchange, hop);
     }
 }

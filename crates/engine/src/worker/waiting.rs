@@ -8,11 +8,12 @@ use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_io::Driver;
 
 use super::Worker;
+use crate::source::Source;
 
 /// How many of its slots describe the backlog.
 const SLOTS_SHOWN: u64 = 1000;
 
-impl<D: Driver, P: Protocol> Worker<D, P> {
+impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Adds to an interval what its end, at `end_ns`, finds.
     pub(super) fn complete(&mut self, mut interval: Box<Interval>, end_ns: u64) -> Box<Interval> {
         // Once requests are no longer started nobody tries to connect.

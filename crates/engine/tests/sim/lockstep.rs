@@ -211,11 +211,12 @@ where
     let (options, sim) = (assignment.driver_options(), SimOptions::default());
     let inner = SimDriver::new(&options, sim, Some(Box::new(server)));
     let driver = Lockstep { inner, worker: index as usize, clocks };
+    let (settings, source) = (assignment.http1(), assignment.source());
     let mut worker =
-        Worker::<_, Http1>::new(driver, assignment, &assignment.http1(), CpuUse::default, None);
+        Worker::<_, Http1, _>::new(driver, assignment, &settings, CpuUse::default, source);
     worker.open(S, signals).unwrap();
     worker.run(START_NS, signals, &mut |_| None).unwrap();
-    let record = worker.into_record();
+    let (record, _) = worker.into_record();
     let log = log.borrow();
     let path = |head: &String| head.split(' ').nth(1).unwrap_or_default().to_owned();
     Part {

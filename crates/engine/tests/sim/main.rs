@@ -2,6 +2,7 @@
 //! truths that are known beforehand.
 
 mod details;
+mod iterations;
 mod lockstep;
 mod multiplexed;
 mod outages;

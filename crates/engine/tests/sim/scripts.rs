@@ -174,10 +174,8 @@ fn it_is_told_of_responses_and_tells_at_the_end() {
     let (mut main, mut ran) = ran(&plan, text, Answer::Status(200, MS));
     assert_eq!(ran.script_errors, [""; 0]);
     let sum = ran.sum();
-    let mut threads: Vec<Thread> =
-        ran.records.iter_mut().filter_map(|record| record.script.take()).map(|(_, t)| t).collect();
     let summary = Summary { requests: sum.ledger.completed, ..Summary::default() };
-    main.done(&mut threads, &summary, &sum.service, &sum.service).unwrap();
+    main.done(&mut ran.scripts, &summary, &sum.service, &sum.service).unwrap();
 }
 
 #[test]

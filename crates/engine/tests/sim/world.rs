@@ -12,6 +12,8 @@ use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::{Point, Series};
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Signals;
+use plimsoll_engine::scripted::Scripted;
+use plimsoll_engine::source::Source;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::sim::{Peer, SimOptions};
 use plimsoll_io::{SimDriver, Spin};
@@ -20,7 +22,8 @@ use plimsoll_script::lua::Thread;
 use crate::peer::{Answer, Log, Server};
 
 pub(crate) const MS: u64 = 1_000_000;
-pub(crate) const S: u64 = 1_000_000_000;
+pub(crate) const S: u64 = SECOND_NS;
+const SECOND_NS: u64 = 1_000_000_000;
 /// When the load begins.
 pub(crate) const START_NS: u64 = 2 * S;
 
@@ -49,6 +52,8 @@ pub(crate) struct Ran {
     pub points: Vec<Point>,
     /// How often the workers went to wait.
     pub waits: u64,
+    /// The workers' scripts, as they have become.
+    pub scripts: Vec<Thread>,
     pub script_errors: Vec<String>,
     /// When the load began, by worker.
     pub starts_ns: Vec<u64>,
@@ -118,49 +123,83 @@ pub(crate) fn run_over<P: Protocol>(
     plan: &Plan,
     sim: &SimOptions,
     settings: &P::Settings,
-    mut peer: impl FnMut(u32) -> Box<dyn Peer>,
+    peer: impl FnMut(u32) -> Box<dyn Peer>,
     signals: &Signals,
     threads: Vec<Thread>,
 ) -> Ran {
-    let mut threads = threads.into_iter();
-    let workers = plan.workers;
-    let plan = Arc::new(plan.clone());
-    let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
-    let first = Assignment::new(plan, [address.into()].into(), false, Spin::Off).unwrap();
-    let mut ran = Ran {
-        records: Vec::new(),
-        logs: Vec::new(),
-        series: Series::default(),
-        points: Vec::new(),
-        waits: 0,
-        script_errors: Vec::new(),
-        starts_ns: Vec::new(),
-    };
-    for index in 0..workers {
-        let thread = threads.next();
-        let mut assignment = first.for_worker(index, Setup::default());
-        if let Some(thread) = &thread {
-            assignment = assignment.with_script(thread);
-        }
-        let sim = SimOptions { seed: sim.seed + u64::from(index), ..sim.clone() };
-        let driver = SimDriver::new(&assignment.driver_options(), sim, Some(peer(index)));
-        let mut worker =
-            Worker::<_, P>::new(driver, &assignment, settings, CpuUse::default, thread);
-        worker.open(S, signals).unwrap();
-        let start_ns = START_NS;
-        let mut on_interval = |mut interval: Box<Interval>| {
-            let point = interval.pack();
-            ran.series.add(&point);
-            ran.points.push(point);
-            Some(interval)
+    let (mut errors, mut scripts) = (Vec::new(), Vec::new());
+    let world = World { plan, sim, settings, signals };
+    let ran = if threads.is_empty() {
+        world.run::<P, _>(peer, |assignment| (assignment.source(), assignment), |_| {})
+    } else {
+        let mut threads = threads.into_iter();
+        let source = |assignment: Assignment<P::Encoding>| {
+            let thread = threads.next().unwrap();
+            let assignment = assignment.with_script(&thread);
+            (Scripted::new(thread), assignment)
         };
-        worker.run(start_ns, signals, &mut on_interval).unwrap();
-        ran.script_errors.extend(worker.script_error().map(|error| error.to_string()));
-        ran.waits += worker.driver().waits();
-        ran.records.push(worker.into_record());
-        ran.starts_ns.push(start_ns);
+        let mut keep = |mut source: Scripted| {
+            errors.extend(source.error().map(|error| error.to_string()));
+            scripts.push(source.into_thread());
+        };
+        world.run::<P, _>(peer, source, &mut keep)
+    };
+    Ran { script_errors: errors, scripts, ..ran }
+}
+
+/// What all workers of a run have in common.
+pub(crate) struct World<'a, Settings> {
+    pub plan: &'a Plan,
+    pub sim: &'a SimOptions,
+    pub settings: &'a Settings,
+    pub signals: &'a Signals,
+}
+
+impl<Settings> World<'_, Settings> {
+    /// Runs a worker after the other, each with a source of its own, which `keep` gets in the end.
+    pub(crate) fn run<P: Protocol<Settings = Settings>, S: Source>(
+        &self,
+        mut peer: impl FnMut(u32) -> Box<dyn Peer>,
+        mut source: impl FnMut(Assignment<P::Encoding>) -> (S, Assignment<P::Encoding>),
+        mut keep: impl FnMut(S),
+    ) -> Ran {
+        let plan = Arc::new(self.plan.clone());
+        let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
+        let routes = [address.into()].into();
+        let first = Assignment::new(Arc::clone(&plan), routes, false, Spin::Off).unwrap();
+        let mut ran = Ran {
+            records: Vec::new(),
+            logs: Vec::new(),
+            series: Series::default(),
+            points: Vec::new(),
+            waits: 0,
+            scripts: Vec::new(),
+            script_errors: Vec::new(),
+            starts_ns: Vec::new(),
+        };
+        for index in 0..plan.workers {
+            let (source, assignment) = source(first.for_worker(index, Setup::default()));
+            let sim = SimOptions { seed: self.sim.seed + u64::from(index), ..self.sim.clone() };
+            let driver = SimDriver::new(&assignment.driver_options(), sim, Some(peer(index)));
+            let cpu = CpuUse::default;
+            let mut worker =
+                Worker::<_, P, S>::new(driver, &assignment, self.settings, cpu, source);
+            worker.open(SECOND_NS, self.signals).unwrap();
+            let mut on_interval = |mut interval: Box<Interval>| {
+                let point = interval.pack();
+                ran.series.add(&point);
+                ran.points.push(point);
+                Some(interval)
+            };
+            worker.run(START_NS, self.signals, &mut on_interval).unwrap();
+            ran.waits += worker.driver().waits();
+            ran.starts_ns.push(START_NS);
+            let (record, source) = worker.into_record();
+            ran.records.push(record);
+            keep(source);
+        }
+        ran
     }
-    ran
 }
 
 /// Asserts that a quantile is what it must be, within `tolerance_ns` and a bucket's width.

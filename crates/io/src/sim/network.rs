@@ -462,7 +462,11 @@ impl Network {
         let conn = &mut self.conns[end.conn as usize];
         conn.accepted = true;
         if conn.holders[1] == Holder::Peer {
-            self.with_peer(end, |peer, now_ns, conn, out| peer.connected(now_ns, conn, out));
+            let to = conn.route.to.clone();
+            self.with_peer(end, |peer, now_ns, conn, out| {
+                peer.connecting(conn, &to);
+                peer.connected(now_ns, conn, out);
+            });
             return;
         }
         let Some(listener) = self.listener(end.conn) else {

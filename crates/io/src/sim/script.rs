@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use crate::Address;
 use crate::tcp_info::TcpInfo;
 
 /// A stretch of simulated time.
@@ -88,6 +89,10 @@ pub struct PeerConn(pub u32);
 
 /// A script at the other end of every connection that no listener of the driver takes.
 pub trait Peer {
+    /// A connection to this address is about to be accepted.
+    fn connecting(&mut self, conn: PeerConn, to: &Address) {
+        let _ = (conn, to);
+    }
     /// A connection was accepted.
     fn connected(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions);
     /// Bytes arrived, in order, in any pieces.

@@ -1,0 +1,343 @@
+//! The worker threads of a run: started together, told when to begin, and listened to until they
+//! are done.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plimsoll_conn::{Http1, Http1Request};
+use plimsoll_core::plan::DriverPlan;
+use plimsoll_core::recorder::Interval;
+use plimsoll_core::result::DriverUsed;
+use plimsoll_core::series::{Point, Series};
+use plimsoll_io::clock;
+use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
+use plimsoll_io::{Driver, Waker};
+use plimsoll_script::lua::Thread;
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::record::Record;
+use crate::scripted::{self, Scripted};
+use crate::setup::setup;
+use crate::signals::Signals;
+use crate::source::Source;
+use crate::watch::Watch;
+use crate::worker::{Assignment, CpuUse, Worker};
+
+/// How long the opening of connections may take before the run starts with what is open.
+const OPENING_LIMIT_NS: u64 = 10_000_000_000;
+
+/// What a run tells while it goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The connections are open (or were tried) and the load begins.
+    Started {
+        /// Connections open; 0 when each request opens its own.
+        open: u32,
+    },
+    /// The measured part begins.
+    Measuring,
+    /// A second of the measured part is over.
+    Interval(&'a Point),
+}
+
+/// What a worker says.
+enum Message {
+    /// The driver, how to wake it, how many connections are open, and the first thing that went
+    /// wrong with one.
+    Ready(Selection, Waker, u32, Option<String>),
+    /// A worker's second is over.
+    Interval(u32, Box<Interval>),
+    Done(u32, Box<Done>),
+    Failed(RunError),
+}
+
+/// What a worker brings back, and its script as that has become.
+pub(crate) type Done = (Record, Option<Thread>);
+
+/// A worker's line to the thread that started it.
+struct Line {
+    worker: u32,
+    messages: Sender<Message>,
+    started: Receiver<u64>,
+    spares: Receiver<Box<Interval>>,
+}
+
+/// The workers of a run.
+pub(crate) struct Crew {
+    threads: Vec<JoinHandle<()>>,
+    starts: Vec<Sender<u64>>,
+    /// To give intervals back to each worker, emptied.
+    spares: Vec<Sender<Box<Interval>>>,
+    messages: Receiver<Message>,
+}
+
+impl Crew {
+    /// Starts a worker for each part of the plan, with a script of its own if there are any. Where
+    /// that fails those that were started are left; [`dismiss`](Self::dismiss) ends them.
+    pub(crate) fn hire(
+        assignment: &Assignment<Http1Request>,
+        scripts: Vec<Thread>,
+        control: &Control,
+    ) -> (Self, Result<(), RunError>) {
+        let (sender, messages) = channel();
+        let mut crew =
+            Self { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
+        let hired = crew.start_threads(assignment, scripts, control, &sender);
+        (crew, hired)
+    }
+
+    fn start_threads(
+        &mut self,
+        assignment: &Assignment<Http1Request>,
+        scripts: Vec<Thread>,
+        control: &Control,
+        sender: &Sender<Message>,
+    ) -> Result<(), RunError> {
+        let mut scripts = scripts.into_iter();
+        for worker in 0..assignment.plan().workers {
+            let script = scripts.next();
+            let (start, started) = channel();
+            let (spare, spares) = channel();
+            let mut assignment = assignment.for_worker(worker, setup(assignment.plan())?);
+            if let Some(script) = &script {
+                assignment = assignment.with_script(script);
+            }
+            let line = Line { worker, messages: sender.clone(), started, spares };
+            let signals = Arc::clone(&control.signals);
+            let thread = thread::Builder::new()
+                .name(format!("worker {worker}"))
+                .spawn(move || work(&assignment, &line, script, &signals))
+                .map_err(no_thread)?;
+            self.threads.push(thread);
+            self.starts.push(start);
+            self.spares.push(spare);
+        }
+        Ok(())
+    }
+
+    /// Waits until every worker has opened its connections.
+    pub(crate) fn await_ready(&self, control: &Control) -> Result<Ready, RunError> {
+        let mut ready = Ready::default();
+        for _ in &self.threads {
+            match self.messages.recv() {
+                Ok(Message::Ready(selection, waker, open, error)) => {
+                    let kind = selection.kind.name().to_owned();
+                    ready.driver = DriverUsed { kind, reason: selection.reason };
+                    ready.open += open;
+                    ready.error = ready.error.or(error);
+                    control.add_waker(waker);
+                }
+                Ok(Message::Failed(error)) => return Err(error),
+                Ok(_) | Err(_) => {
+                    return Err(RunError::Worker("it ended before the start".to_owned()));
+                }
+            }
+        }
+        Ok(ready)
+    }
+
+    /// Takes what the workers send until all are done, and watches the host from the start of the
+    /// measured part on. An interval is complete once no worker can add
+    /// to it any more.
+    pub(crate) fn gather(
+        &self,
+        measured_ns: u64,
+        spinning: Option<(&[u32], &Signals)>,
+        on_progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(BTreeMap<u32, Done>, Series, Watch), RunError> {
+        let workers = self.threads.len() as u32;
+        let until_ns = measured_ns.saturating_sub(clock::now_ns());
+        let first = self.messages.recv_timeout(Duration::from_nanos(until_ns)).ok();
+        on_progress(Progress::Measuring);
+        let spins_on = spinning.map(|(cpus, _)| (cpus, workers));
+        let mut watch = Watch::begin(measured_ns, clock::now_ns(), spins_on);
+        let mut first = first.into_iter();
+        let mut returned = BTreeMap::new();
+        let mut series = Series::default();
+        let mut partial: BTreeMap<u64, Point> = BTreeMap::new();
+        // For each worker, the first interval it may still tell of.
+        let mut expected_ns = vec![0; workers as usize];
+        while returned.len() < workers as usize {
+            match first.next().map_or_else(|| self.messages.recv(), Ok) {
+                Ok(Message::Interval(worker, mut interval)) => {
+                    let point = interval.pack();
+                    // The worker may have ended; then nobody needs the spare.
+                    let _ = self.spares[worker as usize].send(interval);
+                    expected_ns[worker as usize] = point.t_ns + point.interval_ns;
+                    let entry = partial.entry(point.t_ns);
+                    entry.and_modify(|sum| sum.merge(&point)).or_insert(point);
+                    if let Some((_, signals)) = spinning
+                        && watch.look(clock::now_ns())
+                    {
+                        signals.give_way();
+                    }
+                }
+                Ok(Message::Done(worker, done)) => {
+                    expected_ns[worker as usize] = u64::MAX;
+                    returned.insert(worker, *done);
+                }
+                Ok(Message::Failed(error)) => return Err(error),
+                Ok(Message::Ready(..)) | Err(_) => {
+                    return Err(RunError::Worker("it ended without a record".to_owned()));
+                }
+            }
+            let open_ns = expected_ns.iter().copied().min().unwrap_or(u64::MAX);
+            while let Some(entry) = partial.first_entry().filter(|entry| *entry.key() < open_ns) {
+                let whole = entry.remove();
+                on_progress(Progress::Interval(&whole));
+                series.add(&whole);
+            }
+        }
+        Ok((returned, series, watch))
+    }
+
+    /// Has all workers begin at `start_ns`.
+    pub(crate) fn start(&self, start_ns: u64) {
+        for start in &self.starts {
+            // A worker that is gone has said why; that is read later.
+            let _ = start.send(start_ns);
+        }
+    }
+
+    /// Waits until every worker is gone. One that was never started goes when it learns so.
+    pub(crate) fn dismiss(&mut self) -> Result<(), RunError> {
+        self.starts.clear();
+        let mut panicked = false;
+        for thread in self.threads.drain(..) {
+            panicked |= thread.join().is_err();
+        }
+        if panicked { Err(RunError::Worker("a worker thread panicked".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// A worker thread, on the driver it gets.
+fn work(
+    assignment: &Assignment<Http1Request>,
+    line: &Line,
+    script: Option<Thread>,
+    signals: &Signals,
+) {
+    let message = match work_on_any(assignment, line, script, signals) {
+        Ok(None) => return,
+        Ok(Some(done)) => Message::Done(line.worker, Box::new(done)),
+        Err(error) => Message::Failed(error),
+    };
+    // The receiver is gone when the run was given up; nobody wants the record then.
+    let _ = line.messages.send(message);
+}
+
+fn work_on_any(
+    assignment: &Assignment<Http1Request>,
+    line: &Line,
+    script: Option<Thread>,
+    signals: &Signals,
+) -> Result<Option<Done>, RunError> {
+    // Without it timers are some 50 µs late; the verdict sees that.
+    let _ = clock::set_timer_slack_ns(1);
+    if let Some(cpu) = assignment.pinned_to() {
+        clock::pin_to_cpu(cpu).map_err(|error| {
+            RunError::Limit(format!("cannot tie a worker to CPU {cpu}: {error}"))
+        })?;
+    }
+    let choice = match assignment.plan().driver {
+        DriverPlan::Auto => DriverChoice::Auto,
+        DriverPlan::Uring => DriverChoice::Uring,
+        DriverPlan::Epoll => DriverChoice::Epoll,
+    };
+    let (opened, selection) =
+        open(choice, &assignment.driver_options()).map_err(RunError::Driver)?;
+    match opened {
+        Opened::Uring(driver) => work_on(driver, selection, assignment, line, script, signals),
+        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, script, signals),
+    }
+}
+
+/// The worker's life; `None` when the run was given up before its start.
+fn work_on<D: Driver>(
+    driver: D,
+    selection: Selection,
+    assignment: &Assignment<Http1Request>,
+    line: &Line,
+    script: Option<Thread>,
+    signals: &Signals,
+) -> Result<Option<Done>, RunError> {
+    let settings = assignment.http1();
+    match script {
+        Some(thread) if scripted::takes_part(&thread) => {
+            let source = Scripted::new(thread);
+            let worker = Worker::<_, Http1, _>::new(
+                driver,
+                assignment,
+                &settings,
+                CpuUse::of_thread,
+                source,
+            );
+            let Some((record, mut source)) = carry_out(worker, selection, line, signals)? else {
+                return Ok(None);
+            };
+            if let Some(error) = source.error() {
+                signals.stop();
+                return Err(error.into());
+            }
+            Ok(Some((record, Some(source.into_thread()))))
+        }
+        script => {
+            let source = assignment.source();
+            let worker = Worker::<_, Http1, _>::new(
+                driver,
+                assignment,
+                &settings,
+                CpuUse::of_thread,
+                source,
+            );
+            let done = carry_out(worker, selection, line, signals)?;
+            Ok(done.map(|(record, _)| (record, script)))
+        }
+    }
+}
+
+/// Opens a worker's connections, waits for the common start, and runs.
+fn carry_out<D: Driver, S: Source>(
+    mut worker: Worker<D, Http1, S>,
+    selection: Selection,
+    line: &Line,
+    signals: &Signals,
+) -> Result<Option<(Record, S)>, RunError> {
+    let broken = |error: io::Error| RunError::Worker(error.to_string());
+    let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
+    let waker = worker.driver().waker();
+    let error = worker.opening_error().map(str::to_owned);
+    let _ = line.messages.send(Message::Ready(selection, waker, opened, error));
+    let Ok(start_ns) = line.started.recv() else {
+        return Ok(None);
+    };
+    let mut on_interval = |interval| {
+        let _ = line.messages.send(Message::Interval(line.worker, interval));
+        line.spares.try_recv().ok()
+    };
+    worker.run(start_ns, signals, &mut on_interval).map_err(broken)?;
+    Ok(Some(worker.into_record()))
+}
+
+/// What the workers say once they have tried to open their connections.
+#[derive(Default)]
+pub(crate) struct Ready {
+    pub driver: DriverUsed,
+    /// How many connections are open.
+    pub open: u32,
+    /// The first thing that went wrong with a connection.
+    pub error: Option<String>,
+}
+
+/// The system has no thread left for this process.
+pub(crate) fn no_thread(error: io::Error) -> RunError {
+    RunError::Limit(format!(
+        "cannot start a thread: {error}: raise ulimit -u or the container's pids.max, or \
+         lower -t"
+    ))
+}

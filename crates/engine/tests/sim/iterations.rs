@@ -1,0 +1,379 @@
+//! Users whose iterations are more than a request: a source of the tests' own says what they do,
+//! over two origins, and writes down what it said and what it was told.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_conn::{Http1, Http1Settings, Setup};
+use plimsoll_core::Plan;
+use plimsoll_core::iterations::Iterations;
+use plimsoll_core::outcome::Outcome;
+use plimsoll_core::plan::{Request as PlannedRequest, Target};
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_engine::Signals;
+use plimsoll_engine::source::{Answer, Interest, Reply, Request, Source, Step, Written};
+use plimsoll_engine::worker::Origin;
+use plimsoll_io::Address;
+use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
+
+use crate::seeds::{Dice, random_network};
+use crate::world::{MS, Ran, World, plan};
+
+const SEEDS: u64 = 1000;
+
+/// Where the second origin is.
+const ELSEWHERE: &str = "192.0.2.2:8080";
+
+/// What a source has said, and what it was told.
+#[derive(Debug, Default)]
+struct Said {
+    begun: u64,
+    done: u64,
+    /// Requests asked for, by origin.
+    asked: [u64; 2],
+    /// Requests that were told of as ended, and how many of them with a response.
+    ended: u64,
+    completed: u64,
+    slept: u64,
+    woken: u64,
+    /// Answers that named a request which was not open, or another body than its own.
+    wrong: Vec<String>,
+}
+
+/// What a user is to do yet in its iteration, the next last.
+#[derive(Debug, Default)]
+struct Shopper {
+    steps: Vec<Step>,
+    open: Vec<u32>,
+}
+
+/// Iterations of three requests with sleeps between, or of two at once, or of nothing.
+struct Shop {
+    dice: Dice,
+    shoppers: BTreeMap<u32, Shopper>,
+    next_tag: u32,
+    said: Said,
+}
+
+impl Shop {
+    fn new(seed: u64) -> Self {
+        let (dice, shoppers) = (Dice::new(seed), BTreeMap::new());
+        Self { dice, shoppers, next_tag: 0, said: Said::default() }
+    }
+
+    fn request(&mut self, user: u32, origin: u16) -> Request {
+        self.next_tag += 1;
+        let tag = self.next_tag;
+        self.shoppers.entry(user).or_default().open.push(tag);
+        self.said.asked[usize::from(origin)] += 1;
+        // A target for each origin, whose path tells which it is.
+        Request { origin, target: u32::from(origin), tag }
+    }
+
+    fn sleep(&mut self) -> Step {
+        Step::Sleep(self.dice.between(1, 30) * MS)
+    }
+
+    /// The next step of a user.
+    fn next(&mut self, user: u32) -> Step {
+        let step = self.shoppers.entry(user).or_default().steps.pop().unwrap_or(Step::Done);
+        match step {
+            Step::Send(planned) => Step::Send(self.request(user, planned.origin)),
+            Step::Begin(planned) => Step::Begin(self.request(user, planned.origin)),
+            Step::Sleep(_) => {
+                self.said.slept += 1;
+                step
+            }
+            Step::Done => {
+                self.said.done += 1;
+                step
+            }
+            Step::Wait | Step::Write => step,
+        }
+    }
+
+    fn take(&mut self, user: u32, answer: &Answer<'_>) {
+        self.said.ended += 1;
+        let shopper = self.shoppers.entry(user).or_default();
+        match shopper.open.iter().position(|tag| *tag == answer.tag) {
+            Some(at) => drop(shopper.open.remove(at)),
+            None => self.said.wrong.push(format!("{} is not open", answer.tag)),
+        }
+        if shopper.open.len() as u32 != answer.open {
+            let open = &shopper.open;
+            self.said.wrong.push(format!("{} open, not {open:?}", answer.open));
+        }
+        if let Outcome::Completed { .. } = answer.outcome {
+            self.said.completed += 1;
+            if answer.body != b"one" && answer.body != b"other" {
+                self.said.wrong.push(format!("a body {:?}", answer.body));
+            }
+        }
+    }
+}
+
+impl Source for Shop {
+    const RESUMES: bool = true;
+    const COUNTS_ITERATIONS: bool = true;
+
+    fn enter(&mut self, _user: u32) -> Step {
+        Step::Done
+    }
+
+    fn begin(&mut self, user: u32, _number: u64) -> Step {
+        self.said.begun += 1;
+        let send = |origin| Step::Send(Request { origin, target: 0, tag: 0 });
+        let begin = |origin| Step::Begin(Request { origin, target: 0, tag: 0 });
+        let (first, second) = (self.sleep(), self.sleep());
+        let mut steps = match self.dice.between(0, 10) {
+            0 => vec![],
+            1 => vec![begin(0), begin(1), Step::Wait],
+            2 => vec![begin(1), begin(1), Step::Wait, first],
+            _ => vec![send(0), first, send(1), second, send(0)],
+        };
+        steps.reverse();
+        self.shoppers.entry(user).or_default().steps = steps;
+        self.next(user)
+    }
+
+    fn resume(&mut self, user: u32, reply: Reply<'_>) -> Step {
+        match reply {
+            Reply::Begun => {}
+            Reply::Woken => self.said.woken += 1,
+            Reply::Ended(answer) => {
+                self.take(user, &answer);
+                if answer.open > 0 {
+                    return Step::Wait;
+                }
+            }
+        }
+        self.next(user)
+    }
+
+    fn interest(&self) -> Interest {
+        Interest { response: true, head: false, body: true }
+    }
+
+    fn written(&self) -> (&[u8], &[Written]) {
+        (&[], &[])
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// What a server at two addresses saw.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Requests that came to each address.
+    requests: [u64; 2],
+    wrong: Vec<String>,
+}
+
+/// A server at two addresses, which answers after a while.
+struct Servers {
+    dice: Dice,
+    hangs: u64,
+    lines: BTreeMap<PeerConn, (usize, Vec<u8>)>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+impl Peer for Servers {
+    fn connecting(&mut self, conn: PeerConn, to: &Address) {
+        let at = usize::from(to.to_string() == ELSEWHERE);
+        self.lines.insert(conn, (at, Vec::new()));
+    }
+
+    fn connected(&mut self, _now_ns: u64, _conn: PeerConn, _out: &mut PeerActions) {}
+
+    fn received(&mut self, _now_ns: u64, conn: PeerConn, bytes: &[u8], out: &mut PeerActions) {
+        let Some((at, received)) = self.lines.get_mut(&conn) else { return };
+        received.extend_from_slice(bytes);
+        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head: Vec<u8> = received.drain(..end + 4).collect();
+            let mut seen = self.seen.borrow_mut();
+            seen.requests[*at] += 1;
+            let path = [&b"GET /one "[..], b"GET /other "][*at];
+            if !head.starts_with(path) {
+                seen.wrong.push(format!("{} at {at}", String::from_utf8_lossy(&head)));
+            }
+            if !self.dice.chance(self.hangs) {
+                let body = ["one", "other"][*at];
+                let length = body.len();
+                let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+                out.send(self.dice.between(1, 10) * MS, text);
+            }
+        }
+    }
+
+    fn closed(&mut self, _now_ns: u64, conn: PeerConn) {
+        self.lines.remove(&conn);
+    }
+}
+
+fn random_plan(dice: &mut Dice) -> Plan {
+    let connections = dice.between(1, 10) as u32;
+    let duration_ns = dice.between(100, 1500) * MS;
+    let target = |name: &str| Target {
+        name: name.to_owned(),
+        path: format!("/{name}").into(),
+        request: PlannedRequest::get(),
+        weight: 1,
+        expect: Vec::new(),
+    };
+    let mut plan = Plan {
+        connections,
+        workers: dice.between(1, u64::from(connections.min(2)) + 1) as u32,
+        duration_ns: Some(duration_ns),
+        timeout_ns: 200 * MS,
+        drain_ns: dice.between(0, 1000) * MS,
+        targets: vec![target("one"), target("other")],
+        ..plan()
+    };
+    if dice.chance(60) {
+        let rate_uhz = dice.between(1_000_000, 400_000_000);
+        plan.rate = Some(Profile::constant(rate_uhz, Some(duration_ns), Arrival::Uniform));
+        plan.shed_after_ns = dice.chance(30).then(|| dice.between(1, 200) * MS);
+    }
+    if dice.chance(30) {
+        plan.requests = Some(dice.between(1, 100));
+    }
+    plan
+}
+
+struct Came {
+    ran: Ran,
+    said: Vec<Said>,
+    seen: Vec<Seen>,
+    iterations: Iterations,
+}
+
+fn run(seed: u64, plan: &Plan, sim: &SimOptions, hangs: u64) -> Came {
+    let mut logs = Vec::new();
+    let peer = |worker: u32| {
+        let seen = Rc::new(RefCell::new(Seen::default()));
+        logs.push(Rc::clone(&seen));
+        let dice = Dice::new(seed ^ u64::from(worker) << 32);
+        Box::new(Servers { dice, hangs, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
+    };
+    let (settings, signals) = (Http1Settings { pipeline: 1 }, Signals::default());
+    let world = World { plan, sim, settings: &settings, signals: &signals };
+    let mut said = Vec::new();
+    let mut shops = 0;
+    let elsewhere: Address = Address::Tcp(ELSEWHERE.parse().unwrap());
+    let ran = world.run::<Http1, _>(
+        peer,
+        |assignment| {
+            shops += 1;
+            let routes: Arc<[_]> = [elsewhere.clone().into()].into();
+            let origin = Origin { routes, setup: Setup::default() };
+            (Shop::new(seed + (shops << 20)), assignment.with_origins(vec![origin]))
+        },
+        |shop| said.push(shop.said),
+    );
+    let mut iterations = Iterations::default();
+    for record in &ran.records {
+        iterations.merge(record.iterations.as_ref().expect("they are counted"));
+    }
+    Came { ran, said, seen: logs.iter().map(|log| log.take()).collect(), iterations }
+}
+
+/// What holds whatever the network does.
+fn check(seed: u64, plan: &Plan, came: &Came) {
+    let Came { ran, said, seen, iterations } = came;
+    let ledger = ran.sum().ledger;
+    let context =
+        || format!("seed {seed}: {ledger:?}\n{iterations:?}\n{said:?}\n{seen:?}\n{plan:?}");
+    ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
+    iterations.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
+    let total = |of: fn(&Said) -> u64| said.iter().map(of).sum::<u64>();
+    let wrong = said.iter().flat_map(|it| &it.wrong).chain(seen.iter().flat_map(|it| &it.wrong));
+    assert_eq!(wrong.collect::<Vec<_>>(), [""; 0], "{}", context());
+    assert_eq!(iterations.started, total(|it| it.begun), "{}", context());
+    assert_eq!(ledger.scheduled, total(|it| it.asked[0] + it.asked[1]), "{}", context());
+    // No user learns of those that end with the run.
+    let ended = ledger.completed + ledger.timed_out + ledger.broken;
+    assert_eq!(ended, total(|it| it.ended), "{}", context());
+    assert_eq!(ledger.completed, total(|it| it.completed), "{}", context());
+    // One whose last request is still open has said that it is done.
+    assert!(iterations.completed <= total(|it| it.done), "{}", context());
+    let slept_on = total(|it| it.slept) - total(|it| it.woken);
+    assert!(iterations.unfinished >= slept_on, "{}", context());
+    let arrived: u64 = seen.iter().map(|it| it.requests[0] + it.requests[1]).sum();
+    assert!(arrived <= ledger.sent, "{}", context());
+    if let (Some(profile), None) = (&plan.rate, plan.requests) {
+        assert_eq!(iterations.scheduled, profile.total().unwrap(), "{}", context());
+    }
+    if let (None, Some(requests)) = (&plan.rate, plan.requests) {
+        assert!(iterations.scheduled <= requests, "{}", context());
+    }
+}
+
+#[test]
+fn iterations_and_requests_are_each_accounted_for() {
+    let mut all = Said::default();
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let mut plan = random_plan(&mut dice);
+        // Long enough for any iteration to end.
+        plan.drain_ns = 1000 * MS;
+        let hangs = if dice.chance(30) { 10 } else { 0 };
+        let sim = SimOptions { seed, ..SimOptions::default() };
+        let came = run(seed, &plan, &sim, hangs);
+        check(seed, &plan, &came);
+        let Came { ran, said, seen, iterations } = came;
+        let context = || format!("seed {seed}: {iterations:?}\n{said:?}\n{seen:?}\n{plan:?}");
+        let ledger = ran.sum().ledger;
+        let total = |of: fn(&Said) -> u64| said.iter().map(of).sum::<u64>();
+        let arrived = |at: usize| seen.iter().map(|it| it.requests[at]).sum::<u64>();
+        assert_eq!(iterations.unfinished, 0, "{}", context());
+        assert_eq!(iterations.completed, total(|it| it.done), "{}", context());
+        assert_eq!(total(|it| it.slept), total(|it| it.woken), "{}", context());
+        assert_eq!([arrived(0), arrived(1)], [total(|it| it.asked[0]), total(|it| it.asked[1])]);
+        assert_eq!(ledger.sent, ledger.scheduled, "{}", context());
+        if hangs == 0 {
+            assert_eq!(ledger.completed, ledger.scheduled, "{}", context());
+        }
+        all.done += total(|it| it.done);
+        all.slept += total(|it| it.slept);
+        all.asked[1] += total(|it| it.asked[1]);
+    }
+    let counts = [all.done, all.slept, all.asked[1]];
+    assert!(counts.iter().all(|count| *count > 10_000), "too little happened: {counts:?}");
+}
+
+#[test]
+fn over_a_bad_network_iterations_and_requests_are_accounted_for() {
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let plan = random_plan(&mut dice);
+        let network = random_network(&mut dice, seed);
+        check(seed, &plan, &run(seed, &plan, &network, 5));
+    }
+}
+
+/// One user, an iteration every second: what it waits for itself is no latency, and its requests
+/// are timed one by one.
+#[test]
+fn sleeps_are_in_iterations_and_not_in_requests() {
+    let duration_ns = 20_000 * MS;
+    let rate = Profile::constant(1_000_000, Some(duration_ns), Arrival::Uniform);
+    let plan = Plan {
+        connections: 1,
+        rate: Some(rate),
+        duration_ns: Some(duration_ns),
+        ..random_plan(&mut Dice::new(1))
+    };
+    let plan = Plan { requests: None, shed_after_ns: None, workers: 1, ..plan };
+    let Came { ran, iterations, .. } = run(3, &plan, &SimOptions::default(), 0);
+    let sum = ran.sum();
+    assert!(sum.service.max_ns().unwrap() < 12 * MS, "{:?}", sum.service.max_ns());
+    assert!(sum.response().max_ns().unwrap() < 25 * MS, "a connect and an answer");
+    assert!(sum.lateness.max_ns().unwrap() < MS, "{:?}", sum.lateness.max_ns());
+    assert!(iterations.duration.max_ns().unwrap() > 30 * MS);
+    assert_eq!(iterations.response.max_ns(), iterations.duration.max_ns(), "none had to wait");
+    assert_eq!(iterations.completed, 20);
+}
