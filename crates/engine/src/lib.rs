@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod activity;
 mod admission;
 mod assignment;
 mod checks;
@@ -33,7 +34,9 @@ mod slots;
 pub mod source;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod user;
+mod waiting;
 mod watch;
 pub mod worker;
 

@@ -1,8 +1,9 @@
 //! What a worker records besides single requests: the measured part apart from the warm-up, the
 //! seconds, the pauses, and its own CPU time.
 
-use plimsoll_core::part::Place;
+use plimsoll_core::part::{Part, Place};
 use plimsoll_core::recorder::{Interval, Recorder};
+use plimsoll_core::schedule::Stage;
 use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
@@ -107,6 +108,22 @@ impl Observer {
         if let Some(planned_ns) = planned_ns {
             self.window_end_ns = timetable.measured_ns.saturating_add(planned_ns);
             self.answers = Answers::scheduled(planned_ns);
+        }
+    }
+
+    /// Prepares the parts that requests are told apart by: those that are not there yet.
+    pub(crate) fn add_parts(&mut self, names: &[String], stages: &[Stage], addresses: &[String]) {
+        let Recorder { endpoints, stages: of_stages, addresses: of_addresses, .. } =
+            &mut self.measured;
+        let missing = |parts: &mut Vec<Part>, names: &[String]| {
+            for name in names.iter().skip(parts.len()) {
+                parts.push(Part::new(name));
+            }
+        };
+        missing(endpoints, names);
+        missing(of_addresses, addresses);
+        if stages.len() > 1 {
+            missing(of_stages, &stages.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
     }
 

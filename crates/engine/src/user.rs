@@ -6,10 +6,7 @@ use std::ops::{Index, IndexMut};
 use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
 
-use crate::admission::Due;
-use crate::deadlines::Deadlines;
 use crate::exchanges::Exchange;
-use crate::source::Written;
 
 /// Cookies kept for a user, and the longest name and value of one together.
 const COOKIES_MAX: usize = 64;
@@ -21,12 +18,6 @@ pub(crate) struct Users {
     users: Vec<User>,
     /// Requests that wait for their connection, of all users.
     waiting: usize,
-    /// How many are in an iteration.
-    busy: usize,
-    /// When users wake up.
-    pub naps: Deadlines,
-    /// Users who are done with an iteration, and since when.
-    pub free: VecDeque<(u32, u64)>,
 }
 
 /// What outlives the exchanges of a user.
@@ -35,25 +26,9 @@ pub(crate) struct User {
     pub cookies: Cookies,
     /// Requests whose connection cannot take them yet: they go next.
     waiting: VecDeque<Waiting>,
-    /// Whether the source has said what it does before its first iteration.
-    pub has_entered: bool,
-    /// Whether it is doing what the source said, and takes up no other iteration meanwhile.
-    pub is_busy: bool,
-    /// The iteration that it is in.
-    pub iteration: Option<Iteration>,
-    /// How many of its requests are under way or waiting.
-    pub open: u32,
-    /// Whether it is done but for those.
-    pub is_done: bool,
-    /// What the source has written for it, to be sent when its connection is open.
-    pub written: Option<(Vec<u8>, Vec<Written>)>,
-}
-
-/// An iteration under way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Iteration {
-    pub due: Due,
-    pub started_ns: u64,
+    /// A request that the source has written, to be sent when its connection is open, and whether
+    /// it is a HEAD.
+    pub written: Option<(Vec<u8>, bool)>,
 }
 
 /// A request that waits for its connection.
@@ -76,29 +51,13 @@ impl Waiting {
 
 impl Users {
     pub(crate) fn new(count: u32) -> Self {
-        Self {
-            users: (0..count).map(|_| User::default()).collect(),
-            waiting: 0,
-            busy: 0,
-            naps: Deadlines::new(count as usize),
-            free: VecDeque::new(),
-        }
-    }
-
-    pub(crate) fn len(&self) -> u32 {
-        self.users.len() as u32
+        Self { users: (0..count).map(|_| User::default()).collect(), waiting: 0 }
     }
 
     /// How many requests wait for their connection.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
-    }
-
-    /// How many users are in an iteration.
-    #[inline]
-    pub(crate) fn busy(&self) -> usize {
-        self.busy
     }
 
     /// A request has to wait for its connection.
@@ -122,27 +81,10 @@ impl Users {
         Some(taken)
     }
 
-    /// The request of a user that has waited longest.
-    pub(crate) fn take_any_waiting(&mut self, user: u32) -> Option<Waiting> {
-        let taken = self[user].waiting.pop_front()?;
-        self.waiting -= 1;
-        Some(taken)
-    }
-
-    /// A user takes up an iteration.
-    pub(crate) fn take_up(&mut self, user: u32, iteration: Iteration) {
-        self.busy += 1;
-        self[user].is_busy = true;
-        self[user].iteration = Some(iteration);
-    }
-
-    /// A user is free; gives the iteration that it was in.
-    pub(crate) fn put_down(&mut self, user: u32) -> Option<Iteration> {
-        self[user].is_busy = false;
-        self[user].is_done = false;
-        let iteration = self[user].iteration.take();
-        self.busy -= usize::from(iteration.is_some());
-        iteration
+    /// All requests that wait.
+    pub(crate) fn drain_waiting(&mut self) -> impl Iterator<Item = Waiting> {
+        self.waiting = 0;
+        self.users.iter_mut().flat_map(|user| user.waiting.drain(..))
     }
 }
 

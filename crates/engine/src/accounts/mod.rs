@@ -12,6 +12,7 @@ use std::sync::Arc;
 use plimsoll_conn::{ExchangeId, Hop};
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::outcome::Outcome;
+use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::{Phase, Plan};
 
@@ -22,6 +23,8 @@ use crate::inspection::Wants;
 use crate::judge::Judge;
 use crate::notes::Notes;
 use crate::observer::Observer;
+use crate::slots::Alike;
+use crate::source::Interest;
 
 pub(crate) use reading::{After, Reading};
 
@@ -31,7 +34,7 @@ pub(crate) struct Accounts {
     pub observer: Observer,
     pub notes: Option<Box<Notes>>,
     /// What is looked at in responses beside status and length.
-    pub wants: Wants,
+    wants: Wants,
     judge: Arc<Judge>,
     /// Exchanges of the connection read last whose bodies may go.
     pub released: Vec<ExchangeId>,
@@ -80,6 +83,12 @@ impl Accounts {
         }
     }
 
+    /// The source wants to know this of responses.
+    #[inline]
+    pub(crate) fn take_interest(&mut self, interest: Interest) {
+        self.wants = self.wants.with(interest);
+    }
+
     /// The run begins, with the planned window of its schedule.
     pub(crate) fn start(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
         self.observer.start(timetable, planned_ns);
@@ -117,6 +126,26 @@ impl Accounts {
             inspection.hop = hop;
         }
         id
+    }
+
+    /// Slots were not started: the plan says to drop them (`is_shed`), or there was no connection
+    /// for them before the end.
+    pub(crate) fn not_started(&mut self, alike: &Alike, place: Place, is_shed: bool) {
+        let Alike { due, slots, waited_ns } = *alike;
+        if self.iterations.is_some() {
+            match self.iterations_of(&due) {
+                Some(iterations) if is_shed => iterations.shed(slots),
+                Some(iterations) => iterations.unsent(slots),
+                None => {}
+            }
+            return;
+        }
+        let recorder = self.observer.recorder(due.measured);
+        if is_shed {
+            recorder.shed(slots, waited_ns, place);
+        } else {
+            recorder.unsent(slots, waited_ns, place);
+        }
     }
 
     /// The record of an iteration, if iterations are counted and it is of the measured part.
@@ -227,6 +256,14 @@ impl Accounts {
             let sample = || "pipelined behind a request that timed out".to_owned();
             recorder.error(Phase::Waiting, ABANDONED, others, sample);
         }
+    }
+
+    /// A request was still waiting for its connection at the end of the run.
+    pub(crate) fn unsent(&mut self, exchange: &Exchange, is_redirected: bool, now_ns: u64) {
+        let recorder = self.recorder(exchange);
+        recorder.ledger.redirects += u64::from(is_redirected);
+        let waited_ns = recorder.gap_ns(exchange.moments.intended_ns, now_ns);
+        recorder.unsent(1, waited_ns, exchange.place);
     }
 
     /// The user of an exchange has learned what came of it: its place can be another's.

@@ -115,6 +115,11 @@ impl<P: Protocol> Client<P> {
         self.usage.sent >= plan.requests_per_connection.unwrap_or(u64::MAX)
     }
 
+    /// How many more requests may be sent on its connection before that is closed.
+    pub(crate) fn room(&self, plan: &Plan) -> u64 {
+        plan.requests_per_connection.map_or(u64::MAX, |most| most.saturating_sub(self.usage.sent))
+    }
+
     /// Whether it is open, or on the way to be.
     pub(crate) fn is_in_use(&self) -> bool {
         self.connection.state() != State::Closed

@@ -13,8 +13,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     #[must_use]
     pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) -> bool {
         self.count_retransmits(index);
-        let is_active = self.user(index) < self.active;
-        let client = &mut self.clients[index as usize];
+        let is_active = self.entries.user(index) < self.entries.active();
+        let client = &mut self.entries[index];
         debug_assert_eq!(client.connection.open_exchanges(), 0);
         drop(client.connection.close(&mut self.driver, how));
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
@@ -57,7 +57,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, index: u32, ended: impl FnMut(ExchangeId)) {
         self.count_retransmits(index);
-        let client = &mut self.clients[index as usize];
+        let client = &mut self.entries[index];
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
         let pending = client.pending.take().into_iter();
         let open = client.connection.close(&mut self.driver, Close::Reset);
@@ -85,12 +85,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// The server has said that it will close. Waits for that, if it is worth it: `false` means
     /// that it is not. `since_ns` is the time since the load began.
     pub(crate) fn await_fin(&mut self, index: u32, at_ns: u64, since_ns: u64) -> bool {
-        let client = &mut self.clients[index as usize];
+        let users_ns = since_ns.saturating_mul(self.entries.active().into());
+        let client = &mut self.entries[index];
         // The first answer of this kind starts the wait; what a server sends after it is noise.
         if client.fin_awaited_ns != u64::MAX {
             return true;
         }
-        let users_ns = since_ns.saturating_mul(self.active.into());
         let Some(until_ns) = self.fin_wait.begin(at_ns, users_ns) else {
             return false;
         };
@@ -101,7 +101,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// The run is over: a connect that has taken long by now has failed.
     pub(crate) fn give_up_slow_connects(&mut self, now_ns: u64) {
-        for (index, client) in (0..).zip(&self.clients) {
+        for (index, client) in (0..).zip(self.entries.clients()) {
             let took_ns = now_ns.saturating_sub(client.opening.began_ns);
             if client.connection.is_opening() && took_ns >= SLOW_CONNECT_NS {
                 let (began_ns, had_request) = (client.opening.began_ns, client.pending.is_some());
@@ -112,9 +112,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Counts what the connections have served, and what the kernel knows of those still open.
     pub(crate) fn count_rest(&mut self) {
-        for index in 0..self.len() {
+        for index in 0..self.entries.len() {
             self.count_retransmits(index);
-            let client = &self.clients[index as usize];
+            let client = &self.entries[index];
             if client.opening.tried {
                 self.counts.connections.served.add(client.usage.served);
             }

@@ -1,7 +1,7 @@
 //! A worker's connections: which of them are free, which way each takes to the server, and what the
 //! driver says about them.
 //!
-//! `opening` and `closing` have the life of a connection, `idle` which is used next.
+//! `opening` and `closing` have the life of a connection, `entries` which is used next.
 //!
 //! Normally connections are open before they are needed, and a slot waits for a free one. With one
 //! request for each connection it is the other way round: the slot takes a closed entry of the
@@ -14,19 +14,21 @@
 
 mod client;
 mod closing;
+mod entries;
 mod fin_wait;
-mod idle;
 mod opening;
 mod reach;
 
-use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch, Setup};
 use plimsoll_core::Plan;
-use plimsoll_core::part::{Part, Place};
+use plimsoll_core::outage::Outage;
+use plimsoll_core::part::Place;
+use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
+use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_io::{Driver, Received, Route, Token};
 
 use crate::admission::Tickets;
@@ -37,29 +39,21 @@ use fin_wait::FinWait;
 use opening::Opener;
 
 pub(crate) use client::Client;
-pub(crate) use idle::Idle;
+pub(crate) use entries::Entries;
 pub(crate) use reach::Reach;
 
 /// A worker's connections, and the driver beneath them.
 pub(crate) struct Pool<D: Driver, P: Protocol> {
     pub driver: D,
-    /// The entries of all users for the first origin, then those for the next.
-    clients: Vec<Client<P>>,
-    users: u32,
+    pub entries: Entries<P>,
     origins: Vec<Ways>,
     scratch: Scratch,
-    idle: VecDeque<Idle>,
     opener: Opener,
     /// When to look at which entry again.
     pub deadlines: Deadlines,
     fin_wait: FinWait,
     /// Which users are cut off.
     pub reach: Reach,
-    /// How many of the users are active, and whether more become so when those don't suffice.
-    active: u32,
-    pub grows: bool,
-    /// Whether connections are opened when a request needs them, and not before.
-    opens_on_demand: bool,
     /// What became of the connections.
     pub counts: Counts,
     /// What all workers of a closed loop take from.
@@ -99,85 +93,32 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let further = assignment.origins.iter();
         let mut origins = vec![ways(&assignment.setup, &assignment.routes)];
         origins.extend(further.map(|origin| ways(&origin.setup, &origin.routes)));
-        let entries = users * origins.len() as u32;
+        let active = assignment.share(plan.connections);
+        let counts = [users, active, origins.len() as u32];
+        let entries = Entries::new(&plan, counts, protocol, opens_on_demand);
         let is_one_user = plan.connects_per_request() && plan.is_open_loop();
         let mut pool = Self {
             driver,
-            clients: (0..entries).map(|index| Client::new(index, protocol)).collect(),
-            users,
             origins,
             scratch: Scratch::new(assignment.prepared.request_bytes_max()),
-            idle: VecDeque::with_capacity(2 * users as usize),
             opener: Opener::new(users),
-            deadlines: Deadlines::new(entries as usize),
+            deadlines: Deadlines::new(entries.len() as usize),
             fin_wait: FinWait::default(),
-            reach: Reach::new(entries as usize, is_one_user),
-            active: assignment.share(plan.connections),
-            grows: plan.is_open_loop(),
-            opens_on_demand: opens_on_demand || plan.connects_per_request(),
+            reach: Reach::new(entries.len() as usize, is_one_user),
             counts: Counts::default(),
             tickets: Arc::clone(&assignment.tickets),
+            entries,
             plan,
         };
         pool.assign_routes(assignment.worker);
         pool
     }
 
-    /// How many entries there are, in use or not.
-    pub(crate) fn len(&self) -> u32 {
-        self.clients.len() as u32
-    }
-
-    /// How many users there are, active or not.
-    pub(crate) fn users(&self) -> u32 {
-        self.users
-    }
-
-    /// How many users are active.
-    #[inline]
-    pub(crate) fn active(&self) -> u32 {
-        self.active
-    }
-
-    /// A user's entry for an origin.
-    #[inline]
-    pub(crate) fn entry(&self, user: u32, origin: u16) -> u32 {
-        u32::from(origin) * self.users + user
-    }
-
-    /// Whose entry it is.
-    #[inline]
-    pub(crate) fn user(&self, index: u32) -> u32 {
-        if index < self.users { index } else { index % self.users }
-    }
-
-    /// How to get to where an entry leads.
-    fn ways(&self, index: u32) -> &Ways {
-        &self.origins[(index / self.users) as usize]
-    }
-
-    /// Whether connections are opened when a request needs them, and not before.
-    pub(crate) fn opens_on_demand(&self) -> bool {
-        self.opens_on_demand
-    }
-
-    /// Whether a request can be sent on an entry's connection, or can have it opened.
-    #[inline]
-    pub(crate) fn can_take(&self, index: u32) -> bool {
-        let client = &self[index];
-        client.can_send(&self.plan)
-            || ((self.opens_on_demand || index >= self.users) && client.can_connect())
-    }
-
-    /// All entries.
-    pub(crate) fn clients(&self) -> &[Client<P>] {
-        &self.clients
-    }
-
     /// Deals the connections out over the ways there are.
     fn assign_routes(&mut self, worker: u32) {
         let workers = u64::from(self.plan.workers);
-        let of_origins = self.clients.chunks_mut(self.users.max(1) as usize);
+        let users = self.entries.users().max(1);
+        let of_origins = self.entries.clients_mut().chunks_mut(users as usize);
         for (clients, ways) in of_origins.zip(&self.origins) {
             for (index, client) in (0u64..).zip(clients) {
                 let number = index * workers + u64::from(worker);
@@ -192,15 +133,15 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.assign_routes(worker);
     }
 
-    /// A part for each address of the first origin that has none yet.
-    pub(crate) fn add_address_parts(&self, parts: &mut Vec<Part>) {
-        self.origins[0].routes.add_parts(parts);
+    /// The addresses of the first origin, all that ever were, in the order of their numbers.
+    pub(crate) fn address_names(&self) -> &[String] {
+        self.origins[0].routes.address_names()
     }
 
     /// The number of the address that an entry's next request goes to, where it leads to the first
     /// origin.
     pub(crate) fn address(&self, index: u32) -> u16 {
-        if index >= self.users {
+        if self.entries.origin(index) > 0 {
             return Place::NONE;
         }
         let client = &self[index];
@@ -221,7 +162,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
-        let client = &mut self.clients[index as usize];
+        let client = &mut self.entries[index];
         client.usage.sent += 1;
         client.connection.send(&mut self.driver, exchange, message, &mut self.scratch)
     }
@@ -233,14 +174,14 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
-        let connection = &mut self.clients[index as usize].connection;
+        let connection = &mut self.entries[index].connection;
         connection.send_rest(&mut self.driver, exchange, message, &mut self.scratch)
     }
 
     /// Gives up on one exchange; gives the number of bytes sent. `None`: its connection has to be
     /// closed for that.
     pub(crate) fn cancel(&mut self, index: u32, exchange: ExchangeId) -> Option<usize> {
-        let connection = &mut self.clients[index as usize].connection;
+        let connection = &mut self.entries[index].connection;
         connection.cancel(&mut self.driver, exchange, &mut self.scratch)
     }
 
@@ -252,11 +193,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         received: Received,
         progress: impl FnMut(Progress<'_>),
     ) -> (usize, Result<(), Failure>) {
-        let Self { driver, clients, users, origins, scratch, .. } = self;
-        let index = received.token.index();
-        let origin = if received.token.0 < *users { 0 } else { index / *users as usize };
-        let setup = &origins[origin].setup;
-        let client = &mut clients[index];
+        let Self { driver, entries, origins, scratch, .. } = self;
+        let index = received.token.0;
+        let setup = &origins[entries.origin(index)].setup;
+        let client = &mut entries[index];
         let (connection, resumes) = (&mut client.connection, client.opening.resumes);
         let bytes = driver.bytes(&received);
         let taken = connection.receive(setup, resumes, scratch, bytes, progress);
@@ -266,9 +206,23 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         (sent_bytes, taken)
     }
 
+    /// Adds to an interval that ends at `end_ns` for how long users were cut off in it.
+    pub(crate) fn note_outage(&mut self, interval: &mut Interval, end_ns: u64) {
+        let active = self.entries.active();
+        let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, active);
+        interval.note_outage(cut_off_ns, users_ns);
+    }
+
+    /// How far users were cut off, in a window of `window_ns`.
+    pub(crate) fn outage(&mut self, window_ns: u64) -> Outage {
+        let clients = self.entries.clients().iter();
+        let tried = clients.filter(|client| client.opening.tried).count() as u64;
+        self.reach.outage(window_ns, tried)
+    }
+
     /// Has something done about a connection at `at_ns`, if it is not done before.
     pub(crate) fn watch(&mut self, index: u32, at_ns: u64) {
-        let client = &mut self.clients[index as usize];
+        let client = &mut self.entries[index];
         client.due_ns = client.due_ns.min(at_ns);
         self.deadlines.watch(index, client.due_ns);
     }
@@ -284,13 +238,13 @@ impl<D: Driver, P: Protocol> Index<u32> for Pool<D, P> {
 
     #[inline]
     fn index(&self, index: u32) -> &Client<P> {
-        &self.clients[index as usize]
+        &self.entries[index]
     }
 }
 
 impl<D: Driver, P: Protocol> IndexMut<u32> for Pool<D, P> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut Client<P> {
-        &mut self.clients[index as usize]
+        &mut self.entries[index]
     }
 }

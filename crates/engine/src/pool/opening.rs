@@ -38,12 +38,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Has the connections of all active users opened.
     pub(crate) fn queue_all(&mut self) {
-        self.opener.queue.extend(0..self.active);
+        self.opener.queue.extend(0..self.entries.active());
     }
 
     /// Whether some of those have not been tried, or are being opened.
     pub(crate) fn is_opening_any(&self) -> bool {
-        let mut active = self.clients[..self.active as usize].iter();
+        let mut active = self.entries.clients()[..self.entries.active() as usize].iter();
         active.any(|client| !client.opening.tried || client.connection.is_opening())
     }
 
@@ -51,7 +51,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// first, and tells when it is open.
     #[must_use]
     pub(crate) fn bring_in(&mut self, index: u32) -> bool {
-        if self.opens_on_demand || index >= self.users {
+        if self.entries.opens_on_demand(index) {
             return true;
         }
         if !self[index].is_in_use() {
@@ -67,7 +67,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             let Some(index) = self.opener.queue.pop_front() else {
                 return;
             };
-            if index >= self.active || self[index].is_in_use() {
+            if index >= self.entries.active() || self[index].is_in_use() {
                 continue;
             }
             if !is_needed && !self.tickets.need_connection() {
@@ -81,25 +81,27 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Begins to connect.
     pub(crate) fn connect(&mut self, index: u32, now_ns: u64) {
-        let client = &mut self.clients[index as usize];
+        let client = &mut self.entries[index];
         client.opening.began_ns = client.moment(now_ns);
         client.due_ns = u64::MAX;
         client.opening.tried = true;
         client.route = client.next_route;
         client.usage.room = self.tickets.cover();
         let route = client.route;
-        let ways = &self.origins[(index / self.users) as usize];
-        client.connection.open(&mut self.driver, ways.routes.get(route));
+        let ways = &self.origins[self.entries.origin(index)];
+        let connection = &mut self.entries[index].connection;
+        connection.open(&mut self.driver, ways.routes.get(route));
     }
 
     /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
     /// sent.
     pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
-        let resumes = self.ways(index).setup.tls.is_some() && self.next_resumes();
-        let Self { clients, driver, scratch, origins, users, .. } = self;
-        let client = &mut clients[index as usize];
+        let origin = self.entries.origin(index);
+        let resumes = self.origins[origin].setup.tls.is_some() && self.next_resumes();
+        let Self { entries, driver, scratch, origins, .. } = self;
+        let client = &mut entries[index];
         client.opening.resumes = resumes;
-        let Ways { setup, routes } = &origins[(index / *users) as usize];
+        let Ways { setup, routes } = &origins[origin];
         let route = routes.get(client.route);
         client.connection.connected(driver, setup, route, resumes, scratch)
     }
@@ -115,7 +117,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// A TLS handshake is done.
     pub(crate) fn secured(&mut self, index: u32) {
-        let Some(tls) = self.clients[index as usize].connection.tls() else {
+        let Some(tls) = self.entries[index].connection.tls() else {
             return;
         };
         let connections = &mut self.counts.connections;
@@ -134,7 +136,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// A connection is open: requests can be sent. Says whether its entry had one before.
     pub(crate) fn opened(&mut self, index: u32, at_ns: u64) -> bool {
         self.reach.reached(index, at_ns);
-        let client = &mut self.clients[index as usize];
+        let client = &mut self.entries[index];
         client.opening.counted = true;
         let counts = &mut self.counts;
         counts.open_now += 1;
@@ -154,7 +156,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// A connection could not be opened.
     pub(crate) fn open_failed(&mut self, index: u32, error: impl FnOnce() -> String) {
         self.opener.error.get_or_insert_with(error);
-        let client = &self.clients[index as usize];
+        let client = &self.entries[index];
         self.reach.failed(index, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {
             self.opener.under_way -= 1;
@@ -162,21 +164,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         }
     }
 
-    /// Whether more connections may be opened for the slots that wait.
-    pub(crate) fn can_grow(&self) -> bool {
-        self.grows && self.active < self.users
-    }
-
     /// How many more users to have for `behind` slots that wait for one, beyond those whose
     /// connection is on its way.
     pub(crate) fn growth(&self, behind: u64) -> u64 {
         let under_way = u64::from(self.opener.under_way) + self.opener.queue.len() as u64;
-        behind.saturating_sub(under_way).min(u64::from(self.users - self.active))
-    }
-
-    /// Has `active` users from now on; gives how many there were.
-    pub(crate) fn set_active(&mut self, active: u32) -> u32 {
-        let active = active.min(self.users);
-        std::mem::replace(&mut self.active, active)
+        behind
+            .saturating_sub(under_way)
+            .min(u64::from(self.entries.users() - self.entries.active()))
     }
 }

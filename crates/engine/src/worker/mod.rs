@@ -3,37 +3,29 @@
 //! The loop does what is due, waits, and takes events. Everything it needs was allocated at the
 //! start; a request costs a slot of the schedule, one send, one receive and its record.
 //!
-//! The worker joins four parts that know nothing of each other: the slots say what is due, the pool
-//! has the connections, the users what outlives a request, and the accounts what is written down.
-//! `start` brings a slot to a user, `iterate` asks the source what that does, `send` puts it on a
-//! connection; `events` and `deadlines` bring what comes back to the accounts.
+//! The worker joins three parts that know nothing of each other: the slots say what is due, the
+//! source says what users do, and the traffic carries it out. `start` brings a slot to a user,
+//! `iterate` asks the source and carries out its steps.
 
-mod deadlines;
-mod events;
 mod iterate;
-mod opening;
 mod orders;
-mod send;
-mod settle;
 mod start;
-mod waiting;
 
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding as _, ExchangeId, Protocol};
+use plimsoll_conn::{ExchangeId, Protocol};
 use plimsoll_core::Plan;
-use plimsoll_core::part::Part;
 use plimsoll_core::recorder::Interval;
-use plimsoll_io::{Driver, PayloadId};
+use plimsoll_io::Driver;
 
 use crate::accounts::Accounts;
-use crate::observer::Observer;
-use crate::pool::Pool;
+use crate::activity::Activities;
 use crate::signals::{Seen, Signals};
-use crate::slots::{Slots, planned_window_ns};
-use crate::source::{Prepared, Source};
-use crate::user::Users;
+use crate::slots::{Alike, Slots, planned_window_ns};
+use crate::source::Source;
+use crate::traffic::{Times, Traffic};
+use crate::waiting::note_waiting;
 
 pub use crate::assignment::{Assignment, Origin};
 pub use crate::observer::CpuUse;
@@ -55,34 +47,22 @@ pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a
 pub struct Worker<D: Driver, P: Protocol, S: Source> {
     plan: Arc<Plan>,
     worker: u32,
-    prepared: Arc<Prepared<P::Encoding>>,
-    /// For each target, its request's bytes as the driver knows them, where they never change.
-    payloads: Vec<Option<PayloadId>>,
-    tracks_addresses: bool,
     slots: Slots,
-    pool: Pool<D, P>,
-    users: Users,
-    accounts: Accounts,
     source: S,
+    activities: Activities,
+    traffic: Traffic<D, P>,
     /// The exchanges that are being sent at once, as the source has written them.
     written_ids: Vec<ExchangeId>,
     /// The orders that were carried out.
     orders_seen: Seen,
-    times: Times,
+    stage: Stage,
 }
 
 /// How far a worker's run has come; ns on the driver's clock.
 #[derive(Debug)]
-struct Times {
+struct Stage {
     running: bool,
     interrupted: bool,
-    /// The latest moment that anything has happened at: the clock of the last wait, of an event
-    /// since then, or as it was read since then. No event and no request is ahead of it.
-    now_ns: u64,
-    /// When the last request was started, received something, or was settled.
-    progress_ns: u64,
-    /// When the last response was complete.
-    answered_ns: u64,
     /// When starting requests ended.
     stopped_ns: Option<u64>,
     /// How long is waited for responses from then on.
@@ -103,56 +83,30 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         source: S,
     ) -> Self {
         let plan = Arc::clone(&assignment.plan);
-        let mut pool = Pool::new(driver, assignment, protocol, S::COUNTS_ITERATIONS);
-        let exchanges_max = pool.len() as usize * P::exchanges_max(protocol);
-        let observer = Observer::new(plan.warmup_ns > 0, cpu);
-        let mut worker = Self {
+        let mut traffic = Traffic::new::<S>(driver, assignment, protocol, cpu);
+        traffic.accounts.take_interest(source.interest());
+        Self {
             worker: assignment.worker,
-            payloads: register(&mut pool, &assignment.prepared),
-            prepared: Arc::clone(&assignment.prepared),
-            tracks_addresses: assignment.tracks_addresses,
             slots: Slots::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
-            users: Users::new(pool.users()),
-            accounts: Accounts::new(&plan, exchanges_max, &assignment.judge, observer, S::RESUMES),
-            pool,
             source,
+            activities: Activities::new(traffic.pool.entries.users()),
+            traffic,
             written_ids: Vec::new(),
             orders_seen: Seen::default(),
-            times: Times {
+            stage: Stage {
                 running: false,
                 interrupted: false,
-                now_ns: 0,
-                progress_ns: 0,
-                answered_ns: 0,
                 stopped_ns: None,
                 drain_ns: plan.drain_ns,
                 ended_ns: 0,
             },
             plan,
-        };
-        worker.accounts.wants = worker.accounts.wants.with(worker.source.interest());
-        worker.accounts.iterations = S::COUNTS_ITERATIONS.then(Box::default);
-        worker.add_parts();
-        worker
-    }
-
-    /// Prepares the parts that requests are told apart by.
-    fn add_parts(&mut self) {
-        let names = self.prepared.endpoint_names();
-        let stages = self.plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
-        let recorder = &mut self.accounts.observer.measured;
-        recorder.endpoints = names.iter().map(|name| Part::new(name)).collect();
-        if stages.len() > 1 {
-            recorder.stages = stages.iter().map(|stage| Part::new(&stage.to_string())).collect();
-        }
-        if self.tracks_addresses {
-            self.pool.add_address_parts(&mut recorder.addresses);
         }
     }
 
     /// The driver, to wake or watch it.
     pub fn driver(&self) -> &D {
-        &self.pool.driver
+        &self.traffic.pool.driver
     }
 
     /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`.
@@ -161,26 +115,28 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// # Errors
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
-        if !self.pool.opens_on_demand() {
-            self.read_clock();
-            self.pool.queue_all();
-            while self.pool.is_opening_any()
-                && self.times.now_ns < limit_ns
-                && !signals.is_stopped()
-            {
-                self.pool.open_queued(self.times.now_ns, true);
-                let tick_ns = self.times.now_ns + TICK_NS;
-                self.wait(tick_ns.min(limit_ns).min(self.pool.deadlines.next_ns()))?;
-                self.look_at_deadlines();
-            }
+        let is_due = !self.traffic.pool.entries.opens_on_demand(0);
+        if is_due {
+            self.traffic.read_clock();
+            self.traffic.pool.queue_all();
         }
-        let open = self.pool.clients().iter().filter(|client| client.can_send(&self.plan)).count();
-        Ok(open as u32)
+        while is_due
+            && self.traffic.pool.is_opening_any()
+            && self.traffic.times.now_ns < limit_ns
+            && !signals.is_stopped()
+        {
+            self.traffic.pool.open_queued(self.traffic.times.now_ns, true);
+            let tick_ns = self.traffic.times.now_ns + TICK_NS;
+            self.wait(tick_ns.min(limit_ns).min(self.traffic.pool.deadlines.next_ns()))?;
+            self.traffic.look_at_deadlines();
+        }
+        let clients = self.traffic.pool.entries.clients().iter();
+        Ok(clients.filter(|client| client.can_send(&self.plan)).count() as u32)
     }
 
     /// The first thing that went wrong with a connection before it was open.
     pub fn opening_error(&self) -> Option<&str> {
-        self.pool.opening_error()
+        self.traffic.pool.opening_error()
     }
 
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the
@@ -195,22 +151,19 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.slots.start(start_ns);
-        let timetable = self.slots.timetable;
-        self.accounts.start(timetable, planned_window_ns(&self.plan));
-        self.pool.reach.start(timetable.measured_ns);
-        self.pool.driver.watch_standstills();
-        self.read_clock();
-        while self.times.now_ns < start_ns {
+        self.traffic.start_at(self.slots.timetable, planned_window_ns(&self.plan));
+        while self.traffic.times.now_ns < start_ns {
             self.wait(start_ns)?;
         }
         self.begin();
         loop {
-            self.look_at_deadlines();
-            let now_ns = self.times.now_ns;
-            self.accounts.observer.begin_measuring(now_ns, self.pool.driver.spun_ns());
+            self.traffic.look_at_deadlines();
+            self.go_on_with_users();
+            let now_ns = self.traffic.times.now_ns;
+            self.traffic.begin_measuring(now_ns);
             self.obey(signals, now_ns);
             self.admit(signals, now_ns);
-            self.open_queued(now_ns);
+            self.traffic.open_queued(now_ns, self.stage.stopped_ns.is_none());
             self.end_interval(now_ns, false, on_interval);
             self.look_around(now_ns);
             if self.is_finished(now_ns) {
@@ -219,52 +172,51 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.wait(self.until_ns(now_ns))?;
         }
         self.settle_rest();
-        self.end_interval(self.times.now_ns, true, on_interval);
+        self.end_interval(self.traffic.times.now_ns, true, on_interval);
         Ok(())
     }
 
     fn begin(&mut self) {
-        let now_ns = self.times.now_ns;
-        self.times.running = true;
-        self.times.progress_ns = now_ns;
+        let now_ns = self.traffic.times.now_ns;
+        self.stage.running = true;
+        self.traffic.times.progress_ns = now_ns;
         // A connection has been free all along: what is late from here on is the tester.
         let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
-        for index in 0..self.pool.active() {
-            if self.pool.can_take(index) {
-                self.freed(index, free_ns);
+        for index in 0..self.traffic.pool.entries.active() {
+            if self.traffic.pool.entries.can_take(index) {
+                self.traffic.freed.push_back((index, free_ns));
             }
         }
+        self.serve_freed();
     }
 
     /// Waits for events and takes them.
     fn wait(&mut self, until_ns: u64) -> io::Result<()> {
-        let returned_ns = self.pool.driver.wait(until_ns)?;
-        self.times.now_ns = self.times.now_ns.max(returned_ns);
-        while let Some(standstill) = self.pool.driver.take_standstill() {
-            self.accounts.observer.note_pause(standstill);
+        let traffic = &mut self.traffic;
+        let returned_ns = traffic.pool.driver.wait(until_ns)?;
+        traffic.times.now_ns = traffic.times.now_ns.max(returned_ns);
+        while let Some(standstill) = traffic.pool.driver.take_standstill() {
+            traffic.accounts.observer.note_pause(standstill);
         }
-        while let Some((at_ns, event)) = self.pool.driver.next() {
-            self.times.now_ns = self.times.now_ns.max(at_ns);
-            self.handle(at_ns, event);
+        while let Some((at_ns, event)) = self.traffic.pool.driver.next() {
+            self.traffic.times.now_ns = self.traffic.times.now_ns.max(at_ns);
+            self.traffic.handle(at_ns, event);
+            self.serve_freed();
+            if S::RESUMES {
+                self.tell_users();
+            }
         }
         Ok(())
-    }
-
-    /// Reads the clock.
-    #[inline]
-    fn read_clock(&mut self) -> u64 {
-        self.times.now_ns = self.times.now_ns.max(self.pool.driver.clock_ns());
-        self.times.now_ns
     }
 
     /// Looks at what is not looked at with each event: rates, and whether the source is over.
     #[inline]
     fn look_around(&mut self, now_ns: u64) {
-        if self.times.stopped_ns.is_none() {
-            self.accounts.take_rate(now_ns);
+        if self.stage.stopped_ns.is_none() {
+            self.traffic.accounts.take_rate(now_ns);
         }
         if S::RESUMES {
-            self.accounts.wants = self.accounts.wants.with(self.source.interest());
+            self.traffic.accounts.take_interest(self.source.interest());
         }
         if self.source.is_over() {
             self.slots.stop(now_ns);
@@ -273,37 +225,42 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Until when there is nothing to do but wait for events.
     fn until_ns(&self, now_ns: u64) -> u64 {
-        if S::RESUMES && !self.users.free.is_empty() {
+        if S::RESUMES && !self.activities.done.is_empty() {
             return now_ns;
         }
-        let observer = &self.accounts.observer;
-        let deadline_ns = self.next_deadline_ns();
-        let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(observer.interval_end_ns());
-        if let Some(stopped_ns) = self.times.stopped_ns {
-            return until_ns.min(stopped_ns + self.times.drain_ns);
+        let Traffic { pool, accounts, .. } = &self.traffic;
+        let deadline_ns = self.traffic.next_deadline_ns().min(self.activities.naps.next_ns());
+        let interval_end_ns = accounts.observer.interval_end_ns();
+        let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(interval_end_ns);
+        if let Some(stopped_ns) = self.stage.stopped_ns {
+            return until_ns.min(stopped_ns + self.stage.drain_ns);
         }
-        let act_ns = self.slots.act_ns(now_ns, self.pool.has_idle(), self.pool.can_grow());
-        let has_connection = self.pool.counts.open_now > 0;
+        let act_ns = self.slots.act_ns(now_ns, pool.entries.has_idle(), pool.entries.can_grow());
         // Other workers may take the last request, and nothing would tell this one.
-        let may_end = !has_connection && self.plan.requests.is_some() && !self.plan.is_open_loop();
+        let is_counted = self.plan.requests.is_some() && !self.plan.is_open_loop();
+        let may_end = is_counted && pool.counts.open_now == 0;
         let look_ns = if may_end { now_ns + LAST_REQUEST_NS } else { u64::MAX };
-        let rate_ns = self.accounts.next_rate_ns();
+        let rate_ns = accounts.next_rate_ns();
         until_ns.min(act_ns).min(look_ns).min(rate_ns).min(self.slots.timetable.stop_ns)
     }
 
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
         // After a pause several intervals may be over at once.
         loop {
-            let observer = &mut self.accounts.observer;
-            let end_ns = observer.interval_end_ns().min(now_ns);
-            let spun_ns = self.pool.driver.spun_ns();
-            let Some(interval) = observer.take_interval(now_ns, spun_ns, finished) else {
-                return;
-            };
+            let Traffic { pool, accounts, .. } = &mut self.traffic;
+            let end_ns = accounts.observer.interval_end_ns().min(now_ns);
+            let spun_ns = pool.driver.spun_ns();
+            let taken = accounts.observer.take_interval(now_ns, spun_ns, finished);
+            let Some(mut interval) = taken else { return };
             if !(finished && interval.is_empty()) {
-                let interval = self.complete(interval, end_ns);
-                let spare = on_interval(interval);
-                self.accounts.observer.keep_spare(spare);
+                // Once requests are no longer started nobody tries to connect.
+                if self.stage.stopped_ns.is_none() {
+                    pool.note_outage(&mut interval, end_ns);
+                    if !self.plan.abort_when.is_empty() {
+                        note_waiting(&mut interval, end_ns, &accounts.exchanges, &self.slots);
+                    }
+                }
+                accounts.observer.keep_spare(on_interval(interval));
             }
             if finished {
                 break;
@@ -313,37 +270,62 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Whether the run is over: nothing more starts, and nothing is open or the drain has passed.
     fn is_finished(&mut self, now_ns: u64) -> bool {
-        if self.times.stopped_ns.is_none() {
+        let Traffic { pool, accounts, users, times, .. } = &mut self.traffic;
+        if self.stage.stopped_ns.is_none() {
             // Without a duration only progress keeps a run alive.
             let stuck = self.plan.duration_ns.is_none()
-                && self.times.progress_ns.saturating_add(self.plan.timeout_ns) < now_ns
+                && times.progress_ns.saturating_add(self.plan.timeout_ns) < now_ns
                 && self.slots.is_due(now_ns);
             let is_time = now_ns >= self.slots.timetable.stop_ns;
             if is_time || stuck || self.slots.are_all_taken(now_ns) {
-                self.times.stopped_ns = Some(now_ns);
-                let end_ns = self.slots.window_end_ns(now_ns, self.times.interrupted);
-                self.accounts.observer.end_window(self.pool.driver.spun_ns(), end_ns);
+                self.stage.stopped_ns = Some(now_ns);
+                let end_ns = self.slots.window_end_ns(now_ns, self.stage.interrupted);
+                accounts.observer.end_window(pool.driver.spun_ns(), end_ns);
             }
         }
-        self.times.stopped_ns.is_some_and(|stopped_ns| {
-            let is_idle = self.accounts.exchanges.len() == 0 && self.users.waiting() == 0;
-            let is_idle = is_idle && !(S::COUNTS_ITERATIONS && self.users.busy() > 0);
-            // What had come by then may still have to be taken.
-            is_idle || self.pool.driver.caught_up_ns() >= stopped_ns + self.times.drain_ns
-        })
+        let Some(stopped_ns) = self.stage.stopped_ns else { return false };
+        let is_idle = accounts.exchanges.len() == 0
+            && users.waiting() == 0
+            && !(S::COUNTS_ITERATIONS && self.activities.busy() > 0);
+        // What had come by then may still have to be taken.
+        is_idle || pool.driver.caught_up_ns() >= stopped_ns + self.stage.drain_ns
+    }
+
+    /// Writes down what is still open, and the slots that found no connection. No request and no
+    /// slot of the schedule is left out.
+    fn settle_rest(&mut self) {
+        let now_ns = self.traffic.settle_rest();
+        let Self { slots, traffic, plan, .. } = self;
+        let Traffic { accounts, prepared, .. } = traffic;
+        let has_stages = !accounts.observer.measured.stages.is_empty();
+        let is_one = prepared.targets().len() <= 1 && !has_stages;
+        let end_ns = slots.timetable.stop_ns.min(now_ns);
+        slots.settle(end_ns, is_one, |alike| {
+            let Alike { due, waited_ns, .. } = alike;
+            let place = prepared.place(prepared.choose(due.number), due.stage);
+            let is_shed = plan.shed_after_ns.is_some_and(|after_ns| waited_ns >= after_ns);
+            accounts.not_started(&alike, place, is_shed);
+        });
+        for iteration in self.activities.drain() {
+            if let Some(iterations) = accounts.iterations_of(&iteration.due) {
+                iterations.unfinished += 1;
+            }
+        }
+        self.stage.ended_ns = now_ns;
     }
 
     /// What was written down, and the source as it has become. Call after [`run`](Self::run).
-    pub fn into_record(mut self) -> (Record, S) {
-        let Times { ended_ns, answered_ns, interrupted, stopped_ns, .. } = self.times;
+    pub fn into_record(self) -> (Record, S) {
+        let Stage { ended_ns, interrupted, stopped_ns, .. } = self.stage;
+        let Traffic { mut pool, accounts, times, .. } = self.traffic;
+        let Times { answered_ns, .. } = times;
         let timetable = self.slots.timetable;
         let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);
         let window_ns = since(stopped_ns.unwrap_or(ended_ns).min(timetable.stop_ns));
-        let tried = self.pool.clients().iter().filter(|client| client.opening.tried).count();
-        let Accounts { observer, notes, iterations, .. } = self.accounts;
-        let (cpu, spun_ns) = observer.used(self.pool.driver.spun_ns());
+        let Accounts { observer, notes, iterations, .. } = accounts;
+        let (cpu, spun_ns) = observer.used(pool.driver.spun_ns());
         let record = Record {
-            outage: self.pool.reach.outage(window_ns, tried as u64),
+            outage: pool.outage(window_ns),
             in_window: observer.used_in_window(),
             measured: observer.measured,
             warmup: observer.warmup,
@@ -355,24 +337,11 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             elapsed_ns: since(ended_ns),
             window_ns,
             answered_ns: since(answered_ns),
-            connections: self.pool.counts.connections,
+            connections: pool.counts.connections,
             interrupted,
             details: notes.map(|notes| notes.into_details()).unwrap_or_default(),
             iterations,
         };
         (record, self.source)
     }
-}
-
-/// Tells the driver of the requests that are the same each time. With TLS none is.
-fn register<D: Driver, P: Protocol>(
-    pool: &mut Pool<D, P>,
-    prepared: &Prepared<P::Encoding>,
-) -> Vec<Option<PayloadId>> {
-    let is_plain_text = pool.is_plain_text();
-    let payloads = prepared.targets().iter().map(|target| {
-        let fixed = target.encoding.fixed().filter(|_| is_plain_text);
-        fixed.map(|bytes| pool.driver.register(Arc::clone(bytes)))
-    });
-    payloads.collect()
 }

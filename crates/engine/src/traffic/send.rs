@@ -3,28 +3,23 @@
 use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Protocol};
 use plimsoll_io::Driver;
 
-use super::Worker;
-use crate::source::Source;
+use super::Traffic;
+use crate::source::Written;
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
 /// it to the client; curl's second is what servers know).
 const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
 
-impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
-    /// Writes a request to an open connection.
+impl<D: Driver, P: Protocol> Traffic<D, P> {
+    /// Sends a request on an open connection.
     #[inline]
-    pub(super) fn send_any(&mut self, index: u32, id: ExchangeId) {
-        if S::RESUMES && self.accounts.exchanges[id].is_written {
-            self.send_written(index, id);
-        } else {
-            self.send(index, id);
-        }
-    }
-
-    #[inline]
-    fn send(&mut self, index: u32, id: ExchangeId) {
-        let user = self.pool.user(index);
+    pub(super) fn send(&mut self, index: u32, id: ExchangeId) {
+        let user = self.pool.entries.user(index);
         let exchange = self.accounts.exchanges[id];
+        if exchange.is_written {
+            self.send_kept(user, index, id);
+            return;
+        }
         let target = self.prepared.target(exchange.target);
         let filling = Filling {
             number: exchange.number,
@@ -41,6 +36,33 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
             self.pool.watch(index, until_ns);
+        }
+    }
+
+    /// Sends a request that the source had written for a user before its connection was open.
+    #[cold]
+    fn send_kept(&mut self, user: u32, index: u32, id: ExchangeId) {
+        if let Some((bytes, is_head)) = self.users[user].written.take() {
+            let request = Written { is_head, end: bytes.len() };
+            self.send_written(index, &[id], &bytes, &[request]);
+        }
+    }
+
+    /// Sends requests that the source has written, all at once, as these exchanges.
+    pub(crate) fn send_written(
+        &mut self,
+        index: u32,
+        ids: &[ExchangeId],
+        bytes: &[u8],
+        requests: &[Written],
+    ) {
+        // The bytes of all go with the first.
+        let mut bytes = &bytes[..requests[ids.len() - 1].end];
+        for (request, id) in requests.iter().zip(ids) {
+            let message = Message::Written { bytes, is_head: request.is_head };
+            let sent_bytes = self.pool.send(index, *id, &message);
+            self.accounts.sent(self.accounts.exchanges[*id].measured, sent_bytes);
+            bytes = &[];
         }
     }
 
@@ -74,7 +96,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Sends the body of an exchange that withholds it.
     fn send_body(&mut self, index: u32, id: ExchangeId) {
-        let user = self.pool.user(index);
+        let user = self.pool.entries.user(index);
         let exchange = self.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
         let filling = Filling {

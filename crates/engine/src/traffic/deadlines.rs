@@ -1,21 +1,20 @@
-//! What a worker does about deadlines: connects and requests that time out, waits that are over.
+//! What is done about deadlines: connects and requests that time out, waits that are over.
 
 use plimsoll_conn::{ExchangeId, Protocol, State};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver};
 
-use super::Worker;
+use super::Traffic;
 use crate::accounts::After;
 use crate::error::TIMEOUT;
 use crate::exchanges::Exchange;
-use crate::source::{Reply, Source};
 
-impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
+impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Looks at the connections and exchanges whose deadline has come, compared with the time up
     /// to which everything received has been taken: after a pause the clock is far ahead of that,
     /// and what came in time has yet to be told.
-    pub(super) fn look_at_deadlines(&mut self) {
+    pub(crate) fn look_at_deadlines(&mut self) {
         let by_ns = self.pool.driver.caught_up_ns();
         let now_ns = self.times.now_ns;
         let timeout_ns = self.plan.timeout_ns;
@@ -36,20 +35,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         while self.accounts.next_timeout_ns(timeout_ns) <= by_ns {
             self.oldest_timed_out(by_ns, now_ns);
         }
-        if S::RESUMES {
-            while let Some(user) = self.users.naps.pop(by_ns) {
-                self.resume(user, Reply::Woken, now_ns);
-            }
-            self.tell_users();
-            self.go_on_with_free_users();
-        }
     }
 
     /// When there is a deadline to look at; `u64::MAX` without one.
     #[inline]
-    pub(super) fn next_deadline_ns(&self) -> u64 {
+    pub(crate) fn next_deadline_ns(&self) -> u64 {
         let timeout_ns = self.accounts.next_timeout_ns(self.plan.timeout_ns);
-        self.pool.deadlines.next_ns().min(self.users.naps.next_ns()).min(timeout_ns)
+        self.pool.deadlines.next_ns().min(timeout_ns)
     }
 
     /// The backoff is over, the FIN did not come, or `100 Continue` did not.

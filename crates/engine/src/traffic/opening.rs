@@ -1,24 +1,15 @@
-//! What a worker does as its connections are opened and closed.
+//! What is done as connections are opened, fail, and are closed.
 
-use plimsoll_conn::{Failure, Protocol, State};
+use plimsoll_conn::{Connection, Failure, Protocol, State};
 use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
-use plimsoll_io::{Close, Driver};
+use plimsoll_io::{Close, Driver, Route};
 
-use super::Worker;
+use super::Traffic;
 use crate::accounts::After;
-use crate::exchanges::Exchange;
-use crate::source::Source;
+use crate::exchanges::{Exchange, Exchanges};
 
-impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
-    /// Opens what waits to be opened.
-    pub(super) fn open_queued(&mut self, now_ns: u64) {
-        let is_needed = self.users.waiting() > 0;
-        if self.times.stopped_ns.is_none() || is_needed {
-            self.pool.open_queued(now_ns, is_needed);
-        }
-    }
-
+impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The TCP connection stands; there may be more to do before it is open.
     pub(super) fn connected(&mut self, index: u32, at_ns: u64) {
         let at_ns = self.pool[index].moment(at_ns);
@@ -74,9 +65,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         match self.pool[index].pending.take() {
             Some(id) => {
                 self.accounts.exchanges[id].moments.sent_ns = at_ns;
-                self.send_any(index, id);
+                self.send(index, id);
             }
-            None => self.freed(index, at_ns),
+            None => self.freed.push_back((index, at_ns)),
         }
     }
 
@@ -99,7 +90,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         outcome: Outcome,
         sample: impl Fn() -> String,
     ) {
-        let phase = self.phase(index);
+        let phase = phase(&self.pool[index].connection, &self.accounts.exchanges);
         self.accounts.observer.recorder_at(at_ns).error(phase, kind, 1, &sample);
         self.pool.open_failed(index, sample);
         self.abandon(index, at_ns, |_| outcome);
@@ -116,27 +107,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         is_wrong: bool,
         sample: impl FnOnce() -> String,
     ) {
-        let phase = self.phase(index);
+        let phase = phase(&self.pool[index].connection, &self.accounts.exchanges);
         let settled = self.abandon(index, at_ns, |_| Outcome::Broken);
         if settled > 0 || is_wrong {
             let recorder = self.accounts.observer.recorder_at(at_ns);
             recorder.error(phase, kind, settled.max(1), sample);
         }
         self.close(index, at_ns, Close::Reset);
-    }
-
-    /// Where a connection stands: in its opening, or where its oldest exchange does.
-    fn phase(&self, index: u32) -> Phase {
-        let connection = &self.pool[index].connection;
-        match connection.state() {
-            State::Connecting | State::Tunnelling => Phase::Connect,
-            State::Handshaking => Phase::Tls,
-            State::Greeting => Phase::Greeting,
-            State::Closed | State::Open | State::Spent => {
-                let oldest = connection.exchanges().next();
-                oldest.map_or(Phase::Waiting, |id| self.accounts.exchanges[id].phase())
-            }
-        }
     }
 
     /// Closes a connection hard and settles its open requests, each with the outcome it gets.
@@ -164,14 +141,63 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Closes a connection without open requests and sees to it that it comes back.
     pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
         if self.pool.close(index, now_ns, how) {
-            self.freed(index, now_ns);
+            self.freed.push_back((index, now_ns));
+        }
+    }
+
+    /// Keeps the connections of `active` users from now on: opens more, or closes some once they
+    /// are idle.
+    pub(crate) fn set_active(&mut self, active: u32, now_ns: u64) {
+        let before = self.pool.entries.set_active(active);
+        let active = self.pool.entries.active();
+        for index in 0..self.pool.entries.len() {
+            let user = self.pool.entries.user(index);
+            if (active..before).contains(&user) {
+                self.pool.reach.reached(index, now_ns);
+                self.retire(index, now_ns);
+            } else if (before..active).contains(&user) {
+                self.pool[index].retiring = false;
+                self.bring_in(index, now_ns);
+            }
+        }
+    }
+
+    /// The first origin's addresses changed: connections move as soon as nothing is open on them.
+    pub(crate) fn move_to_routes(&mut self, routes: &[Route], worker: u32, now_ns: u64) {
+        self.pool.replace_routes(routes, worker);
+        self.add_parts();
+        for index in 0..self.pool.entries.len() {
+            let client = &self.pool[index];
+            if client.route != client.next_route && client.is_in_use() {
+                self.retire(index, now_ns);
+            }
+        }
+    }
+
+    /// Closes a connection once nothing is open on it.
+    pub(super) fn retire(&mut self, index: u32, now_ns: u64) {
+        if self.pool.retire(index) {
+            self.close(index, now_ns, Close::Graceful);
         }
     }
 
     /// Puts a closed entry of the pool to use.
     pub(super) fn bring_in(&mut self, index: u32, now_ns: u64) {
         if self.pool.bring_in(index) {
-            self.freed(index, now_ns);
+            self.freed.push_back((index, now_ns));
+        }
+    }
+}
+
+/// Where a connection stands: in its opening, or where its oldest exchange does.
+fn phase<P: Protocol>(connection: &Connection<P>, exchanges: &Exchanges) -> Phase {
+    match connection.state() {
+        State::Connecting | State::Tunnelling => Phase::Connect,
+        State::Handshaking => Phase::Tls,
+        State::Greeting => Phase::Greeting,
+        State::Closed | State::Open | State::Spent => {
+            let oldest = connection.exchanges().next();
+            oldest.map_or(Phase::Waiting, |id| exchanges[id].phase())
         }
     }
 }

@@ -4,14 +4,13 @@ use plimsoll_conn::{Failure, Protocol, State};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_io::{Close, Driver, Event, Operation, OsError, Received};
 
-use super::Worker;
+use super::Traffic;
 use crate::accounts::{After, Reading};
 use crate::error::kind;
-use crate::source::Source;
 
-impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
+impl<D: Driver, P: Protocol> Traffic<D, P> {
     #[inline]
-    pub(super) fn handle(&mut self, at_ns: u64, event: Event) {
+    pub(crate) fn handle(&mut self, at_ns: u64, event: Event) {
         match event {
             Event::Received(received) => self.received(at_ns, received),
             Event::Sent(token) => {
@@ -27,9 +26,6 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             // The stop flag is looked at in every turn.
             Event::Woken | Event::Accepted { .. } => {}
         }
-        if S::RESUMES {
-            self.tell_users();
-        }
     }
 
     #[inline]
@@ -42,7 +38,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             let open = client.connection.exchanges();
             self.accounts.stamp(kernel_ns, at_ns, client.opening.reached_ns, open)
         });
-        let user = self.pool.user(index);
+        let user = self.pool.entries.user(index);
         let mut reading = Reading {
             accounts: &mut self.accounts,
             users: &mut self.users,
@@ -61,7 +57,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// The server will send no more.
     fn ended(&mut self, index: u32, at_ns: u64) {
-        let user = self.pool.user(index);
+        let user = self.pool.entries.user(index);
         let client = &mut self.pool[index];
         let at_ns = client.moment(at_ns);
         let mut reading = Reading {
@@ -139,7 +135,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let connection = &self.pool[index].connection;
         let is_idle = connection.open_exchanges() == 0;
         if connection.state() == State::Spent {
-            let since_ns = at_ns.saturating_sub(self.slots.timetable.start_ns);
+            let since_ns = at_ns.saturating_sub(self.times.start_ns);
             if is_idle && !self.pool.await_fin(index, at_ns, since_ns) {
                 self.close(index, at_ns, Close::Graceful);
             }
@@ -150,7 +146,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             // Answered before it was sent whole.
             self.close(index, at_ns, Close::Reset);
         } else {
-            self.freed(index, at_ns);
+            self.freed.push_back((index, at_ns));
         }
     }
 }

@@ -1,0 +1,180 @@
+//! The entries of a pool: for each user one for each origin, and which of them is free.
+//!
+//! The next request takes the connection that has been free longest, so that all of them work.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use plimsoll_conn::Protocol;
+use plimsoll_core::Plan;
+
+use super::client::Client;
+
+/// The entries of a pool.
+#[derive(Debug)]
+pub(crate) struct Entries<P> {
+    /// Those of all users for the first origin, then those for the next.
+    clients: Vec<Client<P>>,
+    users: u32,
+    /// How many of the users are active, and whether more become so when those don't suffice.
+    active: u32,
+    pub grows: bool,
+    /// Whether connections are opened when a request needs them, and not before.
+    opens_on_demand: bool,
+    idle: VecDeque<Idle>,
+    plan: Arc<Plan>,
+}
+
+/// A connection that a request could take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Idle {
+    pub index: u32,
+    epoch: u32,
+    /// Since when it is free.
+    pub since_ns: u64,
+}
+
+impl<P: Protocol> Entries<P> {
+    /// Entries of `users`, of whom `active` are so at first, for each of some origins.
+    pub(super) fn new(
+        plan: &Arc<Plan>,
+        [users, active, origins]: [u32; 3],
+        protocol: &P::Settings,
+        opens_on_demand: bool,
+    ) -> Self {
+        Self {
+            clients: (0..users * origins).map(|index| Client::new(index, protocol)).collect(),
+            users,
+            active,
+            grows: plan.is_open_loop(),
+            opens_on_demand: opens_on_demand || plan.connects_per_request(),
+            idle: VecDeque::with_capacity(2 * users as usize),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// How many entries there are, in use or not.
+    pub(crate) fn len(&self) -> u32 {
+        self.clients.len() as u32
+    }
+
+    /// How many users there are, active or not.
+    #[inline]
+    pub(crate) fn users(&self) -> u32 {
+        self.users
+    }
+
+    /// How many users are active.
+    #[inline]
+    pub(crate) fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Has `active` users from now on; gives how many there were.
+    pub(crate) fn set_active(&mut self, active: u32) -> u32 {
+        let active = active.min(self.users);
+        std::mem::replace(&mut self.active, active)
+    }
+
+    /// Whether more users may become active for the slots that wait.
+    pub(crate) fn can_grow(&self) -> bool {
+        self.grows && self.active < self.users
+    }
+
+    /// A user's entry for an origin.
+    #[inline]
+    pub(crate) fn entry(&self, user: u32, origin: u16) -> u32 {
+        u32::from(origin) * self.users + user
+    }
+
+    /// Whose entry it is.
+    #[inline]
+    pub(crate) fn user(&self, index: u32) -> u32 {
+        if index < self.users { index } else { index % self.users }
+    }
+
+    /// Which origin an entry leads to.
+    #[inline]
+    pub(crate) fn origin(&self, index: u32) -> usize {
+        if index < self.users { 0 } else { (index / self.users) as usize }
+    }
+
+    /// All entries, origin after origin.
+    pub(crate) fn clients(&self) -> &[Client<P>] {
+        &self.clients
+    }
+
+    pub(super) fn clients_mut(&mut self) -> &mut [Client<P>] {
+        &mut self.clients
+    }
+
+    /// Whether an entry's connection is opened when a request needs it, and not before.
+    #[inline]
+    pub(crate) fn opens_on_demand(&self, index: u32) -> bool {
+        self.opens_on_demand || index >= self.users
+    }
+
+    /// Whether a request can be sent on an entry's connection, or can have it opened.
+    #[inline]
+    pub(crate) fn can_take(&self, index: u32) -> bool {
+        let client = &self[index];
+        client.can_send(&self.plan) || (self.opens_on_demand(index) && client.can_connect())
+    }
+
+    /// Whether any may be free.
+    #[inline]
+    pub(crate) fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// A connection is free since `since_ns`, if it can take a request and is not waiting already.
+    #[inline]
+    pub(crate) fn push_idle(&mut self, index: u32, since_ns: u64) {
+        if !self[index].queued && self.can_take(index) {
+            let client = &mut self.clients[index as usize];
+            client.queued = true;
+            self.idle.push_back(Idle { index, epoch: client.epoch, since_ns });
+        }
+    }
+
+    /// Gives a connection back that was taken and is not needed.
+    pub(crate) fn put_back(&mut self, idle: Idle) {
+        self[idle.index].queued = true;
+        self.idle.push_front(idle);
+    }
+
+    /// The connection that has been free longest.
+    #[inline]
+    pub(crate) fn take_idle(&mut self) -> Option<Idle> {
+        while let Some(idle) = self.idle.pop_front() {
+            let client = &mut self.clients[idle.index as usize];
+            // An entry of a connection that was closed meanwhile is stale.
+            if idle.epoch != client.epoch {
+                continue;
+            }
+            client.queued = false;
+            // Nor is one of use that is to be let go, or whose server has said that it will close.
+            if idle.index < self.active && self.can_take(idle.index) {
+                return Some(idle);
+            }
+        }
+        None
+    }
+}
+
+impl<P> Index<u32> for Entries<P> {
+    type Output = Client<P>;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Client<P> {
+        &self.clients[index as usize]
+    }
+}
+
+impl<P> IndexMut<u32> for Entries<P> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Client<P> {
+        &mut self.clients[index as usize]
+    }
+}
