@@ -17,6 +17,7 @@ mod error;
 mod exchanges;
 mod inspection;
 mod judge;
+mod lines;
 mod lookup;
 mod notes;
 mod observer;

@@ -55,7 +55,35 @@ impl CpuUse {
     }
 }
 
-/// A worker's notes.
+/// What the worker's thread uses of the CPU, over the run and its parts.
+#[derive(Debug)]
+struct CpuMeter {
+    read: fn() -> CpuUse,
+    /// When the measured part began: what was used, and spun, by then.
+    started: Option<(CpuUse, u64)>,
+    /// The same for the running interval.
+    interval: (CpuUse, u64),
+    /// What was used while requests were started.
+    in_window: Option<(CpuUse, u64)>,
+}
+
+impl CpuMeter {
+    /// CPU use and spinning since the measured part began; nothing before.
+    fn used(&self, spun_ns: u64) -> (CpuUse, u64) {
+        self.started.map_or_else(Default::default, |(cpu, before_ns)| {
+            ((self.read)().since(&cpu), spun_ns - before_ns)
+        })
+    }
+
+    /// How long the CPU was used in the interval that ends here, without spinning, ns.
+    fn take_interval(&mut self, spun_ns: u64) -> u64 {
+        let cpu = (self.read)();
+        let (before, spun_before_ns) = std::mem::replace(&mut self.interval, (cpu, spun_ns));
+        cpu.since(&before).total_ns().saturating_sub(spun_ns - spun_before_ns)
+    }
+}
+
+/// What a worker records.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub measured: Recorder,
@@ -66,15 +94,9 @@ pub(crate) struct Observer {
     window_end_ns: u64,
     /// All pauses together, ns.
     pub paused_ns: u64,
-    cpu: fn() -> CpuUse,
+    cpu: CpuMeter,
     timetable: Timetable,
     interval: u64,
-    interval_cpu: CpuUse,
-    interval_spun_ns: u64,
-    started_cpu: CpuUse,
-    started_spun_ns: u64,
-    measuring: bool,
-    in_window: Option<(CpuUse, u64)>,
     /// An empty interval to go on with.
     spare: Option<Box<Interval>>,
 }
@@ -88,15 +110,14 @@ impl Observer {
             answers: Answers::closed(),
             window_end_ns: u64::MAX,
             paused_ns: 0,
-            cpu,
+            cpu: CpuMeter {
+                read: cpu,
+                started: None,
+                interval: Default::default(),
+                in_window: None,
+            },
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
             interval: 0,
-            interval_cpu: CpuUse::default(),
-            interval_spun_ns: 0,
-            started_cpu: CpuUse::default(),
-            started_spun_ns: 0,
-            measuring: false,
-            in_window: None,
             spare: Some(Box::default()),
         }
     }
@@ -111,25 +132,25 @@ impl Observer {
         }
     }
 
-    /// Prepares the parts that requests are told apart by: those that are not there yet.
-    pub(crate) fn add_parts(&mut self, names: &[String], stages: &[Stage], addresses: &[String]) {
-        let Recorder { endpoints, stages: of_stages, addresses: of_addresses, .. } =
-            &mut self.measured;
-        let missing = |parts: &mut Vec<Part>, names: &[String]| {
-            for name in names.iter().skip(parts.len()) {
-                parts.push(Part::new(name));
-            }
-        };
-        missing(endpoints, names);
-        missing(of_addresses, addresses);
+    /// Prepares the parts of the endpoints, and of the stages if there are several.
+    pub(crate) fn add_parts(&mut self, endpoints: &[String], stages: &[Stage]) {
+        self.measured.endpoints = endpoints.iter().map(|name| Part::new(name)).collect();
         if stages.len() > 1 {
-            missing(of_stages, &stages.iter().map(ToString::to_string).collect::<Vec<_>>());
+            let parts = stages.iter().map(|stage| Part::new(&stage.to_string()));
+            self.measured.stages = parts.collect();
         }
+    }
+
+    /// Prepares the parts of addresses that have none yet.
+    pub(crate) fn add_address_parts(&mut self, names: &[String]) {
+        let parts = &mut self.measured.addresses;
+        let missing = names.iter().skip(parts.len());
+        parts.extend(missing.map(|name| Part::new(name)));
     }
 
     /// The schedule was changed: its window ends when requests are no longer started.
     pub(crate) fn forget_planned_window(&mut self) {
-        if self.in_window.is_none() {
+        if self.cpu.in_window.is_none() {
             self.window_end_ns = self.timetable.stop_ns;
         }
     }
@@ -147,14 +168,12 @@ impl Observer {
     /// Starts to count the worker's own CPU time once the measured part has begun.
     #[inline]
     pub(crate) fn begin_measuring(&mut self, now_ns: u64, spun_ns: u64) {
-        if self.measuring || now_ns < self.timetable.measured_ns {
+        if self.cpu.started.is_some() || now_ns < self.timetable.measured_ns {
             return;
         }
-        self.measuring = true;
-        self.started_cpu = (self.cpu)();
-        self.started_spun_ns = spun_ns;
-        self.interval_cpu = self.started_cpu;
-        self.interval_spun_ns = spun_ns;
+        let used = ((self.cpu.read)(), spun_ns);
+        self.cpu.started = Some(used);
+        self.cpu.interval = used;
     }
 
     /// The recorder for a request.
@@ -201,12 +220,7 @@ impl Observer {
         if now_ns < self.interval_end_ns() && !finished {
             return None;
         }
-        let cpu = (self.cpu)();
-        let used = cpu.since(&self.interval_cpu);
-        let spun_in_interval_ns = spun_ns - self.interval_spun_ns;
-        self.interval_cpu = cpu;
-        self.interval_spun_ns = spun_ns;
-        let busy_ns = used.total_ns().saturating_sub(spun_in_interval_ns);
+        let busy_ns = self.cpu.take_interval(spun_ns);
         let spare = self.spare.take().unwrap_or_default();
         let interval = self.measured.take_interval(self.interval, busy_ns, spare);
         self.interval += 1;
@@ -221,13 +235,13 @@ impl Observer {
     /// Requests are no longer started: what was used up to here counts as the load's. The window
     /// ends then or, where the plan says so, at `end_ns`.
     pub(crate) fn end_window(&mut self, spun_ns: u64, end_ns: u64) {
-        self.in_window = Some(self.used(spun_ns));
+        self.cpu.in_window = Some(self.used(spun_ns));
         self.window_end_ns = end_ns;
     }
 
     /// CPU use and spinning while requests were started.
     pub(crate) fn used_in_window(&self) -> (CpuUse, u64) {
-        self.in_window.unwrap_or_default()
+        self.cpu.in_window.unwrap_or_default()
     }
 
     /// In a closed loop nothing waits for the schedule: all lags are nothing.
@@ -240,9 +254,6 @@ impl Observer {
 
     /// CPU use and spinning since the start.
     pub(crate) fn used(&self, spun_ns: u64) -> (CpuUse, u64) {
-        if !self.measuring {
-            return Default::default();
-        }
-        ((self.cpu)().since(&self.started_cpu), spun_ns - self.started_spun_ns)
+        self.cpu.used(spun_ns)
     }
 }

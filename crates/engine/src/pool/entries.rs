@@ -109,6 +109,12 @@ impl<P: Protocol> Entries<P> {
         &mut self.clients
     }
 
+    /// Whether some of the active users' connections have not been tried, or are being opened.
+    pub(crate) fn is_opening_any(&self) -> bool {
+        let mut active = self.clients[..self.active as usize].iter();
+        active.any(|client| !client.opening.tried || client.connection.is_opening())
+    }
+
     /// Whether an entry's connection is opened when a request needs it, and not before.
     #[inline]
     pub(crate) fn opens_on_demand(&self, index: u32) -> bool {

@@ -30,6 +30,7 @@ use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_io::{Driver, Received, Route, Token};
+use plimsoll_proto::tls::Tls;
 
 use crate::admission::Tickets;
 use crate::assignment::Assignment;
@@ -76,6 +77,31 @@ pub(crate) struct Counts {
     /// TLS handshakes begun.
     handshakes: u64,
     pub connections: Connections,
+}
+
+impl Counts {
+    /// Whether the next TLS handshake may resume a session: spread evenly, `percent` of a hundred.
+    fn next_resumes(&mut self, percent: u8) -> bool {
+        let percent = u64::from(percent);
+        let before = self.handshakes * percent / 100;
+        self.handshakes += 1;
+        self.handshakes * percent / 100 > before
+    }
+
+    /// A TLS handshake is done.
+    fn secured(&mut self, tls: &Tls) {
+        let connections = &mut self.connections;
+        if tls.is_resumed() {
+            connections.tls_resumed += 1;
+        } else {
+            connections.tls_full += 1;
+        }
+        if connections.tls.is_none() {
+            let version = tls.version().map_or("TLS", |version| version.name());
+            let cipher = tls.cipher().unwrap_or_default();
+            connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
+        }
+    }
 }
 
 impl<D: Driver, P: Protocol> Pool<D, P> {

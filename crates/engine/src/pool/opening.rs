@@ -41,12 +41,6 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.opener.queue.extend(0..self.entries.active());
     }
 
-    /// Whether some of those have not been tried, or are being opened.
-    pub(crate) fn is_opening_any(&self) -> bool {
-        let mut active = self.entries.clients()[..self.entries.active() as usize].iter();
-        active.any(|client| !client.opening.tried || client.connection.is_opening())
-    }
-
     /// Puts a closed entry to use. `true`: a request can take it at once; otherwise it is opened
     /// first, and tells when it is open.
     #[must_use]
@@ -97,7 +91,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// sent.
     pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
         let origin = self.entries.origin(index);
-        let resumes = self.origins[origin].setup.tls.is_some() && self.next_resumes();
+        let resumes = self.origins[origin].setup.tls.is_some()
+            && self.counts.next_resumes(self.plan.tls.resume_percent);
         let Self { entries, driver, scratch, origins, .. } = self;
         let client = &mut entries[index];
         client.opening.resumes = resumes;
@@ -106,30 +101,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.connection.connected(driver, setup, route, resumes, scratch)
     }
 
-    /// Whether the next TLS handshake may resume a session: spread evenly, as many of a hundred as
-    /// the plan says.
-    fn next_resumes(&mut self) -> bool {
-        let percent = u64::from(self.plan.tls.resume_percent);
-        let before = self.counts.handshakes * percent / 100;
-        self.counts.handshakes += 1;
-        self.counts.handshakes * percent / 100 > before
-    }
-
     /// A TLS handshake is done.
     pub(crate) fn secured(&mut self, index: u32) {
-        let Some(tls) = self.entries[index].connection.tls() else {
-            return;
-        };
-        let connections = &mut self.counts.connections;
-        if tls.is_resumed() {
-            connections.tls_resumed += 1;
-        } else {
-            connections.tls_full += 1;
-        }
-        if connections.tls.is_none() {
-            let version = tls.version().map_or("TLS", |version| version.name());
-            let cipher = tls.cipher().unwrap_or_default();
-            connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
+        if let Some(tls) = self.entries[index].connection.tls() {
+            self.counts.secured(tls);
         }
     }
 

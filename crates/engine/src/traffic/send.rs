@@ -14,8 +14,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Sends a request on an open connection.
     #[inline]
     pub(super) fn send(&mut self, index: u32, id: ExchangeId) {
-        let user = self.pool.entries.user(index);
-        let exchange = self.accounts.exchanges[id];
+        let user = self.lines.pool.entries.user(index);
+        let exchange = self.lines.accounts.exchanges[id];
         if exchange.is_written {
             self.send_kept(user, index, id);
             return;
@@ -24,18 +24,18 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let filling = Filling {
             number: exchange.number,
             cookies: self.users[user].cookies.line(),
-            hop: self.accounts.exchanges.hop(id),
+            hop: self.lines.accounts.exchanges.hop(id),
         };
         let withholds_body = target.expects_continue && target.encoding.has_body(&filling);
         let payload = self.payloads[exchange.target as usize];
         let encoding = &target.encoding;
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
-        let sent_bytes = self.pool.send(index, id, &message);
-        self.accounts.sent(exchange.measured, sent_bytes);
+        let sent_bytes = self.lines.pool.send(index, id, &message);
+        self.lines.accounts.sent(exchange.measured, sent_bytes);
         if withholds_body {
-            self.accounts.exchanges[id].withholds = true;
+            self.lines.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
-            self.pool.watch(index, until_ns);
+            self.lines.pool.watch(index, until_ns);
         }
     }
 
@@ -60,8 +60,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut bytes = &bytes[..requests[ids.len() - 1].end];
         for (request, id) in requests.iter().zip(ids) {
             let message = Message::Written { bytes, is_head: request.is_head };
-            let sent_bytes = self.pool.send(index, *id, &message);
-            self.accounts.sent(self.accounts.exchanges[*id].measured, sent_bytes);
+            let sent_bytes = self.lines.pool.send(index, *id, &message);
+            self.lines.accounts.sent(self.lines.accounts.exchanges[*id].measured, sent_bytes);
             bytes = &[];
         }
     }
@@ -69,8 +69,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Sends the bodies of the exchanges that were released and have not ended since.
     #[cold]
     pub(super) fn send_released(&mut self, index: u32) {
-        while let Some(id) = self.accounts.released.pop() {
-            if self.pool[index].connection.exchanges().any(|open| open == id) {
+        while let Some(id) = self.lines.accounts.released.pop() {
+            if self.lines.pool[index].connection.exchanges().any(|open| open == id) {
                 self.send_body(index, id);
             }
         }
@@ -79,15 +79,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Sends the bodies that a connection has withheld for as long as it may.
     pub(super) fn send_withheld(&mut self, index: u32, now_ns: u64) {
         loop {
-            let exchanges = &self.accounts.exchanges;
-            let open = self.pool[index].connection.exchanges();
+            let exchanges = &self.lines.accounts.exchanges;
+            let open = self.lines.pool[index].connection.exchanges();
             let withheld = open.map(|id| (id, &exchanges[id])).filter(|(_, it)| it.withholds);
             let Some((id, exchange)) = withheld.min_by_key(|(_, it)| it.moments.started_ns) else {
                 return;
             };
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
             if until_ns > now_ns {
-                self.pool.watch(index, until_ns);
+                self.lines.pool.watch(index, until_ns);
                 return;
             }
             self.send_body(index, id);
@@ -96,18 +96,18 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// Sends the body of an exchange that withholds it.
     fn send_body(&mut self, index: u32, id: ExchangeId) {
-        let user = self.pool.entries.user(index);
-        let exchange = self.accounts.exchanges[id];
+        let user = self.lines.pool.entries.user(index);
+        let exchange = self.lines.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
         let filling = Filling {
             number: exchange.number,
             cookies: self.users[user].cookies.line(),
-            hop: self.accounts.exchanges.hop(id),
+            hop: self.lines.accounts.exchanges.hop(id),
         };
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };
-        let sent_bytes = self.pool.send_rest(index, id, &message);
-        self.accounts.sent(exchange.measured, sent_bytes);
-        let exchange = &mut self.accounts.exchanges[id];
+        let sent_bytes = self.lines.pool.send_rest(index, id, &message);
+        self.lines.accounts.sent(exchange.measured, sent_bytes);
+        let exchange = &mut self.lines.accounts.exchanges[id];
         exchange.withholds = false;
         // Written is what the kernel has taken whole.
         exchange.moments.written_ns = 0;

@@ -37,7 +37,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     pub(super) fn begin_iteration(&mut self, user: u32, due: &Due, when: When) {
         if S::RESUMES {
             self.activities.take_up(user, Iteration { due: *due, started_ns: when.started_ns });
-            if let Some(iterations) = self.traffic.accounts.iterations_of(due) {
+            if let Some(iterations) = self.traffic.lines.accounts.iterations_of(due) {
                 iterations.started();
             }
         }
@@ -64,10 +64,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 }
                 Step::Wait => return,
                 Step::Sleep(sleep_ns) => {
-                    let until_ns = self.traffic.times.now_ns.saturating_add(sleep_ns);
+                    let until_ns = self.traffic.lines.times.now_ns.saturating_add(sleep_ns);
                     self.activities.naps.watch(user, until_ns);
                     // A pause is no standstill.
-                    let progress_ns = &mut self.traffic.times.progress_ns;
+                    let progress_ns = &mut self.traffic.lines.times.progress_ns;
                     *progress_ns = (*progress_ns).max(until_ns);
                     return;
                 }
@@ -82,7 +82,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// A user goes on with a step at `at_ns`.
     fn go_on_with(&mut self, user: u32, step: Step, at_ns: u64) {
         // What the source took to decide is no time of the server's.
-        let now_ns = if step == Step::Done { at_ns } else { self.traffic.read_clock() };
+        let now_ns = if step == Step::Done { at_ns } else { self.traffic.lines.read_clock() };
         let none = Due { at_ns, number: 0, stage: Place::NONE, measured: false };
         let due = self.activities[user].iteration.map_or(none, |iteration| iteration.due);
         self.carry_out_steps(user, step, &due, When::at_once(now_ns));
@@ -90,24 +90,24 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Tells users what came of their requests. They are done if the source has said so before.
     pub(super) fn tell_users(&mut self) {
-        while let Some(ended) = self.traffic.accounts.ended.pop_front() {
+        while let Some(ended) = self.traffic.lines.accounts.ended.pop_front() {
             let Ended { id, client, tag, outcome, at_ns } = ended;
-            let user = self.traffic.pool.entries.user(client);
+            let user = self.traffic.lines.pool.entries.user(client);
             let activity = &mut self.activities[user];
             activity.open -= 1;
             let open = activity.open;
             if activity.is_done {
-                self.traffic.accounts.free(id);
+                self.traffic.lines.accounts.free(id);
                 if open == 0 {
                     self.finish_iteration(user, at_ns);
                 }
                 continue;
             }
-            let kept = self.traffic.accounts.exchanges.inspection(id);
+            let kept = self.traffic.lines.accounts.exchanges.inspection(id);
             let (head, body) = kept.map_or((&[][..], &[][..]), |kept| kept.response());
             let answer = Answer { tag, outcome, head, body, open };
             let step = self.source.resume(user, Reply::Ended(answer));
-            self.traffic.accounts.free(id);
+            self.traffic.lines.accounts.free(id);
             self.go_on_with(user, step, at_ns);
         }
     }
@@ -119,7 +119,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         if !S::RESUMES {
             return;
         }
-        let (by_ns, now_ns) = (self.traffic.pool.driver.caught_up_ns(), self.traffic.times.now_ns);
+        let (by_ns, now_ns) =
+            (self.traffic.lines.pool.driver.caught_up_ns(), self.traffic.lines.times.now_ns);
         while let Some(user) = self.activities.naps.pop(by_ns) {
             let step = self.source.resume(user, Reply::Woken);
             self.go_on_with(user, step, now_ns);
@@ -128,8 +129,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         // An iteration may be over as soon as it has begun: each user gets one turn.
         for _ in 0..self.activities.done.len() {
             if let Some((user, at_ns)) = self.activities.done.pop_front() {
-                let index = self.traffic.pool.entries.entry(user, 0);
-                self.traffic.freed.push_back((index, at_ns));
+                let index = self.traffic.lines.pool.entries.entry(user, 0);
+                self.traffic.lines.freed.push_back((index, at_ns));
             }
         }
         self.serve_freed();
@@ -145,7 +146,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             return;
         }
         if let Some(iteration) = self.activities.put_down(user)
-            && let Some(iterations) = self.traffic.accounts.iterations_of(&iteration.due)
+            && let Some(iterations) = self.traffic.lines.accounts.iterations_of(&iteration.due)
         {
             iterations.completed(iteration.due.at_ns, iteration.started_ns, at_ns);
         }
@@ -174,7 +175,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Sends a request of a user's, or has it wait for its connection.
     #[inline]
     fn request(&mut self, user: u32, request: Request, due: &Due, when: When) {
-        let client = self.traffic.pool.entries.entry(user, request.origin);
+        let client = self.traffic.lines.pool.entries.entry(user, request.origin);
         let exchange = Exchange {
             tag: request.tag,
             target: request.target,
@@ -183,7 +184,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         };
         if S::RESUMES {
             self.activities[user].open += 1;
-            if !self.traffic.pool.entries.can_take(client) {
+            if !self.traffic.lines.pool.entries.can_take(client) {
                 self.traffic.users.wait(user, Waiting { exchange, hop: None });
                 return;
             }
@@ -194,11 +195,11 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Sends what the source has written: one request, or several at once. Each takes a slot of its
     /// own, and those that the plan has no slot for are not sent.
     fn write(&mut self, user: u32, due: &Due, when: When) {
-        let index = self.traffic.pool.entries.entry(user, 0);
+        let index = self.traffic.lines.pool.entries.entry(user, 0);
         self.activities[user].open += 1;
         let place = self.traffic.prepared.place(0, due.stage);
         let mut first = Exchange { place, is_written: true, ..exchange(index, due, when) };
-        if self.traffic.pool[index].connection.state() != State::Open {
+        if self.traffic.lines.pool[index].connection.state() != State::Open {
             // Such a connection takes one request. By the time that it is open the source has
             // written for other users.
             let (bytes, requests) = self.source.written();
@@ -208,10 +209,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             return;
         }
         // The source's own time is not the server's.
-        let sent_ns = self.traffic.read_clock();
-        first.moments.sent_ns = self.traffic.pool[index].moment(sent_ns);
+        let sent_ns = self.traffic.lines.read_clock();
+        first.moments.sent_ns = self.traffic.lines.pool[index].moment(sent_ns);
         let id = self.traffic.begin_at_once(&mut first);
-        let room = self.traffic.pool[index].room(&self.plan).saturating_sub(1);
+        let room = self.traffic.lines.pool[index].room(&self.plan).saturating_sub(1);
         let count = self.source.written().1.len() as u64;
         let mut ids = std::mem::take(&mut self.written_ids);
         ids.clear();
@@ -237,7 +238,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             }
             None => {
                 let due = self.slots.take_closed(now_ns)?;
-                self.traffic.pool[index].draw(due.measured);
+                self.traffic.lines.pool[index].draw(due.measured);
                 due
             }
         };
@@ -248,9 +249,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let moments = Moments { intended_ns, available_ns, ..first.moments };
         let (number, measured) = (due.number, due.measured);
         let exchange = Exchange { moments, number, measured, place, ..*first };
-        let user = self.traffic.pool.entries.user(index);
+        let user = self.traffic.lines.pool.entries.user(index);
         self.activities[user].open += 1;
-        Some(self.traffic.accounts.begin(exchange, None))
+        Some(self.traffic.lines.accounts.begin(exchange, None))
     }
 }
 

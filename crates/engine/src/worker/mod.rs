@@ -21,10 +21,11 @@ use plimsoll_io::Driver;
 
 use crate::accounts::Accounts;
 use crate::activity::Activities;
+use crate::lines::{Lines, Times};
 use crate::signals::{Seen, Signals};
 use crate::slots::{Alike, Slots, planned_window_ns};
 use crate::source::Source;
-use crate::traffic::{Times, Traffic};
+use crate::traffic::Traffic;
 use crate::waiting::note_waiting;
 
 pub use crate::assignment::{Assignment, Origin};
@@ -84,12 +85,12 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     ) -> Self {
         let plan = Arc::clone(&assignment.plan);
         let mut traffic = Traffic::new::<S>(driver, assignment, protocol, cpu);
-        traffic.accounts.take_interest(source.interest());
+        traffic.lines.accounts.take_interest(source.interest());
         Self {
             worker: assignment.worker,
             slots: Slots::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
             source,
-            activities: Activities::new(traffic.pool.entries.users()),
+            activities: Activities::new(traffic.lines.pool.entries.users()),
             traffic,
             written_ids: Vec::new(),
             orders_seen: Seen::default(),
@@ -106,7 +107,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// The driver, to wake or watch it.
     pub fn driver(&self) -> &D {
-        &self.traffic.pool.driver
+        &self.traffic.lines.pool.driver
     }
 
     /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`.
@@ -115,28 +116,28 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// # Errors
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
-        let is_due = !self.traffic.pool.entries.opens_on_demand(0);
+        let is_due = !self.traffic.lines.pool.entries.opens_on_demand(0);
         if is_due {
-            self.traffic.read_clock();
-            self.traffic.pool.queue_all();
+            self.traffic.lines.read_clock();
+            self.traffic.lines.pool.queue_all();
         }
         while is_due
-            && self.traffic.pool.is_opening_any()
-            && self.traffic.times.now_ns < limit_ns
+            && self.traffic.lines.pool.entries.is_opening_any()
+            && self.traffic.lines.times.now_ns < limit_ns
             && !signals.is_stopped()
         {
-            self.traffic.pool.open_queued(self.traffic.times.now_ns, true);
-            let tick_ns = self.traffic.times.now_ns + TICK_NS;
-            self.wait(tick_ns.min(limit_ns).min(self.traffic.pool.deadlines.next_ns()))?;
+            self.traffic.lines.pool.open_queued(self.traffic.lines.times.now_ns, true);
+            let tick_ns = self.traffic.lines.times.now_ns + TICK_NS;
+            self.wait(tick_ns.min(limit_ns).min(self.traffic.lines.pool.deadlines.next_ns()))?;
             self.traffic.look_at_deadlines();
         }
-        let clients = self.traffic.pool.entries.clients().iter();
+        let clients = self.traffic.lines.pool.entries.clients().iter();
         Ok(clients.filter(|client| client.can_send(&self.plan)).count() as u32)
     }
 
     /// The first thing that went wrong with a connection before it was open.
     pub fn opening_error(&self) -> Option<&str> {
-        self.traffic.pool.opening_error()
+        self.traffic.lines.pool.opening_error()
     }
 
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the
@@ -151,16 +152,16 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.slots.start(start_ns);
-        self.traffic.start_at(self.slots.timetable, planned_window_ns(&self.plan));
-        while self.traffic.times.now_ns < start_ns {
+        self.traffic.lines.start_at(self.slots.timetable, planned_window_ns(&self.plan));
+        while self.traffic.lines.times.now_ns < start_ns {
             self.wait(start_ns)?;
         }
         self.begin();
         loop {
             self.traffic.look_at_deadlines();
             self.go_on_with_users();
-            let now_ns = self.traffic.times.now_ns;
-            self.traffic.begin_measuring(now_ns);
+            let now_ns = self.traffic.lines.times.now_ns;
+            self.traffic.lines.begin_measuring(now_ns);
             self.obey(signals, now_ns);
             self.admit(signals, now_ns);
             self.traffic.open_queued(now_ns, self.stage.stopped_ns.is_none());
@@ -172,19 +173,19 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.wait(self.until_ns(now_ns))?;
         }
         self.settle_rest();
-        self.end_interval(self.traffic.times.now_ns, true, on_interval);
+        self.end_interval(self.traffic.lines.times.now_ns, true, on_interval);
         Ok(())
     }
 
     fn begin(&mut self) {
-        let now_ns = self.traffic.times.now_ns;
+        let now_ns = self.traffic.lines.times.now_ns;
         self.stage.running = true;
-        self.traffic.times.progress_ns = now_ns;
+        self.traffic.lines.times.progress_ns = now_ns;
         // A connection has been free all along: what is late from here on is the tester.
         let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
-        for index in 0..self.traffic.pool.entries.active() {
-            if self.traffic.pool.entries.can_take(index) {
-                self.traffic.freed.push_back((index, free_ns));
+        for index in 0..self.traffic.lines.pool.entries.active() {
+            if self.traffic.lines.pool.entries.can_take(index) {
+                self.traffic.lines.freed.push_back((index, free_ns));
             }
         }
         self.serve_freed();
@@ -193,13 +194,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Waits for events and takes them.
     fn wait(&mut self, until_ns: u64) -> io::Result<()> {
         let traffic = &mut self.traffic;
-        let returned_ns = traffic.pool.driver.wait(until_ns)?;
-        traffic.times.now_ns = traffic.times.now_ns.max(returned_ns);
-        while let Some(standstill) = traffic.pool.driver.take_standstill() {
-            traffic.accounts.observer.note_pause(standstill);
+        let returned_ns = traffic.lines.pool.driver.wait(until_ns)?;
+        traffic.lines.times.now_ns = traffic.lines.times.now_ns.max(returned_ns);
+        while let Some(standstill) = traffic.lines.pool.driver.take_standstill() {
+            traffic.lines.accounts.observer.note_pause(standstill);
         }
-        while let Some((at_ns, event)) = self.traffic.pool.driver.next() {
-            self.traffic.times.now_ns = self.traffic.times.now_ns.max(at_ns);
+        while let Some((at_ns, event)) = self.traffic.lines.pool.driver.next() {
+            self.traffic.lines.times.now_ns = self.traffic.lines.times.now_ns.max(at_ns);
             self.traffic.handle(at_ns, event);
             self.serve_freed();
             if S::RESUMES {
@@ -213,10 +214,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     #[inline]
     fn look_around(&mut self, now_ns: u64) {
         if self.stage.stopped_ns.is_none() {
-            self.traffic.accounts.take_rate(now_ns);
+            self.traffic.lines.accounts.take_rate(now_ns);
         }
         if S::RESUMES {
-            self.traffic.accounts.take_interest(self.source.interest());
+            self.traffic.lines.accounts.take_interest(self.source.interest());
         }
         if self.source.is_over() {
             self.slots.stop(now_ns);
@@ -228,8 +229,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         if S::RESUMES && !self.activities.done.is_empty() {
             return now_ns;
         }
-        let Traffic { pool, accounts, .. } = &self.traffic;
-        let deadline_ns = self.traffic.next_deadline_ns().min(self.activities.naps.next_ns());
+        let Lines { pool, accounts, .. } = &self.traffic.lines;
+        let deadline_ns = self.traffic.lines.next_deadline_ns().min(self.activities.naps.next_ns());
         let interval_end_ns = accounts.observer.interval_end_ns();
         let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(interval_end_ns);
         if let Some(stopped_ns) = self.stage.stopped_ns {
@@ -247,7 +248,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     fn end_interval(&mut self, now_ns: u64, finished: bool, on_interval: &mut OnInterval<'_>) {
         // After a pause several intervals may be over at once.
         loop {
-            let Traffic { pool, accounts, .. } = &mut self.traffic;
+            let Lines { pool, accounts, .. } = &mut self.traffic.lines;
             let end_ns = accounts.observer.interval_end_ns().min(now_ns);
             let spun_ns = pool.driver.spun_ns();
             let taken = accounts.observer.take_interval(now_ns, spun_ns, finished);
@@ -270,7 +271,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Whether the run is over: nothing more starts, and nothing is open or the drain has passed.
     fn is_finished(&mut self, now_ns: u64) -> bool {
-        let Traffic { pool, accounts, users, times, .. } = &mut self.traffic;
+        let Traffic { lines, users, .. } = &mut self.traffic;
+        let Lines { pool, accounts, times, .. } = lines;
         if self.stage.stopped_ns.is_none() {
             // Without a duration only progress keeps a run alive.
             let stuck = self.plan.duration_ns.is_none()
@@ -296,7 +298,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     fn settle_rest(&mut self) {
         let now_ns = self.traffic.settle_rest();
         let Self { slots, traffic, plan, .. } = self;
-        let Traffic { accounts, prepared, .. } = traffic;
+        let Traffic { lines, prepared, .. } = traffic;
+        let accounts = &mut lines.accounts;
         let has_stages = !accounts.observer.measured.stages.is_empty();
         let is_one = prepared.targets().len() <= 1 && !has_stages;
         let end_ns = slots.timetable.stop_ns.min(now_ns);
@@ -317,7 +320,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// What was written down, and the source as it has become. Call after [`run`](Self::run).
     pub fn into_record(self) -> (Record, S) {
         let Stage { ended_ns, interrupted, stopped_ns, .. } = self.stage;
-        let Traffic { mut pool, accounts, times, .. } = self.traffic;
+        let Lines { mut pool, accounts, times, .. } = self.traffic.lines;
         let Times { answered_ns, .. } = times;
         let timetable = self.slots.timetable;
         let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);

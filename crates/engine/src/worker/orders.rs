@@ -24,10 +24,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 self.carry_out(order, now_ns);
             }
             if let Some(routes) = news.routes {
-                self.traffic.move_to_routes(&routes, self.worker, now_ns);
+                self.traffic.lines.move_to_routes(&routes, self.worker, now_ns);
             }
             if news.gives_way && self.plan.spin == Spin::Auto {
-                self.traffic.pool.driver.set_spin(Spin::Off);
+                self.traffic.lines.pool.driver.set_spin(Spin::Off);
             }
             self.serve_freed();
         }
@@ -36,21 +36,21 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     fn carry_out(&mut self, order: Order, now_ns: u64) {
         self.slots.obey(order);
         match order.change {
-            Change::Rate(_) => self.traffic.accounts.observer.forget_planned_window(),
+            Change::Rate(_) => self.traffic.lines.accounts.observer.forget_planned_window(),
             Change::Connections(connections) => {
                 // A number that was set by hand is not to grow by itself.
-                self.traffic.pool.entries.grows = false;
+                self.traffic.lines.pool.entries.grows = false;
                 let active = share(connections, self.worker, self.plan.workers);
-                self.traffic.set_active(active, now_ns);
+                self.traffic.lines.set_active(active, now_ns);
             }
         }
     }
 
     /// Opens as many connections as slots wait for one, beyond those already on their way.
     pub(super) fn grow(&mut self, now_ns: u64) {
-        let growth = self.traffic.pool.growth(self.slots.behind(now_ns)) as u32;
-        let active = self.traffic.pool.entries.active() + growth;
-        self.traffic.set_active(active, now_ns);
+        let growth = self.traffic.lines.pool.growth(self.slots.behind(now_ns)) as u32;
+        let active = self.traffic.lines.pool.entries.active() + growth;
+        self.traffic.lines.set_active(active, now_ns);
         self.serve_freed();
     }
 }

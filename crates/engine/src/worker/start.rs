@@ -24,19 +24,19 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             if due.at_ns > now_ns {
                 // The work of this turn took time: look again before going to sleep. An order that
                 // came meanwhile may hold for the slots that are due since.
-                now_ns = self.traffic.read_clock();
+                now_ns = self.traffic.lines.read_clock();
                 self.obey(signals, now_ns);
                 if self.slots.peek().is_none_or(|due| due.at_ns > now_ns) {
                     return;
                 }
                 continue;
             }
-            let Some(idle) = self.traffic.pool.entries.take_idle() else {
+            let Some(idle) = self.traffic.lines.pool.entries.take_idle() else {
                 if self.slots.is_too_old(&due, now_ns) {
                     self.shed(due, now_ns);
                     continue;
                 }
-                if self.traffic.pool.entries.can_grow() {
+                if self.traffic.lines.pool.entries.can_grow() {
                     self.grow(now_ns);
                 }
                 return;
@@ -44,16 +44,16 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             // Only the wait for a connection counts: that the tester was late itself is no reason.
             if self.slots.is_too_old(&due, idle.since_ns) {
                 self.shed(due, idle.since_ns);
-                self.traffic.pool.entries.put_back(idle);
+                self.traffic.lines.pool.entries.put_back(idle);
                 continue;
             }
             self.slots.take();
-            let started_ns = self.traffic.read_clock();
+            let started_ns = self.traffic.lines.read_clock();
             let when = When { intended_ns: due.at_ns, free_ns: idle.since_ns, started_ns };
             self.begin_iteration(idle.index, &due, when);
             if !S::RESUMES {
                 // It has had room all along for another.
-                self.traffic.pool.entries.push_idle(idle.index, idle.since_ns);
+                self.traffic.lines.pool.entries.push_idle(idle.index, idle.since_ns);
             }
             if self.source.is_over() {
                 return;
@@ -64,7 +64,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     #[cold]
     fn shed(&mut self, due: Due, now_ns: u64) {
         self.slots.take();
-        let Traffic { accounts, prepared, .. } = &mut self.traffic;
+        let Traffic { lines, prepared, .. } = &mut self.traffic;
+        let accounts = &mut lines.accounts;
         let place = prepared.place(prepared.choose(due.number), due.stage);
         let waited_ns = accounts.observer.recorder(due.measured).gap_ns(due.at_ns, now_ns);
         accounts.not_started(&Alike { due, slots: 1, waited_ns }, place, true);
@@ -73,7 +74,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Looks at the entries of the pool that may be free: what waits for them goes first.
     #[inline]
     pub(super) fn serve_freed(&mut self) {
-        while let Some((index, at_ns)) = self.traffic.freed.pop_front() {
+        while let Some((index, at_ns)) = self.traffic.lines.freed.pop_front() {
             if self.stage.running {
                 self.serve(index, at_ns);
             }
@@ -83,12 +84,12 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// A connection has room for a request (or its entry is closed and may connect).
     #[inline]
     fn serve(&mut self, index: u32, now_ns: u64) {
-        let user = self.traffic.pool.entries.user(index);
+        let user = self.traffic.lines.pool.entries.user(index);
         self.traffic.start_waiting(user, index, now_ns);
-        if self.traffic.close_if_used_up(index, now_ns) {
+        if self.traffic.lines.close_if_used_up(index, now_ns) {
             return;
         }
-        let entries = &self.traffic.pool.entries;
+        let entries = &self.traffic.lines.pool.entries;
         let is_next = entries.origin(index) == 0 && user < entries.active();
         if !is_next
             || self.traffic.users.has_waiting(user, index)
@@ -99,13 +100,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             return;
         }
         if self.plan.is_open_loop() {
-            self.traffic.pool.entries.push_idle(index, now_ns);
+            self.traffic.lines.pool.entries.push_idle(index, now_ns);
             return;
         }
         while let Some(due) = self.slots.take_closed(now_ns) {
-            self.traffic.pool[index].draw(due.measured);
+            self.traffic.lines.pool[index].draw(due.measured);
             self.begin_iteration(user, &due, When::at_once(now_ns));
-            if S::RESUMES || !self.traffic.pool.entries.can_take(index) {
+            if S::RESUMES || !self.traffic.lines.pool.entries.can_take(index) {
                 return;
             }
         }

@@ -5,34 +5,45 @@ use plimsoll_core::outcome::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver};
 
-use super::Traffic;
+use super::Lines;
 use crate::accounts::After;
 use crate::error::TIMEOUT;
 use crate::exchanges::Exchange;
 
-impl<D: Driver, P: Protocol> Traffic<D, P> {
-    /// Looks at the connections and exchanges whose deadline has come, compared with the time up
-    /// to which everything received has been taken: after a pause the clock is far ahead of that,
-    /// and what came in time has yet to be told.
-    pub(crate) fn look_at_deadlines(&mut self) {
-        let by_ns = self.pool.driver.caught_up_ns();
-        let now_ns = self.times.now_ns;
-        let timeout_ns = self.plan.timeout_ns;
-        while let Some(index) = self.pool.deadlines.pop(by_ns) {
-            let client = &self.pool[index];
-            if client.due_ns <= by_ns {
-                self.due(index, now_ns);
-            } else if client.timeout_at_ns(timeout_ns) <= by_ns {
-                self.connect_timed_out(index, now_ns);
-            } else if client.retire_ns <= by_ns {
-                self.retire(index, now_ns);
+impl<D: Driver, P: Protocol> Lines<D, P> {
+    /// Looks at an entry of the pool one of whose deadlines has come by `by_ns`. `true`: a body
+    /// that it withholds may be due.
+    pub(crate) fn look_at(&mut self, index: u32, by_ns: u64, now_ns: u64) -> bool {
+        let client = &mut self.pool[index];
+        if client.due_ns <= by_ns {
+            client.due_ns = u64::MAX;
+            if client.connection.state() == State::Closed {
+                self.bring_in(index, now_ns);
+            } else if client.fin_awaited_ns != u64::MAX {
+                self.close(index, now_ns, Close::Graceful);
+            } else {
+                return true;
             }
-            let next_ns = self.pool[index].look_at_ns(timeout_ns);
-            if next_ns != u64::MAX {
-                self.pool.deadlines.watch(index, next_ns);
-            }
+        } else if client.timeout_at_ns(self.plan.timeout_ns) <= by_ns {
+            self.connect_timed_out(index, now_ns);
+        } else if client.retire_ns <= by_ns {
+            self.retire(index, now_ns);
         }
-        while self.accounts.next_timeout_ns(timeout_ns) <= by_ns {
+        false
+    }
+
+    /// Has an entry looked at again when its next deadline comes.
+    pub(crate) fn watch_on(&mut self, index: u32) {
+        let next_ns = self.pool[index].look_at_ns(self.plan.timeout_ns);
+        if next_ns != u64::MAX {
+            self.pool.deadlines.watch(index, next_ns);
+        }
+    }
+
+    /// Ends the exchanges that had not been answered by `by_ns`, the end of their time.
+    #[inline]
+    pub(crate) fn end_late(&mut self, by_ns: u64, now_ns: u64) {
+        while self.accounts.next_timeout_ns(self.plan.timeout_ns) <= by_ns {
             self.oldest_timed_out(by_ns, now_ns);
         }
     }
@@ -42,19 +53,6 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     pub(crate) fn next_deadline_ns(&self) -> u64 {
         let timeout_ns = self.accounts.next_timeout_ns(self.plan.timeout_ns);
         self.pool.deadlines.next_ns().min(timeout_ns)
-    }
-
-    /// The backoff is over, the FIN did not come, or `100 Continue` did not.
-    fn due(&mut self, index: u32, now_ns: u64) {
-        let client = &mut self.pool[index];
-        client.due_ns = u64::MAX;
-        if client.connection.state() == State::Closed {
-            self.bring_in(index, now_ns);
-        } else if client.fin_awaited_ns != u64::MAX {
-            self.close(index, now_ns, Close::Graceful);
-        } else {
-            self.send_withheld(index, now_ns);
-        }
     }
 
     fn connect_timed_out(&mut self, index: u32, now_ns: u64) {

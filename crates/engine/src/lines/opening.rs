@@ -1,18 +1,17 @@
 //! What is done as connections are opened, fail, and are closed.
 
-use plimsoll_conn::{Connection, Failure, Protocol, State};
+use plimsoll_conn::{Connection, ExchangeId, Failure, Protocol, State};
 use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_io::{Close, Driver, Route};
 
-use super::Traffic;
+use super::Lines;
 use crate::accounts::After;
 use crate::exchanges::{Exchange, Exchanges};
 
-impl<D: Driver, P: Protocol> Traffic<D, P> {
-    /// The TCP connection stands; there may be more to do before it is open.
-    pub(super) fn connected(&mut self, index: u32, at_ns: u64) {
-        let at_ns = self.pool[index].moment(at_ns);
+impl<D: Driver, P: Protocol> Lines<D, P> {
+    /// The TCP connection stands. Says whether it is open: there may be more to do before.
+    pub(crate) fn connected(&mut self, index: u32, at_ns: u64) -> bool {
         let begun = self.pool.connected(index);
         if self.pool[index].connection.state() != State::Tunnelling {
             self.reached(index, at_ns);
@@ -21,17 +20,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             Ok(bytes) => self.accounts.sent_at(at_ns, bytes),
             Err(failure) => {
                 self.lost(index, at_ns, &failure);
-                return;
+                return false;
             }
         }
-        if self.pool[index].connection.state() == State::Open {
-            self.ready(index, at_ns);
-        }
+        self.pool[index].connection.state() == State::Open
     }
 
-    /// A tunnel, TLS or a greeting came about.
+    /// A tunnel, TLS or a greeting came about. Says whether the connection is open now.
     #[cold]
-    pub(super) fn opened_further(&mut self, index: u32, at_ns: u64, after: &After) {
+    pub(crate) fn opened_further(&mut self, index: u32, at_ns: u64, after: &After) -> bool {
         if after.tunnelled {
             self.reached(index, at_ns);
         }
@@ -46,9 +43,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             let since_ns = opening.secured_ns.max(opening.reached_ns);
             self.accounts.opened_to(Phase::Greeting, since_ns, at_ns);
         }
-        if self.pool[index].connection.state() == State::Open {
-            self.ready(index, at_ns);
-        }
+        self.pool[index].connection.state() == State::Open
     }
 
     /// The way to the server stands.
@@ -58,21 +53,20 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         self.accounts.opened_to(Phase::Connect, opening.began_ns, at_ns);
     }
 
-    /// A connection is open: requests can be sent.
-    fn ready(&mut self, index: u32, at_ns: u64) {
+    /// A connection is open: requests can be sent. Gives the one that waited for it, if any did.
+    pub(crate) fn ready(&mut self, index: u32, at_ns: u64) -> Option<ExchangeId> {
         let again = self.pool.opened(index, at_ns);
         self.accounts.observer.recorder_at(at_ns).ledger.reconnects += u64::from(again);
-        match self.pool[index].pending.take() {
-            Some(id) => {
-                self.accounts.exchanges[id].moments.sent_ns = at_ns;
-                self.send(index, id);
-            }
+        let pending = self.pool[index].pending.take();
+        match pending {
+            Some(id) => self.accounts.exchanges[id].moments.sent_ns = at_ns,
             None => self.freed.push_back((index, at_ns)),
         }
+        pending
     }
 
     /// A connection failed by what was received on it.
-    pub(super) fn lost(&mut self, index: u32, at_ns: u64, failure: &Failure) {
+    pub(crate) fn lost(&mut self, index: u32, at_ns: u64, failure: &Failure) {
         let (kind, sample) = (failure.kind(), || failure.to_string());
         if self.pool[index].connection.is_opening() {
             self.setup_failed(index, at_ns, kind, Outcome::Broken, sample);
@@ -82,7 +76,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     }
 
     /// A connection could not be opened.
-    pub(super) fn setup_failed(
+    pub(crate) fn setup_failed(
         &mut self,
         index: u32,
         at_ns: u64,
@@ -99,7 +93,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// A connection cannot be used any further: its open requests are broken. A server may close an
     /// idle one, which harms no request; what `is_wrong` is an error even then.
-    pub(super) fn broken(
+    pub(crate) fn broken(
         &mut self,
         index: u32,
         at_ns: u64,
@@ -118,7 +112,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// Closes a connection hard and settles its open requests, each with the outcome it gets.
     /// Returns how many there were.
-    pub(super) fn abandon(
+    pub(crate) fn abandon(
         &mut self,
         index: u32,
         now_ns: u64,
@@ -139,7 +133,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     }
 
     /// Closes a connection without open requests and sees to it that it comes back.
-    pub(super) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
+    pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
         if self.pool.close(index, now_ns, how) {
             self.freed.push_back((index, now_ns));
         }
@@ -165,7 +159,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The first origin's addresses changed: connections move as soon as nothing is open on them.
     pub(crate) fn move_to_routes(&mut self, routes: &[Route], worker: u32, now_ns: u64) {
         self.pool.replace_routes(routes, worker);
-        self.add_parts();
+        self.add_address_parts();
         for index in 0..self.pool.entries.len() {
             let client = &self.pool[index];
             if client.route != client.next_route && client.is_in_use() {

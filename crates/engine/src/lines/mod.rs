@@ -1,0 +1,149 @@
+//! A worker's connections and the accounts of what they carry: how connections are opened, fail and
+//! are closed, what times out, and what becomes of the exchanges then.
+//!
+//! Absent on purpose: what is sent. That is the traffic's.
+
+mod deadlines;
+mod opening;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use plimsoll_conn::{Protocol, State};
+use plimsoll_core::Plan;
+use plimsoll_core::part::Place;
+use plimsoll_io::{Close, Driver};
+
+use crate::accounts::{Accounts, After};
+use crate::admission::Timetable;
+use crate::pool::Pool;
+
+/// A worker's connections, with the accounts of what they carry.
+pub(crate) struct Lines<D: Driver, P: Protocol> {
+    plan: Arc<Plan>,
+    pub pool: Pool<D, P>,
+    pub accounts: Accounts,
+    /// Whether requests are told apart by address.
+    tracks_addresses: bool,
+    /// Entries of the pool that may be free, and since when: for the worker to look at.
+    pub freed: VecDeque<(u32, u64)>,
+    pub times: Times,
+}
+
+/// What has happened when; ns on the driver's clock.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// When the load begins.
+    pub start_ns: u64,
+    /// The latest moment that anything has happened at: the clock of the last wait, of an event
+    /// since then, or as it was read since then. No event and no request is ahead of it.
+    pub now_ns: u64,
+    /// When the last request was started, received something, or was settled.
+    pub progress_ns: u64,
+    /// When the last response was complete.
+    pub answered_ns: u64,
+}
+
+impl<D: Driver, P: Protocol> Lines<D, P> {
+    pub(crate) fn new(
+        plan: &Arc<Plan>,
+        pool: Pool<D, P>,
+        accounts: Accounts,
+        tracks_addresses: bool,
+    ) -> Self {
+        let (freed, times) = (VecDeque::new(), Times::default());
+        let mut lines =
+            Self { plan: Arc::clone(plan), pool, accounts, tracks_addresses, freed, times };
+        lines.add_address_parts();
+        lines
+    }
+
+    /// Prepares the parts of addresses that are new.
+    fn add_address_parts(&mut self) {
+        if self.tracks_addresses {
+            self.accounts.observer.add_address_parts(self.pool.address_names());
+        }
+    }
+
+    /// The part of the address that an entry's next request goes to.
+    #[inline]
+    pub(crate) fn address(&self, index: u32) -> u16 {
+        if self.tracks_addresses { self.pool.address(index) } else { Place::NONE }
+    }
+
+    /// The run begins as the timetable says, with the planned window of its schedule.
+    pub(crate) fn start_at(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
+        self.times.start_ns = timetable.start_ns;
+        self.accounts.start(timetable, planned_ns);
+        self.pool.reach.start(timetable.measured_ns);
+        self.pool.driver.watch_standstills();
+        self.read_clock();
+    }
+
+    /// Starts to count the worker's own CPU time once the measured part has begun.
+    #[inline]
+    pub(crate) fn begin_measuring(&mut self, now_ns: u64) {
+        self.accounts.observer.begin_measuring(now_ns, self.pool.driver.spun_ns());
+    }
+
+    /// Reads the clock.
+    #[inline]
+    pub(crate) fn read_clock(&mut self) -> u64 {
+        self.times.now_ns = self.times.now_ns.max(self.pool.driver.clock_ns());
+        self.times.now_ns
+    }
+
+    /// Closes a connection that is to be, once nothing is open on it; says whether it did.
+    #[inline]
+    pub(crate) fn close_if_used_up(&mut self, index: u32, now_ns: u64) -> bool {
+        let client = &self.pool[index];
+        let is_idle = client.connection.open_exchanges() == 0 && client.is_in_use();
+        let closes = is_idle && (client.is_used_up(&self.plan) || client.retiring);
+        if closes {
+            self.close(index, now_ns, Close::Graceful);
+        }
+        closes
+    }
+
+    /// Counts the responses that became complete.
+    #[inline]
+    pub(crate) fn count(&mut self, index: u32, at_ns: u64, after: &After) {
+        if after.completed == 0 {
+            return;
+        }
+        self.pool.reach.answered(index);
+        let client = &mut self.pool[index];
+        client.usage.answered += after.completed;
+        client.usage.served += after.measured;
+        if let Some(notes) = &mut self.accounts.notes
+            && client.connection.state() == State::Open
+        {
+            notes.kept_alive(after.measured);
+        }
+        if after.measured > 0 {
+            self.times.answered_ns = at_ns;
+        }
+    }
+
+    /// Goes on with a connection on which an exchange has ended, or whose server has changed what
+    /// it allows.
+    #[inline]
+    pub(crate) fn go_on(&mut self, index: u32, at_ns: u64, after: &After) {
+        let connection = &self.pool[index].connection;
+        let is_idle = connection.open_exchanges() == 0;
+        if connection.state() == State::Spent {
+            let since_ns = at_ns.saturating_sub(self.times.start_ns);
+            if is_idle && !self.pool.await_fin(index, at_ns, since_ns) {
+                self.close(index, at_ns, Close::Graceful);
+            }
+        } else if is_idle
+            && !connection.survives_early_response()
+            && (after.early || self.pool.has_queued_bytes(index))
+        {
+            // Answered before it was sent whole.
+            self.close(index, at_ns, Close::Reset);
+        } else {
+            self.freed.push_back((index, at_ns));
+        }
+    }
+}
