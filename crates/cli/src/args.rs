@@ -94,7 +94,8 @@ pub(crate) struct ReportFlags {
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainFlags {
-    /// What to explain, such as late_tail, timeout or p99; without one, all codes are listed
+    /// What to explain, such as late_tail, timeout or p99; causes, kinds or gates for a list of
+    /// them; without one, all codes are listed
     #[arg(value_name = "CODE")]
     pub codes: Vec<String>,
 }

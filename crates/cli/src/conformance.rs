@@ -53,6 +53,7 @@ mod linux {
     use crate::message;
     use crate::outputs::is_stdout;
     use crate::signals::Caught;
+    use crate::terminal::columns;
 
     /// Serves as an oracle until the standard input ends, then writes the log.
     pub(super) fn oracle(mode: &str, listen: SocketAddr, log: &Path) -> Result<ExitCode, Exit> {
@@ -73,14 +74,13 @@ mod linux {
 
     /// What there is, as text for the terminal or a document.
     pub(super) fn list(flags: &ConformanceFlags) -> Result<ExitCode, Exit> {
-        let (mut text, view) = (Vec::new(), view(flags.format));
-        let names: Vec<&str> = testers().iter().map(|tester| tester.name()).collect();
-        views::list(&chosen(&flags.only)?, view, &mut text)
-            .and_then(|()| match view {
-                View::Markdown => Ok(()),
-                _ => writeln!(text, "\ntesters: {}", names.join(", ")),
-            })
-            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        let (mut text, chosen, testers) = (Vec::new(), chosen(&flags.only)?, testers());
+        let names: Vec<&str> = testers.iter().map(|tester| tester.name()).collect();
+        let written = match view(flags.format) {
+            View::Markdown => views::describe(&chosen, &mut text),
+            View::Text | View::Json => views::list(&chosen, &names, &mut text),
+        };
+        written.map_err(|error| Exit::CouldNotRun(error.to_string()))?;
         Err(Exit::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
@@ -145,10 +145,10 @@ mod linux {
         let written = match flags.output.as_deref().filter(|path| !is_stdout(path)) {
             Some(path) => File::create(path).and_then(|file| {
                 let mut file = BufWriter::new(file);
-                views::write(findings, view, &mut file)?;
+                views::write(findings, view, columns(false), &mut file)?;
                 file.flush()
             }),
-            None => views::write(findings, view, &mut io::stdout().lock()),
+            None => views::write(findings, view, columns(true), &mut io::stdout().lock()),
         };
         match written {
             // A reader that has gone away has read enough.

@@ -84,6 +84,13 @@ impl Outputs {
         }
     }
 
+    /// Leaves out text on stdout, for a run without a load: one line on stderr says all that a
+    /// person would read there. What was asked for otherwise is written.
+    pub(crate) fn without_text(mut self) -> Self {
+        self.outputs.retain(|output| output.file.is_some() || output.format != Format::Text);
+        self
+    }
+
     /// Writes a second of the time series.
     ///
     /// # Errors

@@ -90,9 +90,10 @@ fn unknown_command(name: &str) -> String {
 /// The command whose arguments could not be read.
 fn command_of(error: &clap::Error) -> Command {
     let text = error.to_string();
-    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: plimsoll ")).unwrap_or("");
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("");
     let mut command = definition();
-    for word in usage.split_whitespace() {
+    // The first word is the program, by whatever name its file has.
+    for word in usage.split_whitespace().skip(1) {
         match command.find_subcommand(word) {
             Some(found) => command = found.clone(),
             None => break,
@@ -104,12 +105,18 @@ fn command_of(error: &clap::Error) -> Command {
 fn unknown_argument(argument: &str, command: &Command) -> String {
     if let Some(name) = argument.strip_prefix("--") {
         let flags: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+        if let Some((_, advice)) = FOREIGN.iter().find(|(flag, _)| *flag == argument) {
+            return format!("no flag '{argument}': {advice}");
+        }
         return match nearest_flag(name, &flags) {
             Some(meant) => format!("no flag '{argument}': did you mean '--{meant}'?"),
             None => format!("no flag '{argument}'"),
         };
     }
     let shown = Masks::default().text(argument);
+    if let Some(short) = other_case(argument, command) {
+        return format!("no flag '{argument}': did you mean '-{short}'?");
+    }
     match command.get_name() {
         // Most often the rest of a header that was not quoted.
         "run" if !argument.starts_with('-') => {
@@ -120,6 +127,18 @@ fn unknown_argument(argument: &str, command: &Command) -> String {
         }
         _ => format!("unexpected argument '{shown}'"),
     }
+}
+
+/// Flags of other testers that need none here.
+const FOREIGN: [(&str, &str); 1] =
+    [("--latency", "the report always has the percentiles of latency, so leave it out")];
+
+/// The short flag that is the same letter in the other case: wrk's `-R` is `-r`.
+fn other_case(argument: &str, command: &Command) -> Option<char> {
+    let mut letters = argument.strip_prefix('-')?.chars();
+    let (letter, None) = (letters.next()?, letters.next()) else { return None };
+    let is_it = |short: &char| *short != letter && short.eq_ignore_ascii_case(&letter);
+    command.get_arguments().filter_map(Arg::get_short).find(is_it)
 }
 
 /// The flag that a name was meant to be: one that is close to it, or that goes on where it ends.
@@ -166,6 +185,12 @@ mod tests {
                  --help)",
             ),
             (&["demo", "8080"], "unexpected argument '8080' (see --help)"),
+            (&["run", "-R", "5"], "no flag '-R': did you mean '-r'? (see --help)"),
+            (
+                &["run", "--latency"],
+                "no flag '--latency': the report always has the percentiles of latency, so leave it \
+                 out (see --help)",
+            ),
             (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
         ] {
             assert_eq!(said(arguments), want, "{arguments:?}");

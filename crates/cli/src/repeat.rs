@@ -61,8 +61,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
         check(flags)?;
         return take_turns(&[Job { name: None, flags }]);
     }
-    let (_, code) = crate::run::carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?;
-    Ok(code)
+    crate::run::carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?.1
 }
 
 /// Finds what cannot be said of several repeats.
@@ -193,7 +192,7 @@ impl<'a> Turn<'a> {
             say(&crate::plan::notes(&plan));
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return Ok(crate::run::carry_out(&plan, flags, outputs, "")?.1);
+            return crate::run::carry_out(&plan, flags, outputs, "")?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -215,9 +214,9 @@ impl<'a> Turn<'a> {
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
-        let (result, code) = crate::run::carry_out(&plan, flags, outputs, &title)?;
+        let (result, ended) = crate::run::carry_out(&plan, flags, outputs, &title)?;
         self.results.push(result);
-        Ok(code)
+        ended
     }
 
     /// Writes the reports of all repeats, once.
@@ -229,7 +228,12 @@ impl<'a> Turn<'a> {
             outputs.discard();
             return Ok(());
         }
-        self.announce()?;
+        let outputs = if results.iter().any(RunResult::was_carried_out) {
+            self.announce()?;
+            outputs
+        } else {
+            outputs.without_text()
+        };
         let (asked, others) = (self.job.flags.repeat, std::mem::take(&mut self.others));
         outputs.write_repeats(&Repeats::of(results, asked, others, tool()))?;
         Ok(())

@@ -20,6 +20,9 @@ use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
 use crate::{repeat, study};
 
+/// The document in the folder of a study.
+const STUDY: &str = "study.json";
+
 /// Writes the reports.
 ///
 /// # Errors
@@ -78,6 +81,13 @@ enum Document {
 
 fn read(path: &Path) -> anyhow::Result<Document> {
     let name = path.display();
+    if path.is_dir() {
+        let study = path.join(STUDY);
+        if study.is_file() {
+            anyhow::bail!("'{name}' is a folder: give '{}'", study.display());
+        }
+        anyhow::bail!("'{name}' is a folder: give a result document");
+    }
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)

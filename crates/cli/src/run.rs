@@ -1,5 +1,7 @@
 //! One run: from a plan to its reports.
 
+mod wait;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -38,27 +40,39 @@ pub(crate) struct Beside<'a> {
     pub control: Option<&'a Path>,
     /// Whose processes are watched.
     pub monitor: Option<&'a ProcessSelector>,
+    /// How long to wait for the server before the load, ns.
+    pub wait_ns: Option<u64>,
+    /// Whether to print nothing about the wait.
+    pub is_quiet: bool,
     /// What stands before the live progress; empty where there is one run alone.
     pub title: &'a str,
 }
 
 /// Runs a plan that was made of flags, once, and writes its reports. The title stands before the
-/// live progress.
+/// live progress. Gives the result and how the run ended: with an exit code, or with the reason why
+/// it could not be carried out. In that case the reports say the same.
 ///
 /// # Errors
-/// When nothing could be run or a report could not be written.
+/// A plan that cannot be carried out anywhere, or a report that could not be written.
 pub(crate) fn carry_out(
     plan: &Plan,
     flags: &RunFlags,
     mut outputs: Outputs,
     title: &str,
-) -> Result<(RunResult, ExitCode), Exit> {
-    let live = !flags.outputs.quiet && !flags.outputs.no_progress;
+) -> Result<(RunResult, Result<ExitCode, Exit>), Exit> {
+    let is_quiet = flags.outputs.quiet;
+    let live = !is_quiet && !flags.outputs.no_progress;
     let monitor = flags.monitor.as_ref();
-    let beside = Beside { control: flags.control.as_deref(), monitor, title };
+    let control = flags.control.as_deref();
+    let beside = Beside { control, monitor, wait_ns: flags.wait, is_quiet, title };
     let Loaded { result, caught, series, mut scripts } =
         match load(plan, &mut outputs, live, beside) {
             Ok(loaded) => loaded,
+            Err(Exit::CouldNotRun(reason)) => {
+                let result = not_carried_out(plan, &reason)?;
+                outputs.without_text().write(&result)?;
+                return Ok((result, Err(Exit::CouldNotRun(reason))));
+            }
             Err(exit) => {
                 outputs.discard();
                 return Err(exit);
@@ -73,7 +87,14 @@ pub(crate) fn carry_out(
         scripts.done(&result)?;
     }
     let code = caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet));
-    Ok((result, code))
+    Ok((result, Ok(code)))
+}
+
+/// The result of a run that could not be carried out, with its gates, none of which is met.
+fn not_carried_out(plan: &Plan, reason: &str) -> Result<RunResult, Exit> {
+    let mut result = plimsoll_engine::not_carried_out(plan, reason);
+    result.gates = gate::judge(&plan.gates, &result).map_err(usage)?;
+    Ok(result)
 }
 
 /// Carries out a plan with live progress, signals, and what is to go on beside it.
@@ -94,7 +115,14 @@ pub(crate) fn load(
         to_end.stop();
     })
     .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-    let usage = |error: GateError| Exit::Usage(error.to_string());
+    if let Some(limit_ns) = beside.wait_ns {
+        wait::for_server(plan, limit_ns, &control, beside.is_quiet)?;
+        if control.is_stopped() {
+            let mut result = not_carried_out(plan, "stopped while it waited for the server")?;
+            result.interrupted = true;
+            return Ok(Loaded { result, caught, series: Ok(()), scripts: None });
+        }
+    }
     let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
     let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
     let mut watch = AbortWatch::new(&conditions, plan);
@@ -131,7 +159,12 @@ pub(crate) fn load(
     });
     live.clear();
     let target = sampler.and_then(Sampler::finish);
-    let (mut result, threads) = ran.map_err(explain)?;
+    let (mut result, threads) = ran.map_err(|error| match error {
+        RunError::Unreachable { .. } if beside.wait_ns.is_none() => Exit::CouldNotRun(format!(
+            "{error}: if the server is still starting, wait for it with --wait 10s"
+        )),
+        other => explain(other),
+    })?;
     result.target = target;
     if let Some(scripts) = &mut scripts {
         scripts.threads = threads;
@@ -163,6 +196,10 @@ pub(crate) fn find(subject: &ProcessSelector) -> Result<Vec<Root>, Exit> {
 /// A request that cannot be written.
 pub(crate) fn check(plan: &Plan) -> Result<(), Exit> {
     plimsoll_engine::check(plan).map_err(explain)
+}
+
+fn usage(error: GateError) -> Exit {
+    Exit::Usage(error.to_string())
 }
 
 pub(crate) fn explain(error: RunError) -> Exit {

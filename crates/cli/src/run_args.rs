@@ -44,8 +44,21 @@ impl From<ArrivalFlag> for Arrival {
     }
 }
 
+/// What stands below the flags in the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    no gate failed
+  1    the run could not be carried out, or not one whole response came
+  2    a mistake in the flags or the plan
+  3    a --gate failed, or --abort-when ended the run
+  4    the verdict is not valid, and --require-valid asked for it
+  129  interrupted: the terminal was closed
+  130  interrupted by Ctrl-C
+  143  interrupted by SIGTERM";
+
 /// Flags of `run`. Every number is a total, never per thread or per connection.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct RunFlags {
     /// The URL to load; with --targets, the server to use instead of theirs; or a plan file,
     /// NAME.toml
@@ -96,6 +109,9 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "T", default_value = "30s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Load")]
     pub timeout: u64,
+    /// Wait up to T for a server that is starting: try to connect every 100 ms before the load
+    #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
+    pub wait: Option<u64>,
 
     #[command(flatten)]
     pub request: RequestFlags,

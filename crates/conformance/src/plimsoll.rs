@@ -48,6 +48,9 @@ impl TesterAdapter for Plimsoll {
         }
         let result: RunResult = serde_json::from_str(&document)
             .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
+        if !result.was_carried_out() {
+            return Err(said());
+        }
         let mut reading = reading(result);
         reading.text = format!("{}{}", run.stdout, run.stderr);
         Ok(reading)

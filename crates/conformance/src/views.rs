@@ -8,8 +8,9 @@ use crate::experiments::Experiment;
 use crate::findings::{Cell, Findings};
 use crate::judge::Judgement;
 
-/// Columns of the text table that an outcome may take.
-const WIDTH: usize = 100;
+/// Columns of the text, however wide the terminal is, and however narrow.
+const WIDTH_MAX: usize = 100;
+const WIDTH_MIN: usize = 60;
 
 /// How a view is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +23,13 @@ pub enum View {
     Json,
 }
 
-/// Writes the findings.
+/// Writes the findings, as text in lines of `width` columns.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(findings: &Findings, view: View, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(findings: &Findings, view: View, width: usize, out: &mut dyn Write) -> io::Result<()> {
     match view {
-        View::Text => text(findings, out),
+        View::Text => text(findings, width.clamp(WIDTH_MIN, WIDTH_MAX), out),
         View::Markdown => markdown(findings, out),
         View::Json => {
             serde_json::to_writer_pretty(&mut *out, findings)?;
@@ -51,25 +52,28 @@ fn cell(cell: &Cell) -> (String, String) {
     (head, rest)
 }
 
-fn text(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
+fn text(findings: &Findings, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = Vec::new();
     for tool in &findings.tools {
-        writeln!(out, "{:<12} {}", tool.name, tool.version)?;
+        let first = format!("{:<12} ", tool.name);
+        lines.extend(wrap(&first, &" ".repeat(13), &tool.version, width));
     }
     for row in &findings.experiments {
-        writeln!(out, "\n{} (mistake {}): {}", row.name, row.mistake, row.title)?;
+        let title = format!("{} (mistake {}): {}", row.name, row.mistake, row.title);
+        lines.push(String::new());
+        lines.extend(wrap("", "  ", &title, width));
         for one in &row.cells {
             let (head, rest) = cell(one);
             let first = format!("  {:<12} {head:<14} ", one.tool);
-            for line in wrap(&first, &" ".repeat(30), &rest, WIDTH) {
-                writeln!(out, "{line}")?;
-            }
+            lines.extend(wrap(&first, &" ".repeat(30), &rest, width));
         }
     }
-    writeln!(out, "\n{}", summary(findings))?;
+    lines.extend([String::new(), summary(findings)]);
     for left in &findings.left_out {
-        writeln!(out, "left out: mistake {}, {}: {}", left.mistake, left.title, left.why)?;
+        let text = format!("left out: mistake {}, {}: {}", left.mistake, left.title, left.why);
+        lines.extend(wrap("", "  ", &text, width));
     }
-    Ok(())
+    writeln!(out, "{}", lines.join("\n"))
 }
 
 /// How many of each kind, for each tester.
@@ -138,20 +142,28 @@ fn markdown_cell(one: &Cell) -> String {
 /// Columns of the list of experiments.
 const LISTED_WIDTH: usize = 80;
 
-/// Writes what experiments there are: a line each, or as Markdown all that is known of them.
+/// Writes the experiments, a line each, and the names of the testers.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn list(experiments: &[Experiment], view: View, out: &mut dyn Write) -> io::Result<()> {
+pub fn list(experiments: &[Experiment], testers: &[&str], out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for Experiment { name, row, title, .. } in experiments {
+        let first = format!("{name:<20} {row:>2}  ");
+        lines.extend(wrap(&first, &" ".repeat(first.len()), title, LISTED_WIDTH));
+    }
+    lines.push(String::new());
+    lines.extend(wrap("testers: ", "  ", &testers.join(", "), LISTED_WIDTH));
+    writeln!(out, "{}", lines.join("\n"))
+}
+
+/// Writes all that is known of the experiments, as Markdown.
+///
+/// # Errors
+/// Those of `out`.
+pub fn describe(experiments: &[Experiment], out: &mut dyn Write) -> io::Result<()> {
     for experiment in experiments {
         let Experiment { name, row, title, .. } = experiment;
-        if view != View::Markdown {
-            let first = format!("{name:<20} {row:>2}  ");
-            for line in wrap(&first, &" ".repeat(first.len()), title, LISTED_WIDTH) {
-                writeln!(out, "{line}")?;
-            }
-            continue;
-        }
         writeln!(out, "### `{name}` (mistake {row})\n\n{title}.\n")?;
         for (label, text) in [
             ("Load", experiment.method),

@@ -2,13 +2,14 @@
 //! or is another tester's word.
 
 /// What other testers call some of our figures and flags.
-const OTHER_WORDS: [(&str, &str); 22] = [
+const OTHER_WORDS: [(&str, &str); 23] = [
     ("average", "mean"),
     ("avg", "mean"),
     ("concurrency", "connections"),
     ("error_rate", "errors"),
     ("errs", "errors"),
     ("failures", "failed"),
+    ("http_errors", "errors"),
     ("http_req_duration", "response"),
     ("http_req_failed", "errors"),
     ("http_reqs", "rate"),
@@ -65,6 +66,20 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
     nearest(given, known).map_or_else(String::new, |name| format!(": did you mean '{name}'?"))
 }
 
+/// What serde says about an unknown key, with the nearest known one instead of all: `unknown field
+/// `weigth`, expected one of `name`, `weight``. `None` for any other message.
+#[must_use]
+pub fn unknown_key(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("unknown field ")?;
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let given = names.next()?;
+    let known: Vec<&str> = names.collect();
+    Some(match nearest(given, known.iter().copied()) {
+        Some(meant) => format!("'{given}' is not a key here: did you mean '{meant}'?"),
+        None => format!("'{given}' is not a key here: there are {}", known.join(", ")),
+    })
+}
+
 /// How many letters to insert, delete, replace (Levenshtein) or swap with
 /// their neighbour (Damerau's restricted form).
 fn distance(one: &[char], other: &[char]) -> usize {
@@ -115,6 +130,27 @@ mod tests {
         assert_eq!(nearest(&"x".repeat(CHARS_MAX + 1), ["x"]), None);
         assert_eq!(did_you_mean("error", known), ": did you mean 'errors'?");
         assert_eq!(did_you_mean("speed", known), "");
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_with_the_nearest() {
+        for (message, want) in [
+            (
+                "unknown field `weigth`, expected one of `name`, `weight`, `path`",
+                Some("'weigth' is not a key here: did you mean 'weight'?"),
+            ),
+            (
+                "unknown field `colour`, expected `name` or `path`",
+                Some("'colour' is not a key here: there are name, path"),
+            ),
+            (
+                "unknown field `nmae`, expected `name`",
+                Some("'nmae' is not a key here: did you mean 'name'?"),
+            ),
+            ("missing field `name`", None),
+        ] {
+            assert_eq!(unknown_key(message).as_deref(), want, "{message}");
+        }
     }
 
     #[test]

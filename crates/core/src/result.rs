@@ -291,6 +291,12 @@ impl RunResult {
         }
     }
 
+    /// Whether the load began. If not, the first cause of the verdict says why.
+    #[must_use]
+    pub fn was_carried_out(&self) -> bool {
+        self.elapsed_ns > 0
+    }
+
     /// Whether it was left without one whole response, though nobody told it to stop before.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {

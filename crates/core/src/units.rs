@@ -129,10 +129,12 @@ pub fn format_duration(value_ns: u64) -> String {
     format!("{value_ns}ns")
 }
 
-/// A number with three significant digits, whole from 100 up.
+/// A number with three significant digits, whole from 100 up, with a space between groups of three
+/// digits from 1 000 up.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
+        v if v >= 999.5 => format_whole(value),
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
@@ -151,6 +153,13 @@ pub fn format_count(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number rounded to a whole one, with a space between groups of three digits.
+#[must_use]
+pub fn format_whole(value: f64) -> String {
+    let sign = if value <= -0.5 { "-" } else { "" };
+    format!("{sign}{}", format_count(value.abs().round() as u64))
 }
 
 /// A count with its noun, whose plural ends in s: `1 thread`, `2 000 threads`.
@@ -177,7 +186,7 @@ pub fn format_bytes(bytes: u64) -> String {
 /// A rate in requests per second for people.
 #[must_use]
 pub fn format_rate(rps: f64) -> String {
-    if rps >= 1000.0 { format_count(rps.round() as u64) } else { three_digits(rps) }
+    three_digits(rps)
 }
 
 #[cfg(test)]
@@ -246,6 +255,17 @@ mod tests {
         for (count, want) in [(0, "0 threads"), (1, "1 thread"), (2_000, "2 000 threads")] {
             assert_eq!(counted(count, "thread"), want);
         }
+        for (rps, want) in [
+            (0.0, "0.00"),
+            (99.96, "100"),
+            (999.4, "999"),
+            (999.97, "1 000"),
+            (1000.0, "1 000"),
+            (17_188.4, "17 188"),
+        ] {
+            assert_eq!(format_rate(rps), want);
+        }
+        assert_eq!(three_digits(-1234.5), "-1 235");
         assert_eq!(format_bytes(1023), "1023 B");
         assert_eq!(format_bytes(1_572_864), "1.50 MiB");
         for (text, value_ns) in

@@ -113,6 +113,11 @@ impl Control {
         self.wake();
     }
 
+    /// A hand on a probe before the run: it stops when the run is stopped.
+    pub(crate) fn of_probe(&self) -> Self {
+        Self { signals: Arc::clone(&self.signals), ..Self::default() }
+    }
+
     /// The load begins at `start_ns`.
     pub(crate) fn begin(&self, plan: &Arc<Plan>, start_ns: u64) {
         let mut state = self.lock();

@@ -14,10 +14,11 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
-    AckDelays, AddressFacts, Evidence, Outcomes, Peaks, Quoted, TcpFacts, connections_needed,
-    connects_retried, covered_ns, judge, settling,
+    AckDelays, AddressFacts, Cause, Evidence, NO_RESPONSES, Outcomes, Peaks, Quoted, TcpFacts,
+    Verdict, connections_needed, connects_retried, covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
+use plimsoll_io::clock;
 use plimsoll_io::host::{Happened, HostEnvironment, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
@@ -330,6 +331,26 @@ fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
         connects_delay_requests: plan.requests_per_connection.is_some()
             || result.ledger.reconnects > 0,
     }
+}
+
+/// The result of a run that could not be carried out: invalid, for this reason. It has no load and
+/// takes the place of the reports of an earlier run.
+#[must_use]
+pub fn not_carried_out(plan: &Plan, reason: &str) -> RunResult {
+    let gathered = Gathered {
+        records: Vec::new(),
+        series: Series::default(),
+        dns: Histogram::new(),
+        driver: DriverUsed::default(),
+        started_at: clock::wall_time(),
+        changes: Changes::default(),
+        script_stopped: false,
+    };
+    let mut result = empty(plan, &HostEnvironment::read(), &gathered);
+    let text = reason.to_owned();
+    let cause = Cause { verdict: Verdict::Invalid, code: NO_RESPONSES.to_owned(), text };
+    (result.loader.verdict, result.loader.causes) = (cause.verdict, vec![cause]);
+    result
 }
 
 /// A result with everything that does not come from a record.

@@ -1,6 +1,8 @@
 //! A run from plan to result: resolve names, check the host, start the workers together, collect
 //! their records, and judge them.
 
+mod probe;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -28,6 +30,8 @@ use crate::scripted;
 use crate::setup::setup;
 use crate::source::Prepared;
 use crate::worker::{Assignment, INTERRUPT_DRAIN_NS};
+
+pub use probe::probe;
 
 /// How far ahead the common start lies, so that every worker is there in time.
 const START_AHEAD_NS: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Advice: what would make a result tell more, as one short line that points to the guide. Only the
+//! Advice: what would make a result tell more, in a few words that point to the guide. Only the
 //! first of several reasons is given, because a report is no place to teach.
 
 use plimsoll_core::RunResult;
@@ -18,22 +18,32 @@ pub(crate) fn advice(result: &RunResult) -> Option<String> {
         return None;
     }
     let (text, section) = reason(result)?;
-    Some(format!("{text} (docs/measuring-well.md, {section})"))
+    Some(format!("{text} ({})", guide(section)))
 }
+
+/// Where a section of the guide is found.
+pub(crate) fn guide(section: u32) -> String {
+    format!("docs/measuring-well.md, section {section}")
+}
+
+/// Sections of the guide that reports name.
+const LOOPS: u32 = 2;
+const LENGTH: u32 = 5;
+pub(crate) const REPEATS: u32 = 6;
 
 fn reason(result: &RunResult) -> Option<(&'static str, u32)> {
     let samples = Clock::HEADLINE.histogram(result).count();
     if Tail::beyond(samples, 9900) < FEW_BEYOND {
-        return Some(("few samples beyond the p99: run longer", 5));
+        return Some(("few samples beyond the p99: run longer", LENGTH));
     }
     if result.elapsed_ns < SHORT_NS {
-        return Some(("too short for what recurs: run longer", 5));
+        return Some(("too short to show what recurs: run longer", LENGTH));
     }
     if !result.plan.is_open_loop() {
-        return Some(("for what users wait give a rate, -r", 2));
+        return Some(("to see how long users wait, give a rate: -r", LOOPS));
     }
     let is_judged = !result.gates.is_empty();
-    is_judged.then_some(("one run tells no spread: --repeat 5", 6))
+    is_judged.then_some(("one run does not show the spread: --repeat 5", REPEATS))
 }
 
 #[cfg(test)]
@@ -49,8 +59,12 @@ mod tests {
             result
         };
         for (name, result, want) in [
-            ("a closed loop", samples::steady(), Some("-r (docs/measuring-well.md, 2)")),
-            ("gates on one run", samples::stall(), Some("--repeat 5 (docs/measuring-well.md, 6)")),
+            ("a closed loop", samples::steady(), Some("-r (docs/measuring-well.md, section 2)")),
+            (
+                "gates on one run",
+                samples::stall(),
+                Some("--repeat 5 (docs/measuring-well.md, section 6)"),
+            ),
             ("nothing judged", open(|result| result.gates.clear()), None),
             ("short", open(|result| result.elapsed_ns = SHORT_NS - 1), Some("what recurs: run")),
             ("ended early", samples::parts(), None),
@@ -78,9 +92,12 @@ mod tests {
         for result in [samples::steady(), samples::stall(), samples::cut_short()] {
             let result = RunResult { interrupted: false, ..result };
             let advice = advice(&result).unwrap();
-            assert!(advice.chars().count() <= 70, "{advice}");
-            let (_, section) = reason(&result).unwrap();
-            assert!(guide.contains(&format!("\n## {section}. ")), "{advice}");
+            assert!(advice.chars().count() <= 90, "{advice}");
+        }
+        for (section, title) in
+            [(LOOPS, "Open or closed loop?"), (LENGTH, "How long?"), (REPEATS, "How many repeats?")]
+        {
+            assert!(guide.contains(&format!("\n## {section}. {title}\n")), "{title}");
         }
     }
 }

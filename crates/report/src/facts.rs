@@ -71,8 +71,11 @@ impl Tail {
     }
 }
 
-/// The sentence beside the verdict.
+/// What stands beside the verdict: what it means, and the rate.
 pub(crate) fn sentence(result: &RunResult) -> String {
+    if !result.was_carried_out() && !result.interrupted {
+        return "the run could not be carried out".to_owned();
+    }
     let sentence = headline(Headline {
         verdict: result.loader.verdict,
         open_loop: result.plan.is_open_loop(),

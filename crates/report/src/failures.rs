@@ -12,6 +12,9 @@ pub fn unanswered(result: &RunResult) -> Option<String> {
     if !result.is_unanswered() {
         return None;
     }
+    if !result.was_carried_out() {
+        return Some(printable(&not_carried_out(result)));
+    }
     let asked = match result.ledger.sent {
         0 => "not one request could be sent".to_owned(),
         sent => format!("no response to {}", counted(sent, "request")),
@@ -22,6 +25,12 @@ pub fn unanswered(result: &RunResult) -> Option<String> {
     };
     let line = if why.is_empty() { asked } else { format!("{asked}: {why}") };
     Some(printable(&line))
+}
+
+/// Why the load did not begin.
+fn not_carried_out(result: &RunResult) -> String {
+    let why = result.loader.causes.first().map(|cause| format!(": {}", cause.text));
+    format!("the run could not be carried out{}", why.unwrap_or_default())
 }
 
 /// The condition that ended the run, the gates that were not met, and a verdict below the one
@@ -78,6 +87,17 @@ mod tests {
         nothing.interrupted = true;
         assert_eq!(unanswered(&nothing), None);
         assert_eq!(unanswered(&samples::steady()), None);
+    }
+
+    #[test]
+    fn a_run_that_could_not_be_carried_out_says_why() {
+        let mut unrun = samples::nothing();
+        unrun.elapsed_ns = 0;
+        unrun.loader.causes[0].text = "no connection could be opened".to_owned();
+        let want = "the run could not be carried out: no connection could be opened";
+        assert_eq!(unanswered(&unrun).as_deref(), Some(want));
+        unrun.interrupted = true;
+        assert_eq!(unanswered(&unrun), None);
     }
 
     #[test]

@@ -137,7 +137,7 @@ mod tests {
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites tests="3" failures="1" errors="0" time="10.000">
           <testsuite name="plimsoll: GET http://127.0.0.1:8080/" tests="3" failures="1" errors="0" skipped="0" time="10.000" timestamp="2026-11-21T10:20:30">
-            <testcase classname="plimsoll" name="verdict"><system-out>requests had to wait for a free connection, 1 000 responses/s</system-out></testcase>
+            <testcase classname="plimsoll" name="verdict"><system-out>requests had to wait for a free connection · 1 000 responses/s</system-out></testcase>
             <testcase classname="plimsoll.gates" name="p99&lt;250ms"><failure type="plimsoll.gates" message="measured 271.4 ms">measured 271.4 ms</failure></testcase>
             <testcase classname="plimsoll.gates" name="errors&lt;1%"><system-out>measured 0 %</system-out></testcase>
           </testsuite>
@@ -147,7 +147,7 @@ mod tests {
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites tests="4" failures="2" errors="0" time="4.000">
           <testsuite name="plimsoll: GET https://127.0.0.1:8080/" tests="4" failures="2" errors="0" skipped="0" time="4.000" timestamp="2026-11-21T10:20:30">
-            <testcase classname="plimsoll" name="verdict"><system-out>the schedule was kept, 1 000 responses/s</system-out></testcase>
+            <testcase classname="plimsoll" name="verdict"><system-out>the schedule was kept · 1 000 responses/s</system-out></testcase>
             <testcase classname="plimsoll.abort" name="errors&gt;1% FOR 3s"><failure type="plimsoll.abort" message="it held, and ended the run">it held, and ended the run</failure></testcase>
             <testcase classname="plimsoll.gates" name="service.p99&lt;5ms"><system-out>measured 3.217 ms</system-out></testcase>
             <testcase classname="plimsoll.gates" name="p99@endpoint:login&lt;1s"><failure type="plimsoll.gates" message="nothing to measure (no endpoint 'login'; there is: home, search)">nothing to measure (no endpoint 'login'; there is: home, search)</failure></testcase>

@@ -29,6 +29,8 @@ const SUGGESTIONS_MAX: usize = 3;
 
 /// Codes of one sort.
 struct Group {
+    /// Words that ask for the list of them.
+    names: &'static [&'static str],
     /// What one of them is.
     what: &'static str,
     /// What all of them are.
@@ -42,18 +44,21 @@ fn groups() -> [Group; 3] {
     let owned = |codes: &[&str]| codes.iter().map(|code| (*code).to_owned()).collect();
     [
         Group {
+            names: &["causes", "cause"],
             what: "a cause of the verdict",
             heading: "Causes of the verdict",
             codes: owned(&CODES),
             page: Page(include_str!("../../../../docs/verdict.md")),
         },
         Group {
+            names: &["kinds", "kind"],
             what: "a kind of error",
             heading: "Kinds of errors",
             codes: owned(&ERROR_KINDS),
             page: Page(include_str!("../../../../docs/errors.md")),
         },
         Group {
+            names: &["gates", "gate", "metrics", "metric"],
             what: "a metric for gates",
             heading: "Metrics for gates",
             codes: metric_names().collect(),
@@ -70,7 +75,7 @@ pub(crate) fn explain(flags: &ExplainFlags) -> Result<ExitCode, Exit> {
     let columns = terminal::columns(true).min(COLUMNS_MAX);
     let groups = groups();
     if flags.codes.is_empty() {
-        return Ok(exit::print(&list(&groups, columns)));
+        return Ok(exit::print(&list_of_all(&groups, columns)));
     }
     let texts = flags.codes.iter().map(|code| explained(&groups, code, columns));
     let texts = texts.collect::<Result<Vec<_>, _>>().map_err(Exit::Usage)?;
@@ -78,7 +83,11 @@ pub(crate) fn explain(flags: &ExplainFlags) -> Result<ExitCode, Exit> {
 }
 
 /// All there is to say of a code. A word such as `outage` is a cause and a metric: both are told.
+/// The name of a group lists its codes.
 fn explained(groups: &[Group], code: &str, columns: usize) -> Result<String, String> {
+    if let Some(group) = groups.iter().find(|group| group.names.contains(&code)) {
+        return Ok(list(group, columns) + "\n");
+    }
     let found = sections(groups, code);
     let found = match metric_name(code).filter(|_| found.is_empty()) {
         Some(metric) => sections(groups, &metric),
@@ -99,19 +108,20 @@ fn sections<'a>(groups: &'a [Group], code: &str) -> Vec<(&'a Group, &'static str
     groups.iter().filter_map(of).collect()
 }
 
-/// The codes of each group, with the first sentence of their section.
-fn list(groups: &[Group], columns: usize) -> String {
-    let mut blocks = Vec::new();
-    for group in groups {
-        let width = group.codes.iter().map(String::len).max().unwrap_or(0) + 4;
-        let mut lines = vec![group.heading.to_owned()];
-        for code in &group.codes {
-            let first = format!("{:width$}", format!("  {code}"));
-            let summary = group.page.section(code).map(plain::first_sentence).unwrap_or_default();
-            lines.extend(wrap(&first, &" ".repeat(width), &summary, columns));
-        }
-        blocks.push(lines.join("\n"));
+/// The codes of a group, with the first sentence of their section.
+fn list(group: &Group, columns: usize) -> String {
+    let width = group.codes.iter().map(String::len).max().unwrap_or(0) + 4;
+    let mut lines = vec![group.heading.to_owned()];
+    for code in &group.codes {
+        let first = format!("{:width$}", format!("  {code}"));
+        let summary = group.page.section(code).map(plain::first_sentence).unwrap_or_default();
+        lines.extend(wrap(&first, &" ".repeat(width), &summary, columns));
     }
+    lines.join("\n")
+}
+
+fn list_of_all(groups: &[Group], columns: usize) -> String {
+    let mut blocks: Vec<String> = groups.iter().map(|group| list(group, columns)).collect();
     blocks.push("`plimsoll explain late_tail` says more about that code".to_owned());
     blocks.join("\n\n") + "\n"
 }

@@ -69,13 +69,14 @@ fn blocks(section: &str) -> Vec<Block> {
     blocks
 }
 
-/// A text without emphasis, backticks and the targets of links.
+/// A text without emphasis and the targets of links. Backticks stay: they say where a command or a
+/// name begins and ends.
 fn without_marks(text: &str) -> String {
-    let mut plain = String::new();
-    for (index, part) in text.split('`').enumerate() {
-        let is_code = index % 2 == 1;
-        if is_code { plain.push_str(part) } else { plain.push_str(&part.replace('*', "")) }
-    }
+    let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
+        0 => part.replace('*', ""),
+        _ => part.to_owned(),
+    });
+    let plain = parts.collect::<Vec<_>>().join("`");
     let mut text = String::new();
     let mut rest = plain.as_str();
     while let Some((before, link)) = rest.split_once('[') {
@@ -105,9 +106,9 @@ mod tests {
     #[test]
     fn marks_are_left_out() {
         for (markdown, want) in [
-            ("**Seen:** `late` and *late*", "Seen: late and late"),
-            ("`body*=x` of [a page](page.md#a), [b] and [c](d)", "body*=x of a page, [b] and c"),
-            ("[`code`](page.md)", "code"),
+            ("**Seen:** `late` and *late*", "Seen: `late` and late"),
+            ("`body*=x` of [a page](page.md#a), [b] and [c](d)", "`body*=x` of a page, [b] and c"),
+            ("[`code`](page.md)", "`code`"),
             ("no marks, 2 x 3", "no marks, 2 x 3"),
         ] {
             assert_eq!(without_marks(markdown), want, "{markdown}");

@@ -29,7 +29,7 @@ fn no_text_is_wider_than_it_may_be_or_has_marks() {
     let codes: Vec<&String> = groups.iter().flat_map(|group| &group.codes).collect();
     for columns in [60, COLUMNS_MAX] {
         let texts = codes.iter().map(|code| explained(&groups, code, columns).unwrap());
-        for text in texts.chain([list(&groups, columns)]) {
+        for text in texts.chain([list_of_all(&groups, columns)]) {
             for line in text.lines() {
                 assert!(line.chars().count() <= columns, "{line}");
                 assert!(!line.contains("**") && !line.contains("]("), "{line}");
@@ -55,6 +55,24 @@ fn a_word_with_two_meanings_is_told_twice() {
         }
         let heads = text.lines().filter(|line| line.starts_with(&format!("{code}: "))).count();
         assert_eq!(heads, whats.len(), "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_group_lists_its_codes() {
+    let groups = groups();
+    for (name, has, lacks) in [
+        ("gates", "\n  timed_out ", "late_tail"),
+        ("metrics", "\n  status.5xx ", "late_tail"),
+        ("causes", "\n  late_tail ", "status.5xx"),
+        ("kinds", "\n  refused ", "late_tail"),
+    ] {
+        let text = explained(&groups, name, COLUMNS_MAX).unwrap();
+        assert!(text.contains(has) && !text.contains(lacks), "{name}: {text}");
+    }
+    for group in &groups {
+        let clash = group.names.iter().find(|name| !sections(&groups, name).is_empty());
+        assert_eq!(clash, None, "a code has the name of a group");
     }
 }
 

@@ -6,8 +6,9 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command};
 use plimsoll_core::Plan;
+use plimsoll_core::nearest::nearest;
 use plimsoll_lab::prepare::Places;
-use plimsoll_lab::suite::{Load, Server, Suite};
+use plimsoll_lab::suite::{LOAD_KEYS, Load, LoadCall, Server, Suite, line_of_key};
 use plimsoll_lab::testers::Tester;
 use plimsoll_lab::{Sketch, sketch};
 
@@ -24,22 +25,41 @@ pub(super) struct Length {
     pub(super) load_ns: Option<u64>,
 }
 
-/// Reads the loads of all cases, and gives how long each takes, by its name. A file that is not
-/// there may be one that a build makes: it is looked for again before the first load.
+/// Reads the loads of all cases, and gives how long each takes, by its name. `text` is the suite's
+/// file. A file that is not there may be one that a build makes: it is looked for again before the
+/// first load.
 ///
 /// # Errors
 /// A load that cannot be carried out, with its line.
-pub(super) fn read(suite: &Suite, places: &Places) -> Result<BTreeMap<String, Length>, String> {
+pub(super) fn read(
+    suite: &Suite,
+    text: &str,
+    places: &Places,
+) -> Result<BTreeMap<String, Length>, String> {
     let definition = crate::args::run_definition();
     let mut lengths = BTreeMap::new();
     for load in &suite.loads {
         let servers = suite.servers.iter();
         let used = servers.filter(|server| suite.excluded(&server.name, &load.name).is_none());
-        let length = of_load(load, used, places, &definition)
-            .map_err(|error| format!("{}: load '{}': {error}", load.line, load.name))?;
+        let length = of_load(load, used, places, &definition).map_err(|error| {
+            let line = blamed_line(load, text, &error).unwrap_or(load.line);
+            format!("{line}: load '{}': {error}", load.name)
+        })?;
         lengths.insert(load.name.clone(), length);
     }
     Ok(lengths)
+}
+
+/// The line of the key that an error is about: it begins with the key or names its flag.
+fn blamed_line(load: &Load, text: &str, error: &str) -> Option<usize> {
+    let LoadCall::Plan(plan) = &load.call else { return line_of_key(text, load.line, "args") };
+    let mut words = error.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let first = words.find(|word| !word.is_empty());
+    let flags: Vec<&str> = words.filter_map(|word| word.strip_prefix("--")).collect();
+    let is_blamed = |key: &&String| {
+        Some(key.as_str()) == first || flags.contains(&key.replace('_', "-").as_str())
+    };
+    line_of_key(text, load.line, plan.keys().find(is_blamed)?)
 }
 
 /// Reads a load as it is for each server, most often the same for all, and gives the longest.
@@ -109,7 +129,11 @@ fn arguments(plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, 
         if ["repeat", "repeats"].contains(&name.as_str()) {
             return Err("say repeats at the suite's top".to_owned());
         }
-        let arg = setting_named(name, definition)?;
+        let meant = || nearest(name, LOAD_KEYS);
+        let arg = setting_named(name, definition).map_err(|error| match meant() {
+            Some(key) => format!("'{name}' is not a key of a load: did you mean '{key}'?"),
+            None => error,
+        })?;
         if let (true, toml::Value::Boolean(is_on)) = (may_stand_alone(arg), value) {
             words.extend(is_on.then(|| format!("--{}", long(arg)).into()));
             continue;
@@ -200,6 +224,7 @@ mod tests {
     fn what_is_wrong_with_a_load_is_one_line() {
         for (lines, want) in [
             ("rates = 10", "'rates' is not a key of a plan: the nearest is 'rate'"),
+            ("testr = 'wrk'", "'testr' is not a key of a load: did you mean 'tester'?"),
             ("rate = 'fast'", "invalid value 'fast' for '--rate <R>'"),
             ("rate = true", "rate is a text or number"),
             ("rate = [1, 2]", "rate is a text or number"),

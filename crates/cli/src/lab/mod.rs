@@ -4,6 +4,7 @@ mod loads;
 mod planned;
 
 use std::fs;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     let text = read(&flags.suite)?;
     let mut suite = checked(flags, &text)?;
     let places = places(flags, &suite)?;
-    let lengths = loads::read(&suite, &places)
+    let lengths = loads::read(&suite, &text, &places)
         .map_err(|error| Exit::Usage(format!("{}:{error}", flags.suite.display())))?;
     let folder = flags.output.clone().unwrap_or_else(|| Path::new("results").join(&suite.name));
     let folder = std::path::absolute(&folder)
@@ -60,7 +61,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
     };
     let usage = |error: &dyn std::fmt::Display| Exit::Usage(error.to_string());
     if flags.list {
-        return Err(Exit::Text(list(&suite, &lab)));
+        return Err(Exit::Text(fitted(&list(&suite, &lab))));
     }
     // Names are checked before a folder is made for nothing.
     let slots = lab.slots().map_err(|error| usage(&error))?;
@@ -164,8 +165,9 @@ fn checked(flags: &LabFlags, text: &str) -> Result<Suite, Exit> {
     let absolute =
         std::path::absolute(path).with_context(|| format!("the folder of '{}'", path.display()))?;
     let directory = absolute.parent().unwrap_or(&absolute);
-    let mut suite =
-        suite::read(path, directory, text).map_err(|error| Exit::Usage(error.to_string()))?;
+    let mut suite = suite::read(path, directory, text).map_err(|error| {
+        Exit::Usage(plan_in_place_of_suite(path, text).unwrap_or_else(|| error.to_string()))
+    })?;
     if let Some(repeats) = flags.repeats {
         if !(1..=suite::REPEATS_MAX).contains(&repeats) {
             return Err(Exit::Usage(format!("--repeats: give 1 to {}", suite::REPEATS_MAX)));
@@ -174,6 +176,17 @@ fn checked(flags: &LabFlags, text: &str) -> Result<Suite, Exit> {
     }
     suite.seed = flags.seed.unwrap_or(suite.seed);
     Ok(suite)
+}
+
+/// What to do with a plan file that was given as a suite.
+fn plan_in_place_of_suite(path: &Path, text: &str) -> Option<String> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let has = |key: &str| table.contains_key(key);
+    let is_plan = !has("servers") && !has("loads") && (has("url") || has("run"));
+    let path = path.display();
+    is_plan.then(|| {
+        format!("'{path}' is a plan file and not a suite: carry it out with plimsoll run {path}")
+    })
 }
 
 fn places(flags: &LabFlags, suite: &Suite) -> anyhow::Result<prepare::Places> {
@@ -222,11 +235,18 @@ fn dry_run(slots: &[PlannedRun<'_>], words: &[String]) -> String {
         text +=
             &format!("{:>4}  {server} {} #{}: {command}\n", slot.position, load.name, slot.repeat);
     }
+    let mut text = fitted(&text);
     for line in words {
         let lines = wrap("", "", line, terminal::columns(true));
         text += &format!("\n{}\n", lines.join("\n"));
     }
     text
+}
+
+/// Rows as a terminal shows them, broken at words; elsewhere one line each.
+fn fitted(rows: &str) -> String {
+    let columns = io::stdout().is_terminal().then(|| terminal::columns(true));
+    message::broken(rows, columns) + "\n"
 }
 
 /// Writes the reports beside the study, and the table to stdout.

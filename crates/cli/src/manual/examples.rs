@@ -112,6 +112,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     flag("warmup", &["--warmup", "50ms", "-n", "100", U], &["--warmup", "1", U], "not a duration"),
     flag("drain", &["--drain", "1s", "-n", "100", U], &["--drain", "long", U], "not a duration"),
     flag("timeout", &["--timeout", "2s", "-n", "100", U], &["--timeout", "0s", U], "--timeout"),
+    flag("wait", &["--wait", "10s", "-n", "100", U], &["--wait", "10", U], "not a duration"),
     flag("method", &["-X", "DELETE", "-n", "10", U], &["-X", "G T", U], "method"),
     flag("headers", &["-H", "X-Id: 7", "-n", "10", "{url}/echo"], &["-H", "X-Id", U], "no colon"),
     flag("body", &["-b", "@order.json", "-n", "10", "{url}/echo"], &["-b", "@none", U], "'none'"),

@@ -50,6 +50,7 @@ pub(super) fn read(path: &Path, definition: &Command) -> Result<Vec<Run>, Exit> 
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         reader.error(&error.span().unwrap_or(0..0), &message)
     })?;
+    reader.check_kind(document.get_ref())?;
     reader.runs(document.get_ref())
 }
 
@@ -67,6 +68,18 @@ fn contents(path: &Path) -> Result<String, Exit> {
 }
 
 impl Reader<'_> {
+    /// A suite of the lab is no plan, though its loads have the same keys.
+    fn check_kind(&self, document: &DeTable<'_>) -> Result<(), Exit> {
+        if !["servers", "loads"].iter().all(|key| document.contains_key(*key)) {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let text = format!(
+            "'{path}' is a suite and not a plan file: carry it out with plimsoll lab {path}"
+        );
+        Err(Exit::Usage(text))
+    }
+
     fn error(&self, span: &Range<usize>, message: &str) -> Exit {
         Exit::Usage(format!("{}:{}: {message}", self.path.display(), self.line(span)))
     }

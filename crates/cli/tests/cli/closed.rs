@@ -1,6 +1,6 @@
 //! A port that refuses every connection.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use socket2::{Domain, Socket, Type};
 
@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 /// without listening.
 pub(crate) struct ClosedPort {
     address: SocketAddr,
-    _socket: Socket,
+    socket: Socket,
 }
 
 impl ClosedPort {
@@ -17,11 +17,17 @@ impl ClosedPort {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         socket.bind(&any.into()).expect("a free port");
         let address = socket.local_addr().expect("a bound address").as_socket();
-        Self { address: address.expect("an IP address"), _socket: socket }
+        Self { address: address.expect("an IP address"), socket }
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// Opens it.
+    pub(crate) fn listen(self) -> TcpListener {
+        self.socket.listen(128).expect("a bound socket");
+        self.socket.into()
     }
 
     pub(crate) fn url(&self) -> String {

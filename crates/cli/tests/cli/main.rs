@@ -16,6 +16,7 @@ mod gates;
 #[cfg(target_os = "linux")]
 mod lab;
 mod load;
+mod mixed_up;
 mod monitor;
 mod outage;
 mod outputs;
@@ -31,3 +32,4 @@ mod targets;
 #[cfg(target_os = "linux")]
 mod times;
 mod usage;
+mod wait;

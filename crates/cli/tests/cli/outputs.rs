@@ -177,28 +177,68 @@ fn a_report_replaces_the_one_before_in_whole() {
     assert_series(&files.text_of("series"), &report);
 }
 
+/// After a run, every report is of that run, also if it could not be carried out.
 #[test]
-fn a_run_that_could_not_be_leaves_the_last_report_alone() {
+fn a_run_that_cannot_be_carried_out_says_so_in_every_report() {
     let files = Files::new();
-    fs::write(files.path("json"), "precious").expect("a file");
-    let json = files.path("json");
+    let names = ["o", "json", "html", "hgrm", "hlog", "junit", "summary", "series"];
+    for name in names {
+        fs::write(files.path(name), "of an earlier run\n").expect("a file");
+    }
     let closed = ClosedPort::new();
-    let nobody = closed.url();
-    let finished =
-        run(&mut plimsoll(&[&nobody, "--json", json.to_str().expect("a readable path")]));
-    assert_eq!(finished.code, Some(1));
-    assert_eq!(files.text_of("json"), "precious");
+    let mut command = plimsoll(&["--gate", "errors<1%", "--gate", "p99<1s", &closed.url()]);
+    for name in names {
+        let flag = match name {
+            "o" => "--output".to_owned(),
+            "summary" => "--github-summary".to_owned(),
+            "series" => "--timeseries".to_owned(),
+            name => format!("--{name}"),
+        };
+        command.arg(format!("{flag}={}", files.path(name).display()));
+    }
+    let finished = run(&mut command);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{finished:?}");
+    let says = "could be opened: ";
+    assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
+    assert!(finished.stderr.contains(says), "{finished:?}");
+    let report = Report::read(&files.text_of("json"));
+    assert_eq!(report.text("/loader/verdict"), "invalid");
+    assert!(report.text("/loader/causes/0/text").contains(says));
+    assert_eq!(report.ledger(["scheduled", "completed"]), [0, 0]);
+    for name in ["o", "html", "junit", "summary"] {
+        assert!(files.text_of(name).contains(says), "{name}: {}", files.text_of(name));
+    }
+    for name in names.into_iter().filter(|name| *name != "summary") {
+        assert!(!files.text_of(name).contains("of an earlier run"), "{name}");
+    }
+    let summary = files.text_of("summary");
+    assert!(summary.starts_with("of an earlier run\n"), "steps of a job share it: {summary}");
+    assert_eq!(files.text_of("series"), "");
+    let junit = files.text_of("junit");
+    assert!(junit.contains("failures=\"2\" errors=\"1\""), "no gate is met: {junit}");
 }
 
 #[test]
-fn a_run_that_cannot_be_leaves_no_empty_files_behind() {
+fn data_that_was_asked_for_on_stdout_comes_without_a_load_too() {
+    let closed = ClosedPort::new();
+    let url = closed.url();
+    for flags in [&["-q", "--json", "-"][..], &["--format", "json"], &["-o", "-", "--format=json"]]
+    {
+        let finished = run(plimsoll(&[&url]).args(flags));
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        assert_eq!(Report::read(&finished.stdout).text("/loader/verdict"), "invalid");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_flags_leaves_files_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let [new, old] = ["new", "old"].map(|name| directory.path().join(name));
     fs::write(&old, "precious").expect("a file");
     let closed = ClosedPort::new();
-    let mut command = plimsoll(&[&closed.url(), "-n", "1"]);
+    let mut command = plimsoll(&[&closed.url(), "-n", "0"]);
     let finished = run(command.arg("--html").arg(&new).arg("--json").arg(&old));
-    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert_eq!(finished.code, Some(2), "{finished:?}");
     assert!(!new.exists());
     assert_eq!(fs::read_to_string(&old).expect("the file"), "precious");
 }

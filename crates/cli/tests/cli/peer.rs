@@ -34,6 +34,10 @@ struct Log {
     more: Condvar,
 }
 
+fn any_port() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port")
+}
+
 /// A server on a thread.
 pub(crate) struct Peer {
     address: SocketAddr,
@@ -45,10 +49,18 @@ pub(crate) struct Peer {
 impl Peer {
     /// Reads requests and answers each by its number, counted from 0 over all connections.
     pub(crate) fn answering(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::answering_on(any_port(), answer)
+    }
+
+    /// The same on a port that is there already.
+    pub(crate) fn answering_on(
+        listener: TcpListener,
+        answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let log = Arc::new(Log::default());
         let kept = Arc::clone(&log);
         let answer = Arc::new(answer);
-        Self::listen(log, move |stream| {
+        Self::listen(listener, log, move |stream| {
             let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
             thread::spawn(move || converse(stream, &kept, &*answer));
         })
@@ -56,11 +68,14 @@ impl Peer {
 
     /// Does this with each connection.
     pub(crate) fn accepting(act: impl Fn(TcpStream) + Send + 'static) -> Self {
-        Self::listen(Arc::default(), act)
+        Self::listen(any_port(), Arc::default(), act)
     }
 
-    fn listen(log: Arc<Log>, act: impl Fn(TcpStream) + Send + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    fn listen(
+        listener: TcpListener,
+        log: Arc<Log>,
+        act: impl Fn(TcpStream) + Send + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("a bound address");
         let stopping = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stopping);

@@ -356,7 +356,11 @@ fn what_cannot_be_sent_is_one_line() {
         (&["--targets", "two.txt"], 2, "two.txt, line 2: http://b is not the server of line 1"),
         (&["--targets", "paths.txt"], 2, "on the command line"),
         (&["--targets", "paths.txt", "{origin}/x"], 2, "leave '/x' out"),
-        (&["--targets", "bad.toml", "{origin}"], 2, "bad.toml, line 3: unknown field `wieght`"),
+        (
+            &["--targets", "bad.toml", "{origin}"],
+            2,
+            "bad.toml, line 3: 'wieght' is not a key here: did you mean 'weight'?",
+        ),
         (&["--targets", "zero.toml", "{origin}", "--order", "weighted"], 2, "weight"),
         (&["--targets", "zero.toml", "{origin}"], 2, "weight"),
         (&["{origin}/{{csv:users.csv:ids}}"], 2, "no column 'ids': did you mean 'id'?"),

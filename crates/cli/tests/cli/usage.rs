@@ -46,7 +46,7 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 56] = [
+    let cases: [(&[&str], &str); 58] = [
         (&["run"], "URL"),
         (&["bogus"], "no command 'bogus': a URL starts with http:// or https:// (see --help)"),
         (&["rnu", "URL"], "no command 'rnu': did you mean 'run'? (see --help)"),
@@ -56,6 +56,8 @@ fn wrong_usage_is_refused_with_2() {
         (&["doctor", "rnu"], "no command 'rnu': did you mean 'run'? (see --help)"),
         (&["no.such/file"], "'no.such/file' has no scheme: write http://no.such/file"),
         (&["URL", "--bogus"], "--bogus"),
+        (&["URL", "-R", "5"], "no flag '-R': did you mean '-r'? (see --help)"),
+        (&["URL", "--latency"], "no flag '--latency': the report always has the percentiles"),
         (&["URL", "URL"], "unexpected argument"),
         (&[""], "not a URL"),
         (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),
@@ -132,13 +134,13 @@ fn a_code_is_explained_in_the_words_of_the_documentation() {
     let want = "\
 timeout: a kind of error
 
-The timeout of the plan passed first (--timeout).
+The timeout of the plan passed first (`--timeout`).
 
-- Figures: the request is timed_out and counts in the quantiles with the time it
-  had waited. Its connection is closed and replaced, because the rest of the
+- Figures: the request is `timed_out` and counts in the quantiles with the time
+  it had waited. Its connection is closed and replaced, because the rest of the
   response could still arrive on it.
 - What to do: the phase shows what was slow: connect, tls, waiting for the first
-  byte, or receiving the body. If users would wait longer, raise --timeout. If
+  byte, or receiving the body. If users would wait longer, raise `--timeout`. If
   not, this is the result.
 ";
     assert_eq!(stdout, want);
@@ -153,11 +155,12 @@ The timeout of the plan passed first (--timeout).
 
 #[test]
 fn help_can_be_asked_for_in_any_way() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["help"], "manual"),
         (&["--help"], "manual"),
         (&["help", "run"], "--connections"),
         (&["run", "--help"], "--connections"),
+        (&["run", "--help"], "\n  3    a --gate failed"),
         (&["help", "serve"], "/delay/DURATION"),
     ];
     for (arguments, says) in cases {

@@ -196,12 +196,10 @@ fn hold(flags: &[&str], run_s: f64, seen: &mut Counts) {
 fn read(flags: &[&str], finished: &Finished) -> Option<Report> {
     match (finished.code, finished.stdout.is_empty()) {
         (Some(0), false) => assert_eq!(finished.stderr, "", "{flags:?}"),
-        (Some(1), false) => {}
-        (Some(1), true) => {
-            let text = &finished.stderr;
-            assert!(text.starts_with("plimsoll: no connection to "), "{flags:?}: {text}");
+        (Some(1), false) if finished.stderr.starts_with("plimsoll: no connection to ") => {
             return None;
         }
+        (Some(1), false) => {}
         _ => panic!("{flags:?}: {finished:?}"),
     }
     // Reading it checks the ledger, and every histogram's count against it.

@@ -101,3 +101,25 @@ fn what_is_no_result_is_said() {
     std::fs::write(scratch.path().join(RESULT), "{}").unwrap();
     assert!(Plimsoll.read(&run("")).unwrap_err().contains("is not a result"));
 }
+
+/// Its document has no figures, and its last line has the reason.
+#[test]
+fn a_run_that_was_not_carried_out_is_no_result() {
+    let whole = include_str!("../../../../docs/pictures/report.json");
+    let mut unrun: serde_json::Value = serde_json::from_str(whole).unwrap();
+    unrun["elapsed_s"] = 0.into();
+    for (document, want) in [
+        (whole.to_owned(), None),
+        (unrun.to_string(), Some("plimsoll: no connection could be opened")),
+    ] {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join(RESULT), document).unwrap();
+        let run = Finished {
+            code: Some(1),
+            stderr: "plimsoll: no connection could be opened\n".to_owned(),
+            scratch: scratch.path().to_path_buf(),
+            ..Finished::default()
+        };
+        assert_eq!(Plimsoll.read(&run).err().as_deref(), want);
+    }
+}

@@ -74,9 +74,22 @@ fn findings() -> Findings {
 }
 
 fn view(view: View) -> String {
+    wide(view, WIDTH_MAX)
+}
+
+fn wide(view: View, width: usize) -> String {
     let mut bytes = Vec::new();
-    write(&findings(), view, &mut bytes).unwrap();
+    write(&findings(), view, width, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn text_is_as_wide_as_the_terminal() {
+    for (width, most) in [(0, WIDTH_MIN), (80, 80), (200, WIDTH_MAX)] {
+        let text = wide(View::Text, width);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= most && widest > most - 10), "{text}");
+    }
 }
 
 #[test]
@@ -137,24 +150,25 @@ fn json_holds_every_repeat() {
     assert_eq!(document["left_out"][0]["mistake"], 32);
 }
 
-fn listed(view: View) -> String {
-    let mut bytes = Vec::new();
-    list(&experiments::all(), view, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
-}
-
 #[test]
-fn all_experiments_are_listed() {
-    let text = listed(View::Text);
-    let first_lines = text.lines().filter(|line| !line.starts_with(' '));
-    assert_eq!(first_lines.count(), experiments::all().len());
+fn all_experiments_and_testers_are_listed() {
+    let names: Vec<&str> = experiments::all().iter().map(|experiment| experiment.name).collect();
+    let mut bytes = Vec::new();
+    list(&experiments::all(), &names, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (listed, testers) = text.split_once("\n\ntesters: ").unwrap();
+    let first_lines = listed.lines().filter(|line| !line.starts_with(' '));
+    assert_eq!(first_lines.count(), names.len());
+    assert_eq!(testers.split(',').map(str::trim).collect::<Vec<_>>(), names);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
 fn the_document_says_of_the_experiments_what_they_say_of_themselves() {
     let document = include_str!("../../../../docs/conformance.md");
-    for section in listed(View::Markdown).split_inclusive("\n\n") {
+    let mut bytes = Vec::new();
+    describe(&experiments::all(), &mut bytes).unwrap();
+    for section in String::from_utf8(bytes).unwrap().split_inclusive("\n\n") {
         let hint = "take it from `plimsoll conformance --list --format md`";
         assert!(document.contains(section.trim()), "missing: {section}{hint}");
     }

@@ -232,6 +232,10 @@ impl FromStr for Metric {
 }
 
 fn unknown(text: &str) -> String {
+    let small = text.to_ascii_lowercase();
+    if small != text && small.parse::<Metric>().is_ok() {
+        return format!("no metric '{text}': did you mean '{small}'?");
+    }
     if text.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return format!("'{text}' is not a percentile from 0 to 100: write p50, p99 or p99.9");
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{format_bytes, format_count};
+use crate::units::{format_bytes, format_whole};
 use crate::verdict::Verdict;
 
 /// A condition the run had to meet.
@@ -58,9 +58,8 @@ impl Unit {
         match self {
             Self::Number => four_digits(value),
             Self::Us => time(value * 1e3),
-            Self::Count => format_count(value.round() as u64),
+            Self::Count => format_whole(value),
             Self::Share => share(value * 100.0),
-            Self::Rps if value >= 1e4 => format!("{}/s", format_count(value.round() as u64)),
             Self::Rps => format!("{}/s", four_digits(value)),
             Self::Bytes => format_bytes(value.round() as u64),
             Self::Verdict => verdict_of(value).name().to_owned(),
@@ -68,9 +67,11 @@ impl Unit {
     }
 }
 
+/// A number with four significant digits, whole from 1 000 up and then with a space between groups
+/// of three digits.
 fn four_digits(value: f64) -> String {
     match value.abs() {
-        v if v >= 999.95 => format!("{value:.0}"),
+        v if v >= 999.95 => format_whole(value),
         v if v >= 99.995 => format!("{value:.1}"),
         v if v >= 9.9995 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
@@ -113,4 +114,26 @@ fn verdict_of(value: f64) -> Verdict {
         .into_iter()
         .find(|verdict| verdict_value(*verdict) <= value)
         .unwrap_or(Verdict::Invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_after_rounding() {
+        for (unit, value, want) in [
+            (Unit::Rps, 99.994, "99.99/s"),
+            (Unit::Rps, 999.94, "999.9/s"),
+            (Unit::Rps, 999.96, "1 000/s"),
+            (Unit::Rps, 1234.5, "1 235/s"),
+            (Unit::Rps, 9999.6, "10 000/s"),
+            (Unit::Count, 999.6, "1 000"),
+            (Unit::Share, 9.9996, "1 000 %"),
+            (Unit::Number, -1234.5, "-1 235"),
+            (Unit::Us, 999.96, "1.000 ms"),
+        ] {
+            assert_eq!(unit.format(value), want, "{unit:?} {value}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Finds what kept the load from being what the plan asks for: connections, ports, files, time; and
 //! a load that had no effect at all.
 
-use super::{Cause, Evidence, Verdict, cause, share};
+use super::{Cause, Evidence, NO_RESPONSES, Verdict, cause, share};
 use crate::units::{counted, format_count};
 
 const UNSENT_SUSPECT: f64 = 0.01;
@@ -10,7 +10,7 @@ pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
     if e.completed > 0 {
         return None;
     }
-    cause(Verdict::Invalid, "no_responses", "not one response arrived".to_owned())
+    cause(Verdict::Invalid, NO_RESPONSES, "not one response arrived".to_owned())
 }
 
 /// Nothing but failures: what was measured is how fast the server says no.
@@ -47,7 +47,10 @@ pub(super) fn connections(e: &Evidence) -> Option<Cause> {
     );
     let there = counted(e.connections.into(), "connection");
     let needed = format_count(e.connections_needed);
-    let text = if e.connections_needed > u64::from(e.connections) {
+    let text = if e.completed == 0 {
+        // No service time was seen that could say how many connections would do.
+        seen
+    } else if e.connections_needed > u64::from(e.connections) {
         format!("{seen}: {there}, about {needed} needed at the service time seen")
     } else {
         format!(

@@ -152,9 +152,12 @@ pub struct Evidence {
     pub outcomes: Outcomes,
 }
 
+/// The name of the cause that nothing was measured.
+pub const NO_RESPONSES: &str = "no_responses";
+
 /// The stable name of every cause, in the order in which they are looked for.
 pub const CODES: [&str; 27] = [
-    "no_responses",
+    NO_RESPONSES,
     "none_ok",
     "time_order",
     "script",
@@ -238,7 +241,7 @@ fn percent(share: f64) -> String {
     if percent < 0.95 { format!("{percent:.2} %") } else { format!("{percent:.1} %") }
 }
 
-/// What the sentence a person reads first depends on.
+/// What the words that a person reads first depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Headline {
     /// The verdict.
@@ -251,17 +254,17 @@ pub struct Headline {
     pub blocked_p99_ns: u64,
 }
 
-/// The sentence a person reads first.
+/// What a person reads first: what the verdict means, and the rate where it is the server's.
 #[must_use]
 pub fn headline(facts: Headline) -> String {
-    let rate = format_rate(facts.achieved_rps);
-    match (facts.verdict, facts.open_loop) {
+    let meaning = match (facts.verdict, facts.open_loop) {
         (Verdict::Valid, true) if facts.blocked_p99_ns > LATENESS_FLOOR_NS => {
-            format!("requests had to wait for a free connection, {rate} responses/s")
+            "requests had to wait for a free connection"
         }
-        (Verdict::Valid, true) => format!("the schedule was kept, {rate} responses/s"),
-        (Verdict::Valid, false) => format!("the tester had room to spare, {rate} responses/s"),
-        (Verdict::Suspect, _) => format!("read the causes before the figures, {rate} responses/s"),
-        (Verdict::Invalid, _) => "these figures are not the server's".to_owned(),
-    }
+        (Verdict::Valid, true) => "the schedule was kept",
+        (Verdict::Valid, false) => "the tester had room to spare",
+        (Verdict::Suspect, _) => "read the causes before the figures",
+        (Verdict::Invalid, _) => return "these figures are not the server's".to_owned(),
+    };
+    format!("{meaning} · {} responses/s", format_rate(facts.achieved_rps))
 }

@@ -223,6 +223,25 @@ fn all_distorted_quantiles_are_named() {
     assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);
 }
 
+/// How many connections would do follows from the service time, and without a response there is
+/// none.
+#[test]
+fn connections_that_would_do_are_told_if_a_response_came() {
+    for (completed, want) in [
+        (
+            1,
+            "500 of 10 000 requests found no free connection in time: 50 connections, about 59 needed at the \
+             service time seen",
+        ),
+        (0, "500 of 10 000 requests found no free connection in time"),
+    ] {
+        let evidence = Evidence { unsent: 500, connections_needed: 59, completed, ..good() };
+        let (_, causes) = judge(&evidence);
+        let cause = causes.iter().find(|cause| cause.code == "connections").expect("a cause");
+        assert_eq!(cause.text, want);
+    }
+}
+
 #[test]
 fn littles_law() {
     assert_eq!(connections_needed(100_000_000, 500_000_000.0), 50);

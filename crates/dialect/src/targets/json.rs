@@ -65,6 +65,9 @@ fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     // The message names the line already, and there is only one.
     let text = without_values(text.split(" at line ").next().unwrap_or_default());
+    if text.ends_with('?') {
+        return format!("column {}: {text}", error.column());
+    }
     format!(
         "column {}: {text}: write {{\"method\":…,\"url\":…,\"header\":{{…}},\"body\":…}}",
         error.column()

@@ -13,6 +13,7 @@ mod tests;
 
 use std::collections::HashMap;
 
+use plimsoll_core::nearest::unknown_key;
 use plimsoll_core::plan::{Body, Endpoint, Target};
 use plimsoll_core::secret::{Masks, Secret};
 
@@ -246,8 +247,11 @@ fn header(line: usize, text: &str) -> Result<(String, Secret), Fault> {
     is_name.then(|| (name.to_owned(), value.into())).ok_or_else(|| (line, what()))
 }
 
-/// What a parser says, without the values that it quotes.
+/// What a parser says, without the values that it quotes; of an unknown key, what was meant.
 fn without_values(message: &str) -> String {
+    if let Some(unknown) = unknown_key(message) {
+        return unknown;
+    }
     match (message.find('"'), message.rfind('"')) {
         (Some(from), Some(to)) if from < to => format!("{}\"…{}", &message[..from], &message[to..]),
         _ => message.to_owned(),

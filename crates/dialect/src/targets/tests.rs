@@ -162,7 +162,7 @@ fn what_is_refused_says_where_and_what_to_do() {
         (
             "\n{\"method\":\"GET\",\"url\":\"http://a\",\"headers\":{}}",
             2,
-            "unknown field `headers`",
+            "'headers' is not a key here: did you mean 'header'?",
         ),
         ("{\"method\":\"GET\",\"url\":\"http://a\",\"body\":\"?\"}", 1, "base64"),
         ("{\"method\":\"GET\",\"url\":\"http://a\"", 1, "column"),
@@ -173,13 +173,17 @@ fn what_is_refused_says_where_and_what_to_do() {
         ("[[target]]\npath = \"/x\"\nbody = \"\"\nbody_file = \"y\"", 1, "both a body and"),
         ("[[target]]\npath = \"/x\"\nchunked = true", 1, "has no body"),
         ("[[target]]\npath = \"/x\"\nexpect = [\"size=1\"]", 1, "status=200..299"),
-        ("[[target]]\npath = \"/x\"\nwieght = 1", 3, "unknown field `wieght`"),
+        (
+            "[[target]]\npath = \"/x\"\nwieght = 1",
+            3,
+            "'wieght' is not a key here: did you mean 'weight'?",
+        ),
         ("[[target]]\npath = \"/x\"\nweight = -1", 3, "-1"),
         ("[[target]]\npath = \"/x\"\nheaders = 1", 3, "a list"),
         ("[[target]]\npath = \"/x\"\nheaders = [\"x\"]", 1, "'Name: value'"),
         ("[[target]]\npath = \"/x\\ny\"", 1, "control character"),
         ("[[target]\n", 1, ""),
-        ("[[targets]]\n", 1, "unknown field `targets`"),
+        ("[[targets]]\n", 1, "did you mean 'target'?"),
     ] {
         let error = read("some/file", text, None).expect_err(text);
         assert_eq!(error.line, line, "{text}: {error}");

@@ -7,6 +7,7 @@ mod check;
 mod cpus;
 mod fill;
 mod kept;
+mod lines;
 mod read;
 mod shown;
 #[cfg(test)]
@@ -19,7 +20,8 @@ use plimsoll_core::study::Column;
 
 pub use cpus::Cpus;
 pub use fill::{Names, Unfilled};
-pub use read::{REPEATS_MAX, SuiteError, read};
+pub use lines::line_of_key;
+pub use read::{LOAD_KEYS, REPEATS_MAX, SuiteError, read};
 
 pub(crate) use check::PORTS;
 pub(crate) use kept::kept;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use plimsoll_core::nearest::{nearest, unknown_key};
 use plimsoll_core::study::Column;
 use plimsoll_core::units::parse_duration_ns;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use super::check::{
     check_arguments, check_references, check_services, check_unique, known_placeholders,
     no_placeholders,
 };
+use super::lines::{key_of, line_of, line_of_key};
 use super::{Cpus, Exclude, Load, LoadCall, Readiness, Server, Stop, Suite};
 use crate::testers::Tester;
 
@@ -117,6 +119,9 @@ fn first_seed() -> u64 {
     1
 }
 
+/// The keys of a load beside those of its plan.
+pub const LOAD_KEYS: [&str; 5] = ["name", "tester", "args", "limit", "cpus"];
+
 const REPEATS: u32 = 5;
 /// The most repeats of a case.
 pub const REPEATS_MAX: u32 = 1000;
@@ -132,21 +137,17 @@ const COLUMNS: [&str; 7] = ["rate", "p50", "p99", "p90/p50", "p99.9/p50", "rss",
 /// # Errors
 /// The first thing that is wrong, with its line.
 pub fn read(path: &Path, directory: &Path, text: &str) -> Result<Suite, SuiteError> {
-    let error = |(span, what): Fault| SuiteError {
-        path: path.display().to_string(),
-        line: line_of(text, &span),
-        what,
+    let error = |(span, what): Fault| {
+        let line = line_of(text, &span);
+        let own_line = key_of(&what).and_then(|key| line_of_key(text, line, key));
+        SuiteError { path: path.display().to_string(), line: own_line.unwrap_or(line), what }
     };
     let file: File = toml::from_str(text).map_err(|wrong| {
-        error((wrong.span().unwrap_or(0..0), wrong.message().replace('\n', ", ")))
+        let message = wrong.message().replace('\n', ", ");
+        let what = unknown_key(&message).unwrap_or(message);
+        error((wrong.span().unwrap_or(0..0), what))
     })?;
     suite(file, directory.to_path_buf(), text).map_err(error)
-}
-
-/// The line that a part of the text begins in, from 1.
-fn line_of(text: &str, span: &Range<usize>) -> usize {
-    let before = &text.as_bytes()[..span.start.min(text.len())];
-    1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
 
 fn suite(file: File, directory: PathBuf, text: &str) -> Result<Suite, Fault> {
@@ -323,7 +324,9 @@ fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<L
     let call = match &entry.args {
         Some(args) => {
             if let Some(key) = entry.plan.keys().next() {
-                return Err(format!("{key}: stands beside args; say it there"));
+                let meant = nearest(key, LOAD_KEYS).map(|meant| format!("did you mean '{meant}'?"));
+                let meant = meant.unwrap_or_else(|| "stands beside args; say it there".to_owned());
+                return Err(format!("{key}: {meant}"));
             }
             let arguments = words("args", args)?;
             if tester == Tester::Plimsoll && arguments.first().is_none_or(|word| word != "run") {

@@ -16,7 +16,8 @@ pub(super) const ADDED: &[&str] =
 /// The exit codes of runs that have a document: done, a gate failed, below the verdict required.
 const WITH_DOCUMENT: [i32; 3] = [0, 3, 4];
 
-/// That of a run without one response, which has a document, and of one that could not be.
+/// That of a run without one response, and of one that could not be carried out. It may have a
+/// document.
 const NOTHING: i32 = 1;
 
 pub(super) fn read(run: &Finished) -> Result<Reading, String> {
@@ -28,6 +29,10 @@ pub(super) fn read(run: &Finished) -> Result<Reading, String> {
     let document = fs::read_to_string(path).map_err(|error| format!("{RESULT}: {error}"))?;
     let result: RunResult = serde_json::from_str(&document)
         .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
+    if !result.was_carried_out() {
+        // It has no figures, and stderr says why.
+        super::text::ended_well(run)?;
+    }
     let figures = Figures::of(&result);
     let rows = |quantiles: &[plimsoll_core::study::Quantile]| {
         quantiles.iter().map(|quantile| (quantile.q, quantile.s)).collect()

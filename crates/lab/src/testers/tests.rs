@@ -140,6 +140,29 @@ fn what_is_no_report_is_said() {
     }
 }
 
+/// Its document has no figures, and its last line has the reason.
+#[test]
+fn a_run_that_was_not_carried_out_is_no_report() {
+    let whole = include_str!("../../../../docs/pictures/report.json");
+    let mut unrun: serde_json::Value = serde_json::from_str(whole).expect("a document");
+    unrun["elapsed_s"] = 0.into();
+    for (document, want) in [
+        (whole.to_owned(), None),
+        (unrun.to_string(), Some("ended with 1: plimsoll: no connection could be opened")),
+    ] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        std::fs::write(scratch.path().join(plimsoll::RESULT), document).expect("a file");
+        let run = Finished {
+            code: Some(1),
+            stderr: "plimsoll: no connection could be opened\n".to_owned(),
+            scratch: scratch.path().to_path_buf(),
+            ..Finished::default()
+        };
+        let read = Tester::Plimsoll.read(&run, f64::INFINITY);
+        assert_eq!(read.err().as_deref(), want);
+    }
+}
+
 #[test]
 fn only_what_makes_figures_readable_is_added() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();

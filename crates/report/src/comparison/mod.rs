@@ -56,11 +56,11 @@ fn case_word(case: &CaseContrast) -> &'static str {
     }
 }
 
-/// The words for a measure that does not decide its case.
+/// The word for a measure that does not decide its case.
 fn other_word(other: &MeasureContrast) -> String {
     match other.comparison.decision {
         Decision::CannotTell => String::new(),
-        decision => format!("perhaps {}", decision_word(other.measure.measure, decision)),
+        decision => format!("{}?", decision_word(other.measure.measure, decision)),
     }
 }
 
@@ -103,7 +103,8 @@ fn size_words(scale: Scale, size: Option<f64>) -> String {
 /// Figures of a measure as cells: base, new, change, its interval's ends, what could be seen.
 fn cells(contrast: &MeasureContrast) -> [String; 6] {
     let (measure, found) = (contrast.measure.measure, &contrast.comparison);
-    let end = |end: Option<f64>| change_words(found.scale, end);
+    // The unit stands beside the change.
+    let end = |end: Option<f64>| change_words(found.scale, end).replace(" pt", "");
     [
         value_words(measure, found.base.median),
         value_words(measure, found.new.median),
@@ -218,8 +219,8 @@ fn legend(contrast: &Contrast) -> Vec<String> {
         ),
         format!(
             "A case is decided by failures and then by one measure alone, so that chance decides \
-             at most {} % of cases without a difference, each case by itself; perhaps: true of that \
-             measure, were it the only one.",
+             at most {} % of cases without a difference, each case by itself. A \
+             measure with \"perhaps\" or \"?\" would be called so if it were the only one.",
             (1e4 - percent * 100.0).round() / 100.0
         ),
     ]

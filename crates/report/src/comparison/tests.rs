@@ -115,8 +115,8 @@ fn markdown(contrast: &Contrast) -> String {
 
 #[test]
 fn one_case() {
-    insta::assert_snapshot!(text(&one(), false), @r"
-    SLOWER  rate 0.900 times that of the base, between 0.891 and 0.909 (95 % sure)
+    insta::assert_snapshot!(text(&one(), false), @r#"
+    SLOWER · rate 0.900 times that of the base, between 0.891 and 0.909 (95 % sure)
 
     Base      base.json · 5 runs · begun 2026-11-21T12:00:02Z · to 2026-11-21T12:00:10Z
     New       new.json · 5 runs · begun 2026-11-21T12:00:03Z · to 2026-11-21T12:00:11Z
@@ -126,14 +126,14 @@ fn one_case() {
               pass  rate<-20%             -10.0 %
               FAIL  pss>+1%                     -   pss was not measured on both sides
 
-    Measure              base       new     ratio      from        to   shows
-    rate             49 990/s  44 991/s     0.900     0.891     0.909   1.3 %  slower
-    p50              950.0 µs  1.056 ms     1.111     1.101     1.121   1.3 %  perhaps slower
-    p99              2.400 ms  2.667 ms     1.111     1.101     1.121   1.3 %  perhaps slower
-    p99.9            9.000 ms  10.00 ms     1.111     1.101     1.121   1.3 %  perhaps slower
-    errors             0.06 %    0.06 %  +0.00 pt  -0.06 pt  +0.06 pt  0.1 pt
-    cpu_per_request  18.00 µs  20.00 µs     1.111     1.111     1.111   1.0 %  perhaps more
-    rss              5.00 MiB  5.00 MiB     1.000     1.000     1.000   1.0 %
+    Measure              base       new     ratio   from     to   shows
+    rate             49 990/s  44 991/s     0.900  0.891  0.909   1.3 %  slower
+    p50              950.0 µs  1.056 ms     1.111  1.101  1.121   1.3 %  slower?
+    p99              2.400 ms  2.667 ms     1.111  1.101  1.121   1.3 %  slower?
+    p99.9            9.000 ms  10.00 ms     1.111  1.101  1.121   1.3 %  slower?
+    errors             0.06 %    0.06 %  +0.00 pt  -0.06  +0.06  0.1 pt
+    cpu_per_request  18.00 µs  20.00 µs     1.111  1.111  1.111   1.0 %  more?
+    rss              5.00 MiB  5.00 MiB     1.000  1.000  1.000   1.0 %
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
@@ -141,15 +141,24 @@ fn one_case() {
     the difference that as many runs of this noise show in about two of three cases. Ratios closer to
     1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
-    one.
-    ");
+    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
+    if it were the only one.
+    "#);
+}
+
+#[test]
+fn one_case_fits_80_columns() {
+    let mut bytes = Vec::new();
+    write_text(&one(), &mut bytes, Style { width: 80, ..Style::default() }).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(!text.contains("Further columns"), "{text}");
+    assert!(text.contains("slower?\n"), "{text}");
 }
 
 #[test]
 fn one_run_each() {
-    insta::assert_snapshot!(text(&single(0.9), false), @r"
-    CAN'T TELL  rate 0.900 times that of the base: one run each does not say how far runs of one server
+    insta::assert_snapshot!(text(&single(0.9), false), @r#"
+    CAN'T TELL · rate 0.900 times that of the base: one run each does not say how far runs of one server
       lie apart: repeat 4 times
 
     Base      base.json · 1 run · begun 2026-11-21T12:00:02Z
@@ -169,14 +178,14 @@ fn one_run_each() {
     the difference that as many runs of this noise show in about two of three cases. Ratios closer to
     1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
-    one.
-    ");
+    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
+    if it were the only one.
+    "#);
 }
 
 #[test]
 fn several_cases() {
-    insta::assert_snapshot!(text(&several(), false), @r"
+    insta::assert_snapshot!(text(&several(), false), @r#"
     3 cases: 1 faster, 1 slower, 1 can't tell
 
     Base      base.json · 15 runs · begun 2026-11-21T12:00:02Z · to 2026-11-21T12:00:10Z
@@ -202,15 +211,15 @@ fn several_cases() {
     the difference that as many runs of this noise show in about two of three cases. Ratios closer to
     1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself; perhaps: true of that measure, were it the only
-    one.
+    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
+    if it were the only one.
     Of 3 cases without any difference chance calls 0.2 at most, on average.
-    ");
+    "#);
 }
 
 #[test]
 fn one_case_in_markdown() {
-    insta::assert_snapshot!(markdown(&one()), @r"
+    insta::assert_snapshot!(markdown(&one()), @r#"
     **slower**: rate 0.900 times that of the base, between 0.891 and 0.909 (95 % sure)
 
     - base: `base.json`, 5 runs, begun 2026-11-21T12:00:02Z
@@ -227,23 +236,23 @@ fn one_case_in_markdown() {
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
     | **rate** | 49 990/s | 44 991/s | 0.900 | 0.891 | 0.909 | 1.3 % | **slower** |
-    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
-    | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | perhaps more |
+    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 | +0.06 | 0.1 pt |  |
+    | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | more? |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself; perhaps: true of that measure, were it the only one.
-    ");
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so if it were the only one.
+    "#);
 }
 
 #[test]
 fn several_cases_in_markdown() {
-    insta::assert_snapshot!(markdown(&several()), @r"
+    insta::assert_snapshot!(markdown(&several()), @r#"
     **3 cases: 1 faster, 1 slower, 1 can't tell**
 
     - base: `base.json`, 15 runs, begun 2026-11-21T12:00:02Z
@@ -270,7 +279,7 @@ fn several_cases_in_markdown() {
     | p50 | 950.0 µs | 950.0 µs | 1.000 | 0.991 | 1.009 | 1.3 % |  |
     | p99 | 2.400 ms | 2.400 ms | 1.000 | 0.991 | 1.009 | 1.3 % |  |
     | p99.9 | 9.000 ms | 9.000 ms | 1.000 | 0.991 | 1.009 | 1.3 % |  |
-    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
+    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 | +0.06 | 0.1 pt |  |
     | cpu_per_request | 18.00 µs | 18.00 µs | 1.000 | 1.000 | 1.000 | 1.0 % |  |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
@@ -281,11 +290,11 @@ fn several_cases_in_markdown() {
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
     | **rate** | 49 990/s | 44 991/s | 0.900 | 0.891 | 0.909 | 1.3 % | **slower** |
-    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | perhaps slower |
-    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
-    | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | perhaps more |
+    | p50 | 950.0 µs | 1.056 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | p99 | 2.400 ms | 2.667 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | p99.9 | 9.000 ms | 10.00 ms | 1.111 | 1.101 | 1.121 | 1.3 % | slower? |
+    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 | +0.06 | 0.1 pt |  |
+    | cpu_per_request | 18.00 µs | 20.00 µs | 1.111 | 1.111 | 1.111 | 1.0 % | more? |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
     with this noise 5 repeats can show differences from 1.3 % up (rate)
@@ -295,18 +304,18 @@ fn several_cases_in_markdown() {
     | measure | base | new | ratio | from | to | shows | |
     |---|--:|--:|--:|--:|--:|--:|---|
     | **rate** | 49 990/s | 59 988/s | 1.200 | 1.189 | 1.212 | 1.3 % | **faster** |
-    | p50 | 950.0 µs | 791.7 µs | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
-    | p99 | 2.400 ms | 2.000 ms | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
-    | p99.9 | 9.000 ms | 7.500 ms | 0.833 | 0.826 | 0.841 | 1.3 % | perhaps faster |
-    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 pt | +0.06 pt | 0.1 pt |  |
-    | cpu_per_request | 18.00 µs | 15.00 µs | 0.833 | 0.833 | 0.833 | 1.0 % | perhaps less |
+    | p50 | 950.0 µs | 791.7 µs | 0.833 | 0.826 | 0.841 | 1.3 % | faster? |
+    | p99 | 2.400 ms | 2.000 ms | 0.833 | 0.826 | 0.841 | 1.3 % | faster? |
+    | p99.9 | 9.000 ms | 7.500 ms | 0.833 | 0.826 | 0.841 | 1.3 % | faster? |
+    | errors | 0.06 % | 0.06 % | +0.00 pt | -0.06 | +0.06 | 0.1 pt |  |
+    | cpu_per_request | 18.00 µs | 15.00 µs | 0.833 | 0.833 | 0.833 | 1.0 % | less? |
     | rss | 5.00 MiB | 5.00 MiB | 1.000 | 1.000 | 1.000 | 1.0 % |  |
 
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself; perhaps: true of that measure, were it the only one.
-    ");
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so if it were the only one.
+    "#);
 }
 
 #[test]

@@ -38,11 +38,11 @@ pub fn write(contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Resu
 
 fn head(contrast: &Contrast, style: Style) -> Vec<String> {
     match contrast.cases.as_slice() {
-        [] => vec![format!("{}  no case stands on both sides", style.bad("NOTHING"))],
+        [] => vec![format!("{} · no case stands on both sides", style.bad("NOTHING"))],
         [case] => {
             let word = case_word(case).to_uppercase();
             let sentence = case_sentence(case);
-            let lines = wrap(&format!("{word}  "), "  ", &printable(&sentence), style.columns());
+            let lines = wrap(&format!("{word} · "), "  ", &printable(&sentence), style.columns());
             painted(lines, &word, case.decision, style)
         }
         _ => vec![count_sentence(contrast)],

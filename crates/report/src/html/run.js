@@ -3,8 +3,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const plots = [...document.querySelectorAll(".plot")];
 
-  const digits = (v) => v.toFixed(v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
   const grouped = (v) => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const digits = (v) => v >= 999.5 ? grouped(v) : v.toFixed(v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
   const duration = (ns) => {
     if (ns < 1e3) return `${ns} ns`;
     if (ns < 999500) return `${digits(ns / 1e3)} µs`;
@@ -13,7 +13,7 @@
   };
   const units = {
     "ns": duration,
-    "/s": (v) => `${v >= 1000 ? grouped(v) : digits(v)}/s`,
+    "/s": (v) => `${digits(v)}/s`,
     "MiB": (v) => `${digits(v)} MiB`,
     "cores": (v) => `${digits(v * 100)} %`,
   };

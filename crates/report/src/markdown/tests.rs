@@ -18,7 +18,7 @@ fn summary(result: &RunResult) -> String {
 #[test]
 fn a_whole_report() {
     insta::assert_snapshot!(whole(&samples::parts()), @r"
-    ## ❌ VALID, ABORTED, 1 OF 2 GATES FAILED: the schedule was kept, 1 000 responses/s
+    ## ❌ VALID, ABORTED, 1 OF 2 GATES FAILED: the schedule was kept · 1 000 responses/s
 
     - aborted after 4.00 s because errors\>1% FOR 3s: this is what had happened until then
 
@@ -112,7 +112,7 @@ fn the_server_and_the_host_are_tables_of_their_own() {
 #[test]
 fn a_summary_of_stages() {
     insta::assert_snapshot!(summary(&samples::ramp()), @r"
-    ## ⚠️ SUSPECT: read the causes before the figures, 1 638 responses/s on average over 2 stages
+    ## ⚠️ SUSPECT: read the causes before the figures · 1 638 responses/s on average over 2 stages
 
     - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was

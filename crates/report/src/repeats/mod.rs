@@ -18,6 +18,7 @@ use plimsoll_core::stats::LEAST_VALUES;
 use plimsoll_core::study::{CaseRun, Measure};
 use plimsoll_core::verdict::{Cause, Verdict};
 
+use crate::advice::{REPEATS, guide};
 use crate::comparison::value_words;
 use crate::facts::{Standing, counted};
 
@@ -53,7 +54,7 @@ fn sentence(repeats: &Repeats) -> String {
     let runs = repeats.runs.len();
     let median = repeats.spread.iter().find(|spread| spread.measure.measure == Measure::Rate);
     let median = median.map(|spread| figure(spread, spread.median));
-    let median = median.map(|rate| format!(", {rate} in the median")).unwrap_or_default();
+    let median = median.map(|rate| format!(" · median {rate}")).unwrap_or_default();
     if runs == 0 {
         return "nothing was run".to_owned();
     }
@@ -91,20 +92,7 @@ fn standing(repeats: &Repeats) -> Option<Standing> {
 /// What the verdicts rest on, each cause once with the repeats that have it, and what does not
 /// count.
 fn remarks(repeats: &Repeats) -> Vec<String> {
-    let mut causes: Vec<(&Cause, Vec<u32>)> = Vec::new();
-    for (repeat, run) in (1..).zip(&repeats.runs) {
-        for cause in &run.loader.causes {
-            let is_it = |(known, _): &&mut (&Cause, Vec<u32>)| {
-                (&known.code, known.verdict) == (&cause.code, cause.verdict)
-            };
-            match causes.iter_mut().find(is_it) {
-                Some((_, in_repeats)) => in_repeats.push(repeat),
-                None => causes.push((cause, vec![repeat])),
-            }
-        }
-    }
-    causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.verdict));
-    let mut remarks: Vec<String> = causes
+    let mut remarks: Vec<String> = causes(repeats)
         .iter()
         .map(|(cause, found)| format!("{}: {}", repeat_words(found), cause.text))
         .collect();
@@ -122,6 +110,24 @@ fn remarks(repeats: &Repeats) -> Vec<String> {
         remarks.push(format!("{begun} of {} repeats were begun", repeats.asked));
     }
     remarks
+}
+
+/// Each cause once, the worst first, with the repeats that have it.
+fn causes(repeats: &Repeats) -> Vec<(&Cause, Vec<u32>)> {
+    let mut causes: Vec<(&Cause, Vec<u32>)> = Vec::new();
+    for (repeat, run) in (1..).zip(&repeats.runs) {
+        for cause in &run.loader.causes {
+            let is_it = |(known, _): &&mut (&Cause, Vec<u32>)| {
+                (&known.code, known.verdict) == (&cause.code, cause.verdict)
+            };
+            match causes.iter_mut().find(is_it) {
+                Some((_, in_repeats)) => in_repeats.push(repeat),
+                None => causes.push((cause, vec![repeat])),
+            }
+        }
+    }
+    causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.verdict));
+    causes
 }
 
 /// `repeat 2`, `repeats 2, 3`.
@@ -180,7 +186,7 @@ fn missing(repeats: &Repeats) -> Option<String> {
         n if n < FOR_95_PERCENT => format!("{FOR_95_PERCENT} repeats make it a 95 % interval"),
         _ => return None,
     };
-    Some(format!("{what} (docs/measuring-well.md, 6)"))
+    Some(format!("{what} ({})", guide(REPEATS)))
 }
 
 /// A repeat in a row.

@@ -40,12 +40,13 @@ fn five_repeats() {
     runs[1].loader.causes = samples::ramp().loader.causes;
     runs[3].loader.causes = samples::ramp().loader.causes[..1].to_vec();
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    SUSPECT, GATES FAILED IN 4 OF 5  1 of 5 repeats is suspect: read the causes
-      before the figures, 997.0/s in the median
+    SUSPECT, GATES FAILED IN 4 OF 5 · 1 of 5 repeats is suspect: read the causes
+      before the figures · median 997.0/s
     - repeats 2, 4: a worker used 97 % of its CPU, so the tester may have been the
       limit: give it more threads (-t) or a lower rate
     - repeat 2: the tester did not run for 420 ms from 21.3 s on (420 ms in all):
       what waited then looks slower than the server was
+      what this means: plimsoll explain cpu paused
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     5 repeats, one after the other
@@ -59,7 +60,7 @@ fn five_repeats() {
     p50             40.41 µs  40.41 µs  40.41 µs  40.41 µs to 40.41 µs
     p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
     errors               0 %       0 %       0 %            0 % to 0 %
-    6 repeats make it a 95 % interval (docs/measuring-well.md, 6)
+    6 repeats make it a 95 % interval (docs/measuring-well.md, section 6)
 
     Repeat  seed     rate       p50       p99  errors  verdict
     1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
@@ -75,7 +76,7 @@ fn six_repeats_in_turns_without_gates() {
     let mut runs = runs(6);
     runs.iter_mut().for_each(|run| run.gates.clear());
     insta::assert_snapshot!(text(&repeats(runs, 6, &["low", "high"]), 80), @r"
-    VALID  6 of 6 repeats are valid, 996.5/s in the median
+    VALID · 6 of 6 repeats are valid · median 996.5/s
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     6 repeats, in turns with low, high
@@ -102,7 +103,7 @@ fn what_a_signal_left() {
     runs.iter_mut().for_each(|run| run.gates.truncate(1));
     runs[1].interrupted = true;
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    VALID, GATES FAILED IN 1 OF 2  2 of 5 repeats are valid, 999.0/s in the median
+    VALID, GATES FAILED IN 1 OF 2 · 2 of 5 repeats are valid · median 999.0/s
     - repeat 2 does not count: interrupted after 10s
     - 2 of 5 repeats were begun
 
@@ -117,7 +118,7 @@ fn what_a_signal_left() {
     p99            200.1 ms  200.1 ms  200.1 ms
     errors              0 %       0 %       0 %
     an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each
-    side (docs/measuring-well.md, 6)
+    side (docs/measuring-well.md, section 6)
 
     Repeat  seed     rate       p50       p99  errors          verdict
     1          1  999.0/s  40.41 µs  200.1 ms     0 %            valid
@@ -129,7 +130,7 @@ fn what_a_signal_left() {
 #[test]
 fn the_sentence_counts_the_repeats_that_are_like_the_worst() {
     for (verdicts, want) in [
-        (&[Verdict::Valid, Verdict::Valid][..], "2 of 2 repeats are valid, "),
+        (&[Verdict::Valid, Verdict::Valid][..], "2 of 2 repeats are valid · "),
         (&[Verdict::Suspect, Verdict::Suspect], "2 of 2 repeats are suspect: read the causes "),
         (
             &[Verdict::Suspect, Verdict::Invalid, Verdict::Valid],
@@ -154,7 +155,7 @@ fn markdown() {
     let mut bytes = Vec::new();
     write_markdown(&repeats(runs(2), 2, &[]), &mut bytes).unwrap();
     insta::assert_snapshot!(String::from_utf8(bytes).unwrap(), @r"
-    ## ❌ VALID, GATES FAILED IN 1 OF 2: 2 of 2 repeats are valid, 998.5/s in the median
+    ## ❌ VALID, GATES FAILED IN 1 OF 2: 2 of 2 repeats are valid · median 998.5/s
 
     `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
 
@@ -170,7 +171,7 @@ fn markdown() {
     | p99 | 200.1 ms | 200.1 ms | 200.1 ms |
     | errors | 0 % | 0 % | 0 % |
 
-    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (docs/measuring-well.md, 6)
+    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (docs/measuring-well.md, section 6)
 
     | Repeat | seed | rate | p50 | p99 | errors | verdict |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |

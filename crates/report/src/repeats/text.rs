@@ -4,14 +4,15 @@
 use std::io::{self, Write};
 
 use plimsoll_core::repeats::Repeats;
+use plimsoll_core::verdict::Cause;
 
 use super::{
-    GateRow, ROW_HEAD, gates, missing, order, remarks, row, sentence, spread_head, spread_row,
-    standing,
+    GateRow, ROW_HEAD, causes, gates, missing, order, remarks, row, sentence, spread_head,
+    spread_row, standing,
 };
 use crate::facts::printable;
 use crate::text::table::{LABEL, labelled, table, wrap, wrap_within};
-use crate::text::{Style, headline, plan, write_blocks};
+use crate::text::{Style, explains, headline, plan, write_blocks};
 
 /// Lines that a gate may take.
 const GATE_LINES: usize = 4;
@@ -38,6 +39,8 @@ fn head(repeats: &Repeats, style: Style) -> Vec<String> {
     for text in remarks(repeats) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
+    let causes: Vec<&Cause> = causes(repeats).into_iter().map(|(cause, _)| cause).collect();
+    lines.extend(explains(&causes, style));
     lines
 }
 

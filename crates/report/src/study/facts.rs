@@ -3,7 +3,7 @@
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
-use plimsoll_core::units::{format_bytes, format_count, format_ns, format_rate, three_digits};
+use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
 use crate::facts::counted;
 
@@ -108,19 +108,34 @@ pub(super) fn value_words(measure: Measure, value: f64) -> String {
         Measure::Errors => share_words(value),
         Measure::Cpu | Measure::TesterCpu => format!("{} %", three_digits(value * 100.0)),
         Measure::Rss | Measure::Pss | Measure::TesterRss => format_bytes(value as u64),
-        Measure::Processes | Measure::Threads | Measure::Connections => {
-            format_count(value.round() as u64)
-        }
+        Measure::Processes | Measure::Threads | Measure::Connections => format_whole(value),
     }
 }
 
-/// A value of a column for people. What is divided by its own kind is in per cent.
+/// A value of a column for people.
 pub(super) fn cell(column: &Column, value: f64) -> String {
     match column.over {
         None => value_words(column.measure, value),
-        Some(_) if value >= 9.995 => format!("{} %", format_rate(value * 100.0)),
-        Some(_) => format!("{} %", three_digits(value * 100.0)),
+        Some(_) => three_digits(value),
     }
+}
+
+/// In the place of a figure: there is none.
+pub(super) const NO_FIGURE: &str = "–";
+
+/// What needs a word beside the headings: columns that divide one figure by another, and cells
+/// without a figure.
+pub(super) fn marks(study: &Study) -> Vec<String> {
+    let ratio = study.columns.iter().find(|column| column.over.is_some());
+    let ratio = ratio.map(|column| {
+        format!("{}: the first figure divided by the second, in each run", heading(column))
+    });
+    let measured = || rows(study).into_iter().filter_map(|row| row.content.ok());
+    let is_missing = |case: &Case| study.columns.iter().any(|it| case.middle(it).is_none());
+    let missing = measured().any(is_missing).then(|| {
+        format!("{NO_FIGURE}: the tester does not print this figure, or no run counts for it")
+    });
+    ratio.into_iter().chain(missing).collect()
 }
 
 /// Where the true median of a column lies; none where the repeats do not tell.

@@ -9,8 +9,8 @@ use plimsoll_core::comparison::{Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
 use super::facts::{
-    self, ALL, COMPARED_HOW, Row, cell, change_words, decision_words, heading, interval_words,
-    legend, repeats_words,
+    self, ALL, COMPARED_HOW, NO_FIGURE, Row, cell, change_words, decision_words, heading,
+    interval_words, legend, repeats_words,
 };
 use super::notes::{self, Note, Weight};
 use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
@@ -47,7 +47,7 @@ fn head(study: &Study) -> String {
 /// A table with a row for each case, and for what was left out.
 fn by_case(study: &Study, value: impl Fn(&Case, &Column) -> String) -> String {
     let headings: Vec<String> = study.columns.iter().map(|it| prose(&heading(it))).collect();
-    let mut head = vec!["#", "Load", "Tester", "Upstream server", VERDICT];
+    let mut head = vec!["#", "Load", "Tester", "Server", VERDICT];
     head.extend(headings.iter().map(String::as_str));
     let row = |row: &Row<'_>| {
         let name = |name: &str| if name == ALL { format!("*{ALL}*") } else { prose(name) };
@@ -79,22 +79,26 @@ fn verdict(study: &Study, case: &Case) -> String {
     }
 }
 
+fn none() -> String {
+    NO_FIGURE.to_owned()
+}
+
 fn medians(study: &Study) -> String {
     let value = |case: &Case, column: &Column| {
-        case.middle(column).map_or_else(String::new, |middle| cell(column, middle.median))
+        case.middle(column).map_or_else(none, |middle| cell(column, middle.median))
     };
     let table = by_case(study, value);
     let what = if study.repeats > 1 { "Medians of" } else { "Figures of" };
     let words = [repeats_words(study), legend(&study.columns), verdict_legend(study)];
-    let words: Vec<String> =
-        words.iter().filter(|words| !words.is_empty()).map(|words| prose(words)).collect();
+    let words = words.into_iter().chain(facts::marks(study)).filter(|words| !words.is_empty());
+    let words: Vec<String> = words.map(|words| prose(&words)).collect();
     format!("## Results\n\n{table}\n{what} {}.\n", words.join(". "))
 }
 
 /// How far the repeats are apart, where there are several.
 fn spread(study: &Study) -> String {
     let Some(confidence) = facts::confidence(study) else { return String::new() };
-    let value = |case: &Case, column: &Column| interval_words(case, column).unwrap_or_default();
+    let value = |case: &Case, column: &Column| interval_words(case, column).unwrap_or_else(none);
     let table = by_case(study, value);
     format!(
         "### Between repeats\n\n{table}\nWhere the true median lies, with at least {:.0} % \

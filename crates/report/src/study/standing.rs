@@ -42,7 +42,7 @@ impl Standing {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Unsaid => "–",
+            Self::Unsaid => "none",
             Self::Valid => "valid",
             Self::Suspect => "suspect",
             Self::Invalid => "INVALID",
@@ -52,7 +52,7 @@ impl Standing {
 
     fn meaning(self) -> &'static str {
         match self {
-            Self::Unsaid => "–: the tester does not judge itself, and the lab saw nothing wrong",
+            Self::Unsaid => "none: the tester does not judge itself, and the lab saw nothing wrong",
             Self::Valid => "valid: the figures are the server's",
             Self::Suspect => "suspect: the figures may be distorted, but count",
             Self::Invalid => "INVALID: the figures are the tester's, and do not count",

@@ -1,6 +1,6 @@
 //! The views of hand-made studies: what they show, and that no text from outside breaks out.
 
-use plimsoll_core::study::{Column, Study};
+use plimsoll_core::study::{Case, Column, Study};
 use plimsoll_core::verdict::Verdict;
 
 use super::facts::tester_words;
@@ -143,6 +143,25 @@ fn a_terminal_gets_lines_that_fit_and_no_escapes() {
             .fold(colored, |text, escape| text.replace(escape, ""));
         assert_eq!(stripped, text, "colours change nothing else");
     }
+}
+
+/// Servers that are alike: how much more they would have to differ.
+#[test]
+fn what_cannot_be_told_has_the_difference_that_would_show() {
+    let mut study = samples::echo();
+    let like = study.case("nginx", "closed-100").expect("a case").runs.clone();
+    let is_other = |case: &&mut Case| case.server == "plimsoll" && case.load == "closed-100";
+    study.cases.iter_mut().filter(is_other).for_each(|case| case.runs = like.clone());
+    let text = plain(&study);
+    let table = part(&text, "closed-100, against nginx", "\n\n");
+    let told = |line: &&str| line.contains("can't tell") && line.ends_with(" %");
+    assert!(table.lines().filter(told).count() >= 3, "{table}");
+    assert!(
+        table.contains("\nshows from: the smallest difference that the runs can show"),
+        "{table}"
+    );
+    let decided = part(&text, "ab-short, against nginx", "\n\n");
+    assert!(!decided.contains("shows from"), "{decided}");
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{Decision, Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
-use super::facts::{self, Row, cell, change_words, decision_words, heading, interval_words};
+use super::facts::{
+    self, NO_FIGURE, Row, cell, change_words, decision_words, heading, interval_words,
+};
 use super::notes::{self, Weight};
 use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
 use crate::facts::printable;
@@ -79,7 +81,7 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
             }
             Err(_) => {
                 line.push("skipped".to_owned());
-                line.extend(study.columns.iter().map(|_| "–".to_owned()));
+                line.extend(study.columns.iter().map(|_| NO_FIGURE.to_owned()));
             }
         }
         line
@@ -88,8 +90,9 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
     let cells: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(row)).collect();
     let is_bad =
         |row: &Row<'_>| row.content.as_ref().is_ok_and(|case| Standing::of_case(case).leaves_out());
-    // Its lines are the head and the rows, an empty one, and the same once more.
-    let of_line = |at: usize| rows.get((at % (rows.len() + 2)).checked_sub(1)?);
+    // Its lines are the head and the rows, two that lead to the further columns, and the same once
+    // more.
+    let of_line = |at: usize| rows.get((at % (rows.len() + 3)).checked_sub(1)?);
     let paint = |(at, line): (usize, String)| match of_line(at).is_some_and(is_bad) {
         true => style.bad(&line),
         false => line,
@@ -97,9 +100,13 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
     table(&cells, 4, table_width(style)).into_iter().enumerate().map(paint).collect()
 }
 
+fn none() -> String {
+    NO_FIGURE.to_owned()
+}
+
 fn medians(study: &Study, style: Style) -> Vec<String> {
     let value = |case: &Case, column: &Column| {
-        case.middle(column).map_or_else(|| "–".to_owned(), |middle| cell(column, middle.median))
+        case.middle(column).map_or_else(none, |middle| cell(column, middle.median))
     };
     let mut lines = by_case(study, style, value);
     for row in &facts::rows(study) {
@@ -108,9 +115,9 @@ fn medians(study: &Study, style: Style) -> Vec<String> {
             lines.extend(wrap("", "  ", &words, style).iter().map(|line| style.bad(line)));
         }
     }
-    let legend = verdict_legend(study);
-    if !legend.is_empty() {
-        lines.extend(wrap("", "", &legend, style));
+    let legends = std::iter::once(verdict_legend(study)).chain(facts::marks(study));
+    for legend in legends.filter(|legend| !legend.is_empty()) {
+        lines.extend(wrap("", "  ", &legend, style));
     }
     lines
 }
@@ -120,9 +127,7 @@ fn spread(study: &Study, style: Style) -> Vec<String> {
     if study.baseline.is_some() || study.repeats < 2 {
         return Vec::new();
     }
-    let value = |case: &Case, column: &Column| {
-        interval_words(case, column).unwrap_or_else(|| "–".to_owned())
-    };
+    let value = |case: &Case, column: &Column| interval_words(case, column).unwrap_or_else(none);
     let mut lines = by_case(study, style, value);
     lines.insert(0, "Where the true medians lie".to_owned());
     lines
@@ -144,10 +149,14 @@ fn notes(study: &Study, style: Style) -> Vec<String> {
     lines
 }
 
+/// The heading of the differences that the runs can show.
+const SHOWS: &str = "shows from";
+const SHOWS_AT: usize = 4;
+
 /// The servers under a load against the baseline.
 fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     let Some(baseline) = &study.baseline else { return Vec::new() };
-    let head = ["Server", "", "ratio, 95 % interval", ""].map(str::to_owned);
+    let head = ["Server", "", "ratio, 95 % interval", "", SHOWS].map(str::to_owned);
     let mut rows = vec![head.to_vec()];
     let under = study.cases.iter().filter(|case| case.load == load.name);
     for case in under.filter(|case| !case.runs.is_empty()) {
@@ -161,8 +170,17 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     }
     let title = printable(&format!("{}, against {baseline}", load.name));
     let mut lines = vec![style.paint("1", &shorten(&title, style.columns()))];
+    let shows = rows.iter().skip(1).any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
+    if !shows {
+        rows.iter_mut().for_each(|row| row.truncate(SHOWS_AT));
+    }
     if rows.len() > 1 {
         lines.extend(table(&rows, 2, table_width(style)));
+    }
+    if shows {
+        let text =
+            format!("{SHOWS}: the smallest difference that the runs can show with this noise");
+        lines.extend(wrap("", "  ", &text, style));
     }
     let unranked =
         unranked.map(|words| wrap("", "", &printable(&words), style)).unwrap_or_default();
@@ -175,10 +193,11 @@ fn compared_row(study: &Study, case: &Case, measure: Measure, style: Style) -> O
     if comparison.reason == Some(Reason::NothingMeasured) {
         return None;
     }
-    let mut words = decision_words(measure, &comparison);
-    if let (Decision::CannotTell, Some(detectable)) = (comparison.decision, comparison.detectable) {
-        words += &format!(" below {}", facts::share_words(detectable));
-    }
+    let words = decision_words(measure, &comparison);
     let server = short_name(&case.server, style);
-    Some(vec![server, facts::name(measure), change_words(&comparison), words])
+    // Only where the runs decided nothing does it matter what they could have shown.
+    let undecided = comparison.decision == Decision::CannotTell;
+    let shows = comparison.detectable.filter(|_| undecided).map(facts::share_words);
+    let shows = shows.unwrap_or_default();
+    Some(vec![server, facts::name(measure), change_words(&comparison), words, shows])
 }

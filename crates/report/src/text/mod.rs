@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
 use plimsoll_core::units::{format_count, format_ns, format_rate};
-use plimsoll_core::verdict::Verdict;
+use plimsoll_core::verdict::{Cause, Verdict};
 
 use crate::advice::advice;
 use crate::facts::{self, load_words, printable};
@@ -96,13 +96,18 @@ fn verdict(result: &RunResult, style: Style) -> Vec<String> {
     for text in causes.chain(facts::caveats(result)) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
-    lines.extend(explains(result, style));
+    lines.extend(explains(&result.loader.causes.iter().collect::<Vec<_>>(), style));
     lines
 }
 
 /// The command that says more about the causes, if there are any.
-fn explains(result: &RunResult, style: Style) -> Vec<String> {
-    let codes: Vec<&str> = result.loader.causes.iter().map(|cause| cause.code.as_str()).collect();
+pub(crate) fn explains(causes: &[&Cause], style: Style) -> Vec<String> {
+    let mut codes: Vec<&str> = Vec::new();
+    for cause in causes {
+        if !codes.contains(&cause.code.as_str()) {
+            codes.push(&cause.code);
+        }
+    }
     if codes.is_empty() {
         return Vec::new();
     }
@@ -110,8 +115,8 @@ fn explains(result: &RunResult, style: Style) -> Vec<String> {
     wrap("  ", "  ", &printable(&command), style.columns())
 }
 
-/// The verdict, what came of the conditions, and a sentence. No word is green where a condition
-/// was not met.
+/// The verdict with what came of the conditions, what it means, and the rate. No word is green if a
+/// condition was not met.
 pub(crate) fn headline(
     (verdict, standing): (Verdict, Option<&facts::Standing>),
     sentence: &str,
@@ -127,7 +132,7 @@ pub(crate) fn headline(
     let name = verdict.name().to_uppercase();
     let words = standing.map(|standing| standing.words.to_uppercase());
     let plain = words.iter().fold(name.clone(), |plain, words| format!("{plain}, {words}"));
-    let mut lines = wrap(&format!("{plain}  "), "  ", sentence, style.columns());
+    let mut lines = wrap(&format!("{plain} · "), "  ", sentence, style.columns());
     let mut painted = style.paint(color, &name);
     if let Some(words) = &words {
         painted += &format!(", {}", style.paint(if is_met { "1;32" } else { "1;31" }, words));

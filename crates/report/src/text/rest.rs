@@ -58,9 +58,10 @@ fn statuses(result: &RunResult, width: usize) -> Vec<String> {
 }
 
 fn errors(result: &RunResult, style: Style) -> Vec<String> {
-    let shown = result.errors.iter().take(ERRORS_SHOWN);
+    let shown = || result.errors.iter().take(ERRORS_SHOWN);
+    let kind_width = shown().map(|error| printable(&error.kind).chars().count()).max().unwrap_or(0);
     let mut rows: Vec<String> =
-        shown.flat_map(|error| error_lines(error, style.columns() - LABEL)).collect();
+        shown().flat_map(|error| error_lines(error, kind_width, style.columns() - LABEL)).collect();
     let more = result.errors.get(ERRORS_SHOWN..).unwrap_or_default();
     if !more.is_empty() {
         let count: u64 = more.iter().map(|error| error.count).sum();
@@ -72,11 +73,11 @@ fn errors(result: &RunResult, style: Style) -> Vec<String> {
 }
 
 /// Count, phase and kind of an error, and its words beside them or, where they are too narrow
-/// there, below.
-fn error_lines(error: &ErrorCount, width: usize) -> Vec<String> {
+/// there, below. `kind_width` is that of the longest kind.
+fn error_lines(error: &ErrorCount, kind_width: usize, width: usize) -> Vec<String> {
     let (count, phase) = (format_count(error.count), error.phase.name());
     let (kind, sample) = (printable(&error.kind), printable(&error.sample));
-    let first = format!("{count:>9}  {phase:<9}  {kind:<12}  ");
+    let first = format!("{count:>9}  {phase:<9}  {kind:<kind_width$}  ");
     let taken = first.chars().count();
     if taken + WORDS_ROOM <= width {
         return wrap_within((&first, &" ".repeat(taken)), &sample, width, ERROR_LINES);

@@ -50,15 +50,12 @@ pub(crate) fn beside(left: &[String], right: &[String], width: usize) -> Vec<Str
 
 /// Lines of a table, its head first, whose columns are as wide as what is in them: `words` of them
 /// and those without a heading from the left, the rest from the right. What does not fit goes into
-/// a further table that begins with the words, without the rows that have nothing in it.
+/// a further table, below a line that says so. It begins with the words, too, and leaves out rows
+/// that have nothing in it.
 pub(crate) fn table(rows: &[Vec<String>], words: usize, width: usize) -> Vec<String> {
     let Some(head) = rows.first() else { return Vec::new() };
-    let wide = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| columns(cell)).max().unwrap_or(0)
-    };
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(wide).collect();
+    let widths = column_widths(rows);
+    let count = widths.len();
     let is_words = |at: usize| at < words || head.get(at).is_some_and(String::is_empty);
     let names: usize = widths.iter().take(words).map(|width| width + 2).sum();
     let mut lines = Vec::new();
@@ -84,9 +81,27 @@ pub(crate) fn table(rows: &[Vec<String>], words: usize, width: usize) -> Vec<Str
         if from >= count {
             return lines;
         }
-        lines.push(String::new());
+        lines.extend([String::new(), FURTHER.to_owned()]);
     }
 }
+
+/// The widest cell of each column.
+fn column_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let wide = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| columns(cell)).max().unwrap_or(0)
+    };
+    (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(wide).collect()
+}
+
+/// Whether all columns of a table stand beside each other in this width.
+pub(crate) fn fits(rows: &[Vec<String>], width: usize) -> bool {
+    let widths = column_widths(rows);
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1) <= width
+}
+
+/// What stands above the columns that did not fit beside the others.
+const FURTHER: &str = "Further columns of the same rows:";
 
 /// A cell and the room behind it.
 fn padded(cell: &str, width: usize, from_left: bool) -> String {
@@ -207,14 +222,17 @@ mod tests {
         let rows = [owned(&["Name", "p50", "p99"]), owned(&["a", "\x1b[31m1 ms\x1b[0m", "20 ms"])];
         let whole = ["Name   p50    p99", "a     \x1b[31m1 ms\x1b[0m  20 ms"];
         assert_eq!(table(&rows, 1, 17), whole);
-        let split = ["Name   p50", "a     \x1b[31m1 ms\x1b[0m", "", "Name    p99", "a     20 ms"];
+        assert!(fits(&rows, 17) && !fits(&rows, 16));
+        let split =
+            ["Name   p50", "a     \x1b[31m1 ms\x1b[0m", "", FURTHER, "Name    p99", "a     20 ms"];
         assert_eq!(table(&rows, 1, 16), split);
         assert!(table(&[], 1, 16).is_empty());
         let rows = [["Name", "p50", ""], ["a", "1 ms", ""], ["b", "2 ms", "slower"]];
         let rows = rows.map(|row| owned(&row));
         let whole = ["Name   p50", "a     1 ms", "b     2 ms  slower"];
         assert_eq!(table(&rows, 1, 18), whole);
-        let further = ["Name   p50", "a     1 ms", "b     2 ms", "", "Name", "b     slower"];
+        let further =
+            ["Name   p50", "a     1 ms", "b     2 ms", "", FURTHER, "Name", "b     slower"];
         assert_eq!(table(&rows, 1, 17), further, "a has nothing in the further table");
     }
 

@@ -33,7 +33,7 @@ fn all() -> Vec<RunResult> {
 #[test]
 fn a_closed_loop() {
     insta::assert_snapshot!(report(&samples::steady(), false), @r"
-    VALID  the tester had room to spare, 17 188 responses/s
+    VALID · the tester had room to spare · 17 188 responses/s
 
     GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 2 threads
 
@@ -60,14 +60,14 @@ fn a_closed_loop() {
     Status    200: 171 977
     Bytes     7.38 MiB sent, 25.6 MiB received (2.56 MiB/s)
     Tester    71 % of a core; 9.00 MiB of memory
-    Guide     for what users wait give a rate, -r (docs/measuring-well.md, 2)
+    Guide     to see how long users wait, give a rate: -r (docs/measuring-well.md, section 2)
     ");
 }
 
 #[test]
 fn a_stall_under_a_rate() {
     insta::assert_snapshot!(report(&samples::stall(), false), @r"
-    VALID, 1 OF 2 GATES FAILED  requests had to wait for a free connection, 1 000 responses/s
+    VALID, 1 OF 2 GATES FAILED · requests had to wait for a free connection · 1 000 responses/s
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -97,14 +97,14 @@ fn a_stall_under_a_rate() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run tells no spread: --repeat 5 (docs/measuring-well.md, 6)
+    Guide     one run does not show the spread: --repeat 5 (docs/measuring-well.md, section 6)
     ");
 }
 
 #[test]
 fn an_overloaded_server() {
     insta::assert_snapshot!(report(&samples::ramp(), false), @r"
-    SUSPECT  read the causes before the figures, 1 638 responses/s on average over 2 stages
+    SUSPECT · read the causes before the figures · 1 638 responses/s on average over 2 stages
     - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or
       a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower
@@ -147,7 +147,7 @@ fn an_overloaded_server() {
     ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
     Status    200: 44 905   429: 882   503: 4 131
-    Errors          179  waiting    timeout       no answer within 500 ms
+    Errors          179  waiting    timeout         no answer within 500 ms
                      92  receiving  truncated_body  the server closed the connection 512 bytes before
                                                     the end of the body
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
@@ -159,7 +159,7 @@ fn an_overloaded_server() {
 #[test]
 fn nothing_completed() {
     insta::assert_snapshot!(report(&samples::nothing(), false), @r"
-    INVALID  these figures are not the server's
+    INVALID · these figures are not the server's
     - not one response arrived
       what this means: plimsoll explain no_responses
 
@@ -185,7 +185,7 @@ fn nothing_completed() {
     n                   50                        0
     ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
 
-    Errors          412  connect    refused       connection refused
+    Errors          412  connect    refused  connection refused
     Tester    0 % of a core; 9.00 MiB of memory
     ");
 }
@@ -193,7 +193,7 @@ fn nothing_completed() {
 #[test]
 fn a_run_cut_short_after_a_warm_up() {
     insta::assert_snapshot!(report(&samples::cut_short(), false), @r"
-    VALID  the tester had room to spare, 139 responses/s
+    VALID · the tester had room to spare · 139 responses/s
     - interrupted after 1.24 s: this is what had happened until then
 
     GET http://127.0.0.1:8080/ · 1 connection · closed loop · 400 requests · uring, 1 thread
@@ -233,7 +233,7 @@ fn a_run_cut_short_after_a_warm_up() {
 #[test]
 fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
     insta::assert_snapshot!(report(&samples::parts(), false), @r"
-    VALID, ABORTED, 1 OF 2 GATES FAILED  the schedule was kept, 1 000 responses/s
+    VALID, ABORTED, 1 OF 2 GATES FAILED · the schedule was kept · 1 000 responses/s
     - aborted after 4.00 s because errors>1% FOR 3s: this is what had happened until then
 
     GET https://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
@@ -301,7 +301,7 @@ fn a_server_that_was_watched_has_its_lines() {
 fn a_narrow_terminal() {
     let style = Style { width: 80, ..Style::default() };
     insta::assert_snapshot!(styled(&samples::stall(), style), @r"
-    VALID, 1 OF 2 GATES FAILED  requests had to wait for a free connection,
+    VALID, 1 OF 2 GATES FAILED · requests had to wait for a free connection ·
       1 000 responses/s
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
@@ -341,10 +341,11 @@ fn a_narrow_terminal() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run tells no spread: --repeat 5 (docs/measuring-well.md, 6)
+    Guide     one run does not show the spread: --repeat 5 (docs/measuring-well.md,
+              section 6)
     ");
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
-    SUSPECT  read the causes before the figures, 1 638 responses/s on average over
+    SUSPECT · read the causes before the figures · 1 638 responses/s on average over
       2 stages
     - a worker used 97 % of its CPU, so the tester may have been the limit: give it
       more threads (-t) or a lower rate
@@ -403,7 +404,7 @@ fn a_narrow_terminal() {
     see max
 
     Status    200: 44 905   429: 882   503: 4 131
-    Errors          179  waiting    timeout       no answer within 500 ms
+    Errors          179  waiting    timeout         no answer within 500 ms
                      92  receiving  truncated_body  the server closed the connection
                                                     512 bytes before the end of the
                                                     body
@@ -411,6 +412,24 @@ fn a_narrow_terminal() {
     Tester    92 % of a core; 9.00 MiB of memory
               1 pause, the longest of 420 ms at 21.3 s
     ");
+}
+
+/// The rates of a stage are in its name as well, so that of the plan goes below instead of the
+/// maximum.
+#[test]
+fn a_table_of_stages_keeps_its_maximum_on_80_columns() {
+    let mut result = samples::ramp();
+    for stage in &mut result.stages {
+        stage.target_rps *= 100_000.0;
+    }
+    let heads = |width| {
+        let text = styled(&result, Style { color: false, width });
+        let heads = text.lines().filter(|line| line.starts_with("Stage"));
+        heads.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let narrow = "Stage (2)    achieved/s  scheduled  not ok      p50      p99     max";
+    assert_eq!(heads(80), [narrow, "Stage (2)       target/s"]);
+    assert_eq!(heads(100).len(), 1);
 }
 
 #[test]
@@ -454,7 +473,7 @@ fn what_failed_stands_beside_the_verdict_and_takes_its_green() {
     let first = |result: &RunResult| {
         let text = report(result, true);
         let line = text.lines().next().unwrap();
-        let said = line.split("  ").next().unwrap().to_owned();
+        let said = line.split(" · ").next().unwrap().to_owned();
         (said.contains("\x1b[1;32m"), said.replace("\x1b[", "").replace("0m", ""))
     };
     let with = |passes: &[bool]| {

@@ -4,7 +4,7 @@ use plimsoll_core::units::{format_count, format_ns, format_rate, three_digits};
 use plimsoll_core::{Histogram, RunResult};
 
 use super::Style;
-use super::table::{beside, labelled, shorten, table, wrap};
+use super::table::{beside, fits, labelled, shorten, table, wrap};
 use crate::Clock;
 use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
 use crate::parts::{self, Row, Step};
@@ -44,7 +44,11 @@ pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
         cells
     };
     let shown = steps.iter().take(PARTS_SHOWN).map(row);
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
+    let mut rows: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
+    if !fits(&rows, style.columns()) {
+        // The name of a stage has its rates, too, so these go below rather than the maximum.
+        rows.iter_mut().for_each(|row| row[TARGET_AT..].rotate_left(1));
+    }
     let mut lines = table(&rows, 1, style.columns());
     lines.extend(more(steps.len()));
     let clock = Clock::HEADLINE.name();
@@ -52,6 +56,9 @@ pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
     lines.extend(wrap("", "", &text, style.columns()));
     lines
 }
+
+/// The column of the target rate in the table of stages.
+const TARGET_AT: usize = 1;
 
 /// Rows of a table of parts; of more, only their number is shown.
 const PARTS_SHOWN: usize = 12;

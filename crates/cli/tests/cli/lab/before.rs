@@ -258,13 +258,13 @@ fn what_is_wrong_is_one_line() {
         (
             &misspelt,
             &["--list"],
-            "plimsoll: suite.toml:15: load 'slow': 'rates' is not a key of a plan: the nearest is \
+            "plimsoll: suite.toml:17: load 'slow': 'rates' is not a key of a plan: the nearest is \
              'rate', and `plimsoll run --help` has them all\n",
         ),
         (
             &fast,
             &[],
-            "plimsoll: suite.toml:15: load 'slow': invalid value 'fast' for '--rate <R>': 'fast' \
+            "plimsoll: suite.toml:17: load 'slow': invalid value 'fast' for '--rate <R>': 'fast' \
              is not a rate in requests per second: write 0.5, 1000 or 10k (see --help)\n",
         ),
         (
@@ -276,7 +276,7 @@ fn what_is_wrong_is_one_line() {
         (
             &braces,
             &["--only", "a/few"],
-            "plimsoll: suite.toml:15: args: nothing is known as {back.port}: there are {dir}, \
+            "plimsoll: suite.toml:17: args: nothing is known as {back.port}: there are {dir}, \
              {plimsoll}, {port}, {port2}, {port3}, {port4}, {scratch}, {server}, {suite}, {url}, \
              {work}\n",
         ),

@@ -7,7 +7,7 @@ use super::looks::Looks;
 use crate::page::escape::Escaped;
 use crate::page::push;
 use crate::page::table::clipped;
-use crate::study::facts::{self, ALL, Row, cell, heading, interval_words, legend};
+use crate::study::facts::{self, ALL, NO_FIGURE, Row, cell, heading, interval_words, legend};
 use crate::study::standing::{Standing, VERDICT, verdict_legend, verdict_words};
 
 /// Writes the section.
@@ -95,7 +95,7 @@ fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String)
 
 fn value(case: &Case, column: &Column, page: &mut String) {
     let Some(middle) = case.middle(column) else {
-        page.push_str("<td class=\"n\">–</td>");
+        push(page, format_args!("<td class=\"n\">{NO_FIGURE}</td>"));
         return;
     };
     let median = cell(column, middle.median);
@@ -108,6 +108,7 @@ fn value(case: &Case, column: &Column, page: &mut String) {
 
 fn note(study: &Study, page: &mut String) {
     let mut words: Vec<String> = vec![legend(&study.columns), verdict_legend(study)];
+    words.extend(facts::marks(study));
     words.retain(|words| !words.is_empty());
     if let Some(confidence) = facts::confidence(study) {
         let medians = format!(

@@ -1,0 +1,91 @@
+//! Opens one connection of a plan and closes it again, to see whether its server is there.
+//!
+//! A port that takes connections does not make a server: in front of it may be a proxy, or TLS that
+//! is not set up yet. So the connection goes the plan's own way, with its name, source address,
+//! tunnel and handshake. It carries no request, which might change something on the server.
+
+use std::sync::Arc;
+
+use plimsoll_core::Plan;
+use plimsoll_core::plan::Spin;
+
+use super::unreachable;
+use crate::control::Control;
+use crate::crew::Crew;
+use crate::error::RunError;
+use crate::lookup::Lookup;
+use crate::worker::Assignment;
+
+/// Opens a connection as the plan's are opened, in `timeout_ns` at most, and closes it.
+///
+/// # Errors
+/// [`RunError::Resolve`] and [`RunError::Unreachable`] if it could not be opened, and whatever
+/// keeps the plan from being carried out.
+pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunError> {
+    let plan = Arc::new(of_one_connection(plan, timeout_ns));
+    let mut lookup = Lookup::of(&plan);
+    let mut addresses = lookup.addresses()?;
+    lookup.leave_out_dead(&mut addresses)?;
+    if plan.transport.first_address_only {
+        addresses.truncate(1);
+    }
+    let routes = lookup.routes(&addresses)?;
+    let assignment = Assignment::new(Arc::clone(&plan), routes.into(), false, Spin::Off)?;
+    // It leaves nothing behind in what steers the run.
+    let control = control.of_probe();
+    let (mut crew, hired) = Crew::hire(&assignment, Vec::new(), &control);
+    let ready = hired.and_then(|()| crew.await_ready(&control));
+    crew.dismiss()?;
+    match ready? {
+        ready if ready.open == 0 => Err(unreachable(&lookup, ready.error)),
+        _ => Ok(()),
+    }
+}
+
+/// A plan that opens connections as the given one does, and has a single one.
+fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
+    Plan {
+        transport: plan.transport.clone(),
+        tls: plan.tls.clone(),
+        connections: 1,
+        workers: 1,
+        timeout_ns: plan.timeout_ns.min(timeout_ns),
+        driver: plan.driver,
+        pin: plan.pin.clone(),
+        templates: false,
+        ..Plan::new(plan.endpoint.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use plimsoll_core::plan::{Endpoint, Transport};
+
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_connection_is_opened_whatever_the_plan_sends_on_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let plan = Plan::new(Endpoint::http("127.0.0.1", port, "/{{seq}}"));
+        let own_each = Plan { requests_per_connection: Some(1), ..plan.clone() };
+        for plan in [plan, own_each] {
+            probe(&plan, SECOND_NS, &Control::default()).expect("it listens");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_told_with_the_reason() {
+        let nowhere = Some("/no/such/socket".to_owned());
+        let transport = Transport { unix_socket: nowhere, ..Transport::default() };
+        let plan = Plan { transport, ..Plan::new(Endpoint::http("a.example", 80, "/")) };
+        let error = probe(&plan, SECOND_NS, &Control::default()).expect_err("nobody listens");
+        let text = error.to_string();
+        assert!(matches!(error, RunError::Unreachable { .. }), "{text}");
+        assert!(text.starts_with("no connection to /no/such/socket could be opened: "), "{text}");
+    }
+}
