@@ -11,7 +11,7 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Version 2, command PROXY.
 const PROXIED: u8 = 0x21;
-/// Version 2, command LOCAL: no addresses are told.
+/// Version 2, command LOCAL: without addresses.
 const LOCAL: u8 = 0x20;
 const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;

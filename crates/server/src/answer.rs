@@ -18,9 +18,9 @@ use crate::wire::Wire;
 /// Whether a connection goes on after an answer, and how the answer says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// It goes on, which HTTP/1.1 takes for granted.
+    /// It goes on, the default of HTTP/1.1.
     KeepAlive,
-    /// It goes on, which HTTP/1.0 has to be told.
+    /// It goes on, which an HTTP/1.0 client has to be told.
     KeepAlive10,
     /// It is closed.
     Close,
@@ -39,7 +39,7 @@ pub(crate) enum Length {
     UntilClose,
 }
 
-/// What every answer without a type of its own is.
+/// The type of every answer without one of its own.
 pub(crate) const TEXT: &[u8] = b"text/plain";
 pub(crate) const BINARY: &[u8] = b"application/octet-stream";
 const HELLO: &[u8] = b"hello world";
@@ -47,7 +47,7 @@ const HELLO: &[u8] = b"hello world";
 /// Answers that fit one registered payload, for pipelined requests.
 pub(crate) const HELLO_BATCH: u32 = 64;
 
-/// The pattern of `/bytes/` and `/chunked/`: a line of 64, over and over.
+/// The pattern of `/bytes/` and `/chunked/`: a line of 64 bytes, repeated.
 const LINE: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
 const PATTERN_BYTES: usize = 256 * 1024;
 const FRAME_DATA_BYTES: usize = 64 * 1024;
@@ -57,7 +57,8 @@ const SMALL_BYTES: u64 = 16 * 1024;
 /// Pieces of an echoed body.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// What a client waits for that asks before it sends a body (RFC 9110 section 10.1.1).
+/// The interim response that a client with `Expect: 100-continue` waits for (RFC 9110 section
+/// 10.1.1).
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// One of the hellos within the registered bytes.
@@ -67,7 +68,7 @@ struct Hello {
     head_len: u32,
 }
 
-/// What is registered with a driver.
+/// The answers that are registered with a driver.
 #[derive(Debug)]
 pub(crate) struct PreparedAnswers {
     hellos: PayloadId,
@@ -81,7 +82,7 @@ pub(crate) struct PreparedAnswers {
 }
 
 impl PreparedAnswers {
-    /// Renders and registers.
+    /// Renders the answers and registers them.
     pub(crate) fn register<D: Driver>(wire: &mut Wire<D>) -> Self {
         let mut bytes = Vec::new();
         let mut hello = |persistence, copies| {
@@ -135,7 +136,7 @@ impl PreparedAnswers {
         }
     }
 
-    /// Writes the head of `/bytes/` and, of a small one, the body. The rest remains to be sent.
+    /// Writes the head of `/bytes/`, and the body if it is small. The rest remains to be sent.
     pub(crate) fn write_bytes(&self, out: &mut Vec<u8>, count: u64, to: Persistence) -> Rest {
         write_head(out, 200, to, Some(BINARY), Length::Known(count));
         if count > SMALL_BYTES {
@@ -145,7 +146,7 @@ impl PreparedAnswers {
         Rest::Nothing
     }
 
-    /// Writes the head of `/chunked/` and, of a small one, the body. HTTP/1.0 knows no chunks, so
+    /// Writes the head of `/chunked/`, and the body if it is small. HTTP/1.0 knows no chunks, so
     /// there the end of the connection ends the body.
     pub(crate) fn write_chunked(
         &self,
@@ -172,7 +173,7 @@ impl PreparedAnswers {
     }
 }
 
-/// What of a body remains to be sent.
+/// The part of a body that remains to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Nothing.
@@ -181,7 +182,7 @@ pub(crate) enum Rest {
     Pattern(u64),
     /// A number of bytes of the pattern in chunks, and the last chunk.
     Frames(u64),
-    /// The connection's own body from this byte on.
+    /// The connection's own body, from this byte on.
     Body(usize),
 }
 
@@ -222,7 +223,7 @@ impl Rest {
     }
 }
 
-/// Writes an answer's head up to and with the empty line.
+/// Writes an answer's head, including the empty line.
 pub(crate) fn write_head(
     out: &mut Vec<u8>,
     status: u16,
@@ -299,7 +300,7 @@ pub(crate) fn write_address(out: &mut Vec<u8>, peer: SocketAddr, to: Persistence
     }
 }
 
-/// Writes the head of an echo, whose own headers are `fields`, and of a small one the body. The
+/// Writes the head of an echo, whose own headers are `fields`, and the body if it is small. The
 /// rest remains to be sent.
 pub(crate) fn write_echo(
     out: &mut Vec<u8>,
@@ -321,7 +322,7 @@ pub(crate) fn write_echo(
     Rest::Nothing
 }
 
-/// The headers an echo adds: what the request was, and the type of what comes back.
+/// Writes the headers that an echo adds: the request's method and target, and the body's type.
 pub(crate) fn write_echo_fields(
     out: &mut Vec<u8>,
     request: Option<(&str, &str)>,

@@ -43,7 +43,7 @@ pub(crate) enum State {
     Closing,
 }
 
-/// What is done when the time has come.
+/// What to do when the timer fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Answer the request.
@@ -59,7 +59,7 @@ pub(crate) enum Next {
 /// Where reading a stretch of input stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// All of it was used up.
+    /// At its end.
     More,
     /// At the end of a request for the hello that was rendered beforehand.
     Hello,
@@ -67,7 +67,7 @@ pub(crate) enum Step {
     Answer,
     /// The client waits for permission to send its body.
     Continue,
-    /// This will not be answered as asked, and the connection ends.
+    /// The request is refused, and the connection ends.
     Refuse(Refusal),
 }
 
@@ -80,19 +80,19 @@ pub(crate) struct Request {
     pub(crate) keep_alive: bool,
 }
 
-/// The memory of an echo, used again for later ones.
+/// The memory of an echo, reused for later ones.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Header lines of the answer.
     pub(crate) fields: Vec<u8>,
     /// Body of the answer.
     pub(crate) body: Vec<u8>,
-    /// How much of the request's body came so far.
+    /// How much of the request's body has arrived.
     received: u64,
 }
 
-/// The memory of all echoes: buffers not in use, so that an echo allocates only when more are under
-/// way than ever, and how much those in use hold.
+/// The memory of all echoes: the buffers not in use, and how much those in use hold. An echo
+/// allocates only when more echoes are under way than ever before.
 #[derive(Debug)]
 pub(crate) struct Pool {
     #[expect(clippy::vec_box, reason = "a connection holds the box, allocated once")]
@@ -130,7 +130,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes one back, unless it grew so large that it is better freed.
+    /// Takes a buffer back, or frees it if it grew too large.
     pub(crate) fn put(&mut self, mut work: Box<Work>) {
         self.used_bytes -= work.received;
         if self.free.len() < Self::KEPT_MAX && work.body.capacity() <= Self::KEPT_BYTES_MAX {
@@ -150,13 +150,13 @@ pub(crate) struct Connection {
     pub(crate) role: Role,
     pub(crate) state: State,
     pub(crate) request: Request,
-    /// When this is to be looked at; `u64::MAX` for never.
+    /// When to check this connection; `u64::MAX` for never.
     pub(crate) timer_ns: u64,
     /// Answers begun so far.
     pub(crate) answers: u32,
-    /// The client sends no more.
+    /// Whether the client will send no more.
     pub(crate) ended: bool,
-    /// The answer under way is the last.
+    /// Whether the answer under way is the last.
     pub(crate) last: bool,
     /// What remains of the body being sent.
     pub(crate) rest: Rest,
@@ -214,13 +214,13 @@ impl Connection {
         }
     }
 
-    /// Whether this stands between two requests.
+    /// Whether the connection is between two requests.
     pub(crate) fn is_idle(&self) -> bool {
         self.state == State::Open && self.decoder.is_idle()
     }
 
-    /// Reads up to the next thing to be done about it. Gives the bytes used up and that thing. With
-    /// `plain`, hellos that need nothing special are told apart.
+    /// Reads up to the next step that is due. Returns the bytes used up and that step. With
+    /// `plain`, hellos that need nothing special are a step of their own.
     #[inline]
     pub(crate) fn step(
         &mut self,
@@ -285,12 +285,12 @@ impl Connection {
         true
     }
 
-    /// Takes what is held, and from where on it is new.
+    /// Takes the held input, and the position up to which it has been used up.
     pub(crate) fn take_held(&mut self) -> (Vec<u8>, usize) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.held_at))
     }
 
-    /// Gives back what [`take_held`](Self::take_held) gave, used up to `at`.
+    /// Puts back the input from [`take_held`](Self::take_held), used up to `at`.
     pub(crate) fn put_held(&mut self, held: Vec<u8>, at: usize) {
         self.held = held;
         self.held_at = at;
@@ -337,7 +337,7 @@ fn begin_echo(echo: Echo, head: &RequestHead<'_>, work: &mut Work) {
     }
 }
 
-/// What a client is told whose bytes are not a request.
+/// The refusal of bytes that are not a request.
 pub(crate) fn refusal(error: DecodeError) -> Refusal {
     use DecodeError as E;
     let (status, line) = match error {

@@ -11,7 +11,7 @@ use crate::faults::Faults;
 pub struct ServerLimits {
     /// Limits of request heads, chunk lines and trailers.
     pub http1: http1::Limits,
-    /// Bytes of the largest body that is echoed; larger ones are answered 413.
+    /// Bytes of the largest body that is echoed; larger ones get a 413.
     pub echo_bytes: u64,
     /// Bytes of all bodies that one worker echoes at once. Beyond it: 503.
     pub echo_total_bytes: u64,
@@ -79,7 +79,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Adds another worker's.
+    /// Adds another worker's counts.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.requests += other.requests;
@@ -122,7 +122,7 @@ pub enum ServeError {
     },
 }
 
-/// The system's words without the number after them.
+/// The system's message without the error number after it.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {
@@ -131,7 +131,7 @@ fn reason(error: &std::io::Error) -> String {
     }
 }
 
-/// What to do where an address can't be listened on.
+/// What to do if the server cannot listen on an address.
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => ": end what listens there, or take another address",

@@ -31,7 +31,7 @@ impl Role {
     }
 }
 
-/// The answer a request is to get.
+/// The answer that a request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `hello world`.

@@ -4,11 +4,11 @@ use plimsoll_proto::tls::{Identity, ServerConfig, ServerOptions, TlsConfigError,
 
 use crate::options::ServeError;
 
-/// Names and addresses that a certificate made here is for.
+/// The names and addresses in a certificate made here.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// What a server needs to speak TLS: who it is, and the authorities (PEM) one of which must have
-/// signed the certificate that a client then has to show. It speaks 1.2 and 1.3, and
+/// The configuration of a server with this identity. With `client_roots` (PEM), a client has to
+/// show a certificate that one of these authorities signed. The server speaks TLS 1.2 and 1.3, and
 /// hands out tickets to resume with.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub fn tls_config(
 }
 
 /// Makes a certificate for this machine's own names (`localhost`, `127.0.0.1`, `::1`), signed by
-/// itself, with a new key (ECDSA, P-256). Its chain is what a client can be told to believe.
+/// itself, with a new key (ECDSA, P-256). A client can be told to trust its chain.
 ///
 /// # Errors
 /// When the system gives no entropy.

@@ -1,4 +1,5 @@
-//! What `serve` is to the workers: what is served where, by how many, and with what.
+//! The built-in server as a service that workers run: what it serves, where, and on how many
+//! threads.
 
 use std::net::SocketAddr;
 
@@ -10,10 +11,10 @@ use crate::route::Role;
 use crate::server::Server;
 use crate::workers::{Running, Seat, Service, Threads};
 
-/// What to serve, where, and with what.
+/// What to serve, where, and how.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// What is served at which address; port 0 stands for a free one.
+    /// What to serve at which address; port 0 stands for a free one.
     pub roles: Vec<(Role, SocketAddr)>,
     /// Threads, each with a driver of its own; at least 1.
     pub workers: usize,

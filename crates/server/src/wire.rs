@@ -9,14 +9,14 @@ use std::sync::Arc;
 use plimsoll_io::{Driver, Payload, PayloadId, Received, Token};
 use plimsoll_proto::tls::{ServerConfig, Tls};
 
-/// What became of a connection by what was received.
+/// The state of a connection after bytes were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// It goes on.
     Open,
     /// The client will send no more.
     Ended,
-    /// TLS failed; what to tell the client is on its way.
+    /// TLS failed; the alert for the client is on its way.
     Failed,
 }
 
@@ -35,7 +35,7 @@ struct Secure {
     /// By token; boxed, because most tokens are not in use.
     sessions: Vec<Option<Box<Tls>>>,
     registered: Vec<(PayloadId, Arc<[u8]>)>,
-    /// Where records are written on their way to the driver.
+    /// Scratch memory for records on their way to the driver.
     out: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl<D: Driver> Wire<D> {
         id
     }
 
-    /// A client was accepted. False when it cannot be served: there is no entropy.
+    /// Takes an accepted client. False if it cannot be served because there is no entropy.
     pub(crate) fn accept(&mut self, token: Token) -> bool {
         let Some(secure) = &mut self.secure else { return true };
         let Ok(session) = Tls::server(&secure.config) else { return false };
@@ -83,7 +83,7 @@ impl<D: Driver> Wire<D> {
         true
     }
 
-    /// Decrypts what was received, appends it to `plain`, and sends what TLS has to say to it.
+    /// Decrypts what was received, appends it to `plain`, and sends what TLS replies.
     pub(crate) fn decrypt(&mut self, received: &Received, plain: &mut Vec<u8>) -> Stream {
         let Some(secure) = &mut self.secure else { return Stream::Open };
         let Some((session, out)) = secure.session(received.token) else { return Stream::Failed };
@@ -124,8 +124,7 @@ impl<D: Driver> Wire<D> {
         self.pass_on(token);
     }
 
-    /// Tells the client that no more will be sent, which TLS wants said. Once is enough; more does
-    /// nothing.
+    /// Tells the client that no more will be sent, as TLS requires. Further calls do nothing.
     pub(crate) fn say_closed(&mut self, token: Token) {
         let Some(secure) = &mut self.secure else { return };
         let Some((session, out)) = secure.session(token) else { return };
@@ -142,7 +141,7 @@ impl<D: Driver> Wire<D> {
         }
     }
 
-    /// Hands the records written to the driver.
+    /// Hands the records to the driver.
     fn pass_on(&mut self, token: Token) {
         let Some(secure) = &self.secure else { return };
         if !secure.out.is_empty() {

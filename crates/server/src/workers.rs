@@ -14,7 +14,7 @@ use plimsoll_io::{Driver, DriverOptions, EpollDriver, SocketOptions, Spin, Token
 
 use crate::options::ServeError;
 
-/// What workers are started for: everything about a server, or about a proxy.
+/// What workers run: everything about a server, or about a proxy.
 pub trait Service: Sized + Send + Sync + 'static {
     /// Where a worker listens, and what for.
     type Address: Copy + Send + 'static;
@@ -24,32 +24,32 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// The first word of the threads' names.
     const NAME: &'static str;
 
-    /// Whether it makes sense.
+    /// Checks that the options make sense.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with them.
     fn check(&self) -> Result<(), &'static str>;
 
     /// The threads it asks for.
     fn threads(&self) -> Threads<'_>;
 
-    /// Where it is to listen; port 0 stands for a free one.
+    /// Where to listen; port 0 stands for a free one.
     fn addresses(&self) -> &[Self::Address];
 
-    /// The address in it.
+    /// The address of a socket to listen on.
     fn socket(address: &Self::Address) -> SocketAddr;
 
-    /// A worker on its thread: listens, and goes on until told to stop.
+    /// Runs a worker on its thread: listens, and serves until told to stop.
     ///
     /// # Errors
-    /// An address that can't be listened on, and a driver that broke.
+    /// If it cannot listen on an address, or the driver broke.
     fn work<D: Driver>(
         &self,
         driver: D,
         seat: &Seat<'_, Self>,
     ) -> Result<Self::Counters, ServeError>;
 
-    /// Adds what another worker counted.
+    /// Adds another worker's counts.
     fn add(sum: &mut Self::Counters, more: &Self::Counters);
 }
 
@@ -84,7 +84,7 @@ impl Threads<'_> {
     }
 }
 
-/// What the workers and the thread that started them tell each other while they run.
+/// State that the workers share with the thread that started them.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
@@ -98,7 +98,7 @@ struct Published {
     requests: AtomicU64,
 }
 
-/// What a worker tells once it listens.
+/// The message of a worker that listens.
 struct Listening<S: Service> {
     addresses: Vec<S::Address>,
     selection: Selection,
@@ -125,10 +125,10 @@ pub struct Running<S: Service> {
     workers: Vec<(Waker, Handle<S>)>,
 }
 
-/// What workers did, from start to stop.
+/// The counts of workers, from start to stop.
 #[derive(Debug)]
 pub struct Report<C> {
-    /// What all workers did together, as far as they lived to tell.
+    /// The sum over all workers that ended in order.
     pub counters: C,
     /// Why a worker ended before it was told to.
     pub failure: Option<ServeError>,
@@ -138,7 +138,7 @@ pub struct Report<C> {
 ///
 /// # Errors
 /// When the options make no sense, an address can't be listened on, or no driver can be opened.
-/// What had been started is stopped again.
+/// Workers that had started are stopped again.
 pub fn start<S: Service>(service: S) -> Result<Running<S>, ServeError> {
     service.check().map_err(ServeError::Options)?;
     let count = service.threads().workers;
@@ -178,8 +178,8 @@ pub fn start<S: Service>(service: S) -> Result<Running<S>, ServeError> {
     running.ok_or(ServeError::Options("at least one worker is needed"))
 }
 
-/// Finds out whether an address is free: workers that share ports would also share with another
-/// server that does so, and no error would say it.
+/// Finds out whether an address is free. Workers that share ports would also share them with
+/// another server that does so, and no error would say so.
 fn probe(address: SocketAddr) -> Result<(), ServeError> {
     let one = Threads {
         workers: 1,
@@ -233,7 +233,7 @@ fn work<S: Service>(assignment: &Assignment<S>) -> Result<S::Counters, ServeErro
     }
 }
 
-/// Where a worker sits: what it is told, and what it tells.
+/// A worker's link to the thread that started it.
 pub struct Seat<'a, S: Service> {
     assignment: &'a Assignment<S>,
     selection: Selection,
@@ -252,11 +252,11 @@ impl<S: Service> Seat<'_, S> {
         self.assignment.start_ns
     }
 
-    /// Listens at each address, and says so. `listen` returns the address with the port that was
-    /// found; `waker` ends a step of the worker from another thread.
+    /// Listens at each address, and reports that. `listen` returns the address with the port that
+    /// the system chose; `waker` ends a step of the worker from another thread.
     ///
     /// # Errors
-    /// The first address that can't be listened on.
+    /// The first address on which it cannot listen.
     pub fn listen(
         &self,
         waker: Waker,
@@ -281,7 +281,7 @@ impl<S: Service> Seat<'_, S> {
 }
 
 impl<S: Service> Running<S> {
-    /// Where they listen, with the ports that were found.
+    /// Where they listen, with the ports that the system chose.
     #[must_use]
     pub fn addresses(&self) -> &[S::Address] {
         &self.addresses

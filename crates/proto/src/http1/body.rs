@@ -32,7 +32,7 @@ pub(super) struct Message {
 
 /// The outcome of a stretch of input after a head.
 pub(super) enum Step<'a> {
-    /// All of it is used up.
+    /// All of it was used up, and the message goes on.
     More,
     /// A piece of the body.
     Body { consumed: usize, piece: &'a [u8] },

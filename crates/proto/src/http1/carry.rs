@@ -100,9 +100,9 @@ impl Carry {
         Ok(at)
     }
 
-    /// Adds to a head that was cut, and parses it when that is worth while. Gives what `parse` made
-    /// of the head and how much of the input belonged to it, or `None` when all of it did and the
-    /// head still goes on.
+    /// Adds to a head that was cut, and parses it when that is worthwhile. Returns what `parse`
+    /// made of the head and how much of the input belonged to it, or `None` if all of it did and
+    /// the head still goes on.
     pub(super) fn add<'c, T>(
         &'c mut self,
         head_bytes_max: usize,

@@ -43,7 +43,7 @@ enum State {
 pub(super) enum ChunkStep {
     /// All of it is framing.
     More,
-    /// `start..end` of it is body.
+    /// `start..end` of it is a piece of the body.
     Data { start: usize, end: usize },
     /// The body ended; this many bytes belonged to it.
     End { consumed: usize },

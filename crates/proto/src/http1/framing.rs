@@ -123,7 +123,8 @@ impl Fields {
     #[inline]
     fn connection(&mut self, value: &[u8]) {
         match value {
-            // Nearly all there are, so not worth a walk through the list.
+            // Nearly all Connection fields are one of these, so they are not worth a walk through
+            // the list.
             b"keep-alive" | b"Keep-Alive" => self.keep_alive = true,
             b"close" | b"Close" => self.close = true,
             _ => self.connection_options(value),

@@ -102,7 +102,7 @@ impl Default for Limits {
     }
 }
 
-/// What one call to a decoder did.
+/// The outcome of one call to a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded<E> {
     /// How many bytes of the input are done with.

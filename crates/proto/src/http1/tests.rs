@@ -6,8 +6,8 @@ mod requests;
 mod responses;
 mod round_trip;
 
-/// Holds `trace` to `expected` for the whole of `data`, byte by byte, cut in two at every place,
-/// and for every prefix.
+/// Compares `trace` with `expected` for the whole of `data`, byte by byte, cut in two at every
+/// place, and for every prefix.
 fn check(data: &[u8], expected: &[&str], trace: impl Fn(&[u8], &[usize]) -> Vec<String>) {
     let shown = data[..data.len().min(500)].escape_ascii();
     assert_eq!(trace(data, &[]), expected, "whole: {shown}");

@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use super::config::TlsConfigError;
 use super::options::Identity;
 
-/// What was read, as errors call it.
+/// The names that errors use for the two texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named {
     pub(super) chain: &'static str,
@@ -61,8 +61,8 @@ pub(super) fn public_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }
 
-/// Believes every certificate. Signatures are still checked, so that a handshake costs what it
-/// costs others, save those under certificates that cannot be read.
+/// Trusts every certificate. Signatures are still checked, so that a handshake costs what it costs
+/// other clients, except signatures by certificates that cannot be read.
 #[derive(Debug)]
 pub(super) struct Anybody(pub(super) Arc<CryptoProvider>);
 
@@ -103,7 +103,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// Lets pass what failed only because the certificate is of a form not read here, such as X.509
+/// Accepts what failed only because the certificate has a form that is not read here, such as X.509
 /// version 1.
 fn unless_unreadable(
     verified: Result<HandshakeSignatureValid, Error>,

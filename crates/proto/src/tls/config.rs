@@ -39,16 +39,16 @@ pub enum TlsConfigError {
     NoKey {
         /// What was read.
         what: &'static str,
-        /// Whether one is there that needs a password.
+        /// Whether there is a key that needs a password.
         encrypted: bool,
     },
-    /// The key is of a kind not known here.
+    /// The key is of an unknown kind.
     #[error("the key in the {what} is of a kind that is not supported: use RSA, ECDSA or Ed25519")]
     BadKey {
         /// What was read.
         what: &'static str,
     },
-    /// The key is not the certificate's.
+    /// The key does not belong to the certificate.
     #[error("the key in the {what} is not the one that the certificate was made for")]
     KeyMismatch {
         /// What was read.
@@ -57,7 +57,7 @@ pub enum TlsConfigError {
     /// A protocol name for ALPN is empty or longer than 255 bytes (RFC 7301 section 3.1).
     #[error("an ALPN protocol name has 1 to 255 bytes")]
     Alpn,
-    /// What rustls says to options that should have been right.
+    /// The error of rustls about options that passed all checks here.
     #[error("TLS cannot be set up: {0}")]
     Other(String),
 }
@@ -115,7 +115,7 @@ impl ClientConfig {
 }
 
 impl fmt::Debug for ClientConfig {
-    /// Without what it holds: keys are in there.
+    /// Leaves out the content, which includes keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientConfig").finish_non_exhaustive()
     }
@@ -164,7 +164,7 @@ impl ServerConfig {
 }
 
 impl fmt::Debug for ServerConfig {
-    /// Without what it holds: keys are in there.
+    /// Leaves out the content, which includes keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerConfig").finish_non_exhaustive()
     }

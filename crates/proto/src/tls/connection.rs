@@ -64,8 +64,8 @@ impl Tls {
     /// follows the peer's close is ignored.
     ///
     /// # Errors
-    /// When the peer breaks the protocol, is not believed, or says that something is wrong.
-    /// Plaintext that came before stands in `plain`. The connection stays failed.
+    /// When the peer breaks the protocol, is not trusted, or reports a failure. Plaintext that came
+    /// before is in `plain`. The connection stays failed.
     pub fn receive(
         &mut self,
         mut input: &[u8],
@@ -123,11 +123,11 @@ impl Tls {
         self.drain(out);
     }
 
-    /// To be asked when the transport has ended: whether that is how TLS ends too.
+    /// For when the transport has ended: checks that TLS had ended before.
     ///
     /// # Errors
-    /// When the peer did not say that it was done. Where the message says by itself how long it is
-    /// that may be fine (RFC 9112 section 9.8): the caller knows.
+    /// When the peer did not say that it was done. That may be fine if the message states its own
+    /// length (RFC 9112 section 9.8), which the caller knows.
     pub fn end(&self) -> Result<(), TlsError> {
         match &self.failure {
             Some(failure) => Err(failure.clone()),
@@ -193,7 +193,7 @@ impl Tls {
         TlsError::new(&error, self.is_client(), self.is_handshaking())
     }
 
-    /// Hands out the plaintext there is, so that none is ever held.
+    /// Hands out all plaintext, so that none is ever held.
     fn take_plain(&mut self, plain: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
         while let Ok(bytes @ [_, ..]) = reader.fill_buf() {
@@ -203,7 +203,7 @@ impl Tls {
         }
     }
 
-    /// Hands out the bytes there are to send, so that none are ever held.
+    /// Hands out all bytes to send, so that none are ever held.
     fn drain(&mut self, out: &mut Vec<u8>) {
         while self.connection.wants_write() {
             self.connection.write_tls(out).expect("a Vec takes everything");

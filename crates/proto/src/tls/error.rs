@@ -19,7 +19,7 @@ pub struct TlsError {
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TlsErrorKind {
-    /// The peer's certificate is not believed, or is missing.
+    /// The peer's certificate is not trusted, or is missing.
     Certificate,
     /// The peer ended the connection with an alert.
     Alert,
@@ -37,7 +37,7 @@ pub enum TlsErrorKind {
     Truncated,
     /// Sending before the handshake is done or after the close: the caller's mistake.
     NotOpen,
-    /// What this side could not do: no entropy, no clock.
+    /// A failure of this side: no entropy, no clock.
     Internal,
 }
 
@@ -116,7 +116,7 @@ impl TlsError {
             | Error::EncryptError => (TlsErrorKind::Internal, format!("TLS failed here: {error}")),
             error => (TlsErrorKind::Protocol, format!("the {peer} breaks TLS: {error}")),
         };
-        // What a peer chose to put into a name is not for a terminal to obey.
+        // A peer can put control characters into a name, and a terminal would obey them.
         let text = text.replace(char::is_control, "?");
         Self { kind, text: text.into() }
     }
@@ -147,7 +147,7 @@ impl TlsError {
     }
 }
 
-/// Why a certificate is not believed, and what to do.
+/// Why a certificate is not trusted, and what to do.
 fn untrusted(error: &CertificateError, is_client: bool) -> String {
     use CertificateError as E;
     let whose = if is_client { "server's" } else { "client's" };

@@ -99,7 +99,7 @@ pub struct ServerOptions {
     /// Authorities, PEM: a client has to show a certificate that one of them signed. `None` asks
     /// for no certificate.
     pub client_roots: Option<Vec<u8>>,
-    /// Protocols spoken, the preferred first (RFC 7301); none means that none is spoken of.
+    /// Protocols spoken, the preferred first (RFC 7301); if empty, ALPN is left out.
     pub alpn: Vec<Vec<u8>>,
     /// Versions spoken.
     pub versions: Versions,
@@ -112,7 +112,7 @@ pub struct ServerOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerName(pub(super) pki_types::ServerName<'static>);
 
-/// Why a text is no server name.
+/// Why a text is not a server name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{0}' is neither a host name nor an address that a certificate could be for")]
 pub struct ServerNameError(String);

@@ -12,9 +12,9 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// TLS 1.3 tickets kept for one server name; the oldest goes.
+/// TLS 1.3 tickets kept for one server name; beyond that, the oldest is dropped.
 pub const TICKETS_MAX: usize = 512;
-/// Names for which anything is kept; what comes for further ones is not.
+/// Names for which anything is kept; what comes for further names is dropped.
 const NAMES_MAX: usize = 1024;
 
 /// The store of one configuration. The lock is there because rustls asks for one: with one
@@ -31,7 +31,7 @@ struct Session {
 
 impl Sessions {
     fn lock(&self) -> MutexGuard<'_, HashMap<ServerName<'static>, Session>> {
-        // Nothing in here is left half done by a panic.
+        // A panic leaves nothing in here half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

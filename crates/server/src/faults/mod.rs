@@ -21,7 +21,7 @@ pub struct Faults {
     pub stall: Option<Stall>,
     /// How long answers are held back.
     pub latency: LatencyMix,
-    /// Which answers are an error instead.
+    /// Which answers are replaced by an error.
     pub errors: ErrorMix,
     /// The share of requests at which the connection is reset.
     pub reset: Share,
@@ -69,13 +69,14 @@ pub(crate) struct Fates {
 }
 
 impl Fates {
-    /// For the worker of this number; `start_ns` is when the server started, for the stalls.
+    /// The faults of the worker with this number. Stalls count from `start_ns`, when the server
+    /// started.
     pub(crate) fn new(faults: Faults, worker: usize, start_ns: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(faults.seed.wrapping_add(worker as u64));
         Self { active: !faults.is_none(), faults, start_ns, random }
     }
 
-    /// Whether requests have to be asked about at all.
+    /// Whether any request can have a fault.
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }

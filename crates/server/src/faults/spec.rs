@@ -42,8 +42,8 @@ impl Stall {
         Self { for_ns, first_ns: at_ns, again: false }
     }
 
-    /// How long the stall that `elapsed_ns` after the start lies in goes on; 0 outside of stalls.
-    /// A stall contains its first nanosecond and not the one after its last.
+    /// How much longer the stall lasts that is under way `elapsed_ns` after the start; 0 outside of
+    /// stalls. A stall includes its first nanosecond and excludes its end.
     #[must_use]
     pub fn remaining_ns(&self, elapsed_ns: u64) -> u64 {
         let Some(since_first_ns) = elapsed_ns.checked_sub(self.first_ns) else { return 0 };
@@ -83,7 +83,7 @@ impl Share {
     }
 }
 
-/// A uniform 64-bit number as one below a billion.
+/// Scales a uniform 64-bit number to one below a billion.
 fn billionth(random: u64) -> u32 {
     ((u128::from(random) * u128::from(WHOLE)) >> 64) as u32
 }
@@ -109,7 +109,8 @@ fn share(text: &str) -> Option<Share> {
     Some(Share { billionths })
 }
 
-/// A value for each of some disjoint shares, as upper bounds so that one number draws from all.
+/// A value for each of several disjoint shares, kept as upper bounds, so that one random number
+/// draws from all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mix<T> {
     up_to: Vec<(u32, T)>,
@@ -127,7 +128,7 @@ impl<T: Copy> Mix<T> {
         self.up_to.iter().find(|(bound, _)| drawn < *bound).map(|(_, value)| *value)
     }
 
-    /// Reads `SHARE:VALUE,...`. `None` when malformed or above 100% in all.
+    /// Reads `SHARE:VALUE,...`. `None` if it is malformed or above 100% in total.
     fn read(text: &str, value: impl Fn(&str) -> Option<T>) -> Option<Self> {
         let mut bound = 0u32;
         let mut up_to = Vec::new();
@@ -143,8 +144,8 @@ impl<T: Copy> Mix<T> {
     }
 }
 
-/// How long answers are held back: a duration for each of some shares of the requests, none for
-/// the rest. Written `90%:1ms,9%:10ms,1%:1s`.
+/// How long answers are held back: a duration for each of several shares of the requests, and none
+/// for the rest. Written `90%:1ms,9%:10ms,1%:1s`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LatencyMix(Mix<u64>);
 
@@ -163,8 +164,8 @@ impl FromStr for LatencyMix {
     }
 }
 
-/// Which answers are an error instead: a status for each of some shares of the requests. Written
-/// `1%:503,0.5%:500`.
+/// Which answers are replaced by an error: a status for each of several shares of the requests.
+/// Written `1%:503,0.5%:500`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorMix(Mix<u16>);
 

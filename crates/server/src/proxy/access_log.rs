@@ -86,7 +86,7 @@ impl LogThread {
     /// Waits until all lines are written.
     ///
     /// # Errors
-    /// What writing said, and then no more was written.
+    /// The first error of writing. No line after it was written.
     pub fn join(self) -> io::Result<()> {
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the log's thread panicked")))
     }

@@ -74,7 +74,7 @@ pub(super) struct Exchange {
     /// Whether the connection ends with the response.
     pub(super) is_last: bool,
     pub(super) started_ns: u64,
-    /// When its time in queues is over, for all its waits together; set once it was in one.
+    /// When its time in queues is over, all its waits together; set when it first enters a queue.
     pub(super) queue_deadline_ns: Option<u64>,
 }
 
@@ -121,13 +121,13 @@ pub(super) struct Client {
     pub(super) is_queued: bool,
     /// Whether receiving from it is paused.
     pub(super) is_paused: bool,
-    /// Whether a head has begun, and its time runs.
+    /// Whether a head has begun, so that its time limit runs.
     pub(super) is_timed: bool,
-    /// Whether it has ended its side.
+    /// Whether it has ended its side of the connection.
     pub(super) has_ended: bool,
-    /// Whether the window is for reading what is queued for it.
+    /// Whether the window is for the bytes queued for it, and not for its body.
     pub(super) is_taking: bool,
-    /// How many bytes of a body it has to send, or to read, and by when.
+    /// How many bytes it has to send or to read, and by when.
     pub(super) window: Window,
     /// The time limits of a body that is being read.
     pub(super) body_time: BodyTime,

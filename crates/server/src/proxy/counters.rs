@@ -10,13 +10,13 @@ macro_rules! counters {
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct ProxyCounters {
             $($(#[$doc])* pub $name: u64,)*
-            /// Responses begun, the proxy's own among them, by the first digit of their status
-            /// less one.
+            /// Responses begun, including the proxy's own, by the first digit of their status minus
+            /// one.
             pub responses: [u64; 5],
         }
 
         impl ProxyCounters {
-            /// Adds another worker's.
+            /// Adds another worker's counts.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
                 for (mine, theirs) in self.responses.iter_mut().zip(other.responses) {
@@ -24,7 +24,7 @@ macro_rules! counters {
                 }
             }
 
-            /// All counts but the responses', with their names.
+            /// All counts except the responses', with their names.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
@@ -50,7 +50,7 @@ counters! {
     cut_off,
     /// Exchanges given up because the client was gone.
     abandoned,
-    /// Exchanges cut because the time to finish, once told to stop, was over.
+    /// Exchanges cut off when the drain time was over.
     drained,
     /// Connections opened to upstreams.
     upstream_connections,
@@ -70,7 +70,7 @@ counters! {
     gateway_timeouts,
     /// Clients that took too long over a request (408) or over reading a response.
     client_timeouts,
-    /// Upstream connections closed because they said what nobody had asked for.
+    /// Upstream connections closed because they sent bytes that nobody had asked for.
     unsolicited,
     /// Times an upstream was put aside.
     put_aside,
@@ -78,7 +78,7 @@ counters! {
     checks_failed,
     /// Client connections on which TLS failed.
     tls_failures,
-    /// Lines of the access log that were dropped, as its thread could not keep up.
+    /// Lines of the access log that were dropped because its thread could not keep up.
     log_dropped,
     /// Bytes received from clients.
     client_bytes_received,

@@ -40,7 +40,7 @@ impl From<SocketAddr> for Upstream {
 pub struct UpstreamTls {
     /// Which certificates to trust.
     pub config: ClientConfig,
-    /// The name that the certificate has to be for.
+    /// The name that the certificate must be for.
     pub name: ServerName,
 }
 

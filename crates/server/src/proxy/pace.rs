@@ -6,7 +6,7 @@
 //!
 //! Pure: counts and times are arguments.
 
-/// The least that a client has to move in a stretch of time.
+/// The minimum that a client has to move in a window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Floor {
     pub(super) bytes: u64,
@@ -23,7 +23,7 @@ impl Floor {
     }
 }
 
-/// A stretch of time under way.
+/// A window under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) ends_ns: u64,
@@ -39,7 +39,7 @@ impl Window {
         Self { ends_ns: now_ns.saturating_add(floor.window_ns), from_bytes: moved_bytes }
     }
 
-    /// Puts its end off.
+    /// Puts off its end.
     pub(super) fn put_off(&mut self, by_ns: u64) {
         self.ends_ns = self.ends_ns.saturating_add(by_ns);
     }

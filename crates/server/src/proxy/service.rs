@@ -1,4 +1,4 @@
-//! What a proxy is to the workers: where clients connect, and which rules it follows.
+//! A proxy as a service that workers run: where clients connect, and which rules it follows.
 
 use std::net::SocketAddr;
 

@@ -9,14 +9,14 @@ use super::options::UpstreamTls;
 /// Scratch memory that grew beyond this is given back after use.
 const KEEP_BYTES: usize = 256 * 1024;
 
-/// What became of a connection by what was received.
+/// The state of a connection after bytes were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     /// It goes on.
     Open,
-    /// The peer said that it will send no more.
+    /// The peer will send no more.
     Ended,
-    /// TLS failed; what to tell the peer is on its way.
+    /// TLS failed; the alert for the peer is on its way.
     Failed,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Wire<D> {
     front: Option<ServerConfig>,
     /// By token; boxed, because most tokens are not in use. Empty while nobody speaks TLS.
     sessions: Vec<Option<Box<Tls>>>,
-    /// Where records are written on their way to the driver.
+    /// Scratch memory for records on their way to the driver.
     out: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl<D: Driver> Wire<D> {
         self.sessions[token.index()] = Some(Box::new(session));
     }
 
-    /// A client was accepted. False when it cannot be served: there is no entropy.
+    /// Takes an accepted client. False if it cannot be served because there is no entropy.
     pub(super) fn accept(&mut self, token: Token) -> bool {
         let Some(config) = &self.front else { return true };
         let Ok(session) = Tls::server(config) else { return false };
@@ -66,8 +66,8 @@ impl<D: Driver> Wire<D> {
         true
     }
 
-    /// A connection to an upstream stands: begins the handshake. False when it cannot: there is no
-    /// entropy.
+    /// A connection to an upstream is open: begins the handshake. False if it cannot, because there
+    /// is no entropy.
     pub(super) fn secure(&mut self, token: Token, tls: &UpstreamTls) -> bool {
         self.out.clear();
         let Ok(session) = Tls::client(&tls.config, &tls.name, true, &mut self.out) else {
@@ -78,7 +78,7 @@ impl<D: Driver> Wire<D> {
         true
     }
 
-    /// Decrypts what was received, appends it to `plain`, and sends what TLS has to say to it.
+    /// Decrypts what was received, appends it to `plain`, and sends what TLS replies.
     pub(super) fn decrypt(&mut self, received: &Received, plain: &mut Vec<u8>) -> Stream {
         self.out.clear();
         let slot = self.sessions.get_mut(received.token.index());
@@ -93,7 +93,7 @@ impl<D: Driver> Wire<D> {
         }
     }
 
-    /// Whether the end of the transport is where the peer meant to end.
+    /// Whether the peer meant to end where the transport ended.
     pub(super) fn ended_well(&self, token: Token) -> bool {
         self.session(token).is_none_or(|session| session.end().is_ok())
     }
@@ -118,7 +118,7 @@ impl<D: Driver> Wire<D> {
         self.pass_on(token)
     }
 
-    /// Tells the peer that no more will be sent: TLS's goodbye where it is spoken.
+    /// Tells the peer that no more will be sent, if TLS is spoken.
     pub(super) fn say_closed(&mut self, token: Token) {
         self.out.clear();
         let slot = self.sessions.get_mut(token.index());
@@ -136,7 +136,7 @@ impl<D: Driver> Wire<D> {
         }
     }
 
-    /// Hands the records written to the driver.
+    /// Hands the records to the driver.
     fn pass_on(&mut self, token: Token) -> usize {
         let len = self.out.len();
         if len > 0 {

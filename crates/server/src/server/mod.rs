@@ -37,18 +37,18 @@ pub struct Server<D> {
     open: u32,
     timers: Timers,
     pool: Pool,
-    /// Where answers are rendered.
+    /// Scratch memory for answers.
     scratch: Vec<u8>,
-    /// Where what came over TLS is decrypted.
+    /// Scratch memory for decrypted bytes.
     decrypted: Vec<u8>,
     counters: Counters,
-    /// Neither faults nor a stop need looking at: hellos can go out as they are.
+    /// Whether hellos can go out as they are: there are no faults, and no stop is under way.
     plain: bool,
     /// When connections still open are closed; `None` until told to stop.
     deadline_ns: Option<u64>,
 }
 
-/// Received bytes, or others: held ones, or decrypted ones.
+/// Received bytes, or bytes that were held or decrypted.
 pub(crate) enum Input<'a> {
     Received(&'a Received),
     Held(&'a [u8]),
@@ -102,10 +102,11 @@ impl<D: Driver> Server<D> {
         }
     }
 
-    /// Serves `role` at an address, and returns it with the port that was found if it was 0.
+    /// Serves `role` at an address. Returns the address, with the port that the system chose if it
+    /// was 0.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn listen(&mut self, role: Role, at: SocketAddr) -> io::Result<SocketAddr> {
         let token = Token(self.roles.len() as u32);
         let bound = self.wire.driver.listen(token, at)?;
@@ -160,7 +161,7 @@ impl<D: Driver> Server<D> {
         self.deadline_ns.is_some() && self.open == 0
     }
 
-    /// What it did so far.
+    /// Its counts so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters { bytes_sent: self.wire.bytes_sent, ..self.counters }
@@ -178,7 +179,7 @@ impl<D: Driver> Server<D> {
         self.wire.driver.kind()
     }
 
-    /// The driver, for what drives it in tests.
+    /// The driver, for tests that act on it.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.wire.driver
     }
@@ -270,7 +271,7 @@ impl<D: Driver> Server<D> {
     fn on_sent(&mut self, now_ns: u64, token: Token) {
         let connection = &mut self.connections[token.index()];
         let waits = matches!(connection.state, State::Sending | State::Closing);
-        // It may be the news of an earlier send, with another one queued since.
+        // The event may be that of an earlier send, with another one queued since.
         if !waits || self.wire.driver.queued_bytes(token) > 0 {
             return;
         }

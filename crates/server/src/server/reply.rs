@@ -97,7 +97,7 @@ impl<D: Driver> Server<D> {
         self.set_timer(token, now_ns.saturating_add(LINGER_NS));
     }
 
-    /// Sends on, up to a turn's worth; the next turn comes when the kernel has taken that.
+    /// Goes on sending, one turn's worth at most. The next turn comes when the kernel has taken it.
     pub(super) fn send_rest(&mut self, token: Token) {
         let connection = &mut self.connections[token.index()];
         let body = connection.work.as_ref().map_or(&[][..], |work| &work.body);
@@ -111,7 +111,7 @@ impl<D: Driver> Server<D> {
         connection.state = State::Sending;
     }
 
-    /// An answer is with the driver in whole.
+    /// The driver has the whole answer.
     fn finish(&mut self, token: Token) {
         let connection = &mut self.connections[token.index()];
         connection.rest = Rest::Nothing;

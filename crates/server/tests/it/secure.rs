@@ -18,7 +18,7 @@ use crate::world::{Act, MS, S, Scene};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A server's side with a certificate made up, and a client's that believes it.
+/// A server's side with a generated certificate, and a client's that trusts it.
 fn configs(versions: Versions) -> (TlsConfig, ClientConfig) {
     let identity = self_signed().expect("a certificate");
     let verify = Verify::Roots(identity.chain.clone());

@@ -1,5 +1,5 @@
-//! The proxy under test: ours within this process, or a program of its own, ours or another's, so
-//! that the same bytes can be asked of all.
+//! The proxy under test: ours within this process, or a program of its own, ours or another one, so
+//! that all get the same bytes.
 //!
 //! `PLIMSOLL_PROXY` says which program: `nginx`, `haproxy`, or the path of a `plimsoll`. Without
 //! it, ours runs within this process.
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is to be held to what ours promises.
+    /// Whether it has to keep the promises of ours.
     pub(crate) fn is_ours(&self) -> bool {
         !matches!(self, Self::Nginx | Self::Haproxy)
     }
@@ -57,8 +57,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Starts one in front of these upstreams. `change` sets what is not usual; of that, programs
-    /// are told nothing, but for ours the length of the buffer for bodies.
+    /// Starts one in front of these upstreams. `change` sets what is not usual. Programs learn
+    /// nothing of that, except that ours learns the length of the buffer for bodies.
     pub(crate) fn start(
         kind: &Kind,
         upstreams: &[SocketAddr],

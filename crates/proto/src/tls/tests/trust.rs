@@ -125,7 +125,7 @@ fn clients_are_believed_or_not() {
             let outcome = pair.carry(usize::MAX);
             let Some(refused) = refused else {
                 assert_eq!(outcome, Ok(()));
-                // Resumed, nobody shows anything, and who it was is still known.
+                // In a resumed session nobody shows a certificate, and the peer is still known.
                 assert!(Pair::new(&client, &server, true).shake().server.is_resumed());
                 continue;
             };

@@ -75,7 +75,7 @@ pub(super) fn client_config(options: &ClientOptions) -> ClientConfig {
     ClientConfig::new(options).expect("usable options")
 }
 
-/// A server that is localhost, and a client that believes it.
+/// A server that is localhost, and a client that trusts it.
 pub(super) fn configs(versions: Versions) -> (ClientConfig, ServerConfig) {
     let authority = Authority::new("authority");
     let options = server_options(authority.identity("localhost", NOW));

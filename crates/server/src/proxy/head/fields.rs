@@ -15,7 +15,7 @@ pub(super) enum Field {
     TransferEncoding,
     Host,
     ForwardedFor,
-    /// Other words of a client on where it is and what it asked for: fields that begin with
+    /// Other statements about where a client is and what it asked for: fields that begin with
     /// `X-Forwarded-`, and `Forwarded` (RFC 7239).
     ForwardedAs,
     MaxForwards,
@@ -121,7 +121,7 @@ pub(super) struct Named<'a> {
 impl<'a> Named<'a> {
     /// Adds what one Connection field names.
     fn add(&mut self, value: &'a [u8]) {
-        // Nearly all there are.
+        // Nearly all Connection fields are one of these.
         if matches!(value, b"close" | b"keep-alive" | b"Keep-Alive" | b"Close") {
             return;
         }

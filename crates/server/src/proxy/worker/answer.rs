@@ -48,7 +48,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// The rest of an admitted request cannot be read.
     fn refuse_body(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
-        // One that has its response by now is cut off.
+        // A request whose response has begun is cut off.
         let is_answered = self.clients[index].exchange.is_answered;
         self.counters.bodies_refused += u64::from(!is_answered);
         self.give_up(now_ns, index);
@@ -71,8 +71,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.answer(now_ns, index, BUSY);
     }
 
-    /// What an upstream said is no response: what that says of its health is a matter of taste, as
-    /// with an error that it reports.
+    /// An upstream's bytes are not a response. An option says whether that is a failure, as for an
+    /// error that the upstream reports.
     #[cold]
     pub(super) fn response_unusable(&mut self, now_ns: u64, link: usize) {
         let is_failure = self.rules.health.fail_on_5xx;
@@ -85,8 +85,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.fail_response(now_ns, link, UNUSABLE, true);
     }
 
-    /// No response is to come of a request; `is_failure` if that is the upstream's doing, as far
-    /// as can be known. It is not while its client has not sent all.
+    /// A request gets no response, or not the whole of one. `is_failure` if the upstream is to
+    /// blame, as far as can be known. It is not while the client has not sent everything.
     fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal, is_failure: bool) {
         let (index, upstream) = self.links[link].owner();
         let exchange = &self.clients[index].exchange;
@@ -107,8 +107,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.answer(now_ns, index, refusal);
     }
 
-    /// Tells a client what went wrong and ends its connection; one that was told something else
-    /// already is reset, so that it does not take the beginning of a response for the whole.
+    /// Tells a client what went wrong and ends its connection. If a response has begun, the
+    /// connection is reset instead, so that the client does not take the beginning for the whole.
     fn answer(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
         let exchange = self.clients[index].exchange;
         if exchange.is_answered {
@@ -124,7 +124,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.linger(now_ns, index);
     }
 
-    /// Sends no more, and drops input until the client closes, or for a while.
+    /// Sends no more, and drops input until the client closes or a time is over.
     pub(super) fn linger(&mut self, now_ns: u64, index: usize) {
         self.recycle_request(index);
         let client = &mut self.clients[index];
@@ -163,7 +163,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.time_taking(now_ns, index);
     }
 
-    /// Its client is gone: takes its request away from wherever it is.
+    /// A client is gone: removes its request from wherever it is.
     pub(super) fn abandon(&mut self, now_ns: u64, index: usize) {
         if !self.clients[index].is_busy() {
             return;
@@ -173,7 +173,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.give_up(now_ns, index);
     }
 
-    /// Writes a line for a request that comes to nothing.
+    /// Writes a log line for a request that is cut off.
     pub(super) fn log_cut(&mut self, now_ns: u64, index: usize) {
         let exchange = &self.clients[index].exchange;
         let link = exchange.link.map(|token| (token.0 - self.first_link) as usize);
@@ -181,7 +181,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.log_exchange(now_ns, index, link, status, false);
     }
 
-    /// Takes a client's request away from wherever it is.
+    /// Removes a client's request from wherever it is.
     pub(super) fn give_up(&mut self, now_ns: u64, index: usize) {
         if !self.clients[index].is_busy() {
             return;
@@ -199,7 +199,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Writes a line for a request, if lines are written.
+    /// Writes a log line for a request, if there is an access log.
     #[inline]
     pub(super) fn log_exchange(
         &mut self,

@@ -127,7 +127,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Sends a request, or what is here of it, on a connection that stands.
+    /// Sends a request, or as much of it as has arrived, on an open connection.
     #[inline]
     fn attach(&mut self, now_ns: u64, index: usize, link: usize, is_reused: bool) {
         let token = self.link_token(link);
@@ -181,20 +181,20 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// The handshake went on.
+    /// The handshake made progress.
     pub(super) fn on_link_secured(&mut self, now_ns: u64, link: usize) {
         if !self.wire.is_handshaking(self.link_token(link)) {
             self.attach(now_ns, self.links[link].client as usize, link, false);
         }
     }
 
-    /// A connection did not come to be: the request goes to another upstream.
+    /// A connection could not be opened: the request goes to another upstream.
     pub(super) fn connect_failed(&mut self, now_ns: u64, link: usize, timed_out: bool) {
         self.go_elsewhere(now_ns, link, timed_out, Outcome::Failure);
     }
 
-    /// This host could not open a connection, or go on with it. Clients can use up what it has, so
-    /// that counts against no upstream.
+    /// This host could not open a connection, or go on with it. Clients can use up the resources of
+    /// the host, so that counts against no upstream.
     #[cold]
     pub(super) fn on_shortage(&mut self, now_ns: u64, link: usize) {
         match self.links[link].state {
@@ -216,8 +216,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.serve_queue(now_ns, upstream);
     }
 
-    /// A connection failed before a byte of the response came. Whether the request is sent again
-    /// on another one; `nothing_was_sent` makes that safe for any.
+    /// A connection failed before a byte of the response arrived. Returns whether the request is
+    /// sent again on another one. If `nothing_was_sent`, that is safe for any request.
     pub(super) fn retry(&mut self, now_ns: u64, link: usize, nothing_was_sent: bool) -> bool {
         let (index, upstream) = self.links[link].owner();
         let is_reused = self.links[link].is_reused;

@@ -28,7 +28,7 @@ use super::upstreams::Pools;
 use super::wire::Wire;
 use crate::timers::Timers;
 
-/// Buffers for requests that are kept for later ones.
+/// How many buffers are kept for later requests.
 const BUFFERS_MAX: usize = 256;
 /// A buffer that grew beyond this is not kept.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -54,19 +54,19 @@ pub struct ProxyWorker<D> {
     waiting: usize,
     /// Memory of the requests that are, or were, collected.
     buffered_bytes: usize,
-    /// For requests, the one used last at the end.
+    /// Buffers for later requests, the one used last at the end.
     buffers: Vec<Vec<u8>>,
-    /// Where what goes out is written.
+    /// Scratch memory for outgoing bytes.
     scratch: Vec<u8>,
-    /// Where what came over TLS is decrypted.
+    /// Scratch memory for decrypted bytes.
     plain: Vec<u8>,
     counters: ProxyCounters,
     open: u32,
-    /// When what is still open is closed; `None` until told to stop.
+    /// When connections still open are closed; `None` until told to stop.
     deadline_ns: Option<u64>,
 }
 
-/// Whose a token is.
+/// What a token belongs to.
 enum Owner {
     Client(usize),
     Link(usize),
@@ -117,13 +117,14 @@ impl<D: Driver> ProxyWorker<D> {
         proxy
     }
 
-    /// Takes clients at an address, and returns it with the port that was found if it was 0.
+    /// Listens for clients at an address. Returns the address, with the port that the system chose
+    /// if it was 0.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     ///
     /// # Panics
-    /// When called more often than `listeners` said.
+    /// When called more often than `listeners` allows.
     pub fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
         assert!(self.listeners < self.first_link, "more listeners than were reserved");
         let bound = self.wire.driver.listen(Token(self.listeners), at)?;
@@ -182,7 +183,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.deadline_ns.is_some() && self.open == 0
     }
 
-    /// What it did so far.
+    /// Its counts so far.
     #[must_use]
     pub fn counters(&self) -> ProxyCounters {
         self.counters
@@ -200,7 +201,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.open
     }
 
-    /// The driver, for what drives it in tests.
+    /// The driver, for tests that act on it.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.wire.driver
     }
@@ -299,7 +300,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
         *timer_ns = u64::MAX;
         if deadline_ns > now_ns {
-            // It was put off since.
+            // It has been put off since.
             return self.set_timer(token, deadline_ns);
         }
         match self.owner(token) {
@@ -327,7 +328,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Has something looked at, at a time before the one that is set.
+    /// Sets a timer that is due before the present one.
     fn set_timer(&mut self, token: Token, at_ns: u64) {
         if at_ns == u64::MAX {
             return;
@@ -350,7 +351,7 @@ impl<D: Driver> ProxyWorker<D> {
         });
     }
 
-    /// Takes the memory of a client's request back.
+    /// Takes back the memory of a client's request.
     #[inline]
     fn recycle_request(&mut self, index: usize) {
         let client = &mut self.clients[index];
@@ -371,7 +372,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.open -= 1;
     }
 
-    /// The time to finish is over.
+    /// The drain time is over.
     fn close_all(&mut self, now_ns: u64) {
         // So that no place that becomes free is given to one of them.
         for index in 0..self.clients.len() {

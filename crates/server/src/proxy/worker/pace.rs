@@ -7,18 +7,18 @@ use super::super::pace::{BodyTime, Floor, Window};
 use super::ProxyWorker;
 
 impl<D: Driver> ProxyWorker<D> {
-    /// What a client has to send of a body.
+    /// How fast a client has to send a body.
     fn body_floor(&self) -> Floor {
         Floor::of(self.rules.limits.client_rate, self.rules.timeouts.client_slack_ns)
     }
 
-    /// What a client has to take of what is queued for it.
+    /// How fast a client has to take what is queued for it.
     fn taking_floor(&self) -> Floor {
         let timeouts = &self.rules.timeouts;
         Floor::of(self.rules.limits.client_rate, timeouts.client_slack_ns.min(timeouts.send_ns))
     }
 
-    /// A body is to be read: its time begins.
+    /// Starts the time of a body that is about to be read.
     pub(super) fn start_body(&mut self, now_ns: u64, index: usize) {
         self.start_window(now_ns, index);
         let client = &mut self.clients[index];
@@ -26,14 +26,14 @@ impl<D: Driver> ProxyWorker<D> {
         client.body_time = BodyTime { ends_ns, ..BodyTime::NONE };
     }
 
-    /// From now on a body has to arrive at the least pace.
+    /// From now on, the body has to arrive at the minimum pace.
     pub(super) fn start_window(&mut self, now_ns: u64, index: usize) {
         let floor = self.body_floor();
         let client = &mut self.clients[index];
         client.window = Window::start(now_ns, floor, client.received_bytes);
     }
 
-    /// A body is read on: sets the time for the rest of it.
+    /// Sets the time for the rest of a body.
     pub(super) fn time_body(&mut self, now_ns: u64, index: usize) {
         let idle_ends_ns = now_ns.saturating_add(self.rules.timeouts.body_ns);
         let client = &mut self.clients[index];
@@ -44,14 +44,14 @@ impl<D: Driver> ProxyWorker<D> {
         self.set_client_deadline(index, deadline_ns);
     }
 
-    /// A body waits for others: the client's time stands still.
+    /// A body waits for others: stops the client's time.
     pub(super) fn hold_body(&mut self, now_ns: u64, index: usize) {
         let client = &mut self.clients[index];
         client.body_time.hold(now_ns);
         client.deadline_ns = u64::MAX;
     }
 
-    /// A client's time for its body has to be looked at. False when it took too long.
+    /// Checks a client's time for its body. False if it took too long.
     pub(super) fn body_goes_on(&mut self, now_ns: u64, index: usize) -> bool {
         let floor = self.body_floor();
         let client = &self.clients[index];
@@ -68,8 +68,8 @@ impl<D: Driver> ProxyWorker<D> {
         true
     }
 
-    /// Bytes that a client took: as many as its kernel has acknowledged, if that can be known. Ours
-    /// takes up to some MiB on its own, in a few large gulps. Wraps.
+    /// Bytes that a client took: as many as its kernel has acknowledged, if that can be known. The
+    /// kernel of this host takes up to a few MiB by itself, in a few large gulps. Wraps.
     fn taken_bytes(&self, index: usize) -> u64 {
         let token = self.client_token(index);
         let driver = &self.wire.driver;
@@ -78,7 +78,7 @@ impl<D: Driver> ProxyWorker<D> {
         })
     }
 
-    /// A client has to take what is queued for it: its time begins, or begins anew.
+    /// Begins, or begins anew, the time that a client has to take what is queued for it.
     pub(super) fn time_taking(&mut self, now_ns: u64, index: usize) {
         let window = Window::start(now_ns, self.taking_floor(), self.taken_bytes(index));
         let client = &mut self.clients[index];
@@ -87,7 +87,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.set_client_deadline(index, window.ends_ns);
     }
 
-    /// A client had time to take what was queued for it: it has more if it took enough.
+    /// The time to take what was queued is over. A client that took enough gets more.
     pub(super) fn taking_expired(&mut self, now_ns: u64, index: usize) {
         let taken_bytes = self.taken_bytes(index);
         if self.clients[index].window.is_met(self.taking_floor(), taken_bytes) {

@@ -12,7 +12,7 @@ use super::ProxyWorker;
 use crate::connection::refusal;
 use crate::server::Input;
 
-/// What a client waits for that does not send its body before it was asked to.
+/// The interim response that a client with `Expect: 100-continue` waits for.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl<D: Driver> ProxyWorker<D> {
@@ -84,7 +84,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.wire.driver.pause_receiving(token);
     }
 
-    /// Whether what the client sent is to be read now.
+    /// Whether to read the client's bytes now.
     #[inline]
     fn may_read(&self, index: usize) -> bool {
         let client = &self.clients[index];
@@ -104,7 +104,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Goes on with what is held, and with receiving, as far as that may be.
+    /// Goes on with the held bytes, and with receiving, as far as the limits allow.
     pub(super) fn resume_client(&mut self, now_ns: u64, index: usize) {
         if !self.clients[index].held.is_empty() && self.may_read(index) {
             let held = std::mem::take(&mut self.clients[index].held);
@@ -200,7 +200,7 @@ impl<D: Driver> ProxyWorker<D> {
         at
     }
 
-    /// Passes on what was read, and sets the time for what was not.
+    /// Passes on what was read, and sets the time for the rest.
     #[inline]
     fn after_reading(&mut self, now_ns: u64, index: usize, is_begun: bool) {
         match self.clients[index].state {
@@ -237,7 +237,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.set_client_deadline(index, deadline_ns);
     }
 
-    /// Gives a request an upstream once it is complete, or all of it that is collected.
+    /// Gives a request an upstream once it is complete, or once no more of it can be collected.
     #[inline]
     fn collect(&mut self, now_ns: u64, index: usize, is_begun: bool) {
         let client = &self.clients[index];
@@ -279,8 +279,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.watch_request(now_ns, index, link);
     }
 
-    /// Sets the time an upstream has for what it was sent: to answer once that is all, to take it
-    /// while too much is queued.
+    /// Sets the time that an upstream has: to answer, once it has the whole request; to take what
+    /// it was sent, while too much is queued.
     pub(super) fn watch_request(&mut self, now_ns: u64, index: usize, link: usize) {
         let timeouts = &self.rules.timeouts;
         if self.clients[index].exchange.is_answered {

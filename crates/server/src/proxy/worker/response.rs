@@ -11,7 +11,7 @@ use super::super::wire::Stream;
 use super::ProxyWorker;
 use crate::server::Input;
 
-/// What a kernel takes in one go on a connection with nothing under way.
+/// Bytes that a kernel takes at once on a connection with nothing under way.
 const TAKEN_WHOLE_BYTES: usize = 4096;
 
 /// Where reading a stretch of a response stopped.
@@ -59,7 +59,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Takes in what an upstream said; `is_open` unless it said, too, that this is all.
+    /// Takes in an upstream's bytes; `is_open` unless the upstream said that they are the last.
     #[inline]
     fn take_response(&mut self, now_ns: u64, link: usize, input: &Input<'_>, is_open: bool) {
         if self.links[link].state != State::Busy {
@@ -73,7 +73,7 @@ impl<D: Driver> ProxyWorker<D> {
         let was_answered = self.clients[index].exchange.is_answered;
         let read = self.read_response(index, link, input);
         if read == Read::Unusable {
-            // Nothing of it is sent.
+            // None of it is sent.
             self.clients[index].exchange.is_answered = was_answered;
             return self.response_unusable(now_ns, link);
         }
@@ -87,11 +87,12 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// Something came in answer to a request; false when it cannot be that.
+    /// The first bytes arrived after a request. False if they cannot be its response.
     #[inline]
     fn begin_response(&mut self, now_ns: u64, index: usize, link: usize) -> bool {
-        // Nobody can answer what has not left this host: it belongs to an earlier request. Of a
-        // longer one a part may have left, though the driver still holds all of it.
+        // Nobody can answer a request that has not left this host, so the bytes belong to an
+        // earlier one. A part of a longer request may have left, though the driver still holds all
+        // of it.
         let sent_bytes = self.links[link].sent_bytes;
         let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
         if queued_bytes >= sent_bytes && (1..=TAKEN_WHOLE_BYTES).contains(&sent_bytes) {
@@ -170,7 +171,8 @@ impl<D: Driver> ProxyWorker<D> {
         Read::More
     }
 
-    /// The head of a response is here. What comes of the rest is up to the client as well.
+    /// The head of a response has arrived: counts it, and judges the upstream by it. The rest
+    /// depends on the client as well.
     #[inline]
     fn learn_status(&mut self, now_ns: u64, link: usize) {
         let (_, upstream) = self.links[link].owner();
@@ -200,7 +202,7 @@ impl<D: Driver> ProxyWorker<D> {
         client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
     }
 
-    /// More of the response is to come: sets its time, and waits for a client that is slow.
+    /// More of the response is to come: sets its time, and waits for a slow client.
     fn after_response(&mut self, now_ns: u64, index: usize, link: usize) {
         let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
         if queued_bytes <= self.rules.limits.response_buffer_bytes {
@@ -260,7 +262,7 @@ impl<D: Driver> ProxyWorker<D> {
     pub(super) fn on_client_sent(&mut self, now_ns: u64, index: usize) {
         let token = self.client_token(index);
         let client = &self.clients[index];
-        // It may be the news of an earlier send, with another one queued since.
+        // The event may be that of an earlier send, with another one queued since.
         let is_watched = client.is_taking || client.state == client::State::Closing;
         if !is_watched || self.wire.driver.queued_bytes(token) > 0 {
             return;
@@ -275,13 +277,13 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// A client has taken what its upstream had said so far.
+    /// A client has taken all that its upstream has sent so far.
     fn resume_link(&mut self, now_ns: u64, index: usize) {
         let client = &mut self.clients[index];
         let Some(token) = client.exchange.link else { return };
         client.deadline_ns = u64::MAX;
         if !client.exchange.is_read {
-            // The window was of what it took.
+            // The window was that of what it took.
             self.start_window(now_ns, index);
             self.time_body(now_ns, index);
         }
@@ -322,7 +324,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    /// An upstream says what nobody asked for.
+    /// An upstream sends bytes that nobody asked for.
     #[cold]
     fn on_unsolicited(&mut self, now_ns: u64, link: usize) {
         match self.links[link].state {

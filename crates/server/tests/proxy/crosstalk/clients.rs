@@ -1,4 +1,4 @@
-//! Clients that ask well and badly, and hold every response against its request.
+//! Clients that ask well and badly, and compare every response with its request.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};

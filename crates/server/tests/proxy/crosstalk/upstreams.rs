@@ -228,7 +228,7 @@ fn serve(mut stream: TcpStream, shared: &Shared, dice: &mut Dice) {
     }
 }
 
-/// Holds a whole request against what its client says of it.
+/// Compares a whole request with what its client says about it.
 fn check(request: &Request, shared: &Shared) -> u64 {
     // Clients that flip bytes may hit the token or the sum; they say so.
     let is_flipped = request.head.get("x-flipped").is_some();
@@ -367,7 +367,8 @@ fn reset(stream: &TcpStream) -> bool {
     false
 }
 
-/// Nothing that may not be repeated was, and nothing more often than there are upstreams.
+/// Checks that no request was repeated that may not be, and none more often than there are
+/// upstreams.
 pub(super) fn judge_repeats(upstreams: &[HashMap<(String, u64), u32>], verdict: &Verdict) {
     let mut all: HashMap<&(String, u64), u32> = HashMap::new();
     for (key, count) in upstreams.iter().flatten() {

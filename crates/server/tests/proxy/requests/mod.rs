@@ -217,7 +217,7 @@ impl Case {
         Ok(())
     }
 
-    /// Holds what an upstream has seen, sent in `ways` ways, against the case.
+    /// Compares what an upstream has seen, sent in `ways` ways, with the case.
     fn judge(&self, record: &Record, ways: usize) -> Result<(), String> {
         if let Some(wrong) = record.wrong.first() {
             return Err(format!("the upstream got {wrong}"));
@@ -240,7 +240,7 @@ impl Case {
         }
     }
 
-    /// Asks it of another's proxy, once; what it does that ours must not.
+    /// Sends it to another proxy, once. Returns what that proxy does and ours must not.
     fn explore(&self, kind: &Kind) -> Result<(), String> {
         let upstream = Upstream::start();
         let subject = Subject::start(kind, &[upstream.address], |_| ());
@@ -270,7 +270,7 @@ impl Case {
         }
     }
 
-    /// Asks it of a proxy, in all ways; an error says what does not hold.
+    /// Sends it to a proxy, in all ways; an error says what does not hold.
     fn examine(&self, kind: &Kind) -> Result<(), String> {
         let upstream = Upstream::start();
         let subject = Subject::start(kind, &[upstream.address], |_| ());

@@ -221,7 +221,7 @@ impl Case {
         (0..2).try_for_each(|_| ask_after(&mut Client::connect(subject.address)))
     }
 
-    /// Asks it of a proxy, in all ways; an error says what does not hold.
+    /// Examines it on a proxy, in all ways; an error says what does not hold.
     fn examine(&self, kind: &Kind) -> Result<(), String> {
         let upstream = Upstream::start();
         let subject = Subject::start(kind, &[upstream.address], |rules| {
