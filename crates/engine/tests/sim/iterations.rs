@@ -377,3 +377,32 @@ fn sleeps_are_in_iterations_and_not_in_requests() {
     assert_eq!(iterations.response.max_ns(), iterations.duration.max_ns(), "none had to wait");
     assert_eq!(iterations.completed, 20);
 }
+
+/// One user with more to do than it has time for: slots that wait too long are dropped as
+/// iterations, and none of their requests is ever asked for.
+#[test]
+fn slots_that_find_no_free_user_are_shed_as_iterations() {
+    let duration_ns = 2_000 * MS;
+    let rate = Profile::constant(200_000_000, Some(duration_ns), Arrival::Uniform);
+    let plan = Plan {
+        connections: 1,
+        workers: 1,
+        rate: Some(rate),
+        duration_ns: Some(duration_ns),
+        requests: None,
+        drain_ns: 1000 * MS,
+        shed_after_ns: Some(100 * MS),
+        ..random_plan(&mut Dice::new(1))
+    };
+    let Came { ran, iterations, said, .. } = run(3, &plan, &SimOptions::default(), 0);
+    assert_eq!(iterations.check(), Ok(()));
+    assert_eq!(iterations.scheduled, 400);
+    // At the end the slots of the last 100 ms still wait.
+    assert!((19..=20).contains(&iterations.unsent), "{iterations:?}");
+    assert_eq!(iterations.shed, 400 - iterations.started - iterations.unsent);
+    let ledger = ran.sum().ledger;
+    assert_eq!((ledger.shed, ledger.unsent), (0, 0));
+    assert_eq!(ledger.scheduled, said[0].asked[0] + said[0].asked[1]);
+    let late_ns = iterations.response.max_ns().unwrap() - iterations.duration.max_ns().unwrap();
+    assert!(late_ns <= 100 * MS, "{late_ns}");
+}

@@ -60,6 +60,7 @@ fn random_manners(dice: &mut Dice) -> Manners {
         says_goodbye: share(10),
         fails: share(30),
         continues: share(100),
+        grows: 5,
         streams: dice.between(1, 12),
         hello_ns: dice.between(0, 20) * MS,
     }
@@ -193,9 +194,21 @@ fn good_manners(streams: u64) -> Manners {
         says_goodbye: 0,
         fails: 0,
         continues: 0,
+        grows: 5,
         streams,
         hello_ns: 0,
     }
+}
+
+/// A server that answers nothing and allows a stream more with each request is sent as many as the
+/// client wants.
+#[test]
+fn more_room_is_used_at_once() {
+    let manners = Manners { hangs: 100, grows: 100, ..good_manners(1) };
+    let plan = Plan { connections: 1, duration_ns: Some(100 * MS), drain_ns: 0, ..plan() };
+    let (ran, dids) = run(1, &plan, &SimOptions::default(), manners);
+    assert_eq!((dids[0].requests, &dids[0].violations), (STREAMS as u64, &Vec::new()));
+    assert_eq!(ran.sum().ledger.unfinished, STREAMS as u64);
 }
 
 /// A server that answers without the body leaves the connection as it is.

@@ -46,6 +46,8 @@ pub(crate) struct Manners {
     pub fails: u64,
     /// Asks for the body that a client holds back.
     pub continues: u64,
+    /// Allows a stream more.
+    pub grows: u64,
     /// How many streams it allows at first.
     pub streams: u64,
     /// When it says so, ns after the connect.
@@ -177,7 +179,7 @@ impl Line {
             self.has_said_goodbye = true;
             did.goodbyes += 1;
             send(out, 0, kind::GOODBYE, stream, b"");
-        } else if dice.chance(5) {
+        } else if dice.chance(manners.grows) {
             self.limit += 1;
             send(out, 0, kind::LIMIT, self.limit as u32, b"");
         } else if dice.chance(5) {

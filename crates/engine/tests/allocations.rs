@@ -1,0 +1,114 @@
+//! Proves that a plain run allocates nothing on the path of a request: ten times as many requests
+//! take no more allocations. The worker runs on a real driver against a server in another thread,
+//! whose allocations do not count.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use allocation_counter::measure;
+use plimsoll_conn::{Http1, Http1Request, Setup};
+use plimsoll_core::Plan;
+use plimsoll_core::plan::{Body, Endpoint};
+use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_engine::Signals;
+use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
+use plimsoll_io::select::{DriverChoice, Opened, open};
+use plimsoll_io::{Driver, Spin, clock};
+
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const CONNECTIONS: u32 = 20;
+const S: u64 = 1_000_000_000;
+
+/// Answers every request that has come whole.
+fn answer(mut stream: TcpStream) -> Option<()> {
+    let (mut buffer, mut len) = ([0; 4096], 0);
+    loop {
+        len += stream.read(&mut buffer[len..]).ok().filter(|bytes| *bytes > 0)?;
+        while let Some(end) = buffer[..len].windows(4).position(|four| four == b"\r\n\r\n") {
+            let is_post = buffer.starts_with(b"POST");
+            // The body of a POST is three bytes.
+            let end = end + 4 + if is_post { 3 } else { 0 };
+            if end > len {
+                break;
+            }
+            buffer.copy_within(end..len, 0);
+            len -= end;
+            stream.write_all(RESPONSE).ok()?;
+        }
+    }
+}
+
+fn server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream));
+        }
+    });
+    address
+}
+
+/// How many allocations a worker makes while it sends the plan's requests, on the given driver.
+fn allocations(plan: &Plan, address: SocketAddr, choice: DriverChoice) -> Option<u64> {
+    let plan = Arc::new(plan.clone());
+    let routes = [address.into()].into();
+    let assignment = Assignment::<Http1Request>::new(Arc::clone(&plan), routes, false, Spin::Off);
+    let assignment = assignment.expect("sound").for_worker(0, Setup::default());
+    match open(choice, &assignment.driver_options()).ok()?.0 {
+        Opened::Uring(driver) => Some(counted(driver, &assignment)),
+        Opened::Epoll(driver) => Some(counted(driver, &assignment)),
+    }
+}
+
+fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
+    let (settings, source) = (assignment.http1(), assignment.source());
+    let cpu = CpuUse::default;
+    let mut worker = Worker::<_, Http1, _>::new(driver, assignment, &settings, cpu, source);
+    let signals = Signals::default();
+    let opened = worker.open(clock::now_ns() + 10 * S, &signals).expect("a driver that works");
+    assert_eq!(opened, CONNECTIONS);
+    let mut spares = vec![Box::default(), Box::default()];
+    let info = measure(|| {
+        worker
+            .run(clock::now_ns() + 1_000_000, &signals, &mut |interval| {
+                spares.push(interval);
+                spares.pop()
+            })
+            .expect("a driver that works");
+    });
+    let (record, _) = worker.into_record();
+    let ledger = record.measured.ledger;
+    assert_eq!(Some(ledger.ok), assignment.plan().requests, "{ledger:?}");
+    info.count_total
+}
+
+#[test]
+fn requests_allocate_nothing() {
+    let address = server();
+    let closed = Plan {
+        connections: CONNECTIONS,
+        workers: 1,
+        ..Plan::new(Endpoint::http("127.0.0.1", address.port(), "/"))
+    };
+    let mut varying = closed.clone();
+    varying.endpoint.path = "/{{uuid}}".into();
+    varying.request.method = "POST".to_owned();
+    varying.request.body = Some(Body::new(b"{{random 100 999}}".to_vec()));
+    let profile = Profile::constant(20_000 * 1_000_000, None, Arrival::Uniform);
+    let at_rate = Plan { rate: Some(profile), ..closed.clone() };
+    for (name, plan) in [("closed", closed), ("varying", varying), ("at a rate", at_rate)] {
+        for choice in [DriverChoice::Epoll, DriverChoice::Uring] {
+            let of = |requests| {
+                let plan = Plan { requests: Some(requests), ..plan.clone() };
+                allocations(&plan, address, choice)
+            };
+            // A host may have no io_uring.
+            let (Some(few), Some(many)) = (of(2000), of(20_000)) else { continue };
+            // What happens once a second, and buffers that reach their size, may allocate.
+            assert!(many < few + 100, "{name}, {choice:?}: {few} for 2000, {many} for 20 000");
+        }
+    }
+}
