@@ -1,5 +1,6 @@
 //! A contest: contenders take turns, each with a fresh server. All figures are kept by round.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -117,8 +118,13 @@ fn turn(stage: &Stage<'_>, contest: &Contest, contender: &Contender) -> Result<R
     let folder = stage.folder.path().display().to_string();
     // Behind a subcommand, if there is one, and before the URL.
     let place = usize::from(arguments.first().is_some_and(|first| !first.starts_with('-')));
-    let extra = tool.extra.iter().map(|argument| argument.replace("FOLDER", &folder));
-    arguments.splice(place..place, extra);
+    arguments.splice(place..place, tool.extra.iter().map(|&argument| argument.to_owned()));
+    for argument in &mut arguments {
+        *argument = argument.replace("FOLDER", &folder);
+    }
+    if let Some((file, bytes)) = load.body.file() {
+        fs::write(stage.folder.path().join(file), vec![b'x'; bytes])?;
+    }
     let start = Start {
         program: &stage.program(tool.program)?.path,
         arguments: &arguments,

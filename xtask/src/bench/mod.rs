@@ -26,13 +26,15 @@ const USAGE: &str = "\
 usage: cargo xtask bench [TABLE...] [FLAGS]
 
 tables (default: all)
-  closed     keep-alive, closed loop, 100 connections
-  rate       10 000 requests/s over 100 connections: latency, lateness, evenness
-  connect    one request per connection
-  memory     resident memory against connections and time
-  hello      servers under one client
-  proxy      proxies between one client and one server
-  observer   what progress and time series cost
+  closed       keep-alive, closed loop, 100 connections
+  connections  the same with 1, 10 and 1000 connections
+  bodies       answers and requests of 1 KiB, 100 KiB and 1 MiB
+  rate         10 000 requests/s over 100 connections: latency, lateness, evenness
+  connect      one request per connection
+  memory       resident memory against connections and time
+  hello        servers under one client
+  proxy        proxies between one client and one server
+  observer     what progress and time series cost
 
 flags
   --pairs N        rounds in which every contender runs once (default 5)

@@ -137,7 +137,13 @@ mod tests {
 
     #[test]
     fn a_table() {
-        let load = tool::Load { connections: 1, seconds: 1, rate: None, keep_alive: true };
+        let load = tool::Load {
+            connections: 1,
+            seconds: 1,
+            rate: None,
+            keep_alive: true,
+            body: tool::Body::Short,
+        };
         let contender = |label: &str| Contender {
             label: label.to_owned(),
             base: "us".to_owned(),

@@ -4,13 +4,15 @@ use anyhow::{Result, bail};
 
 use super::contest::{Column, Contender, Contest, Run, Stage};
 use super::server::{self, Kind};
-use super::tool::{self, Load, Tool};
+use super::tool::{self, Body, Load, Tool};
 
 /// Their names.
-pub(super) const NAMES: [&str; 7] =
-    ["closed", "rate", "connect", "memory", "hello", "proxy", "observer"];
+pub(super) const NAMES: [&str; 9] =
+    ["closed", "connections", "bodies", "rate", "connect", "memory", "hello", "proxy", "observer"];
 
 const CONNECTIONS: u32 = 100;
+/// Few enough that the server's buffers stay in the cache.
+const BODY_CONNECTIONS: u32 = 10;
 const RATE: u32 = 10_000;
 const PROXY_RATE: u32 = 30_000;
 
@@ -18,6 +20,11 @@ const PROXY_RATE: u32 = 30_000;
 pub(super) fn contests(name: &str, stage: &Stage<'_>) -> Result<Vec<Contest>> {
     Ok(match name {
         "closed" => vec![closed(stage)],
+        "connections" => [1, 10, 1000].map(|count| connections(stage, count)).to_vec(),
+        "bodies" => [Body::Answer, Body::Request]
+            .into_iter()
+            .flat_map(|of| [1, 100, 1024].map(|kib| bodies(stage, of(kib))))
+            .collect(),
         "rate" => vec![rate(stage)],
         "connect" => vec![
             connect(stage, server::BARE_CLOSING, "a bare epoll server"),
@@ -53,6 +60,47 @@ fn closed(stage: &Stage<'_>) -> Contest {
         ),
         columns: vec![REQUESTS_PER_S, CLIENT_CPU, SERVER_CPU, P50, P99, RSS],
         contenders: clients(stage, &tools, load, server::BARE_URING),
+        ..regular(stage)
+    }
+}
+
+fn connections(stage: &Stage<'_>, count: u32) -> Contest {
+    let load = Load { connections: count, ..keep_alive(stage) };
+    let tools = [
+        &tool::PLIMSOLL,
+        &tool::PLIMSOLL_EPOLL,
+        &tool::BARE_URING,
+        &tool::BARE_EPOLL,
+        &tool::WRK,
+        &tool::AB,
+    ];
+    Contest {
+        title: match count {
+            1 => "closed loop, one connection".to_owned(),
+            _ => format!("closed loop, {count} connections"),
+        },
+        explanation: "Keep-alive, against the bare io_uring server.".to_owned(),
+        columns: vec![REQUESTS_PER_S, CLIENT_CPU, SERVER_CPU, P50, P99],
+        contenders: clients(stage, &tools, load, server::BARE_URING),
+        ..regular(stage)
+    }
+}
+
+fn bodies(stage: &Stage<'_>, body: Body) -> Contest {
+    let load = Load { connections: BODY_CONNECTIONS, body, ..keep_alive(stage) };
+    let (what, kib) = match body {
+        Body::Request(kib) => ("requests", kib),
+        Body::Answer(kib) => ("answers", kib),
+        Body::Short => ("messages", 0),
+    };
+    let tools = [&tool::PLIMSOLL, &tool::PLIMSOLL_EPOLL, &tool::WRK];
+    Contest {
+        title: format!("{what} of {kib} KiB"),
+        explanation: format!(
+            "Keep-alive, closed loop, {BODY_CONNECTIONS} connections, against plimsoll's server."
+        ),
+        columns: vec![REQUESTS_PER_S, CLIENT_CPU, SERVER_CPU, P50, P99, RSS],
+        contenders: clients(stage, &tools, load, server::PLIMSOLL),
         ..regular(stage)
     }
 }
@@ -116,7 +164,8 @@ fn memory_by_connections(stage: &Stage<'_>) -> Contest {
     for connections in [100, 1000, 10_000] {
         // Long enough for ten thousand connections to open.
         let seconds = stage.options.seconds.max(5);
-        let load = Load { connections, seconds, rate: Some(connections), keep_alive: true };
+        let rate = Some(connections);
+        let load = Load { connections, seconds, rate, keep_alive: true, body: Body::Short };
         for mut contender in clients(stage, &tools, load, server::BARE_URING) {
             for name in [&mut contender.label, &mut contender.base] {
                 *name = format!("{name}, {connections} connections");
@@ -258,7 +307,8 @@ fn observer(stage: &Stage<'_>) -> Contest {
 
 fn keep_alive(stage: &Stage<'_>) -> Load {
     let seconds = stage.options.seconds;
-    Load { connections: CONNECTIONS, seconds, rate: None, keep_alive: true }
+    let body = Body::Short;
+    Load { connections: CONNECTIONS, seconds, rate: None, keep_alive: true, body }
 }
 
 /// What contests have in common.
@@ -281,6 +331,7 @@ fn clients(stage: &Stage<'_>, tools: &[&'static Tool], load: Load, server: Kind)
     tools
         .iter()
         .filter(|tool| takes_part(stage, tool.program))
+        .filter(|tool| (tool.arguments)(&load, "").is_some())
         .map(|&tool| Contender {
             label: tool.label(),
             base: tool::PLIMSOLL.label(),

@@ -13,6 +13,37 @@ pub(super) struct Load {
     pub(super) rate: Option<u32>,
     /// Whether connections are kept for many requests.
     pub(super) keep_alive: bool,
+    /// What goes beyond a plain request for a short answer.
+    pub(super) body: Body,
+}
+
+/// What requests and answers carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Requests carry nothing, answers a few bytes.
+    Short,
+    /// Answers carry this many KiB.
+    Answer(u32),
+    /// Requests carry this many KiB, in a file of the scratch folder.
+    Request(u32),
+}
+
+impl Body {
+    /// The path to ask for.
+    fn path(self) -> String {
+        match self {
+            Self::Short | Self::Request(_) => "/".to_owned(),
+            Self::Answer(kib) => format!("/bytes/{kib}k"),
+        }
+    }
+
+    /// The file in the scratch folder that requests carry, and its length.
+    pub(super) fn file(self) -> Option<(String, usize)> {
+        match self {
+            Self::Short | Self::Answer(_) => None,
+            Self::Request(kib) => Some((format!("body-{kib}"), kib as usize * 1024)),
+        }
+    }
 }
 
 /// A client. All run one thread, as they have one CPU.
@@ -26,7 +57,8 @@ pub(super) struct Tool {
     pub(super) extra: &'static [&'static str],
     /// Whether its stderr is a terminal, so that it shows progress.
     pub(super) terminal: bool,
-    /// The arguments for a load on `127.0.0.1:PORT`; none if it cannot do that load.
+    /// The arguments for a load on `127.0.0.1:PORT`; none if it cannot do that load. `FOLDER` in
+    /// them is replaced too.
     pub(super) arguments: fn(&Load, &str) -> Option<Vec<String>>,
     /// Reads what it printed.
     pub(super) parse: fn(&str) -> anyhow::Result<Measured>,
@@ -112,29 +144,38 @@ fn plimsoll(load: &Load, address: &str) -> Option<Vec<String>> {
     let Load { connections, seconds, .. } = load;
     let rate = load.rate.map(|rate| format!("-r {rate}")).unwrap_or_default();
     let close = if load.keep_alive { "" } else { "--no-keepalive" };
+    let body = load.body.file().map(|(file, _)| format!("-b @FOLDER/{file}")).unwrap_or_default();
+    let path = load.body.path();
     Some(words(&format!(
-        "run -t 1 -c {connections} -d {seconds}s {rate} {close} --format json http://{address}/"
+        "run -t 1 -c {connections} -d {seconds}s {rate} {close} {body} --format json \
+         http://{address}{path}"
     )))
 }
 
 fn bare(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive } = load else { return None };
+    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short } = load else {
+        return None;
+    };
     let close = if *keep_alive { "" } else { "--close" };
     Some(words(&format!("client {address} -c {connections} -d {seconds} {close}")))
 }
 
 fn wrk(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive } = load else { return None };
+    let Load { connections, seconds, rate: None, keep_alive, body } = load else { return None };
+    if body.file().is_some() {
+        return None;
+    }
     let mut arguments = words(&format!("-t1 -c{connections} -d{seconds}s --latency"));
     if !keep_alive {
         arguments.extend(["-H", "Connection: close"].map(str::to_owned));
     }
-    arguments.push(format!("http://{address}/"));
+    arguments.push(format!("http://{address}{}", body.path()));
     Some(arguments)
 }
 
 fn wrk2(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: Some(rate), keep_alive: true } = load else {
+    let Load { connections, seconds, rate: Some(rate), keep_alive: true, body: Body::Short } = load
+    else {
         return None;
     };
     let line = format!("-t1 -c{connections} -d{seconds}s -R{rate} --latency http://{address}/");
@@ -144,7 +185,9 @@ fn wrk2(load: &Load, address: &str) -> Option<Vec<String>> {
 /// ab allocates for every request it may make, so it is told a number it cannot reach, but not a
 /// much larger one.
 fn ab(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive } = load else { return None };
+    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short } = load else {
+        return None;
+    };
     let most = 400_000 * seconds;
     let keep = if *keep_alive { "-k" } else { "" };
     let line = format!("-q {keep} -c {connections} -t {seconds} -n {most} http://{address}/");
@@ -152,13 +195,18 @@ fn ab(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn h2load(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive: true } = load else { return None };
+    let Load { connections, seconds, rate: None, keep_alive: true, body: Body::Short } = load
+    else {
+        return None;
+    };
     Some(words(&format!("--h1 -t1 -c{connections} -D{seconds} http://{address}/")))
 }
 
 /// Its histogram's default resolution is 1 ms; `-r` makes it 1 µs.
 fn fortio(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, keep_alive, .. } = load;
+    let Load { connections, seconds, keep_alive, body: Body::Short, .. } = load else {
+        return None;
+    };
     let (rate, uniform) = (load.rate.unwrap_or(0), load.rate.is_some());
     Some(words(&format!(
         "load -quiet -c {connections} -t {seconds}s -qps {rate} -uniform={uniform} \
@@ -167,7 +215,7 @@ fn fortio(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn oha(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, .. } = load;
+    let Load { connections, seconds, body: Body::Short, .. } = load else { return None };
     let rate = load.rate.map(|rate| format!("-q {rate} --latency-correction")).unwrap_or_default();
     let close = if load.keep_alive { "" } else { "--disable-keepalive" };
     Some(words(&format!(
@@ -178,7 +226,9 @@ fn oha(load: &Load, address: &str) -> Option<Vec<String>> {
 
 /// It has no closed loop; a rate nobody reaches is nearly one (its latencies then say nothing).
 fn zrk(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate, keep_alive: true } = load else { return None };
+    let Load { connections, seconds, rate, keep_alive: true, body: Body::Short } = load else {
+        return None;
+    };
     let rate = rate.unwrap_or(10_000_000);
     let line = format!("-t1 -c{connections} -d{seconds}s -R{rate} --format json http://{address}/");
     Some(words(&line))
@@ -188,7 +238,8 @@ fn zrk(load: &Load, address: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    const CLOSED: Load = Load { connections: 100, seconds: 5, rate: None, keep_alive: true };
+    const CLOSED: Load =
+        Load { connections: 100, seconds: 5, rate: None, keep_alive: true, body: Body::Short };
 
     fn line(tool: &Tool, load: Load) -> Option<String> {
         (tool.arguments)(&load, "127.0.0.1:80").map(|arguments| arguments.join("|"))
@@ -198,6 +249,8 @@ mod tests {
     fn command_lines() {
         let at_a_rate = Load { rate: Some(1000), ..CLOSED };
         let connecting = Load { keep_alive: false, ..CLOSED };
+        let long_answers = Load { body: Body::Answer(100), ..CLOSED };
+        let long_requests = Load { body: Body::Request(1024), ..CLOSED };
         for (tool, load, expected) in [
             (&PLIMSOLL, CLOSED, "run|-t|1|-c|100|-d|5s|--format|json|http://127.0.0.1:80/"),
             (
@@ -205,7 +258,13 @@ mod tests {
                 at_a_rate,
                 "run|-t|1|-c|100|-d|5s|-r|1000|--format|json|http://127.0.0.1:80/",
             ),
+            (
+                &PLIMSOLL,
+                long_requests,
+                "run|-t|1|-c|100|-d|5s|-b|@FOLDER/body-1024|--format|json|http://127.0.0.1:80/",
+            ),
             (&WRK, CLOSED, "-t1|-c100|-d5s|--latency|http://127.0.0.1:80/"),
+            (&WRK, long_answers, "-t1|-c100|-d5s|--latency|http://127.0.0.1:80/bytes/100k"),
             (
                 &WRK,
                 connecting,
@@ -216,9 +275,14 @@ mod tests {
         ] {
             assert_eq!(line(tool, load).as_deref(), Some(expected));
         }
-        for (tool, load) in
-            [(&WRK, at_a_rate), (&WRK2, CLOSED), (&H2LOAD, connecting), (&BARE_EPOLL, at_a_rate)]
-        {
+        for (tool, load) in [
+            (&WRK, at_a_rate),
+            (&WRK, long_requests),
+            (&WRK2, CLOSED),
+            (&H2LOAD, connecting),
+            (&BARE_EPOLL, at_a_rate),
+            (&BARE_EPOLL, long_answers),
+        ] {
             assert_eq!(line(tool, load), None, "{}", tool.program);
         }
     }
