@@ -228,6 +228,28 @@ fn a_body_that_nobody_asked_for_ends_no_connection() {
     assert_eq!((dids[0].requests, dids[0].bodies, dids[0].connections), (4, 0, 1));
 }
 
+/// A body is held back for a second, each from the start of its own request.
+#[test]
+fn each_body_is_held_back_for_its_own_time() {
+    let duration_ns = 1200 * MS;
+    let rate = Profile::constant(2_000_000, Some(duration_ns), Arrival::Uniform);
+    let mut plan = Plan {
+        connections: 1,
+        rate: Some(rate),
+        duration_ns: Some(duration_ns),
+        timeout_ns: 10_000 * MS,
+        drain_ns: 0,
+        ..plan()
+    };
+    plan.request.method = "POST".to_owned();
+    plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
+    plan.endpoint.path = "/{{seq}}".into();
+    plan.request.expect_continue = true;
+    let manners = Manners { hangs: 100, ..good_manners(8) };
+    let (_, dids) = run(1, &plan, &SimOptions::default(), manners);
+    assert_eq!((dids[0].requests, dids[0].bodies), (3, 1));
+}
+
 /// At a rate that one stream could not hold, a server that allows one stream at first makes
 /// requests wait. That wait is `blocked`: neither the tester's lateness nor the server's time.
 #[test]
