@@ -12,6 +12,7 @@
 //! Absent on purpose: interest changes (no `epoll_ctl` after registration) and any allocation for a
 //! request; only a send that the kernel cannot take in full may allocate.
 
+mod parts;
 mod queue;
 mod serve;
 mod slot;
@@ -33,7 +34,7 @@ use crate::caught_up::CaughtUp;
 use crate::clock;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Standstill, Token, Wake, Waker,
+    Received, Spin, Standstill, Token, Waker,
 };
 use crate::route::Route;
 use crate::socket;
@@ -41,6 +42,7 @@ use crate::spin::Spinning;
 use crate::stamps::Stamps;
 use crate::standstill::{SLICE_NS, Watch};
 use crate::tcp_info::{self, TcpInfo};
+use parts::{Agenda, Buffers, Kernel, MioWaker, Pending, PendingKind, Rest};
 use queue::Registered;
 use slot::{Handle, Slot};
 use timer::Timer;
@@ -57,56 +59,18 @@ const ACCEPT_REST_NS: u64 = 10_000_000;
 const WAKER: mio::Token = mio::Token(usize::MAX);
 const TIMER: mio::Token = mio::Token(usize::MAX - 1);
 
-/// An event known before [`Driver::next`] was asked for it.
-#[derive(Debug)]
-struct Pending {
-    at_ns: u64,
-    index: u32,
-    generation: u32,
-    what: PendingKind,
-}
-
-#[derive(Debug)]
-enum PendingKind {
-    Sent,
-    ConnectFailed(OsError),
-    Woken,
-}
-
-#[derive(Debug)]
-struct MioWaker(mio::Waker);
-
-impl Wake for MioWaker {
-    fn wake(&self) {
-        // An eventfd write fails only when its counter is full, and then the wake-up is due anyway.
-        let _ = self.0.wake();
-    }
-}
-
 /// [`Driver`] over epoll or kqueue, through mio.
 #[derive(Debug)]
 pub struct EpollDriver {
     options: DriverOptions,
-    poll: Poll,
-    events: Events,
-    waker: Arc<MioWaker>,
-    woken: bool,
+    kernel: Kernel,
     timer: Timer,
     slots: Box<[Slot]>,
     /// Free tokens for accepted connections.
     spare: Vec<u32>,
-    /// Slots with work, each at most once, in the order they are served.
-    ready: VecDeque<u32>,
-    /// Servings left before the kernel must be polled again.
-    turn_left: usize,
-    pending: VecDeque<Pending>,
-    /// The last `wait` had pending events and left the poll out.
-    poll_skipped: bool,
-    /// Listeners resting after a failed accept, and when they try again.
-    resting: Vec<u32>,
-    rest_until_ns: u64,
-    buffers: Box<[u8]>,
-    free_buffers: Vec<u32>,
+    agenda: Agenda,
+    rest: Rest,
+    buffers: Buffers,
     registered: Registered,
     /// Only with [`DriverOptions::receive_timestamps`].
     stamps: Option<Stamps>,
@@ -128,22 +92,28 @@ impl EpollDriver {
         let waker = Arc::new(MioWaker(mio::Waker::new(poll.registry(), WAKER)?));
         let timer = Timer::new(poll.registry(), TIMER)?;
         let buffer_bytes = options.receive_buffer_bytes.max(1) as usize;
+        let sockets = options.sockets as usize;
         Ok(Self {
-            poll,
-            events: Events::with_capacity(POLL_EVENTS),
-            waker,
-            woken: false,
+            kernel: Kernel {
+                poll,
+                events: Events::with_capacity(POLL_EVENTS),
+                waker,
+                woken: false,
+            },
             timer,
             slots: (0..options.sockets).map(|_| Slot::free()).collect(),
             spare: (options.reserved..options.sockets).rev().collect(),
-            ready: VecDeque::with_capacity(options.sockets as usize),
-            turn_left: 0,
-            pending: VecDeque::with_capacity(options.sockets as usize + 1),
-            poll_skipped: false,
-            resting: Vec::new(),
-            rest_until_ns: u64::MAX,
-            buffers: vec![0; buffer_bytes * RECEIVE_BUFFERS as usize].into_boxed_slice(),
-            free_buffers: (0..RECEIVE_BUFFERS).collect(),
+            agenda: Agenda {
+                ready: VecDeque::with_capacity(sockets),
+                turn_left: 0,
+                pending: VecDeque::with_capacity(sockets + 1),
+                poll_skipped: false,
+            },
+            rest: Rest { listeners: Vec::new(), until_ns: u64::MAX },
+            buffers: Buffers {
+                bytes: vec![0; buffer_bytes * RECEIVE_BUFFERS as usize].into_boxed_slice(),
+                free: (0..RECEIVE_BUFFERS).collect(),
+            },
             registered: Vec::new(),
             stamps: if options.receive_timestamps { Some(Stamps::new()?) } else { None },
             spinning: Spinning::new(options.spin),
@@ -155,12 +125,12 @@ impl EpollDriver {
     }
 
     fn buffer_bytes(&self) -> usize {
-        self.buffers.len() / RECEIVE_BUFFERS as usize
+        self.buffers.bytes.len() / RECEIVE_BUFFERS as usize
     }
 
     fn push_pending(&mut self, index: u32, what: PendingKind) {
         let generation = self.slots[index as usize].generation;
-        self.pending.push_back(Pending { at_ns: clock::now_ns(), index, generation, what });
+        self.agenda.pending.push_back(Pending { at_ns: clock::now_ns(), index, generation, what });
     }
 
     /// Puts a slot on the ready ring if it is not there.
@@ -168,23 +138,23 @@ impl EpollDriver {
         let slot = &mut self.slots[index as usize];
         if !slot.listed {
             slot.listed = true;
-            self.ready.push_back(index);
+            self.agenda.ready.push_back(index);
         }
     }
 
     /// Polls once, from `now_ns` on, and marks what is ready.
     fn collect(&mut self, now_ns: u64, timeout: Option<Duration>) -> io::Result<()> {
-        match self.poll.poll(&mut self.events, timeout) {
+        match self.kernel.poll.poll(&mut self.kernel.events, timeout) {
             // Whatever came meanwhile, as to a process that was stopped, has not been looked at.
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             result => result?,
         }
         let mut events = 0;
-        for event in &self.events {
+        for event in &self.kernel.events {
             events += 1;
             let token = event.token();
             if token == WAKER {
-                self.woken = true;
+                self.kernel.woken = true;
                 continue;
             }
             if token == TIMER {
@@ -203,7 +173,7 @@ impl EpollDriver {
             slot.writable |= (event.is_writable() || closed) && waits_to_write;
             if slot.has_work() && !slot.listed {
                 slot.listed = true;
-                self.ready.push_back(index);
+                self.agenda.ready.push_back(index);
             }
         }
         self.caught_up_before_ns = self.caught_up.at_ns();
@@ -213,7 +183,10 @@ impl EpollDriver {
 
     /// How long the next poll may sleep. Arms the timer where a timeout in ms would be too coarse.
     fn timeout(&mut self, now_ns: u64, sleep_until_ns: u64) -> io::Result<Option<Duration>> {
-        if !self.ready.is_empty() || !self.pending.is_empty() || now_ns >= sleep_until_ns {
+        if !self.agenda.ready.is_empty()
+            || !self.agenda.pending.is_empty()
+            || now_ns >= sleep_until_ns
+        {
             return Ok(Some(Duration::ZERO));
         }
         if self.watch.is_some() && sleep_until_ns - now_ns >= 2 * SLICE_NS {
@@ -227,11 +200,11 @@ impl EpollDriver {
 
     /// Lets resting listeners try again once their time has come.
     fn wake_listeners(&mut self, now_ns: u64) {
-        if now_ns < self.rest_until_ns {
+        if now_ns < self.rest.until_ns {
             return;
         }
-        self.rest_until_ns = u64::MAX;
-        for index in std::mem::take(&mut self.resting) {
+        self.rest.until_ns = u64::MAX;
+        for index in std::mem::take(&mut self.rest.listeners) {
             let slot = &mut self.slots[index as usize];
             if matches!(slot.handle, Handle::Listener(_)) {
                 slot.readable = true;
@@ -257,19 +230,19 @@ impl EpollDriver {
 
     /// Drops what would end a wait for nothing: events and readiness of sockets closed since.
     fn prune(&mut self) {
-        while self.pending.front().is_some_and(|pending| self.is_stale(pending)) {
+        while self.agenda.pending.front().is_some_and(|pending| self.is_stale(pending)) {
             self.take_pending();
         }
-        while let Some(&index) = self.ready.front()
+        while let Some(&index) = self.agenda.ready.front()
             && !self.slots[index as usize].has_work()
         {
             self.slots[index as usize].listed = false;
-            self.ready.pop_front();
+            self.agenda.ready.pop_front();
         }
     }
 
     fn take_pending(&mut self) -> Option<(u64, Event)> {
-        while let Some(pending) = self.pending.pop_front() {
+        while let Some(pending) = self.agenda.pending.pop_front() {
             let stale = self.is_stale(&pending);
             let Pending { at_ns, index, generation, what } = pending;
             let slot = &mut self.slots[index as usize];
@@ -297,7 +270,11 @@ impl EpollDriver {
         debug_assert!(matches!(slot.handle, Handle::Free), "token {index} is in use");
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = pack(index, slot.generation);
-        self.poll.registry().register(&mut SourceFd(&stream.as_raw_fd()), token, interest)?;
+        self.kernel.poll.registry().register(
+            &mut SourceFd(&stream.as_raw_fd()),
+            token,
+            interest,
+        )?;
         slot.handle = Handle::Stream(stream);
         Ok(())
     }
@@ -307,7 +284,7 @@ impl EpollDriver {
         let slot = &mut self.slots[index as usize];
         if let Handle::Stream(stream) = slot.vacate(Handle::Failed(None)) {
             // It fails only on what is not registered.
-            let _ = self.poll.registry().deregister(&mut SourceFd(&stream.as_raw_fd()));
+            let _ = self.kernel.poll.registry().deregister(&mut SourceFd(&stream.as_raw_fd()));
             slot.handle = Handle::Failed(Some(stream));
         }
         (clock::now_ns(), failed(Token(index), operation, error))
@@ -324,7 +301,7 @@ impl EpollDriver {
     /// Ends a `wait` at `now_ns`.
     fn begin_turn(&mut self, now_ns: u64) -> u64 {
         self.look(now_ns);
-        self.turn_left = self.ready.len() * ROUNDS_PER_TURN;
+        self.agenda.turn_left = self.agenda.ready.len() * ROUNDS_PER_TURN;
         if let Some(stamps) = &mut self.stamps {
             stamps.measure();
         }
@@ -363,7 +340,7 @@ impl Driver for EpollDriver {
         let slot = &mut self.slots[token.index()];
         debug_assert!(matches!(slot.handle, Handle::Free), "token {} is in use", token.0);
         let key = pack(token.0, slot.generation);
-        self.poll.registry().register(&mut listener, key, Interest::READABLE)?;
+        self.kernel.poll.registry().register(&mut listener, key, Interest::READABLE)?;
         slot.handle = Handle::Listener(listener);
         Ok(bound)
     }
@@ -448,13 +425,13 @@ impl Driver for EpollDriver {
         let mut now_ns = clock::now_ns();
         self.prune();
         // Pending completions need no poll, but the poll may not be put off for ever.
-        self.poll_skipped = !self.pending.is_empty() && !self.poll_skipped;
-        if self.poll_skipped {
+        self.agenda.poll_skipped = !self.agenda.pending.is_empty() && !self.agenda.poll_skipped;
+        if self.agenda.poll_skipped {
             return Ok(self.begin_turn(now_ns));
         }
         let start_ns = now_ns;
         loop {
-            let wake_ns = until_ns.min(self.rest_until_ns);
+            let wake_ns = until_ns.min(self.rest.until_ns);
             let (poll_until_ns, sleep_until_ns) = self.spinning.split(start_ns, wake_ns);
             let polling = now_ns < poll_until_ns || (sleep_until_ns..wake_ns).contains(&now_ns);
             let timeout = self.timeout(now_ns, if polling { now_ns } else { sleep_until_ns })?;
@@ -466,11 +443,16 @@ impl Driver for EpollDriver {
                 watch.slept(before_ns, slice_ns.unwrap_or(sleep_until_ns), now_ns);
             }
             self.wake_listeners(now_ns);
-            if std::mem::take(&mut self.woken) {
+            if std::mem::take(&mut self.kernel.woken) {
                 let what = PendingKind::Woken;
-                self.pending.push_back(Pending { at_ns: now_ns, index: 0, generation: 0, what });
+                self.agenda.pending.push_back(Pending {
+                    at_ns: now_ns,
+                    index: 0,
+                    generation: 0,
+                    what,
+                });
             }
-            let has_events = !self.ready.is_empty() || !self.pending.is_empty();
+            let has_events = !self.agenda.ready.is_empty() || !self.agenda.pending.is_empty();
             if polling {
                 self.spinning.spun(now_ns - before_ns);
             } else if slept && !has_events && now_ns >= sleep_until_ns {
@@ -493,7 +475,7 @@ impl Driver for EpollDriver {
 
     fn caught_up_ns(&self) -> u64 {
         // What is left to serve has been served before, so nothing in it is older than one poll.
-        if self.ready.is_empty() { self.caught_up.at_ns() } else { self.caught_up_before_ns }
+        if self.agenda.ready.is_empty() { self.caught_up.at_ns() } else { self.caught_up_before_ns }
     }
 
     fn watch_standstills(&mut self) {
@@ -505,19 +487,19 @@ impl Driver for EpollDriver {
     }
 
     fn next(&mut self) -> Option<(u64, Event)> {
-        if !self.pending.is_empty()
+        if !self.agenda.pending.is_empty()
             && let Some(event) = self.take_pending()
         {
             return Some(event);
         }
-        while self.turn_left > 0 {
-            let index = self.ready.pop_front()?;
-            self.turn_left -= 1;
+        while self.agenda.turn_left > 0 {
+            let index = self.agenda.ready.pop_front()?;
+            self.agenda.turn_left -= 1;
             let event = self.serve(index);
             let slot = &mut self.slots[index as usize];
             slot.listed = slot.has_work();
             if slot.listed {
-                self.ready.push_back(index);
+                self.agenda.ready.push_back(index);
             }
             if event.is_some() {
                 return event;
@@ -528,15 +510,15 @@ impl Driver for EpollDriver {
 
     fn bytes(&self, received: &Received) -> &[u8] {
         let start = received.buffer as usize * self.buffer_bytes();
-        &self.buffers[start..start + received.len as usize]
+        &self.buffers.bytes[start..start + received.len as usize]
     }
 
     fn release(&mut self, received: Received) {
-        self.free_buffers.push(received.buffer);
+        self.buffers.free.push(received.buffer);
     }
 
     fn waker(&self) -> Waker {
-        self.waker.clone()
+        self.kernel.waker.clone()
     }
 }
 

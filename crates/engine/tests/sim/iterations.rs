@@ -404,5 +404,5 @@ fn slots_that_find_no_free_user_are_shed_as_iterations() {
     assert_eq!((ledger.shed, ledger.unsent), (0, 0));
     assert_eq!(ledger.scheduled, said[0].asked[0] + said[0].asked[1]);
     let late_ns = iterations.response.max_ns().unwrap() - iterations.duration.max_ns().unwrap();
-    assert!(late_ns <= 100 * MS, "{late_ns}");
+    assert!((50 * MS..=100 * MS).contains(&late_ns), "{late_ns}");
 }

@@ -78,9 +78,9 @@ impl EpollDriver {
             return Some(self.fail(index, Operation::Send, error));
         }
         // Without a buffer the slot stays readable, so its turn comes after a release.
-        let buffer = self.free_buffers.pop()?;
+        let buffer = self.buffers.free.pop()?;
         let start = buffer as usize * buffer_bytes;
-        let room = &mut self.buffers[start..start + buffer_bytes];
+        let room = &mut self.buffers.bytes[start..start + buffer_bytes];
         let mut stamp = None;
         let result = retrying(|| {
             if self.stamps.is_some() {
@@ -100,7 +100,7 @@ impl EpollDriver {
             let received = Received { token, buffer, len: len as u32, kernel_ns };
             return Some((at_ns, Event::Received(received)));
         }
-        self.free_buffers.push(buffer);
+        self.buffers.free.push(buffer);
         slot.readable = false;
         if let Some(error) = slot.send_error {
             return Some(self.fail(index, Operation::Send, error));
@@ -133,8 +133,8 @@ impl EpollDriver {
                 // would fail again at once: rest, instead of spinning.
                 if error.kind() != ErrorKind::ConnectionAborted {
                     slot.readable = false;
-                    self.resting.push(index);
-                    self.rest_until_ns = self.rest_until_ns.min(at_ns + ACCEPT_REST_NS);
+                    self.rest.listeners.push(index);
+                    self.rest.until_ns = self.rest.until_ns.min(at_ns + ACCEPT_REST_NS);
                 }
                 return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
             }
