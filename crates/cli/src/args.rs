@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::compare_args::CompareFlags;
 use crate::conformance_args::ConformanceFlags;
@@ -180,6 +180,11 @@ pub(crate) fn definition() -> clap::Command {
 /// The definition of `run`.
 pub(crate) fn run_definition() -> clap::Command {
     definition().find_subcommand("run").expect("run is a command").clone()
+}
+
+/// The name of a flag: in a plan file, and of the field that it sets.
+pub(crate) fn key(arg: &Arg) -> String {
+    arg.get_long().map_or_else(|| arg.get_id().as_str().replace('_', "-"), str::to_owned)
 }
 
 #[cfg(test)]

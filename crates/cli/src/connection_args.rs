@@ -1,16 +1,16 @@
 //! Flags for connections and TLS, and how they enter the plan.
 
-use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::plan::{
-    ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, Timestamps, TlsPlan, TlsVersions, Transport,
+    ConnectTo, Field, PemFile, Proxy, ProxyProtocol, Resolve, Timestamps, TlsPlan, TlsVersions,
+    Transport,
 };
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns};
 
-use crate::exit::Exit;
 use crate::value_args::count32;
 
 /// Version of the PROXY protocol.
@@ -92,7 +92,7 @@ pub(crate) struct TlsFlags {
     #[arg(long, value_name = "FILE")]
     pub cert: Option<String>,
     /// Its key [default: in the certificate's file]
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE")]
     pub key: Option<String>,
     /// The server's name to ask for and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME")]
@@ -145,13 +145,13 @@ impl TlsFlags {
     /// How TLS is spoken; reads the files.
     ///
     /// # Errors
-    /// A file that cannot be read.
-    pub(crate) fn tls(&self) -> Result<TlsPlan, Exit> {
+    /// A file that cannot be read: its field, and one line.
+    pub(crate) fn tls(&self) -> Result<TlsPlan, (Field, String)> {
         Ok(TlsPlan {
             insecure: self.insecure,
-            cacert: self.cacert.as_deref().map(pem).transpose()?,
-            cert: self.cert.as_deref().map(pem).transpose()?,
-            key: self.key.as_deref().map(pem).transpose()?,
+            cacert: pem(Field::Cacert, self.cacert.as_ref())?,
+            cert: pem(Field::Cert, self.cert.as_ref())?,
+            key: pem(Field::Key, self.key.as_ref())?,
             sni: self.sni.clone(),
             alpn: self.alpn.iter().filter(|name| !name.is_empty()).cloned().collect(),
             versions: match self.tls_version {
@@ -164,10 +164,11 @@ impl TlsFlags {
     }
 }
 
-fn pem(path: &str) -> Result<PemFile, Exit> {
-    let read = fs::read(path);
-    read.map(|bytes| PemFile { path: path.to_owned(), bytes: Secret::new(bytes) })
-        .map_err(|error| Exit::CouldNotRun(format!("'{path}': {error}")))
+fn pem(field: Field, path: Option<&String>) -> Result<Option<PemFile>, (Field, String)> {
+    let Some(path) = path else { return Ok(None) };
+    let read = crate::files::pem(Path::new(path));
+    let bytes = read.map_err(|why| (field, format!("'{path}': {why}")))?;
+    Ok(Some(PemFile { path: path.clone(), bytes: Secret::new(bytes) }))
 }
 
 fn resolve(text: &str) -> Result<Resolve, String> {

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
@@ -78,13 +78,14 @@ fn stalled(
 }
 
 fn plan(port: u16, duration_ns: u64, rate: Option<Profile>) -> Plan {
-    Plan {
+    let draft = Draft {
         connections: CONNECTIONS,
         workers: 1,
         duration_ns: Some(duration_ns),
         rate,
-        ..Plan::new(Endpoint::http("127.0.0.1", port, "/"))
-    }
+        ..Draft::new(Endpoint::http("127.0.0.1", port, "/"))
+    };
+    draft.check().expect("the demo is a plan")
 }
 
 fn lesson(open: &RunResult, closed: &RunResult, flags: &DemoFlags) -> Result<(), Exit> {

@@ -48,8 +48,7 @@ pub(crate) fn say(lines: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Plan;
-    use plimsoll_core::plan::Endpoint;
+    use plimsoll_core::plan::{Draft, Endpoint};
     use plimsoll_core::result::{Gate, Tool};
     use plimsoll_core::verdict::Verdict;
 
@@ -58,7 +57,7 @@ mod tests {
     #[test]
     fn the_worst_of_several_reasons_decides_the_code() {
         let tool = Tool { name: String::new(), version: String::new() };
-        let mut result = RunResult::empty(tool, &Plan::new(Endpoint::http("a", 80, "/")));
+        let mut result = RunResult::empty(tool, &Draft::new(Endpoint::http("a", 80, "/")));
         result.loader.verdict = Verdict::Suspect;
         assert_eq!(code(&result), COULD_NOT_RUN, "nothing came");
         result.interrupted = true;

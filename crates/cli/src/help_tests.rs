@@ -23,8 +23,9 @@ fn paths(command: &Command, path: &[String], paths_found: &mut Vec<Vec<String>>)
 
 fn help(path: &[String], flag: &str) -> String {
     let words = ["plimsoll"].into_iter().chain(path.iter().map(String::as_str)).chain([flag]);
-    let error = definition_within(COLUMNS).try_get_matches_from(words).expect_err("help");
-    match refusal(&error) {
+    let words: Vec<&str> = words.collect();
+    let error = definition_within(COLUMNS).try_get_matches_from(&words).expect_err("help");
+    match refusal(&error, &words) {
         Exit::Text(text) => text,
         other => panic!("{path:?}: {other:?}"),
     }

@@ -15,6 +15,8 @@ mod doctor;
 mod ending;
 mod exit;
 mod explain;
+mod fault;
+mod files;
 #[cfg(test)]
 mod help_tests;
 mod lab;

@@ -1,16 +1,17 @@
 //! Makes a plan from the flags.
 
-use std::fs;
 use std::path::Path;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, DriverPlan, Order, Script, Spin, Trace};
-use plimsoll_core::plan_check;
+use plimsoll_core::checked::key_without_cert;
+use plimsoll_core::plan::error::{Message, name};
+use plimsoll_core::plan::{Draft, DriverPlan, Field, Order, PlanError, Script, Spin, Trace};
 use plimsoll_core::schedule::Profile;
-use plimsoll_core::secret::{Masks, holds_mask};
+use plimsoll_core::secret::Masks;
 use plimsoll_core::units::parse_duration_ns;
 
-use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::files::text_of;
 use crate::request::sent;
 use crate::run_args::{RunFlags, SpinFlag};
 use crate::value_args::DriverFlag;
@@ -18,20 +19,61 @@ use crate::value_args::DriverFlag;
 /// Makes a plan of the flags of `run`, reading the files they name.
 ///
 /// # Errors
-/// Usage for flags that make no sense together, and files that cannot be read.
-pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Exit> {
+/// Flags that make no sense, alone or together, and files that cannot be read.
+pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Fault> {
     seeded(flags, flags.seed)
 }
 
-/// The same with another seed, for a repeat.
+/// The plan of these flags from another seed, for a repeat. The boundary between a form's parts is
+/// drawn from the seed, so a plan with a form is made anew.
 ///
 /// # Errors
 /// As above.
-pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
+pub(crate) fn repeated(flags: &RunFlags, plan: &Plan, seed: u64) -> Result<Plan, Fault> {
+    if flags.request.form.is_empty() { Ok(plan.with_seed(seed)) } else { seeded(flags, seed) }
+}
+
+fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Fault> {
+    check_company(flags)?;
+    let plan = draft(flags, seed)?.check()?;
+    plimsoll_engine::check(&plan)?;
+    Ok(plan)
+}
+
+/// Flags that say something about what another one gives.
+fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
+    if flags.tls.key.is_some() && flags.tls.cert.is_none() {
+        return Err(key_without_cert());
+    }
+    let request = &flags.request;
+    let (targets, script) = (request.targets.is_some(), flags.script.is_some());
+    let lonely = |field| match field {
+        Field::Order => request.order.is_some() && !targets,
+        Field::TargetsFormat => request.targets_format.is_some() && !targets,
+        Field::ScriptArguments => !flags.script_arguments.is_empty() && !script,
+        _ => false,
+    };
+    let what = [Field::Order, Field::TargetsFormat, Field::ScriptArguments];
+    let Some(field) = what.into_iter().find(|field| lonely(*field)) else { return Ok(()) };
+    let (problem, advice) = match field {
+        Field::ScriptArguments => (
+            Message::from("what stands behind -- is for a script"),
+            Message::from("give it with ") + name(Field::Script),
+        ),
+        field => (
+            name(field) + " is about several requests",
+            Message::from("give them with ") + name(Field::Targets),
+        ),
+    };
+    Err(PlanError::new(field, problem, advice))
+}
+
+/// The parts of a plan, as the flags give them.
+fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
     let sent = sent(&flags.request, flags.url.as_deref(), seed)?;
-    let default = Plan::new(sent.endpoint);
+    let default = Draft::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
-    let plan = Plan {
+    Ok(Draft {
         request: sent.request,
         targets: sent.targets,
         target_file: sent.target_file,
@@ -42,7 +84,7 @@ pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
         redirects: flags.redirects,
         cookies: flags.cookies,
         transport: flags.connection.transport(),
-        tls: flags.tls.tls()?,
+        tls: flags.tls.tls().map_err(|(field, line)| Fault::File(field, line))?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
         workers: threads(flags),
@@ -73,10 +115,7 @@ pub(crate) fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Exit> {
         require_valid: flags.require_valid,
         masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         ..default
-    };
-    plan_check::check(&plan).map_err(|error| Exit::Usage(error.to_string()))?;
-    check_masks(&plan)?;
-    Ok(plan)
+    })
 }
 
 /// What is odd about a plan that can still be carried out, in a line each.
@@ -95,40 +134,17 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
     plan.has_unlike_weights().then(line).into_iter().collect()
 }
 
-/// Refuses a plan with masks where there were secrets: it would send the masks.
-fn check_masks(plan: &Plan) -> Result<(), Exit> {
-    let of_proxy = plan.transport.proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref());
-    let arguments = plan.script.iter().flat_map(|script| &script.arguments);
-    let own = (&plan.endpoint.path, &plan.request);
-    let targets = plan.targets.iter().map(|target| (&target.path, &target.request));
-    let sent = std::iter::once(own).chain(targets).flat_map(|(path, request)| {
-        let body = match &request.body {
-            Some(Body::Text(text)) => Some(text),
-            _ => None,
-        };
-        request.headers.iter().map(|(_, value)| value).chain(body).chain([path])
-    });
-    let mut texts = sent.chain(arguments).chain(of_proxy);
-    if texts.any(|text| holds_mask(text.reveal())) {
-        let text = "this plan was printed without its secrets: put them in place of [masked:..], \
-                    or print it with --show-secrets";
-        return Err(Exit::Usage(text.to_owned()));
-    }
-    Ok(())
-}
-
 fn threads(flags: &RunFlags) -> u32 {
     // A script has a state for each thread, so their number is not left to the machine.
     let default = u32::from(flags.script.is_some());
     flags.threads.unwrap_or(default)
 }
 
-fn script(flags: &RunFlags) -> Result<Option<Script>, Exit> {
+fn script(flags: &RunFlags) -> Result<Option<Script>, Fault> {
     let Some(path) = &flags.script else { return Ok(None) };
     let path = path.display().to_string();
-    // It is read when the run begins; a file that cannot be read is an error now.
-    fs::File::open(&path).map_err(|error| crate::script::unreadable(&path, &error))?;
-    Ok(Some(Script { path, arguments: flags.script_arguments.clone() }))
+    let text = crate::script::read(&path).map_err(|line| Fault::File(Field::Script, line))?;
+    Ok(Some(Script { path, text: text.into(), arguments: flags.script_arguments.clone() }))
 }
 
 fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<Profile>) {
@@ -148,10 +164,12 @@ fn schedule(flags: &RunFlags, default_ns: Option<u64>) -> (Option<u64>, Option<P
 
 /// Reads the times at which requests are due: on each line seconds, or a duration with its unit,
 /// up to the first comma or space; what follows, empty lines and those with a `#` are left out.
-fn trace(path: &Path) -> Result<Trace, Exit> {
+fn trace(path: &Path) -> Result<Trace, Fault> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Exit::CouldNotRun(format!("rate file '{name}': {error}")))?;
+    let wrong = |place: &str, why: &str| {
+        Fault::File(Field::RateFile, format!("rate file '{name}'{place}{why}"))
+    };
+    let text = text_of(path).map_err(|why| wrong(": ", &why))?;
     let mut offsets_ns: Vec<u64> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let field = line.split([',', ' ', '\t']).next().unwrap_or_default().trim();
@@ -160,7 +178,7 @@ fn trace(path: &Path) -> Result<Trace, Exit> {
         }
         let has_unit = field.ends_with(|c: char| c.is_ascii_alphabetic());
         let seconds = if has_unit { field.to_owned() } else { format!("{field}s") };
-        let at = |why: &str| Exit::CouldNotRun(format!("rate file '{name}', line {number}: {why}"));
+        let at = |why: &str| wrong(&format!(", line {number}: "), why);
         let offset_ns = parse_duration_ns(&seconds)
             .map_err(|_| at(&format!("'{field}' is not a time after the start, such as 0.25")))?;
         if offsets_ns.last().is_some_and(|last_ns| *last_ns > offset_ns) {
@@ -169,7 +187,7 @@ fn trace(path: &Path) -> Result<Trace, Exit> {
         offsets_ns.push(offset_ns);
     }
     if offsets_ns.is_empty() {
-        return Err(Exit::CouldNotRun(format!("rate file '{name}' holds no times")));
+        return Err(wrong("", " holds no times"));
     }
     Ok(Trace { path: name, offsets_ns })
 }

@@ -1,11 +1,13 @@
 //! What the command line's parser refuses, as one line: what, where and what was probably meant.
 
+use std::ffi::OsStr;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use plimsoll_core::nearest::{did_you_mean, nearest};
 use plimsoll_core::secret::{Masks, run_flag};
 
-use crate::args::definition;
+use crate::args::{definition, key};
 use crate::exit::Exit;
 
 /// What a call without any argument is told.
@@ -18,62 +20,103 @@ say what to do. Three things to try:
 
 `plimsoll serve` starts a server to load. `plimsoll --help` lists all commands.";
 
-/// One line of what clap has to say, or the help that was asked for.
-pub(crate) fn refusal(error: &clap::Error) -> Exit {
+/// One line of what clap has to say of these words, or the help that was asked for.
+pub(crate) fn refusal(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             Exit::Text(error.render().to_string())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Usage(FIRST_STEPS.to_owned()),
-        _ => Exit::Usage(format!("{} (see --help)", line(error))),
+        _ => Exit::Usage(format!("{} (see --help)", line(error, &command_of(words)))),
     }
 }
 
-fn line(error: &clap::Error) -> String {
+/// The flag that cannot be as it was given, among those of a command.
+pub(crate) fn refused<'d>(error: &clap::Error, command: &'d Command) -> Option<&'d Arg> {
+    let named = text(error, ContextKind::InvalidArg)?;
+    // An error names a flag as the definition prints it.
+    command.get_arguments().find(|arg| arg.to_string() == named)
+}
+
+/// What is wrong, in the words of clap, which writes it on several lines.
+fn line(error: &clap::Error, command: &Command) -> String {
+    let flag = text(error, ContextKind::InvalidArg).unwrap_or_default();
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    let shown = || {
+        let name = refused(error, command).map_or_else(String::new, key);
+        Masks::default().given(run_flag(&name), value)
+    };
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            unknown_command(context(error, ContextKind::InvalidSubcommand).unwrap_or_default())
+            unknown_command(text(error, ContextKind::InvalidSubcommand).unwrap_or_default())
         }
-        ErrorKind::UnknownArgument => {
-            let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
-            unknown_argument(argument, &command_of(error))
+        ErrorKind::UnknownArgument => unknown_argument(flag, command),
+        ErrorKind::InvalidValue if value.is_empty() => {
+            format!("a value is required for '{flag}' but none was supplied{}", choice(error))
         }
-        _ => without_secret(error, &line_of_clap(error)),
+        ErrorKind::InvalidValue => {
+            format!("invalid value '{}' for '{flag}'{}", shown(), choice(error))
+        }
+        ErrorKind::ValueValidation => {
+            let why = std::error::Error::source(error).map(ToString::to_string);
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            // A parser may quote what it was given.
+            format!("invalid value '{}' for '{flag}'{}", shown(), why.replace(value, &shown()))
+        }
+        ErrorKind::TooManyValues => {
+            format!("unexpected value '{}' for '{flag}' found; no more were expected", shown())
+        }
+        ErrorKind::NoEquals => {
+            format!("equal sign is needed when assigning values to '{flag}'")
+        }
+        ErrorKind::ArgumentConflict => match error.get(ContextKind::PriorArg) {
+            Some(ContextValue::String(other)) if other == flag => {
+                format!("the argument '{flag}' cannot be used multiple times")
+            }
+            Some(ContextValue::Strings(others)) => {
+                format!("the argument '{flag}' cannot be used with: {}", others.join(" "))
+            }
+            _ => {
+                let other = text(error, ContextKind::PriorArg).unwrap_or_default();
+                format!("the argument '{flag}' cannot be used with '{other}'")
+            }
+        },
+        ErrorKind::MissingRequiredArgument => {
+            let missing = strings(error, ContextKind::InvalidArg).join(" ");
+            format!("the following required arguments were not provided: {missing}")
+        }
+        kind => kind.as_str().unwrap_or("the command line cannot be read").to_owned(),
     }
 }
 
-fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {
-    match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-/// What clap says, up to the usage, without its advice on `--`: behind that stand arguments of a
-/// script, not values of flags.
-fn line_of_clap(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let parts: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
-        .collect();
-    let line = parts.join(" ").replace(" tip:", "; tip:");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
-}
-
-/// A message without the value that it quotes, where its flag takes secrets.
-fn without_secret(error: &clap::Error, line: &str) -> String {
-    let flag = context(error, ContextKind::InvalidArg);
-    let (Some(flag), Some(value)) = (flag, context(error, ContextKind::InvalidValue)) else {
-        return line.to_owned();
+/// The values that would do, and the one that was probably meant.
+fn choice(error: &clap::Error) -> String {
+    let quoted = |value: &str| match value.contains(char::is_whitespace) {
+        true => format!("{value:?}"),
+        false => value.to_owned(),
     };
-    let name = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-');
-    if value.is_empty() {
-        return line.to_owned();
+    let values: Vec<String> =
+        strings(error, ContextKind::ValidValue).into_iter().map(quoted).collect();
+    let known = match values.is_empty() {
+        true => String::new(),
+        false => format!(" [possible values: {}]", values.join(", ")),
+    };
+    match &strings(error, ContextKind::SuggestedValue)[..] {
+        [] => known,
+        [similar, ..] => format!("{known}; tip: a similar value exists: '{similar}'"),
     }
-    line.replace(value, &Masks::default().given(run_flag(name), value))
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    strings(error, kind).first().copied()
+}
+
+fn strings(error: &clap::Error, kind: ContextKind) -> Vec<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text],
+        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The command that was meant. If none is close, the word may be a URL without its beginning.
@@ -87,16 +130,12 @@ fn unknown_command(name: &str) -> String {
     format!("no command '{}'{meant}", Masks::default().text(name))
 }
 
-/// The command whose arguments could not be read.
-fn command_of(error: &clap::Error) -> Command {
-    let text = error.to_string();
-    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("");
+/// The command that words lead to.
+fn command_of(words: &[impl AsRef<OsStr>]) -> Command {
     let mut command = definition();
-    // The first word is the program, by whatever name its file has.
-    for word in usage.split_whitespace().skip(1) {
-        match command.find_subcommand(word) {
-            Some(found) => command = found.clone(),
-            None => break,
+    for word in words.iter().skip(1) {
+        if let Some(found) = command.find_subcommand(word) {
+            command = found.clone();
         }
     }
     command
@@ -154,9 +193,10 @@ mod tests {
 
     /// What the parser says of these arguments.
     fn said(arguments: &[&str]) -> String {
-        let words = std::iter::once("plimsoll").chain(arguments.iter().copied());
-        let error = definition().try_get_matches_from(words).expect_err("it cannot be read");
-        match refusal(&error) {
+        let words: Vec<&str> =
+            std::iter::once("plimsoll").chain(arguments.iter().copied()).collect();
+        let error = definition().try_get_matches_from(&words).expect_err("it cannot be read");
+        match refusal(&error, &words) {
             Exit::Usage(text) => text,
             other => panic!("{other:?}"),
         }
@@ -194,6 +234,34 @@ mod tests {
             (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
         ] {
             assert_eq!(said(arguments), want, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_told_as_clap_tells_it() {
+        for arguments in [
+            &["run", "-r", "fast", "u"][..],
+            &["run", "--format", "jsn", "u"],
+            &["run", "--stages", "1s@5", "-r", "5", "u"],
+            &["run", "--spin"],
+            &["run", "--spin=", "u"],
+            &["run", "--cookies=x", "u"],
+            &["run", "-t", "1", "-t", "2", "u"],
+            &["run", "--tls-resume", "101", "u"],
+            &["run", "--bind", "x", "u"],
+            &["report"],
+            &["manual"],
+            &["manual", "--markdown", "--man"],
+            &["proxy", "--listen", "0"],
+        ] {
+            let words = [&["plimsoll"], arguments].concat();
+            let error = definition().try_get_matches_from(&words).expect_err("it cannot be read");
+            let lines = error.to_string();
+            let of_clap = lines.split("\n\nUsage:").next().unwrap();
+            let of_clap = of_clap.split("\n\nFor more").next().unwrap();
+            let of_clap = of_clap.split_whitespace().collect::<Vec<_>>().join(" ");
+            let want = of_clap.trim_start_matches("error: ").replace(" tip:", "; tip:");
+            assert_eq!(said(arguments), format!("{want} (see --help)"), "{arguments:?}");
         }
     }
 

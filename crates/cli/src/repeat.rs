@@ -12,9 +12,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use plimsoll_core::RunResult;
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::result::Tool;
+use plimsoll_core::{Plan, RunResult};
 
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
@@ -34,6 +34,22 @@ pub(crate) struct Job<'a> {
     /// What its plan file calls it; `None` for the run of a command line.
     pub name: Option<&'a str>,
     pub flags: &'a RunFlags,
+    /// The plan of its first repeat. The others have seeds of their own.
+    pub plan: &'a Plan,
+}
+
+/// A report of one run that all repeats would write to the same place.
+#[derive(Debug)]
+pub(crate) struct SharedReport {
+    /// The flag, by its long name.
+    pub flag: &'static str,
+    text: String,
+}
+
+impl From<SharedReport> for Exit {
+    fn from(shared: SharedReport) -> Self {
+        Self::Usage(shared.text)
+    }
 }
 
 /// A run whose repeats are under way.
@@ -59,7 +75,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
     say(&crate::plan::notes(&plan));
     if flags.repeat > 1 {
         check(flags)?;
-        return take_turns(&[Job { name: None, flags }]);
+        return take_turns(&[Job { name: None, flags, plan: &plan }]);
     }
     crate::run::carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?.1
 }
@@ -68,7 +84,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
 ///
 /// # Errors
 /// A report of one run that all repeats would write.
-pub(crate) fn check(flags: &RunFlags) -> Result<(), Exit> {
+pub(crate) fn check(flags: &RunFlags) -> Result<(), SharedReport> {
     if flags.repeat == 1 { Ok(()) } else { check_paths(&flags.outputs) }
 }
 
@@ -76,7 +92,7 @@ pub(crate) fn check(flags: &RunFlags) -> Result<(), Exit> {
 ///
 /// # Errors
 /// The first of them.
-pub(crate) fn check_paths(outputs: &OutputFlags) -> Result<(), Exit> {
+pub(crate) fn check_paths(outputs: &OutputFlags) -> Result<(), SharedReport> {
     let own = [
         ("html", &outputs.html),
         ("hgrm", &outputs.hgrm),
@@ -92,7 +108,7 @@ pub(crate) fn check_paths(outputs: &OutputFlags) -> Result<(), Exit> {
             "--{flag} is a report of one run: put {NUMBER} into the path, as in --{flag} '{}'",
             suggested(path)
         );
-        return Err(Exit::Usage(text));
+        return Err(SharedReport { flag, text });
     }
     let format = outputs.format.filter(|_| !outputs.output.as_deref().is_some_and(is_numbered));
     match format {
@@ -100,7 +116,7 @@ pub(crate) fn check_paths(outputs: &OutputFlags) -> Result<(), Exit> {
             let text = format!(
                 "this --format is a report of one run: give each a file, as in -o 'run-{NUMBER}'"
             );
-            Err(Exit::Usage(text))
+            Err(SharedReport { flag: "format", text })
         }
         _ => Ok(()),
     }
@@ -188,11 +204,11 @@ impl<'a> Turn<'a> {
         if flags.repeat == 1 {
             self.has_ended = true;
             self.announce()?;
-            let plan = crate::plan::plan(flags)?;
-            say(&crate::plan::notes(&plan));
+            let plan = self.job.plan;
+            say(&crate::plan::notes(plan));
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return crate::run::carry_out(&plan, flags, outputs, "")?.1;
+            return crate::run::carry_out(plan, flags, outputs, "")?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -210,7 +226,8 @@ impl<'a> Turn<'a> {
         if repeat == 1 {
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
-        let plan = crate::plan::seeded(flags, seed_of(flags.seed, repeat))?;
+        let seed = seed_of(flags.seed, repeat);
+        let plan = crate::plan::repeated(flags, self.job.plan, seed)?;
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
@@ -327,7 +344,10 @@ fn of_all(outputs: &OutputFlags) -> OutputFlags {
 }
 
 /// The same flags with other paths; those without one are not given.
-fn with_paths(outputs: &OutputFlags, path: &dyn Fn(&Path) -> Option<PathBuf>) -> OutputFlags {
+pub(crate) fn with_paths(
+    outputs: &OutputFlags,
+    path: &dyn Fn(&Path) -> Option<PathBuf>,
+) -> OutputFlags {
     let changed = |given: &Option<PathBuf>| given.as_deref().and_then(path);
     OutputFlags {
         output: changed(&outputs.output),

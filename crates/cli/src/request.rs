@@ -1,25 +1,23 @@
 //! Makes what is sent from the flags: the request or the targets, and the tables of their
 //! templates.
 
-use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::authorization::basic;
-use plimsoll_core::plan::{Body, Endpoint, Order, Request, Target, TargetFile};
+use plimsoll_core::plan::error::{Message, given, name};
+use plimsoll_core::plan::{Body, Endpoint, Field, Order, PlanError, Request, Target, TargetFile};
 use plimsoll_core::random::{BOUNDARIES, Stream};
 use plimsoll_core::secret::{Masks, Secret, percent_decoded};
 use plimsoll_core::template::{self, Table};
 use plimsoll_dialect::form::{self, Content, FormPart};
 use plimsoll_dialect::{csv, targets};
 
-use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::files::{FILE_BYTES_MAX, read_or_stdin};
 use crate::request_args::RequestFlags;
 use crate::url;
 
-/// The largest body, and target file.
-const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The largest table. Its fields take several times that.
 const TABLE_BYTES_MAX: u64 = 1 << 28;
 
@@ -45,13 +43,14 @@ type Typed = (Body, Option<String>);
 ///
 /// # Errors
 /// Usage for what makes no sense, and files that cannot be read.
-pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result<Sent, Exit> {
+pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result<Sent, Fault> {
     let templates = !flags.no_templates;
     let (url, credentials) = match url.map(split_credentials) {
         Some((url, credentials)) => (Some(url), credentials),
         None => (None, None),
     };
-    let endpoint = url.as_deref().map(url::parse).transpose().map_err(Exit::Usage)?;
+    let endpoint = url.as_deref().map(url::parse).transpose();
+    let endpoint = endpoint.map_err(|line| Fault::of(Field::Url, line))?;
     let headers = headers(flags, credentials)?;
     let mut sent = Sent {
         endpoint: Endpoint::http("", 80, "/"),
@@ -75,8 +74,8 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
             sent.request = one(flags, headers, templates, seed)?;
         }
         (None, None) => {
-            let text = "say where to send the requests: give a URL or --targets FILE";
-            return Err(Exit::Usage(text.to_owned()));
+            let advice = Message::from("give a URL or ") + given(Field::Targets, "FILE");
+            return Err(PlanError::new(Field::Url, "say where to send the requests", advice).into());
         }
     }
     if templates {
@@ -102,18 +101,11 @@ fn one(
     mut headers: Vec<(String, Secret)>,
     templates: bool,
     seed: u64,
-) -> Result<Request, Exit> {
+) -> Result<Request, Fault> {
     let (body, content_type) = match body(flags, templates, seed)? {
         Some((body, content_type)) => (Some(body), content_type),
         None => (None, None),
     };
-    for (flag, is_given) in
-        [("--chunked", flags.chunked), ("--expect-continue", flags.expect_continue)]
-    {
-        if is_given && body.is_none() {
-            return Err(Exit::Usage(format!("{flag} is about a body: give one with -b or -F")));
-        }
-    }
     if let Some(content_type) = content_type.filter(|_| !has(&headers, "Content-Type")) {
         headers.push(("Content-Type".to_owned(), content_type.into()));
     }
@@ -134,27 +126,28 @@ fn several(
     path: &Path,
     origin: Option<&Endpoint>,
     headers: &[(String, Secret)],
-) -> Result<targets::Targets, Exit> {
+) -> Result<targets::Targets, Fault> {
     if let Some(origin) = origin.filter(|origin| origin.path.reveal() != "/") {
-        return Err(Exit::Usage(format!(
-            "with --targets the URL says only which server: leave '{}' out",
-            Masks::default().url(origin.path.reveal())
-        )));
+        let problem =
+            Message::from("with ") + name(Field::Targets) + " the URL says only which server";
+        let out = format!("leave '{}' out", Masks::default().url(origin.path.reveal()));
+        return Err(PlanError::new(Field::Url, problem, out).into());
     }
-    let name = path.display().to_string();
-    let bytes = read(path, FILE_BYTES_MAX)
-        .map_err(|why| Exit::CouldNotRun(format!("target file '{name}': {why}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Exit::Usage(format!("target file '{name}' is not text in UTF-8")))?;
+    let shown = path.display().to_string();
+    let unreadable = |why| Fault::File(Field::Targets, format!("target file '{shown}': {why}"));
+    let bytes = read_or_stdin(path, FILE_BYTES_MAX).map_err(unreadable)?;
+    let not_text = || format!("target file '{shown}' is not text in UTF-8");
+    let text = String::from_utf8(bytes).map_err(|_| Fault::of(Field::Targets, not_text()))?;
     let source = targets::Source {
-        path: &name,
+        path: &shown,
         text: &text,
         format: flags.targets_format.map(Into::into),
         origin,
-        read_file: &|path| read(Path::new(path), FILE_BYTES_MAX),
+        read_file: &|path| read_or_stdin(Path::new(path), FILE_BYTES_MAX),
         read_url: &url::parse,
     };
-    let mut read = targets::parse(&source).map_err(|error| Exit::Usage(error.to_string()))?;
+    let mut read =
+        targets::parse(&source).map_err(|error| Fault::of(Field::Targets, error.to_string()))?;
     for Target { request, .. } in &mut read.targets {
         request.http_minor = http_minor(flags);
         request.chunked |= flags.chunked && request.body.is_some();
@@ -177,11 +170,12 @@ fn has(headers: &[(String, Secret)], name: &str) -> bool {
 fn headers(
     flags: &RequestFlags,
     credentials: Option<Secret>,
-) -> Result<Vec<(String, Secret)>, Exit> {
+) -> Result<Vec<(String, Secret)>, Fault> {
     let mut headers =
         flags.headers.iter().map(|text| header(text.reveal())).collect::<Result<Vec<_>, _>>()?;
     if flags.basic.as_ref().is_some_and(|basic| !basic.reveal().contains(':')) {
-        return Err(Exit::Usage("--basic has no colon: write USER:PASS".to_owned()));
+        let problem = name(Field::Basic) + " has no colon";
+        return Err(PlanError::new(Field::Basic, problem, "write USER:PASS").into());
     }
     let credentials = flags.basic.clone().or(credentials);
     if let Some(credentials) = credentials.filter(|_| !has(&headers, "Authorization")) {
@@ -190,19 +184,22 @@ fn headers(
     Ok(headers)
 }
 
-fn header(text: &str) -> Result<(String, Secret), Exit> {
+fn header(text: &str) -> Result<(String, Secret), Fault> {
     // Not the text: without a colon it can't be told what of it is the value.
-    let wrong = || Exit::Usage("a header of -H has no colon: write 'Name: value'".to_owned());
+    let wrong = || {
+        let problem = Message::from("a header of ") + name(Field::Header) + " has no colon";
+        PlanError::new(Field::Header, problem, "write 'Name: value'")
+    };
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     Ok((name.trim().to_owned(), value.trim().into()))
 }
 
 /// The body of `-b`, `-F` or `--form-urlencoded`, of which there is at most one kind.
-fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed>, Exit> {
+fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed>, Fault> {
     if let Some(text) = &flags.body {
         let bytes = match text.reveal().strip_prefix('@') {
             None => text.reveal().as_bytes().to_vec(),
-            Some(path) => body_file(path)?,
+            Some(path) => body_file(Field::Body, path)?,
         };
         return Ok(Some((Body::new(bytes), None)));
     }
@@ -210,17 +207,18 @@ fn body(flags: &RequestFlags, templates: bool, seed: u64) -> Result<Option<Typed
         return multipart(&flags.form, templates, seed).map(Some);
     }
     if !flags.form_urlencoded.is_empty() {
-        let parts = parts(&flags.form_urlencoded, FormPart::parse_urlencoded)?;
+        let parts = parts(Field::FormUrlencoded, &flags.form_urlencoded)?;
         let fields: Vec<(&str, &[u8])> =
             parts.iter().map(|(part, bytes)| (part.name.as_str(), bytes.as_slice())).collect();
-        let bytes = form::urlencoded(&fields, templates).map_err(usage)?;
+        let bytes = form::urlencoded(&fields, templates)
+            .map_err(|error| Fault::of(Field::FormUrlencoded, error.to_string()))?;
         return Ok(Some((Body::new(bytes), Some(form::URLENCODED.to_owned()))));
     }
     Ok(None)
 }
 
-fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit> {
-    let parts = parts(given, FormPart::parse)?;
+fn multipart(form: &[Secret], templates: bool, seed: u64) -> Result<Typed, Fault> {
+    let parts = parts(Field::Form, form)?;
     let borrowed: Vec<(&FormPart, &[u8])> =
         parts.iter().map(|(part, bytes)| (part, bytes.as_slice())).collect();
     let random = Stream::new(seed, BOUNDARIES);
@@ -230,7 +228,8 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
         form::multipart(&borrowed, &boundary).map(|bytes| (bytes, boundary))
     });
     let (bytes, boundary) = written.ok_or_else(|| {
-        Exit::Usage("the form's files hold every boundary tried: give another --seed".to_owned())
+        let problem = "the form's files hold every boundary tried";
+        PlanError::new(Field::Form, problem, "give another --seed")
     })?;
     let body = Body::new(bytes);
     let in_head = |part: &FormPart| {
@@ -238,88 +237,69 @@ fn multipart(given: &[Secret], templates: bool, seed: u64) -> Result<Typed, Exit
         texts.into_iter().flatten().any(|text| text.contains("{{"))
     };
     if templates && parts.iter().any(|(part, _)| in_head(part)) {
-        let text = "a part's name, file name and type hold no templates: put them into its value, \
-                    or give --no-templates";
-        return Err(Exit::Usage(text.to_owned()));
+        let problem = "a part's name, file name and type hold no templates";
+        let advice = Message::from("put them into its value, or give ") + name(Field::NoTemplates);
+        return Err(PlanError::new(Field::Form, problem, advice).into());
     }
     let has_template =
         |part: &FormPart| matches!(&part.content, Content::Text(t) if t.contains("{{"));
     let is_binary = matches!(body, Body::Bytes(_));
     if templates && is_binary && parts.iter().any(|(part, _)| has_template(part)) {
-        return Err(Exit::Usage(
-            "a form with a file that is not text cannot have templates: send the file alone, or \
-             give --no-templates"
-                .to_owned(),
-        ));
+        let problem = "a form with a file that is not text cannot have templates";
+        let advice = Message::from("send the file alone, or give ") + name(Field::NoTemplates);
+        return Err(PlanError::new(Field::Form, problem, advice).into());
     }
     Ok((body, Some(form::multipart_type(&boundary))))
 }
 
 /// Parts of a form, each with its content.
-fn parts(
-    given: &[Secret],
-    parse: fn(&str) -> Result<FormPart, form::FormError>,
-) -> Result<Vec<(FormPart, Vec<u8>)>, Exit> {
+fn parts(field: Field, given: &[Secret]) -> Result<Vec<(FormPart, Vec<u8>)>, Fault> {
+    let parse = match field {
+        Field::FormUrlencoded => FormPart::parse_urlencoded,
+        _ => FormPart::parse,
+    };
     let with_content = |text: &Secret| {
-        let part = parse(text.reveal()).map_err(usage)?;
+        let part = parse(text.reveal()).map_err(|error| Fault::of(field, error.to_string()))?;
         let bytes = match &part.content {
             Content::Text(text) => text.as_bytes().to_vec(),
-            Content::File(path) => body_file(path)?,
+            Content::File(path) => body_file(field, path)?,
         };
         Ok((part, bytes))
     };
     given.iter().map(with_content).collect()
 }
 
-fn usage(error: form::FormError) -> Exit {
-    Exit::Usage(error.to_string())
-}
-
-fn body_file(path: &str) -> Result<Vec<u8>, Exit> {
-    read(Path::new(path), FILE_BYTES_MAX)
-        .map_err(|why| Exit::CouldNotRun(format!("body file '{path}': {why}")))
-}
-
-/// Reads a file, or stdin for `-`, up to a limit.
-fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = if path.as_os_str() == "-" {
-        io::stdin().lock().take(limit_bytes + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|file| file.take(limit_bytes + 1).read_to_end(&mut bytes))
-    };
-    match read {
-        Err(error) => Err(error.to_string()),
-        Ok(_) if bytes.len() as u64 > limit_bytes => {
-            Err(format!("it is larger than {} MiB", limit_bytes >> 20))
-        }
-        Ok(_) => Ok(bytes),
-    }
+fn body_file(field: Field, path: &str) -> Result<Vec<u8>, Fault> {
+    read_or_stdin(Path::new(path), FILE_BYTES_MAX)
+        .map_err(|why| Fault::File(field, format!("body file '{path}': {why}")))
 }
 
 /// The tables that templates take values from.
-fn tables(sent: &Sent) -> Result<Vec<Table>, Exit> {
-    let mut paths = BTreeSet::new();
+fn tables(sent: &Sent) -> Result<Vec<Table>, Fault> {
+    let mut paths: BTreeMap<String, Field> = BTreeMap::new();
     let own = std::iter::once((&sent.endpoint.path, &sent.request));
     let targets = sent.targets.iter().map(|target| (&target.path, &target.request));
     for (path, request) in own.chain(targets) {
-        let headers = request.headers.iter().map(|(_, value)| value);
+        let headers = request.headers.iter().map(|(_, value)| (Field::Header, value));
         let body = match &request.body {
-            Some(Body::Text(text)) => Some(text),
+            Some(Body::Text(text)) => Some((Field::Body, text)),
             _ => None,
         };
-        for text in std::iter::once(path).chain(headers).chain(body) {
+        for (field, text) in [(Field::Url, path)].into_iter().chain(headers).chain(body) {
             // The engine, which knows whose text it is, says what is wrong with it.
-            paths.extend(template::tables(text.reveal()).unwrap_or_default());
+            for path in template::tables(text.reveal()).unwrap_or_default() {
+                let field = if sent.targets.is_empty() { field } else { Field::Targets };
+                paths.entry(path).or_insert(field);
+            }
         }
     }
-    paths.iter().map(|path| table(path)).collect()
+    paths.iter().map(|(path, field)| table(*field, path)).collect()
 }
 
-fn table(path: &str) -> Result<Table, Exit> {
-    let bytes = read(Path::new(path), TABLE_BYTES_MAX)
-        .map_err(|why| Exit::CouldNotRun(format!("table '{path}': {why}")))?;
-    csv::parse(path, &bytes).map_err(|error| Exit::Usage(error.to_string()))
+fn table(field: Field, path: &str) -> Result<Table, Fault> {
+    let bytes = read_or_stdin(Path::new(path), TABLE_BYTES_MAX)
+        .map_err(|why| Fault::File(field, format!("table '{path}': {why}")))?;
+    csv::parse(path, &bytes).map_err(|error| Fault::of(field, error.to_string()))
 }
 
 /// Takes `user:password@` out of a URL, with `%XX` in it decoded (RFC 3986 section 3.2.1).

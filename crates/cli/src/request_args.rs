@@ -46,10 +46,10 @@ pub(crate) struct RequestFlags {
     #[arg(conflicts_with_all = ["method", "body", "form", "form_urlencoded"])]
     pub targets: Option<PathBuf>,
     /// How that file is written [default: by its ending or content]
-    #[arg(long, value_name = "FORMAT", value_enum, requires = "targets")]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     pub targets_format: Option<TargetsFormat>,
     /// In which order the targets are taken [default: sequential; weighted where they have weights]
-    #[arg(long, value_enum, requires = "targets")]
+    #[arg(long, value_enum)]
     pub order: Option<OrderFlag>,
     /// Send {{…}} as it stands, instead of filling it anew for each request
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use plimsoll_core::gate::{self, AbortWatch, Condition, GateError};
+use plimsoll_core::gate::{self, AbortWatch, GateError};
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_lab::sample::{ProcessSelector, Root, Sampler, SamplerOptions};
@@ -123,9 +123,7 @@ pub(crate) fn load(
             return Ok(Loaded { result, caught, series: Ok(()), scripts: None });
         }
     }
-    let conditions = plan.abort_when.iter().map(|text| Condition::parse_abort(text));
-    let conditions = conditions.collect::<Result<Vec<_>, _>>().map_err(usage)?;
-    let mut watch = AbortWatch::new(&conditions, plan);
+    let mut watch = AbortWatch::new(plan.abort_conditions(), plan);
     let mut aborted = None;
     let open = |path| ControlSocket::open(path, plan, Arc::clone(&control));
     let socket = beside.control.map(open).transpose()?;
@@ -190,21 +188,12 @@ pub(crate) fn find(subject: &ProcessSelector) -> Result<Vec<Root>, Exit> {
     subject.find().map_err(|error| Exit::CouldNotRun(format!("--monitor: {error}")))
 }
 
-/// Finds what the engine would refuse before it opens a connection.
-///
-/// # Errors
-/// A request that cannot be written.
-pub(crate) fn check(plan: &Plan) -> Result<(), Exit> {
-    plimsoll_engine::check(plan).map_err(explain)
-}
-
 fn usage(error: GateError) -> Exit {
     Exit::Usage(error.to_string())
 }
 
 pub(crate) fn explain(error: RunError) -> Exit {
     match error {
-        RunError::Plan(error) => Exit::Usage(error.to_string()),
         RunError::Request(error) => Exit::Usage(error.to_string()),
         RunError::Expectation { .. } => Exit::Usage(error.to_string()),
         other => Exit::CouldNotRun(other.to_string()),

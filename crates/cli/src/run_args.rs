@@ -62,7 +62,6 @@ Exit codes:
 pub(crate) struct RunFlags {
     /// The URL to load; with --targets, the server to use instead of theirs; or a plan file,
     /// NAME.toml
-    #[arg(required = false, required_unless_present_any = ["plan", "targets"])]
     pub url: Option<String>,
 
     /// Open connections; MIN..MAX, at a rate: opens more, up to MAX, while requests wait for one
@@ -136,7 +135,7 @@ pub(crate) struct RunFlags {
     #[arg(short, long, value_name = "FILE", help_heading = "Request")]
     pub script: Option<PathBuf>,
     /// Arguments for the script
-    #[arg(last = true, value_name = "ARGS", requires = "script", help_heading = "Request")]
+    #[arg(last = true, value_name = "ARGS", help_heading = "Request")]
     #[arg(value_parser = secret)]
     pub script_arguments: Vec<Secret>,
 

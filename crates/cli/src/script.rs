@@ -1,6 +1,7 @@
 //! Scripts: reads them, prepares one for each worker, and passes the result to their `done`.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -69,11 +70,11 @@ impl System for Host {
 }
 
 impl Scripts {
-    /// Reads the plan's script and runs its beginning: the file, `setup` and `init`, each as often
-    /// as there are threads. `loading` ends it from another thread.
+    /// Runs the beginning of the plan's script: its text, `setup` and `init`, each as often as
+    /// there are threads. `loading` ends it from another thread.
     ///
     /// # Errors
-    /// A file that cannot be read, and what goes wrong in the script: file, line and message.
+    /// What goes wrong in the script: file, line and message.
     pub(crate) fn load(
         plan: &Plan,
         api: Api,
@@ -83,14 +84,12 @@ impl Scripts {
         let Some(script) = &plan.script else {
             return Ok(None);
         };
-        let text = std::fs::read_to_string(&script.path)
-            .map_err(|error| unreadable(&script.path, &error))?;
         let endpoint = &plan.endpoint;
         let addresses = reached(endpoint).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
         let load = ScriptStart {
             api,
             path: &script.path,
-            text: &text,
+            text: script.text.reveal(),
             scheme: &endpoint.scheme,
             host: &endpoint.host,
             port: port_in(url),
@@ -138,9 +137,13 @@ impl Scripts {
     }
 }
 
-/// A script's file that cannot be read.
-pub(crate) fn unreadable(path: &str, error: &std::io::Error) -> Exit {
-    Exit::CouldNotRun(format!("cannot read the script '{path}': {error}"))
+/// Reads a script's file.
+///
+/// # Errors
+/// Why it cannot be read, in one line.
+pub(crate) fn read(path: &str) -> Result<String, String> {
+    crate::files::script(Path::new(path))
+        .map_err(|why| format!("cannot read the script '{path}': {why}"))
 }
 
 /// The server's addresses that take connections; all of them if none does, which the run will say.

@@ -4,13 +4,15 @@
 //! They are not part of the result document, because nothing here is needed to believe or compare a
 //! result.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::Histogram;
 
 /// How long the stretches are over which each worker's rate is taken, ns (as wrk does).
 pub const RATE_WINDOW_NS: u64 = 100_000_000;
 
 /// Which of them a plan wants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetailsPlan {
     /// The rates of each worker.
     pub worker_rates: bool,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod checked;
 pub mod clock;
 pub mod comparison;
 pub mod details;
@@ -23,7 +24,6 @@ pub mod outcome;
 pub mod part;
 pub mod phase;
 pub mod plan;
-pub mod plan_check;
 pub mod random;
 pub mod recorder;
 pub mod repeats;
@@ -40,8 +40,8 @@ pub mod units;
 pub mod usage;
 pub mod verdict;
 
+pub use checked::Plan;
 pub use histogram::Histogram;
 pub use ledger::Ledger;
 pub use phase::Phase;
-pub use plan::Plan;
 pub use result::RunResult;

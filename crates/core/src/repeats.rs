@@ -130,13 +130,13 @@ fn spread(case: &Case, measure: Measure) -> Option<MeasureSpread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Endpoint;
+    use crate::Ledger;
+    use crate::plan::{Draft, Endpoint};
     use crate::stats::median_interval;
-    use crate::{Ledger, Plan};
 
     fn run(rate_rps: f64, verdict: Verdict) -> RunResult {
         let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-        let mut run = RunResult::empty(tool, &Plan::new(Endpoint::http("a", 80, "/")));
+        let mut run = RunResult::empty(tool, &Draft::new(Endpoint::http("a", 80, "/")));
         let ledger = Ledger { scheduled: 100, sent: 100, completed: 100, ok: 100, ..run.ledger };
         run.ledger = ledger;
         run.rate.achieved_rps = rate_rps;

@@ -19,7 +19,7 @@ use crate::ledger::Ledger;
 use crate::outage::Outage;
 use crate::part::{Part, merge_parts};
 use crate::phase::{Phase, Phases};
-use crate::plan::Plan;
+use crate::plan::{Draft, Record};
 use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::throughput::per_second;
@@ -194,7 +194,7 @@ pub struct RunResult {
     /// Which program wrote it.
     pub tool: Tool,
     /// What was asked for.
-    pub plan: Plan,
+    pub plan: Record,
     /// Where the tester ran.
     pub environment: Environment,
     /// When the measured part began, RFC 3339, UTC.
@@ -258,11 +258,11 @@ pub struct RunResult {
 impl RunResult {
     /// A result of a plan in which nothing happened yet.
     #[must_use]
-    pub fn empty(tool: Tool, plan: &Plan) -> Self {
+    pub fn empty(tool: Tool, plan: &Draft) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             tool,
-            plan: plan.for_result(),
+            plan: plan.record(),
             environment: Environment::default(),
             started_at: String::new(),
             elapsed_ns: 0,

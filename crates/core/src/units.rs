@@ -13,7 +13,7 @@ const UNITLESS: &str = "a duration, it has no unit: write 500us, 1.5s, 2m or 1h 
 const DURATION: &str = "a duration: write 500us, 1.5s, 2m or 1h (8784h at most)";
 
 /// A leap year. Sums of a few hundred durations stay far from the end of `u64`.
-const DURATION_LIMIT_NS: u64 = 8784 * 3_600_000_000_000;
+pub const DURATION_LIMIT_NS: u64 = 8784 * 3_600_000_000_000;
 const COUNT: &str = "a count: write 1000, 10k or 1.5M";
 const RATE: &str = "a rate in requests per second: write 0.5, 1000 or 10k";
 

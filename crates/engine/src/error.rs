@@ -2,15 +2,12 @@
 
 use std::io;
 
-use plimsoll_core::plan::PlanError;
+use plimsoll_core::plan::Field;
 use plimsoll_io::OsError;
 
 /// Why a run could not be made at all. What goes wrong once it runs is counted in its result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The plan cannot be carried out.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     /// The request cannot be written.
     #[error(transparent)]
     Request(#[from] crate::source::SourceError),
@@ -25,9 +22,9 @@ pub enum RunError {
         /// Why not.
         reason: String,
     },
-    /// TLS cannot be set up.
-    #[error("{0}")]
-    Tls(String),
+    /// TLS cannot be set up: what is wrong, and what.
+    #[error("{1}")]
+    Tls(Field, String),
     /// The name has no address.
     #[error("{0}")]
     Resolve(io::Error),
@@ -54,6 +51,20 @@ pub enum RunError {
     /// A worker's driver broke while running.
     #[error("a worker stopped: {0}")]
     Worker(String),
+}
+
+impl RunError {
+    /// The field of the plan that is wrong, where it is one.
+    #[must_use]
+    pub fn field(&self) -> Option<Field> {
+        match self {
+            Self::Request(error) => error.field(),
+            Self::Tunnel(_) => Some(Field::Proxy),
+            Self::Expectation { .. } => Some(Field::Expect),
+            Self::Tls(field, _) => Some(*field),
+            _ => None,
+        }
+    }
 }
 
 /// The stable names of the operating system's errors.

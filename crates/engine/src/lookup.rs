@@ -182,12 +182,14 @@ fn overridden(transport: &Transport, host: &str, port: u16) -> Option<Vec<Addres
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::plan::{ConnectTo, Endpoint, Proxy, Resolve};
+    use plimsoll_core::plan::{ConnectTo, Draft, Endpoint, Proxy, Resolve};
 
     use super::*;
+    use crate::tests::checked;
 
     fn lookup(transport: Transport) -> Lookup {
-        Lookup::of(&Plan { transport, ..Plan::new(Endpoint::http("a.example", 80, "/")) })
+        let endpoint = Endpoint::http("a.example", 80, "/");
+        Lookup::of(&checked(&Draft { transport, ..Draft::new(endpoint) }))
     }
 
     fn rule(from: (Option<&str>, Option<u16>), to: (Option<&str>, Option<u16>)) -> ConnectTo {
@@ -227,8 +229,8 @@ mod tests {
 
     #[test]
     fn only_names_change() {
-        let changes =
-            |host: &str| Lookup::of(&Plan::new(Endpoint::http(host, 80, "/"))).can_change();
+        let of_host = |host: &str| checked(&Draft::new(Endpoint::http(host, 80, "/")));
+        let changes = |host: &str| Lookup::of(&of_host(host)).can_change();
         assert!(changes("a.example"));
         assert!(!changes("127.0.0.1") && !changes("::1") && !changes("localhost"));
         let unix = Transport { unix_socket: Some("/run/x".to_owned()), ..Transport::default() };

@@ -376,13 +376,14 @@ fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> Run
 #[cfg(test)]
 mod tests {
     use plimsoll_core::outage::Outage;
+    use plimsoll_core::plan::Draft;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;
     use plimsoll_core::throughput::{Answers, per_second};
 
     use super::*;
     use crate::observer::CpuUse;
-    use crate::tests::plan;
+    use crate::tests::{checked, plan};
 
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;
@@ -415,20 +416,20 @@ mod tests {
         }
     }
 
-    fn at_rate(rps: u64, duration_ns: Option<u64>) -> Plan {
+    fn at_rate(rps: u64, duration_ns: Option<u64>) -> Draft {
         let rate = Some(Profile::constant(rps * 1_000_000, duration_ns, Arrival::Uniform));
-        Plan { rate, duration_ns, ..plan() }
+        Draft { rate, duration_ns, ..plan() }
     }
 
     #[test]
     fn the_window_is_what_the_plan_means_and_stragglers_are_not_in_it() {
-        let closed = Plan { duration_ns: Some(2 * S), ..plan() };
-        let of_requests = |requests, plan: Plan| Plan { requests: Some(requests), ..plan };
+        let closed = Draft { duration_ns: Some(2 * S), ..plan() };
+        let of_requests = |requests, plan: Draft| Draft { requests: Some(requests), ..plan };
         let every = |step_ns: u64, count: u64, late_ns: u64| {
             (0..count).map(|i| i * step_ns + late_ns).collect::<Vec<_>>()
         };
         let stragglers = [every(2 * MS, 1000, MS), vec![8 * S; 3]].concat();
-        let counted = || of_requests(4, Plan { duration_ns: None, ..plan() });
+        let counted = || of_requests(4, Draft { duration_ns: None, ..plan() });
         for (name, plan, started_ns, times_ns, window_ns, rps) in [
             ("stragglers of a closed loop", closed, 2 * S, stragglers, 2 * S, 500.0),
             (
@@ -457,7 +458,7 @@ mod tests {
             ),
             (
                 "a number in a closed loop ends with the last one that was started",
-                of_requests(1000, Plan { duration_ns: None, ..plan() }),
+                of_requests(1000, Draft { duration_ns: None, ..plan() }),
                 2 * S,
                 every(2 * MS, 1000, 2 * MS),
                 2 * S,
@@ -465,6 +466,7 @@ mod tests {
             ),
             ("one on each connection", counted(), 0, vec![S; 4], S, 4.0),
         ] {
+            let plan = checked(&plan);
             let found = rate(&plan, &record(&plan, started_ns, &times_ns), Vec::new());
             assert_eq!(found.window_ns, window_ns, "{name}");
             let found_rps = per_second(found.responses.unwrap_or(0), found.window_ns);
@@ -474,7 +476,7 @@ mod tests {
 
     #[test]
     fn a_schedule_that_was_changed_or_cut_has_the_window_of_what_it_became() {
-        let plan = Plan { requests: Some(10), ..at_rate(1, None) };
+        let plan = checked(&Draft { requests: Some(10), ..at_rate(1, None) });
         let times_ns: Vec<u64> = (0..5).map(|i| i * S + MS).collect();
         let mut sum = record(&plan, 5 * S, &times_ns);
         let change = RateChange { at_ns: S, rps: 7.0 };
@@ -488,7 +490,7 @@ mod tests {
         // Nine in the window, five after it, on two endpoints.
         let times_ns = [[S / 2; 9].as_slice(), &[3 * S; 5]].concat();
         for responses in 9..=14 {
-            let mut sum = record(&at_rate(9, Some(S)), S, &times_ns);
+            let mut sum = record(&checked(&at_rate(9, Some(S))), S, &times_ns);
             let mut parts = [Part::new("a"), Part::new("b")];
             for (index, at_ns) in times_ns.iter().enumerate() {
                 parts[index % 2].answered(*at_ns < S);

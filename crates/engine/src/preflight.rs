@@ -123,37 +123,39 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::plan::Draft;
     use plimsoll_core::schedule::Arrival;
 
     use super::*;
-    use crate::tests::plan;
+    use crate::tests::{checked, plan};
 
     #[test]
     fn workers_follow_the_cpus_the_rate_and_the_connections() {
         let address = |text: &str| [Address::Tcp(text.parse().unwrap())];
         let (local, remote) = (address("127.0.0.1:80"), address("192.0.2.1:80"));
         let at = |rps: u64| Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform));
-        let wide = Plan { connections: 1000, workers: 0, ..plan() };
+        let wide = Draft { connections: 1000, workers: 0, ..plan() };
         let cases = [
             (wide.clone(), &local, 8, 4),
             (wide.clone(), &local, 1, 1),
             (wide.clone(), &remote, 8, 8),
-            (Plan { connections: 10, ..wide.clone() }, &remote, 8, 1),
-            (Plan { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
-            (Plan { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
-            (Plan { rate: at(120_000), connections: 3, ..wide.clone() }, &remote, 8, 1),
-            (Plan { rate: at(120_000), connections: 16, ..wide.clone() }, &remote, 8, 2),
-            (Plan { workers: 5, ..wide }, &local, 2, 5),
+            (Draft { connections: 10, ..wide.clone() }, &remote, 8, 1),
+            (Draft { rate: at(10_000), ..wide.clone() }, &remote, 8, 1),
+            (Draft { rate: at(120_000), ..wide.clone() }, &remote, 8, 3),
+            (Draft { rate: at(120_000), connections: 3, ..wide.clone() }, &remote, 8, 1),
+            (Draft { rate: at(120_000), connections: 16, ..wide.clone() }, &remote, 8, 2),
+            (Draft { workers: 5, ..wide }, &local, 2, 5),
         ];
         for (plan, addresses, cpus, want) in cases {
+            let plan = checked(&plan);
             assert_eq!(workers(&plan, addresses, cpus), want, "{plan:?}");
         }
     }
 
     #[test]
     fn more_connections_than_files_or_ports_are_refused() {
-        assert!(check_limits(&plan(), 1, 1).is_ok());
-        let many = Plan { connections: 4_000_000_000, ..plan() };
+        assert!(check_limits(&checked(&plan()), 1, 1).is_ok());
+        let many = checked(&Draft { connections: 10_000_000, ..plan() });
         let error = check_limits(&many, 1, 1).unwrap_err().to_string();
         assert!(error.contains("lower -c"), "{error}");
     }
@@ -161,15 +163,20 @@ mod tests {
     #[test]
     fn spinning_of_itself_needs_a_schedule_and_a_free_cpu() {
         let rate = Some(Profile::constant(1_000_000, None, Arrival::Uniform));
-        let open = Plan { rate, ..plan() };
-        assert_eq!(spin(&plan(), 1, 8, 8, None), Spin::Off);
-        assert_eq!(spin(&Plan { spin: Spin::On, ..plan() }, 1, 8, 8, None), Spin::On);
-        assert_eq!(spin(&open, 1, 2, 2, None), Spin::Auto);
-        assert_eq!(spin(&open, 1, 1, 2, None), Spin::Auto);
-        assert_eq!(spin(&open, 2, 2, 2, None), Spin::Off);
-        assert_eq!(spin(&Plan { spin: Spin::On, ..open.clone() }, 2, 2, 2, None), Spin::On);
-        assert_eq!(spin(&open, 1, 4, 8, Some(1.0)), Spin::Off, "the quota would run out");
-        assert_eq!(spin(&open, 1, 4, 8, Some(1.5)), Spin::Auto);
-        assert_eq!(spin(&Plan { spin: Spin::Off, ..open }, 1, 2, 2, None), Spin::Off);
+        let open = Draft { rate, ..plan() };
+        let with = |draft: Draft, spin| checked(&Draft { spin, ..draft });
+        assert_eq!(spin(&with(plan(), Spin::Auto), 1, 8, 8, None), Spin::Off);
+        assert_eq!(spin(&with(plan(), Spin::On), 1, 8, 8, None), Spin::On);
+        assert_eq!(spin(&with(open.clone(), Spin::Auto), 1, 2, 2, None), Spin::Auto);
+        assert_eq!(spin(&with(open.clone(), Spin::Auto), 1, 1, 2, None), Spin::Auto);
+        assert_eq!(spin(&with(open.clone(), Spin::Auto), 2, 2, 2, None), Spin::Off);
+        assert_eq!(spin(&with(open.clone(), Spin::On), 2, 2, 2, None), Spin::On);
+        assert_eq!(
+            spin(&with(open.clone(), Spin::Auto), 1, 4, 8, Some(1.0)),
+            Spin::Off,
+            "the quota would run out"
+        );
+        assert_eq!(spin(&with(open.clone(), Spin::Auto), 1, 4, 8, Some(1.5)), Spin::Auto);
+        assert_eq!(spin(&with(open, Spin::Off), 1, 2, 2, None), Spin::Off);
     }
 }

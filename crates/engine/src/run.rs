@@ -9,8 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_conn::Http1Request;
-use plimsoll_core::plan::{PlanError, Spin};
-use plimsoll_core::plan_check;
+use plimsoll_core::plan::Spin;
 use plimsoll_core::result::RunResult;
 use plimsoll_core::{Histogram, Plan};
 use plimsoll_io::Address;
@@ -26,7 +25,6 @@ use crate::lookup::Lookup;
 use crate::outcome::{Gathered, assemble};
 use crate::preflight;
 use crate::record::Record;
-use crate::scripted;
 use crate::setup::setup;
 use crate::source::Prepared;
 use crate::worker::{Assignment, INTERRUPT_DRAIN_NS};
@@ -41,15 +39,12 @@ const START_AHEAD_NS: u64 = 1_000_000;
 const SCRIPT_GRACE_NS: u64 = INTERRUPT_DRAIN_NS + 500_000_000;
 const SCRIPT_LOOK: Duration = Duration::from_millis(50);
 
-/// Finds what [`run`] would refuse before it looks at the network.
+/// Finds what [`run`] would refuse before it looks at the network, and what the plan's own check
+/// cannot know.
 ///
 /// # Errors
-/// A plan, a request, an expectation, or a certificate that cannot be used.
+/// A request, an expectation, or a certificate that cannot be used.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
-    plan_check::check(plan)?;
-    if let Some(conflict) = scripted::conflict(plan) {
-        return Err(PlanError(conflict).into());
-    }
     Judge::new(plan, &Prepared::<Http1Request>::new(plan)?)?;
     setup(plan).map(drop)
 }
@@ -97,7 +92,7 @@ pub fn run_scripted(
     let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online, cpu_limit());
     let spinning =
         (spin == Spin::Auto).then_some((&environment.cpus_allowed[..], &*control.signals));
-    let plan = Arc::new(Plan { workers, ..plan.clone() });
+    let plan = Arc::new(plan.with_workers(workers));
     let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
     let ways = routes.clone().into();
     let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
@@ -196,7 +191,7 @@ fn unreachable(lookup: &Lookup, reason: Option<String>) -> RunError {
 mod tests {
     use std::net::TcpListener;
 
-    use plimsoll_core::plan::Endpoint;
+    use plimsoll_core::plan::{Draft, Endpoint};
 
     use super::*;
 
@@ -208,12 +203,13 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         for _ in 0..20 {
             let control = Control::default();
-            let plan = Plan {
+            let plan = Draft {
                 connections: 4,
                 workers: 2,
                 pin: vec![0, 100_000],
-                ..Plan::new(Endpoint::http("127.0.0.1", port, "/"))
+                ..Draft::new(Endpoint::http("127.0.0.1", port, "/"))
             };
+            let plan = plan.check().expect("a plan");
             let error = run(&plan, &control, &mut |_| {}).unwrap_err().to_string();
             assert!(error.contains("CPU 100000"), "{error}");
             assert_eq!(Arc::strong_count(&control.signals), 1, "a worker goes on");

@@ -5,7 +5,6 @@
 //! request is compiled like any other and no function of the script is ever called.
 
 use plimsoll_conn::fields;
-use plimsoll_core::Plan;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_script::lua::{ScriptError, Thread, message_at};
 
@@ -148,31 +147,4 @@ pub(crate) fn takes_part(thread: &Thread) -> bool {
 /// Whether the script sends one request that never changes.
 pub(crate) fn is_fixed(thread: &Thread) -> bool {
     thread.fixed().is_some() && thread.depth() == 1
-}
-
-/// What a script and the rest of a plan can't both decide; one line.
-pub(crate) fn conflict(plan: &Plan) -> Option<String> {
-    plan.script.as_ref()?;
-    let given = [
-        ("--targets", !plan.targets.is_empty()),
-        ("--redirects", plan.redirects > 0),
-        ("--cookies", plan.cookies),
-        ("--pipeline", plan.pipeline > 1),
-        ("-b", plan.request.body.is_some()),
-        ("-X", plan.request.method != "GET"),
-        ("--http", plan.request.http_minor == 0),
-        ("--expect-continue", plan.request.expect_continue),
-        ("a template", plan.templates && has_templates(plan)),
-        ("--proxy", plan.transport.proxy.is_some()),
-        ("--unix-socket", plan.transport.unix_socket.is_some()),
-        ("--resolve", !plan.transport.resolve.is_empty()),
-        ("--connect-to", !plan.transport.connect_to.is_empty()),
-    ];
-    let (flag, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
-    Some(format!("{flag} and a script do not go together: leave it out, or have the script do it"))
-}
-
-fn has_templates(plan: &Plan) -> bool {
-    let values = plan.request.headers.iter().map(|(_, value)| value);
-    values.chain([&plan.endpoint.path]).any(|text| text.reveal().contains("{{"))
 }

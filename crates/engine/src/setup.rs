@@ -3,7 +3,7 @@
 use plimsoll_conn::{ProxyHeader, Setup, TlsSetup, connect_request};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
-use plimsoll_core::plan::{PemFile, ProxyProtocol, TlsPlan, TlsVersions};
+use plimsoll_core::plan::{Field, PemFile, ProxyProtocol, TlsPlan, TlsVersions};
 use plimsoll_proto::tls::{
     ClientConfig, ClientOptions, Identity, ServerName, Verify, Version, Versions,
 };
@@ -35,55 +35,46 @@ pub(crate) fn setup(plan: &Plan) -> Result<Setup, RunError> {
 fn tls(plan: &Plan) -> Result<TlsSetup, RunError> {
     let tls = &plan.tls;
     let name = tls.sni.as_ref().unwrap_or(&plan.endpoint.host);
-    let name = ServerName::parse(name).map_err(|error| RunError::Tls(error.to_string()))?;
-    let config = ClientConfig::new(&options(tls)?);
-    let config = config.map_err(|error| RunError::Tls(error.to_string()))?;
+    let of_name = if tls.sni.is_some() { Field::Sni } else { Field::Url };
+    let wrong = |field, error: &dyn std::fmt::Display| RunError::Tls(field, error.to_string());
+    let name = ServerName::parse(name).map_err(|error| wrong(of_name, &error))?;
+    let of_files = if tls.cert.is_some() { Field::Cert } else { Field::Cacert };
+    let config = ClientConfig::new(&options(tls)).map_err(|error| wrong(of_files, &error))?;
     Ok(TlsSetup { config, name })
 }
 
-fn options(tls: &TlsPlan) -> Result<ClientOptions, RunError> {
+fn options(tls: &TlsPlan) -> ClientOptions {
     let verify = match &tls.cacert {
         _ if tls.insecure => Verify::Nothing,
-        Some(file) => Verify::Roots(content(file)?),
+        Some(file) => Verify::Roots(content(file)),
         None => Verify::PublicRoots,
     };
-    let identity = match (&tls.cert, &tls.key) {
-        (None, None) => None,
-        (None, Some(_)) => {
-            let text = "--key without --cert: give the certificate that the key is of";
-            return Err(RunError::Tls(text.to_owned()));
-        }
-        (Some(chain), key) => {
-            let key = key.as_ref().unwrap_or(chain);
-            Some(Identity { chain: content(chain)?, key: content(key)? })
-        }
-    };
+    let identity = tls.cert.as_ref().map(|chain| {
+        let key = tls.key.as_ref().unwrap_or(chain);
+        Identity { chain: content(chain), key: content(key) }
+    });
     let versions = match tls.versions {
         TlsVersions::Both => Versions::Both,
         TlsVersions::Only12 => Versions::Only(Version::Tls12),
         TlsVersions::Only13 => Versions::Only(Version::Tls13),
     };
     let alpn = tls.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
-    Ok(ClientOptions { verify, identity, alpn, versions })
+    ClientOptions { verify, identity, alpn, versions }
 }
 
-/// A plan that was read from a document has only the file's name.
-fn content(file: &PemFile) -> Result<Vec<u8>, RunError> {
-    if file.bytes.is_empty() {
-        let text = format!("'{}' is empty or was not read", file.path);
-        return Err(RunError::Tls(text));
-    }
-    Ok(file.bytes.reveal().clone())
+fn content(file: &PemFile) -> Vec<u8> {
+    file.bytes.reveal().clone()
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::plan::{Endpoint, Proxy, Transport};
+    use plimsoll_core::plan::{Draft, Endpoint, Proxy, Transport};
     use plimsoll_core::secret::Secret;
 
     use super::*;
+    use crate::tests::checked;
 
-    fn plan(scheme: &str, credentials: Option<&str>) -> Plan {
+    fn plan(scheme: &str, credentials: Option<&str>) -> Draft {
         let proxy = Proxy {
             host: "proxy".to_owned(),
             port: 3128,
@@ -91,12 +82,12 @@ mod tests {
         };
         let transport = Transport { proxy: Some(proxy), ..Transport::default() };
         let endpoint = Endpoint { scheme: scheme.to_owned(), ..Endpoint::http("::1", 443, "/") };
-        Plan { transport, ..Plan::new(endpoint) }
+        Draft { transport, ..Draft::new(endpoint) }
     }
 
     #[test]
     fn a_tunnel_is_asked_for_with_tls_only() {
-        let tunnel = |plan: &Plan| setup(plan).expect("sound").tunnel;
+        let tunnel = |plan: &Draft| setup(&checked(plan)).expect("sound").tunnel;
         assert_eq!(tunnel(&plan("http", None)), None);
         let asked = tunnel(&plan("https", Some("user:pass"))).expect("a tunnel");
         assert_eq!(
@@ -108,17 +99,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_said() {
-        let mut no_cert = plan("https", None);
-        let file = |bytes: &[u8]| {
-            Some(PemFile { path: "x.pem".to_owned(), bytes: Secret::new(bytes.to_vec()) })
-        };
-        no_cert.tls.key = file(b"x");
         let mut no_roots = plan("https", None);
-        no_roots.tls.cacert = file(b"");
+        let bytes = Secret::new(b"x".to_vec());
+        no_roots.tls.cacert = Some(PemFile { path: "x.pem".to_owned(), bytes });
         let mut bad_name = plan("https", None);
         bad_name.tls.sni = Some("not a name".to_owned());
-        for (plan, part) in [(no_cert, "--cert"), (no_roots, "x.pem"), (bad_name, "not a name")] {
-            let error = setup(&plan).expect_err(part).to_string();
+        for (plan, part) in [(no_roots, "certificate"), (bad_name, "not a name")] {
+            let error = setup(&checked(&plan)).expect_err(part).to_string();
             assert!(error.contains(part) && !error.contains('\n'), "{error}");
         }
     }

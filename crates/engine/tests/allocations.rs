@@ -9,8 +9,7 @@ use std::thread;
 
 use allocation_counter::measure;
 use plimsoll_conn::{Http1, Http1Request, Setup};
-use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, Endpoint};
+use plimsoll_core::plan::{Body, Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
@@ -52,8 +51,8 @@ fn server() -> SocketAddr {
 }
 
 /// How many allocations a worker makes while it sends the plan's requests, on the given driver.
-fn allocations(plan: &Plan, address: SocketAddr, choice: DriverChoice) -> Option<u64> {
-    let plan = Arc::new(plan.clone());
+fn allocations(plan: &Draft, address: SocketAddr, choice: DriverChoice) -> Option<u64> {
+    let plan = Arc::new(plan.clone().check().expect("a plan"));
     let routes = [address.into()].into();
     let assignment = Assignment::<Http1Request>::new(Arc::clone(&plan), routes, false, Spin::Off);
     let assignment = assignment.expect("sound").for_worker(0, Setup::default());
@@ -88,21 +87,21 @@ fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
 #[test]
 fn requests_allocate_nothing() {
     let address = server();
-    let closed = Plan {
+    let closed = Draft {
         connections: CONNECTIONS,
         workers: 1,
-        ..Plan::new(Endpoint::http("127.0.0.1", address.port(), "/"))
+        ..Draft::new(Endpoint::http("127.0.0.1", address.port(), "/"))
     };
     let mut varying = closed.clone();
     varying.endpoint.path = "/{{uuid}}".into();
     varying.request.method = "POST".to_owned();
     varying.request.body = Some(Body::new(b"{{random 100 999}}".to_vec()));
     let profile = Profile::constant(20_000 * 1_000_000, None, Arrival::Uniform);
-    let at_rate = Plan { rate: Some(profile), ..closed.clone() };
+    let at_rate = Draft { rate: Some(profile), ..closed.clone() };
     for (name, plan) in [("closed", closed), ("varying", varying), ("at a rate", at_rate)] {
         for choice in [DriverChoice::Epoll, DriverChoice::Uring] {
             let of = |requests| {
-                let plan = Plan { requests: Some(requests), ..plan.clone() };
+                let plan = Draft { requests: Some(requests), ..plan.clone() };
                 allocations(&plan, address, choice)
             };
             // A host may have no io_uring.

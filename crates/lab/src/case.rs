@@ -283,8 +283,7 @@ fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Plan;
-    use plimsoll_core::plan::Endpoint;
+    use plimsoll_core::plan::{Draft, Endpoint};
     use plimsoll_core::result::{ConnectionsChange, RateChange, Tool};
 
     use super::*;
@@ -322,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_run_that_ended_early_or_was_changed_is_no_repeat() {
-        let plan = Plan::new(Endpoint::http("127.0.0.1", 80, "/"));
+        let plan = Draft::new(Endpoint::http("127.0.0.1", 80, "/"));
         let tool = Tool { name: "plimsoll".to_owned(), version: String::new() };
         let rate = RateChange { at_ns: 5, rps: 7.0 };
         let connections = ConnectionsChange { at_ns: 5, connections: 7 };

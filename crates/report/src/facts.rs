@@ -2,16 +2,16 @@
 //! plan in words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
-use plimsoll_core::plan::{Body, Endpoint, Order, TargetFile};
+use plimsoll_core::plan::{Body, Draft, Endpoint, Order, TargetFile};
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 pub(crate) use plimsoll_core::units::counted;
 use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
 use plimsoll_core::verdict::{Headline, Verdict, headline};
-use plimsoll_core::{Histogram, Phase, Plan, RunResult};
+use plimsoll_core::{Histogram, Phase, RunResult};
 
 /// Where a clock starts.
-pub(crate) fn origin(clock: Clock, plan: &Plan) -> &'static str {
+pub(crate) fn origin(clock: Clock, plan: &Draft) -> &'static str {
     match clock {
         Clock::Response if plan.is_open_loop() => "from schedule",
         Clock::Response => "from due time",
@@ -217,7 +217,7 @@ fn profile_words(profile: &Profile) -> String {
 
 /// What is sent: method and URL or, of several targets, how many from where, how they are taken,
 /// and the first.
-pub(crate) fn request_words(plan: &Plan) -> String {
+pub(crate) fn request_words(plan: &Draft) -> String {
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
         return format!("{} {}", plan.request.method, plan.endpoint);
@@ -428,7 +428,7 @@ mod tests {
         let mut plan = samples::stall().plan;
         plan.targets = vec![target("/a?token=x"), target("/b")];
         let url = "GET http://127.0.0.1:8080/a?token=";
-        let words = request_words(&plan.for_result());
+        let words = request_words(&plan.record());
         assert!(words.starts_with(&format!("2 targets in turn, first {url}[masked")), "{words}");
         plan.targets.swap(0, 1);
         plan.target_file = Some(TargetFile { path: "list.toml".to_owned(), count: 5000 });
@@ -443,7 +443,8 @@ mod tests {
             request_words(&plan),
             "1 target from stdin at random, first GET http://127.0.0.1:8080/b"
         );
-        plan.script = Some(Script { path: "x.lua".to_owned(), arguments: Vec::new() });
+        plan.script =
+            Some(Script { path: "x.lua".to_owned(), text: "".into(), arguments: Vec::new() });
         assert_eq!(request_words(&plan), "GET http://127.0.0.1:8080/");
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::{Part, Place};
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::recorder::{Moments, Recorder};
 use plimsoll_core::result::Unit;
 use plimsoll_core::result::{
@@ -19,7 +19,7 @@ use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
-use plimsoll_core::{Histogram, Phase, Plan};
+use plimsoll_core::{Histogram, Phase};
 
 use watched::usage;
 pub(crate) use watched::watched;
@@ -51,8 +51,8 @@ impl Spread {
     }
 }
 
-fn plan() -> Plan {
-    Plan { drain_ns: 5 * SECOND, ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) }
+fn plan() -> Draft {
+    Draft { drain_ns: 5 * SECOND, ..Draft::new(Endpoint::http("127.0.0.1", 8080, "/")) }
 }
 
 /// A result in which nothing happened.

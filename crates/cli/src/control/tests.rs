@@ -7,10 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::Histogram;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 use plimsoll_core::series::Point;
-use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Progress;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ struct Scratch {
 }
 
 fn start(path: &Path, told: &Arc<Told>) -> std::io::Result<ControlSocket> {
-    let plan = Plan::new(Endpoint::http("::1", 80, "/"));
+    let plan = Draft::new(Endpoint::http("::1", 80, "/")).check().unwrap();
     ControlSocket::start(path, Arc::new(Status::new(&plan)), Arc::clone(told) as Arc<dyn Steer>)
 }
 
@@ -221,13 +221,13 @@ fn status_follows_the_run() {
         to_uhz,
     };
     let stages = vec![stage(10, 100_000_000, 200_000_000), stage(10, 50_000_000, 50_000_000)];
-    let plan = Plan {
+    let plan = Draft {
         warmup_ns: 5 * SECOND_NS,
         duration_ns: Some(20 * SECOND_NS),
         rate: Some(Profile { stages, arrival: Arrival::Uniform }),
-        ..Plan::new(Endpoint::http("::1", 80, "/"))
+        ..Draft::new(Endpoint::http("::1", 80, "/"))
     };
-    let status = Status::new(&plan);
+    let status = Status::new(&plan.check().unwrap());
     status.note(&Progress::Started { open: 49 }, 7 * SECOND_NS);
     let mut times = Histogram::new();
     times.record_n(1_000_000, 10);

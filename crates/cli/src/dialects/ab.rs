@@ -4,13 +4,13 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use plimsoll_core::gate::{AbortWatch, Condition};
+use plimsoll_core::gate::AbortWatch;
 use plimsoll_dialect::UsageText;
 use plimsoll_dialect::ab::{self, Command, Files, Heartbeat, ending};
 use plimsoll_engine::{Progress, RunError};
 
 use super::{
-    check_document, control, load, print, print_usage, print_verdict, warn, write_document,
+    check_document, control, load, print, print_usage, print_verdict, ready, warn, write_document,
 };
 use crate::exit::Exit;
 use crate::run::explain;
@@ -28,10 +28,8 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Ok(files) => files,
         Err(usage) => return Ok(print_usage(&usage)),
     };
-    let plan = command.plan(files);
-    let conditions = plan.abort_when.iter().filter_map(|text| Condition::parse_abort(text).ok());
-    let conditions: Vec<Condition> = conditions.collect();
-    let mut watch = AbortWatch::new(&conditions, &plan);
+    let plan = ready(command.plan(files), &ab::FLAGS)?;
+    let mut watch = AbortWatch::new(plan.abort_conditions(), &plan);
     let (control, _) = control()?;
     let (mut progress, mut complete, mut aborted) = (Heartbeat::new(&command), 0, None);
     print(|out| ab::banner(&command, &plan, out))?;

@@ -12,15 +12,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use plimsoll_core::plan::{Field, PlanErrors, Words};
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::UsageText;
 use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
 
-use crate::args::Original;
+use crate::args::{Original, run_definition};
 use crate::ending::say;
 use crate::exit::Exit;
+use crate::fault::{Fault, Flags};
 use crate::message;
 use crate::script::{Loading, Scripts};
 use crate::signals::Caught;
@@ -42,6 +44,38 @@ pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, 
         Original::Wrk2 => wrk::run(plimsoll_dialect::wrk::Flavour::Wrk2, arguments),
         Original::Ab => ab::run(arguments),
     }
+}
+
+/// The words of another tester for the fields of a plan; those of `plimsoll run` for what it has
+/// no word for.
+struct Foreign(&'static [(Field, &'static str)]);
+
+impl Foreign {
+    fn word(&self, field: Field) -> Option<&'static str> {
+        self.0.iter().find(|(known, _)| *known == field).map(|(_, word)| *word)
+    }
+}
+
+impl Words for Foreign {
+    fn name(&self, field: Field) -> String {
+        self.word(field).map_or_else(|| Flags::new(&run_definition()).name(field), str::to_owned)
+    }
+
+    fn given(&self, field: Field, value: &str) -> String {
+        format!("{} {value}", self.name(field))
+    }
+}
+
+/// A plan that the engine can carry out, too.
+fn ready(
+    plan: Result<Plan, PlanErrors>,
+    words: &'static [(Field, &'static str)],
+) -> Result<Plan, Exit> {
+    let ready = plan.map_err(Fault::from).and_then(|plan| {
+        plimsoll_engine::check(&plan)?;
+        Ok(plan)
+    });
+    ready.map_err(|fault| fault.told(&Foreign(words)))
 }
 
 /// Prints what is printed instead of a run.

@@ -6,7 +6,7 @@ use plimsoll_dialect::wrk::{self, Flavour, Periodic};
 use plimsoll_engine::{Progress, RunError};
 use plimsoll_script::lua::Api;
 
-use super::{check_document, load, print, print_usage, print_verdict, warn, write_document};
+use super::{check_document, load, print, print_usage, print_verdict, ready, warn, write_document};
 use crate::exit::Exit;
 use crate::run::explain;
 use crate::script::Scripts;
@@ -27,7 +27,9 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         let usage = wrk::invalid_url(flavour, &command.url);
         return Ok(print_usage(&usage));
     };
-    let plan = command.plan(endpoint);
+    let text = command.script.as_deref().map(crate::script::read).transpose();
+    let text = text.map_err(Exit::CouldNotRun)?;
+    let plan = ready(command.plan(endpoint, text), &wrk::FLAGS)?;
     let (control, loading) = super::control()?;
     let mut scripts = Scripts::load(&plan, api, &command.url, &loading)?;
     let mut periodic = Periodic::new(&command);

@@ -3,10 +3,10 @@
 
 use std::thread;
 
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::verdict::Verdict;
-use plimsoll_core::{Histogram, Plan, RunResult};
+use plimsoll_core::{Histogram, RunResult};
 use plimsoll_engine::Control;
 use plimsoll_io::select::{Opened, open};
 use plimsoll_io::{Driver, DriverChoice, DriverOptions, SocketOptions, Spin, clock};
@@ -138,21 +138,21 @@ pub(crate) fn floor() -> Result<Floor, String> {
     let running = start(ServeOptions::default()).map_err(|error| error.to_string())?;
     let all = running.addresses().iter().find(|(role, _)| *role == Role::All);
     let port = all.map_or(0, |(_, address)| address.port());
-    let floor = measure_floor(&Plan {
+    let floor = measure_floor(&Draft {
         connections: CONNECTIONS,
         workers: 1,
         duration_ns: Some(RUN_NS),
         warmup_ns: WARMUP_NS,
-        ..Plan::new(Endpoint::http("127.0.0.1", port, "/"))
+        ..Draft::new(Endpoint::http("127.0.0.1", port, "/"))
     });
     drop(running.stop());
     floor
 }
 
-fn measure_floor(closed: &Plan) -> Result<Floor, String> {
+fn measure_floor(closed: &Draft) -> Result<Floor, String> {
     let at = |rps: u64, spin| {
         let rate = Profile::constant(rps * 1_000_000, closed.duration_ns, Arrival::Uniform);
-        run(&Plan { rate: Some(rate), spin, ..closed.clone() })
+        run(&Draft { rate: Some(rate), spin, ..closed.clone() })
     };
     let closed = run(closed)?;
     let spinning = at(LATENESS_RPS, Spin::Auto)?;
@@ -179,6 +179,7 @@ fn measure_floor(closed: &Plan) -> Result<Floor, String> {
     })
 }
 
-fn run(plan: &Plan) -> Result<RunResult, String> {
-    plimsoll_engine::run(plan, &Control::default(), &mut |_| {}).map_err(|error| error.to_string())
+fn run(draft: &Draft) -> Result<RunResult, String> {
+    let plan = draft.clone().check().map_err(|errors| errors.to_string())?;
+    plimsoll_engine::run(&plan, &Control::default(), &mut |_| {}).map_err(|error| error.to_string())
 }

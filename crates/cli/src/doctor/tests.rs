@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_core::Plan;
 use plimsoll_core::environment::{Processor, SystemSettings};
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::host::{Conntrack, HostEnvironment, HostLimits, KernelSettings};
 use plimsoll_lab::sample::Busy;
@@ -167,11 +166,11 @@ fn an_io_uring_that_is_switched_off_is_said_to_be() {
 }
 
 /// 1000/s over 100 connections to another host.
-fn easy() -> Plan {
-    Plan {
+fn easy() -> Draft {
+    Draft {
         connections: 100,
         rate: Some(Profile::constant(1_000_000_000, None, Arrival::Uniform)),
-        ..Plan::new(Endpoint::http("192.0.2.1", 80, "/"))
+        ..Draft::new(Endpoint::http("192.0.2.1", 80, "/"))
     }
 }
 
@@ -179,13 +178,14 @@ fn at(rps: u64) -> Option<Profile> {
     Some(Profile::constant(rps * 1_000_000, None, Arrival::Uniform))
 }
 
-fn judged(plan: &Plan, r: &Readings, address: &str) -> Vec<Finding> {
+fn judged(draft: &Draft, r: &Readings, address: &str) -> Vec<Finding> {
     let address: SocketAddr = address.parse().unwrap();
+    let plan = &draft.clone().check().unwrap();
     planned::judge(&Planning { plan, addresses: Ok(vec![address]) }, r)
 }
 
 /// Name, change of the plan, change of the host, address of the server, complaint.
-type Case = (&'static str, Change<Plan>, Change<Readings>, &'static str, &'static str, Level);
+type Case = (&'static str, Change<Draft>, Change<Readings>, &'static str, &'static str, Level);
 
 #[test]
 fn each_complaint_about_a_plan_is_provoked_alone() {
@@ -264,7 +264,8 @@ fn what_a_plan_does_not_need_is_no_complaint() {
         plan.connections = 100_000;
         plan.pin = vec![1];
     });
-    let findings = planned::judge(&Planning { plan: &socket, addresses: Ok(vec![]) }, &fit());
+    let findings =
+        planned::judge(&Planning { plan: &socket.check().unwrap(), addresses: Ok(vec![]) }, &fit());
     assert_eq!(complaints(&findings), []);
 }
 
@@ -279,7 +280,8 @@ fn a_second_source_address_doubles_the_ports() {
 
 #[test]
 fn a_name_that_cannot_be_resolved_is_a_complaint() {
-    let planning = Planning { plan: &easy(), addresses: Err("no such host".to_owned()) };
+    let planning =
+        Planning { plan: &easy().check().unwrap(), addresses: Err("no such host".to_owned()) };
     assert_eq!(complaints(&planned::judge(&planning, &fit())), [("server", Level::Bad)]);
 }
 

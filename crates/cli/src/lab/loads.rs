@@ -7,14 +7,17 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, Command};
 use plimsoll_core::Plan;
 use plimsoll_core::nearest::nearest;
+use plimsoll_core::plan::{Keys, Words};
 use plimsoll_lab::prepare::Places;
 use plimsoll_lab::suite::{LOAD_KEYS, Load, LoadCall, Server, Suite, line_of_key};
 use plimsoll_lab::testers::Tester;
 use plimsoll_lab::{Sketch, sketch};
 
+use crate::args::key;
 use crate::exit::Exit;
+use crate::fault::Flags;
 use crate::plan_file::setting_named;
-use crate::refusal::refusal;
+use crate::refusal::{refusal, refused};
 
 /// How long a load takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,15 +28,15 @@ pub(super) struct Length {
     pub(super) load_ns: Option<u64>,
 }
 
-/// Reads the loads of all cases, and gives how long each takes, by its name. `text` is the suite's
-/// file. A file that is not there may be one that a build makes: it is looked for again before the
-/// first load.
+/// Reads the loads of all cases, and gives how long each takes, by its name. `suite_text` is the
+/// suite's file. A file that is not there may be one that a build makes: it is looked for again
+/// before the first load.
 ///
 /// # Errors
 /// A load that cannot be carried out, with its line.
 pub(super) fn read(
     suite: &Suite,
-    text: &str,
+    suite_text: &str,
     places: &Places,
 ) -> Result<BTreeMap<String, Length>, String> {
     let definition = crate::args::run_definition();
@@ -41,25 +44,40 @@ pub(super) fn read(
     for load in &suite.loads {
         let servers = suite.servers.iter();
         let used = servers.filter(|server| suite.excluded(&server.name, &load.name).is_none());
-        let length = of_load(load, used, places, &definition).map_err(|error| {
-            let line = blamed_line(load, text, &error).unwrap_or(load.line);
-            format!("{line}: load '{}': {error}", load.name)
+        let length = of_load(load, used, places, &definition).map_err(|Wrong { keys, text }| {
+            let line = line_of(load, suite_text, &keys).unwrap_or(load.line);
+            format!("{line}: load '{}': {text}", load.name)
         })?;
         lengths.insert(load.name.clone(), length);
     }
     Ok(lengths)
 }
 
-/// The line of the key that an error is about: it begins with the key or names its flag.
-fn blamed_line(load: &Load, text: &str, error: &str) -> Option<usize> {
+/// What is wrong with a load, and the keys that it is about, the first of them first.
+#[derive(Debug)]
+struct Wrong {
+    keys: Vec<String>,
+    text: String,
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Self {
+        Self { keys: Vec::new(), text }
+    }
+}
+
+impl Wrong {
+    fn with(key: &str, text: String) -> Self {
+        Self { keys: vec![key.to_owned()], text }
+    }
+}
+
+/// The line of the first of these keys that a load has.
+fn line_of(load: &Load, text: &str, keys: &[String]) -> Option<usize> {
     let LoadCall::Plan(plan) = &load.call else { return line_of_key(text, load.line, "args") };
-    let mut words = error.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
-    let first = words.find(|word| !word.is_empty());
-    let flags: Vec<&str> = words.filter_map(|word| word.strip_prefix("--")).collect();
-    let is_blamed = |key: &&String| {
-        Some(key.as_str()) == first || flags.contains(&key.replace('_', "-").as_str())
-    };
-    line_of_key(text, load.line, plan.keys().find(is_blamed)?)
+    let is_it = |name: &&String, key: &str| name.replace('_', "-") == key.replace('_', "-");
+    let name = keys.iter().find_map(|key| plan.keys().find(|name| is_it(name, key)))?;
+    line_of_key(text, load.line, name)
 }
 
 /// Reads a load as it is for each server, most often the same for all, and gives the longest.
@@ -68,14 +86,16 @@ fn of_load<'a>(
     servers: impl Iterator<Item = &'a Server>,
     places: &Places,
     definition: &Command,
-) -> Result<Length, String> {
+) -> Result<Length, Wrong> {
+    let flags = Flags::new(definition);
     let mut read = BTreeSet::new();
     let mut longest: Option<Length> = None;
     for server in servers {
-        let words = match sketch(load, server, places)? {
-            Sketch::Plan(plan) => arguments(&plan, definition)?,
+        let (words, front): (Vec<OsString>, _) = match sketch(load, server, places)? {
+            Sketch::Plan(plan) => (arguments(&plan, definition)?, &Keys as &dyn Words),
             Sketch::Arguments(words) if load.tester == Tester::Plimsoll => {
-                std::iter::once("plimsoll".to_owned()).chain(words).map(OsString::from).collect()
+                let words = std::iter::once("plimsoll".to_owned()).chain(words);
+                (words.map(OsString::from).collect(), &flags)
             }
             Sketch::Arguments(words) => {
                 return Ok(Length { load_ns: load.tester.length_ns(&words), warmup_ns: None });
@@ -84,7 +104,7 @@ fn of_load<'a>(
         if read.contains(&words) {
             continue;
         }
-        let length = of_run(words.clone())?;
+        let length = of_run(words.clone(), front)?;
         // One that nobody knows may be the longest.
         let by_length = |it: &Length| it.load_ns.unwrap_or(u64::MAX);
         longest = longest.into_iter().chain([length]).max_by_key(by_length);
@@ -94,22 +114,29 @@ fn of_load<'a>(
 }
 
 /// Reads a run.
-fn of_run(words: Vec<OsString>) -> Result<Length, String> {
-    let read = crate::args::run_flags(words).map_err(|error| refusal(&error)).and_then(|flags| {
-        if flags.plan.is_some() {
-            // It has runs of its own, perhaps several.
-            return Ok(Length::default());
+fn of_run(words: Vec<OsString>, front: &dyn Words) -> Result<Length, Wrong> {
+    let wrong = |keys, exit| match exit {
+        Exit::Usage(text) => Err(Wrong { keys, text }),
+        _ => Ok(Length::default()),
+    };
+    let flags = match crate::args::run_flags(words.clone()) {
+        // It has runs of its own, perhaps several.
+        Ok(flags) if flags.plan.is_some() => return Ok(Length::default()),
+        Ok(flags) => flags,
+        Err(error) => {
+            let keys = refused(&error, &crate::args::run_definition()).map(key);
+            return wrong(keys.into_iter().collect(), refusal(&error, &words));
         }
-        let plan = crate::plan::plan(&flags)?;
-        crate::run::check(&plan)?;
-        let warmup_ns = Some(plan.warmup_ns).filter(|warmup_ns| *warmup_ns > 0);
-        Ok(Length { warmup_ns, load_ns: load_ns(&plan) })
-    });
-    match read {
-        Ok(length) => Ok(length),
-        Err(Exit::Usage(text)) => Err(text),
-        Err(_) => Ok(Length::default()),
-    }
+    };
+    let plan = match crate::plan::plan(&flags) {
+        Ok(plan) => plan,
+        Err(fault) => {
+            let keys = fault.fields().into_iter().map(|field| field.name().to_owned()).collect();
+            return wrong(keys, fault.told(front));
+        }
+    };
+    let warmup_ns = Some(plan.warmup_ns).filter(|warmup_ns| *warmup_ns > 0);
+    Ok(Length { warmup_ns, load_ns: load_ns(&plan) })
 }
 
 /// Until the last request of a plan is started, ns.
@@ -122,17 +149,20 @@ fn load_ns(plan: &Plan) -> Option<u64> {
 }
 
 /// The arguments that say what a plan's keys say.
-fn arguments(plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, String> {
+fn arguments(plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, Wrong> {
     let mut words: Vec<OsString> = vec!["plimsoll".into(), "run".into()];
     let (mut positionals, mut last) = (Vec::new(), Vec::new());
     for (name, value) in plan {
         if ["repeat", "repeats"].contains(&name.as_str()) {
-            return Err("say repeats at the suite's top".to_owned());
+            return Err(Wrong::with(name, "say repeats at the suite's top".to_owned()));
         }
         let meant = || nearest(name, LOAD_KEYS);
         let arg = setting_named(name, definition).map_err(|error| match meant() {
-            Some(key) => format!("'{name}' is not a key of a load: did you mean '{key}'?"),
-            None => error,
+            Some(key) => {
+                let text = format!("'{name}' is not a key of a load: did you mean '{key}'?");
+                Wrong::with(name, text)
+            }
+            None => Wrong::with(name, error),
         })?;
         if let (true, toml::Value::Boolean(is_on)) = (may_stand_alone(arg), value) {
             words.extend(is_on.then(|| format!("--{}", long(arg)).into()));
@@ -144,7 +174,7 @@ fn arguments(plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, 
         };
         for value in several {
             let text = text(value).filter(|_| !stands_alone(arg));
-            let text = text.ok_or_else(|| wanted(name, arg))?;
+            let text = text.ok_or_else(|| Wrong::with(name, wanted(name, arg)))?;
             match (arg.is_positional(), arg.is_last_set()) {
                 (true, true) => last.push(text.into()),
                 (true, false) => positionals.push(text.into()),
@@ -194,10 +224,10 @@ fn text(value: &toml::Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn length_of(lines: &str) -> Result<Length, String> {
+    fn length_of(lines: &str) -> Result<Length, Wrong> {
         let text = format!("url = 'http://127.0.0.1:1/'\n{lines}");
         let plan: toml::Table = toml::from_str(&text).expect("TOML");
-        of_run(arguments(&plan, &crate::args::run_definition())?)
+        of_run(arguments(&plan, &crate::args::run_definition())?, &Keys)
     }
 
     #[test]
@@ -213,10 +243,11 @@ mod tests {
             ("requests = 500", None),
             ("rate-file = '/no/such/file'", None),
         ] {
-            assert_eq!(length_of(lines).map(|it| it.load_ns), Ok(want), "{lines}");
+            let length = length_of(lines).unwrap_or_else(|wrong| panic!("{lines}: {wrong:?}"));
+            assert_eq!(length.load_ns, want, "{lines}");
         }
         let words = "plimsoll run --warmup 2s -d 4s http://127.0.0.1:1/".split(' ');
-        let length = of_run(words.map(OsString::from).collect()).expect("a run");
+        let length = of_run(words.map(OsString::from).collect(), &Keys).expect("a run");
         assert_eq!(length, Length { warmup_ns: Some(2 * second_ns), load_ns: Some(4 * second_ns) });
     }
 
@@ -234,9 +265,9 @@ mod tests {
             ("threads = 9\nconnections = 2", "9 threads for 2 connections"),
             ("rate = 1\nstages = '1s@1'", "the argument '--rate <R>' cannot be used with"),
             ("repeats = 3", "say repeats at the suite's top"),
-            ("shed-after = '1s'", "--shed-after needs a schedule"),
+            ("shed-after = '1s'", "'shed-after' needs a schedule"),
         ] {
-            let error = length_of(lines).expect_err(lines);
+            let error = length_of(lines).expect_err(lines).text;
             assert!(error.starts_with(want) && !error.contains('\n'), "{lines}: {error}");
         }
     }

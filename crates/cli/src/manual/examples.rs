@@ -149,7 +149,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "script_arguments",
         &["-s", "paths.lua", "-n", "100", U, "--", "/a", "/b"],
         &["-n", "100", U, "--", "/a"],
-        "--script",
+        "give it with -s",
     ),
     Example {
         flag: "require_valid",

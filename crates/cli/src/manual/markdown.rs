@@ -185,9 +185,8 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     // A plan file is looked for on the way through the whole command line.
     crate::command_line::parse(words.iter().map(Into::into))?;
     let flags = run_flags(words.iter().map(Into::into).collect());
-    let flags = flags.map_err(|error| crate::refusal::refusal(&error))?;
+    let flags = flags.map_err(|error| crate::refusal::refusal(&error, &words))?;
     let plan = crate::plan::plan(&flags)?;
-    crate::run::check(&plan)?;
     Outputs::open(&flags.outputs)?.discard();
     if let Some(path) = &flags.control {
         ControlSocket::open(path, &plan, Arc::default())?;

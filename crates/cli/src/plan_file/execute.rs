@@ -18,14 +18,15 @@ use crate::repeat::{Job, take_turns};
 /// Whatever keeps one of them from being started: nothing is run then.
 pub(crate) fn execute(runs: &Runs) -> Result<ExitCode, Exit> {
     let definition = crate::args::run_definition();
-    let prepared = runs.runs.iter().map(|run| run.prepare(&definition));
+    let prepared = runs.runs.iter().map(|run| run.prepare(&runs.beside, &definition));
     let prepared = prepared.collect::<Result<Vec<Prepared>, Exit>>()?;
     if runs.print {
         return Err(Exit::Text(print::print(&runs.runs, &definition)?));
     }
     check_outputs(runs, &definition)?;
     check_stdout(&prepared)?;
-    let jobs = prepared.iter().map(|run| Job { name: Some(&run.name), flags: &run.flags });
+    let jobs =
+        prepared.iter().map(|Prepared { name, flags, plan }| Job { name: Some(name), flags, plan });
     take_turns(&jobs.collect::<Vec<_>>())
 }
 

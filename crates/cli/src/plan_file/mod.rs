@@ -1,9 +1,10 @@
 //! Plan files: one or more runs in TOML, whose keys are the names of `run`'s flags.
 //!
-//! A run of a file becomes arguments that go through the definition of the command line. So a file
-//! can say whatever the flags can say and nothing else, with the same errors. The code here knows
-//! no flags by name except those for plan files. `--print-plan` goes the other way, from arguments
-//! to a file.
+//! The values of a file go through the definition of the command line, once. So a file can say
+//! whatever the flags can say and nothing else. Flags beside the file have been through it already
+//! and take the place of the file's values. Errors carry the flag or the field that they
+//! are about, which leads to the line of the file. The code here knows no flags by name except
+//! those for plan files. `--print-plan` goes the other way, from arguments to a file.
 //!
 //! Absent on purpose: includes, variables, and paths relative to the file. A path means what it
 //! means on the command line.
@@ -18,16 +19,22 @@ mod tests;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::args::run_flags;
-use crate::exit::Exit;
-use crate::refusal::refusal;
-use crate::run_args::RunFlags;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, FromArgMatches as _};
+use plimsoll_core::Plan;
+use plimsoll_core::plan::{Field, Keys, Words};
+
+use crate::args::key;
+use crate::exit::Exit;
+use crate::fault::{Fault, Flags};
+use crate::output_args::OutputFlags;
+use crate::refusal::{refusal, refused};
+use crate::repeat::{SharedReport, with_paths};
+use crate::run_args::RunFlags;
 pub(crate) use execute::execute;
 pub(crate) use read::setting_named;
-use setting::Settings;
 pub(crate) use setting::is_setting;
+use setting::{Settings, with_name};
 
 /// Flags that say something about plan files and so have no place in one.
 const ABOUT_FILES: [&str; 2] = ["plan", "print_plan"];
@@ -36,6 +43,8 @@ const ABOUT_FILES: [&str; 2] = ["plan", "print_plan"];
 #[derive(Debug)]
 pub(crate) struct Runs {
     runs: Vec<Run>,
+    /// What the command line itself says, for each of them.
+    beside: ArgMatches,
     /// Whether to print the plan instead of carrying it out.
     print: bool,
 }
@@ -45,16 +54,28 @@ pub(crate) struct Runs {
 struct Run {
     /// What the file calls it; `None` for the run of a command line.
     name: Option<String>,
+    /// Its flags, in the file and beside it.
     settings: Settings,
     /// The file, and the line where the run starts in it.
     file: Option<(PathBuf, usize)>,
 }
 
-/// A run that passed the definition.
+/// A run that can be carried out.
 #[derive(Debug)]
 struct Prepared {
     name: String,
-    flags: Box<RunFlags>,
+    flags: RunFlags,
+    plan: Plan,
+}
+
+/// Why a run cannot be carried out.
+enum Obstacle {
+    /// A value of the file is not one.
+    Value(clap::Error),
+    /// A report of one run that all its repeats would write.
+    Shared(SharedReport),
+    /// The flags make no plan.
+    Plan(Fault),
 }
 
 impl Runs {
@@ -73,8 +94,9 @@ impl Runs {
                     path
                 }
                 None if print => {
+                    let beside = said(given, &settings, definition);
                     let run = Run { name: None, settings, file: None };
-                    return Ok(Some(Self { runs: vec![run], print }));
+                    return Ok(Some(Self { runs: vec![run], beside, print }));
                 }
                 None => return Ok(None),
             },
@@ -83,8 +105,21 @@ impl Runs {
         for run in &mut runs {
             run.settings = run.settings.overridden_by(&settings, definition);
         }
-        Ok(Some(Self { runs, print }))
+        Ok(Some(Self { runs, beside: said(given, &settings, definition), print }))
     }
+}
+
+/// The values that the arguments give for these settings, without defaults.
+fn said(given: &ArgMatches, settings: &Settings, definition: &Command) -> ArgMatches {
+    let mut said = given.clone();
+    for arg in definition.get_arguments() {
+        let id = arg.get_id().as_str();
+        if !settings.iter().any(|setting| setting.id == id) {
+            // Flags that have nothing to be cleared have no values either.
+            let _ = said.try_clear_id(id);
+        }
+    }
+    said
 }
 
 /// The plan file given in place of a URL. It may be missing: nothing else is called like that.
@@ -98,40 +133,88 @@ fn file_in_place_of_url(given: &ArgMatches) -> Option<PathBuf> {
 }
 
 impl Run {
-    /// The run through the definition of the command line.
-    fn prepare(&self, definition: &Command) -> Result<Prepared, Exit> {
-        let name = self.name();
-        let arguments = self.settings.arguments(name, definition);
-        let checked = run_flags(arguments).map_err(|error| refusal(&error));
-        let checked = checked.and_then(|flags| {
-            crate::repeat::check(&flags)?;
-            crate::run::check(&crate::plan::plan(&flags)?)?;
-            Ok(flags)
-        });
-        let flags = checked.map_err(|exit| exit.map(|text| self.place(&text, definition)))?;
-        Ok(Prepared { name: name.to_owned(), flags })
+    /// The run as a plan. What the file says goes through the definition of the command line, and
+    /// what was said beside it, which has been there already, takes its place.
+    fn prepare(&self, beside: &ArgMatches, definition: &Command) -> Result<Prepared, Exit> {
+        let prepared = self.prepared(beside, definition);
+        prepared.map_err(|obstacle| self.place(obstacle, definition))
+    }
+
+    fn prepared(&self, beside: &ArgMatches, definition: &Command) -> Result<Prepared, Obstacle> {
+        let words = self.settings.arguments_of_file(definition);
+        let of_file = definition.clone().try_get_matches_from(words);
+        let of_file = of_file.and_then(|matches| RunFlags::from_arg_matches(&matches));
+        let mut flags = of_file.map_err(Obstacle::Value)?;
+        flags.update_from_arg_matches(beside).map_err(Obstacle::Value)?;
+        let name = self.name().to_owned();
+        flags.outputs = named(&flags.outputs, &name);
+        crate::repeat::check(&flags).map_err(Obstacle::Shared)?;
+        let plan = crate::plan::plan(&flags).map_err(Obstacle::Plan)?;
+        Ok(Prepared { name, flags, plan })
     }
 
     fn name(&self) -> &str {
         self.name.as_deref().unwrap_or("run")
     }
 
-    /// An error with where it comes from: the key if it can be told, or the run.
-    fn place(&self, text: &str, definition: &Command) -> String {
-        let Some((path, line)) = &self.file else {
-            return text.to_owned();
-        };
-        let path = path.display();
-        match self.settings.blamed(text, definition).map(|setting| (setting, setting.line)) {
-            Some((setting, Some(line))) => {
-                format!("{path}:{line}: {}: {text}", setting.key(definition))
+    /// What is in the way, with where it comes from: the key if there is one, or the run.
+    fn place(&self, obstacle: Obstacle, definition: &Command) -> Exit {
+        let (keys, exit) = match obstacle {
+            Obstacle::Value(error) => {
+                let words: Vec<String> = ["plimsoll", "run"].map(str::to_owned).into();
+                let keys = refused(&error, definition).map(key);
+                (keys.into_iter().collect(), refusal(&error, &words))
             }
+            Obstacle::Shared(shared) => (vec![shared.flag.to_owned()], shared.into()),
+            Obstacle::Plan(fault) => {
+                let keys = fault.fields().into_iter().map(|field| field.name().to_owned());
+                (keys.collect::<Vec<_>>(), fault.told(&Placed { run: self, definition }))
+            }
+        };
+        let Some((path, line)) = &self.file else { return exit };
+        let path = path.display();
+        let given = keys.iter().find_map(|key| self.settings.with_key(key, definition));
+        let place = match given.map(|setting| (setting, setting.line)) {
+            Some((setting, Some(line))) => format!("{path}:{line}: {}: ", setting.key(definition)),
             // It was given beside the file.
-            Some((_, None)) => text.to_owned(),
+            Some((_, None)) => String::new(),
             None => match &self.name {
-                Some(name) => format!("{path}:{line}: run '{name}': {text}"),
-                None => format!("{path}: {text}"),
+                Some(name) => format!("{path}:{line}: run '{name}': "),
+                None => format!("{path}: "),
             },
-        }
+        };
+        exit.map(|text| place + &text)
     }
+}
+
+/// Fields as they were given: keys of the file, or flags beside it.
+struct Placed<'r> {
+    run: &'r Run,
+    definition: &'r Command,
+}
+
+impl Placed<'_> {
+    fn words(&self, field: Field) -> Box<dyn Words + '_> {
+        let given = self.run.settings.with_key(field.name(), self.definition);
+        let is_of_file =
+            given.map_or_else(|| self.run.file.is_some(), |setting| setting.line.is_some());
+        if is_of_file { Box::new(Keys) } else { Box::new(Flags::new(self.definition)) }
+    }
+}
+
+impl Words for Placed<'_> {
+    fn name(&self, field: Field) -> String {
+        self.words(field).name(field)
+    }
+
+    fn given(&self, field: Field, value: &str) -> String {
+        self.words(field).given(field, value)
+    }
+}
+
+/// Reports with the run's name in place of `{name}` in their paths; but not in that of the one
+/// report that all runs are added to.
+fn named(outputs: &OutputFlags, name: &str) -> OutputFlags {
+    let named = with_paths(outputs, &|path| Some(with_name(path.as_os_str(), name).into()));
+    OutputFlags { github_summary: outputs.github_summary.clone(), ..named }
 }

@@ -7,8 +7,9 @@ use clap::{Arg, ArgAction, Command};
 use plimsoll_core::secret::{Masks, holds_mask, run_flag};
 use toml::Value as Toml;
 
-use super::setting::{Settings, Value, is_setting, key};
+use super::setting::{Settings, Value, is_setting};
 use super::{Exit, Run};
+use crate::args::key;
 
 const HEAD: &str = "# A plan for `plimsoll run`: what was given.\n";
 

@@ -10,8 +10,9 @@ use plimsoll_core::nearest::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::setting::{Setting, Settings, Value, is_setting, key, may_stand_alone, stands_alone};
+use super::setting::{Setting, Settings, Value, is_setting, may_stand_alone, stands_alone};
 use super::{Exit, Run};
+use crate::args::key;
 
 /// A plan file is written by a person, or made from what one wrote.
 const FILE_LIMIT_BYTES: u64 = 1 << 20;

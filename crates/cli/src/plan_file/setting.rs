@@ -1,14 +1,15 @@
 //! Settings: the flags of a run with their values, wherever they were given. They are read from
-//! parsed arguments or a file, override one another, and become arguments again.
+//! parsed arguments or a file, and override one another.
 
 use std::any::TypeId;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::ABOUT_FILES;
+use crate::args::key;
 
 /// Flags of files that reports are added to: those of several runs go into one.
 const ADDED_TO: [&str; 1] = ["github_summary"];
@@ -41,11 +42,6 @@ pub(crate) fn is_setting(arg: &Arg) -> bool {
     use ArgAction::{Help, HelpLong, HelpShort, Version};
     !ABOUT_FILES.contains(&arg.get_id().as_str())
         && !matches!(arg.get_action(), Help | HelpLong | HelpShort | Version)
-}
-
-/// The name of a flag in a plan file.
-pub(super) fn key(arg: &Arg) -> String {
-    arg.get_long().map_or_else(|| arg.get_id().as_str().replace('_', "-"), str::to_owned)
 }
 
 /// Whether a flag stands alone, without a value.
@@ -124,11 +120,11 @@ impl Settings {
         Self(kept.chain(others.iter()).cloned().collect())
     }
 
-    /// The arguments that say the same, for a run of that name.
-    pub(super) fn arguments(&self, name: &str, definition: &Command) -> Vec<OsString> {
-        let mut flags: Vec<OsString> = vec!["plimsoll".into(), "run".into()];
+    /// The arguments that say the same as the file alone.
+    pub(super) fn arguments_of_file(&self, definition: &Command) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = vec!["run".into()];
         let (mut positionals, mut last) = (Vec::new(), Vec::new());
-        for setting in self.iter() {
+        for setting in self.iter().filter(|setting| setting.line.is_some()) {
             let arg = find(definition, &setting.id);
             let texts = match &setting.value {
                 Value::Times(times) => {
@@ -139,10 +135,9 @@ impl Settings {
                 Value::Texts(texts) => texts,
             };
             for text in texts {
-                let text = if is_output(arg) { with_name(text, name) } else { text.clone() };
                 if arg.is_positional() {
                     let words = if arg.is_last_set() { &mut last } else { &mut positionals };
-                    words.push(text);
+                    words.push(text.clone());
                     continue;
                 }
                 let mut word = OsString::from(format!("--{}=", key(arg)));
@@ -171,29 +166,10 @@ impl Settings {
         outputs
     }
 
-    /// The setting an error speaks of: by its value in quotes, or by its flag.
-    pub(super) fn blamed(&self, text: &str, definition: &Command) -> Option<&Setting> {
-        let has_value = |setting: &&Setting| match &setting.value {
-            Value::Times(_) => false,
-            Value::Texts(values) => values.iter().any(|value| {
-                value
-                    .to_str()
-                    .is_some_and(|value| !value.is_empty() && text.contains(&format!("'{value}'")))
-            }),
-        };
-        let has_flag = |setting: &&Setting| {
-            let arg = find(definition, &setting.id);
-            let long = arg.get_long().map(|long| format!("--{long}"));
-            let short = arg.get_short().map(|short| format!("-{short}"));
-            words(text).any(|word| [&long, &short].into_iter().flatten().any(|flag| flag == word))
-        };
-        let both = self.iter().find(|setting| has_flag(setting) && has_value(setting));
-        both.or_else(|| self.iter().find(has_flag)).or_else(|| self.iter().find(has_value))
+    /// The setting of this name in plan files.
+    pub(super) fn with_key(&self, key: &str, definition: &Command) -> Option<&Setting> {
+        self.iter().find(|setting| setting.key(definition) == key)
     }
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
 }
 
 /// Whether two flags cannot stand beside each other. A conflict is declared on one side only.
@@ -206,9 +182,9 @@ fn conflict(definition: &Command, one: &str, other: &str) -> bool {
 }
 
 /// A path with the run's name in place of `{name}`.
-fn with_name(path: &OsString, name: &str) -> OsString {
+pub(super) fn with_name(path: &OsStr, name: &str) -> OsString {
     match path.to_str() {
         Some(text) => text.replace("{name}", name).into(),
-        None => path.clone(),
+        None => path.to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Plan;
+use plimsoll_core::plan::Order;
 
 use super::{Exit, Runs};
 use crate::args::run_definition;
@@ -40,10 +41,10 @@ impl Scratch {
     fn plans(&self, beside: &[&str]) -> Result<Vec<(String, Plan)>, Exit> {
         let definition = run_definition();
         let mut plans = Vec::new();
-        for run in &self.read(beside)?.runs {
-            let prepared = run.prepare(&definition)?;
-            let plan = crate::plan::plan(&prepared.flags)?;
-            plans.push((prepared.name, plan));
+        let runs = self.read(beside)?;
+        for run in &runs.runs {
+            let prepared = run.prepare(&runs.beside, &definition)?;
+            plans.push((prepared.name, prepared.plan));
         }
         Ok(plans)
     }
@@ -102,9 +103,27 @@ fn a_file_has_defaults_and_runs() {
 #[test]
 fn flags_beside_the_file_count_for_every_run() {
     let plans = Scratch::new(MANY).plans(&["-c", "3", "-d", "2s", "-r", "5"]).unwrap();
+    assert_eq!(plans[0].1.requests_per_connection, Some(1), "what is not said beside it stays");
+    assert_eq!((plans[0].1.request.headers.len(), plans[2].1.pin.len()), (2, 2));
     for (name, plan) in plans {
         assert_eq!((plan.connections, plan.duration_ns), (3, Some(2_000_000_000)), "{name}");
-        assert_eq!(plan.rate.unwrap().peak_uhz(), 5_000_000, "{name}");
+        assert_eq!(plan.rate.as_ref().unwrap().peak_uhz(), 5_000_000, "{name}");
+    }
+}
+
+#[test]
+fn what_is_said_in_the_file_and_beside_it_goes_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, "GET /\nGET /x\n").unwrap();
+    let list = list.to_str().unwrap();
+    let url = "url = 'http://a.example'\n";
+    let of = |text: String, beside: &[&str]| Scratch::new(&text).plans(beside).unwrap().remove(0).1;
+    for plan in [
+        of(format!("{url}targets = '{list}'"), &["--order", "random"]),
+        of(format!("{url}order = 'random'"), &["--targets", list]),
+    ] {
+        assert_eq!((plan.order, plan.targets.len()), (Order::Random, 2));
     }
 }
 
@@ -123,17 +142,49 @@ fn errors_say_the_line_and_the_key() {
         ("url = 'http://a/'\nduration = 10", "plan.toml:2: duration: invalid value '10'"),
         (
             "connections = 1",
-            "plan.toml:1: run 'plan': the following required arguments were not provided: <URL>",
+            "plan.toml:1: run 'plan': say where to send the requests: give a URL or targets = 'FILE'",
         ),
         ("url = 'a'", "plan.toml:1: url: 'a' has no scheme: write http://a"),
         (
             "url = 'http://a/'\nheader = ['A: b', 'none']",
-            "plan.toml:2: header: a header of -H has no colon",
+            "plan.toml:2: header: a header of 'header' has no colon",
         ),
-        ("url = 'http://a/'\nconnections = 0", "plan.toml:2: connections: 0 connections"),
+        (
+            "url = 'http://a/'\nconnections = 0",
+            "plan.toml:2: connections: 0 connections cannot send anything: give connections = 1 or \
+             more",
+        ),
+        (
+            "url = 'http://a/'\nconnections = 5\nthreads = 9",
+            "plan.toml:3: threads: 9 threads for 5 connections leaves threads without work: give \
+             threads = 5 or fewer",
+        ),
+        (
+            "url = 'http://a/'\nredirects = 3\npipeline = 2",
+            "plan.toml:2: redirects: 'redirects' and 'pipeline' do not go together",
+        ),
+        (
+            "url = 'http://a/'\nshed-after = '1s'",
+            "plan.toml:2: shed-after: 'shed-after' needs a schedule: give 'rate', 'stages' or \
+             'rate-file'",
+        ),
+        ("url = 'http://a/'\nstages = '1s@0'", "plan.toml:2: stages: a rate of 0 sends nothing"),
+        ("url = 'http://a/'\nexpect = 'body~=('", "plan.toml:2: expect: expectation 'body~=('"),
+        ("url = 'http://a/'\nmethod = 'G T'", "plan.toml:2: method: the request cannot be sent"),
+        ("url = 'https://a/'\nsni = 'not a name'", "plan.toml:2: sni: "),
+        ("url = 'http://a/'\nscript = 'no/such'", "plan.toml:2: script: cannot read the script"),
+        ("url = 'http://a/'\ngate = 'p99'", "plan.toml:2: gate: condition 'p99': "),
+        (
+            "url = 'http://a/'\nheader = 'X: [masked:7f]'",
+            "plan.toml:2: header: this plan was printed without its secrets",
+        ),
+        (
+            "url = 'http://a/'\nkey = 'no/such'",
+            "plan.toml:2: key: 'key' without 'cert': give the certificate",
+        ),
         (
             "url = 'http://a/'\nrate = 5\n[[run]]\n[[run]]\nrate = 0",
-            "plan.toml:4: run 'run-2': a rate of 0",
+            "plan.toml:5: rate: a rate of 0 sends nothing",
         ),
         (
             "url = 'http://a/'\nrate = 5\nstages = '1s@5'",
@@ -186,7 +237,9 @@ fn what_is_wrong_beside_the_file_is_not_the_files_fault() {
         (&["-t", "9"][..], "9 threads for 5 connections"),
         (&["-c", "0"], "0 connections"),
         (&["--bogus"], "no flag '--bogus'"),
-        (&["--pipeline", "0"], "--pipeline 0"),
+        (&["--pipeline", "0"], "--pipeline 0 cannot send anything: give 1 or more"),
+        (&["-t", "9", "-c", "5"], "give -t 5 or fewer"),
+        (&["--order", "random"], "--order is about several requests: give them with 'targets'"),
     ] {
         let error = scratch.error(beside);
         assert!(error.contains(says), "{error}");
@@ -209,7 +262,7 @@ fn a_file_that_is_none_is_refused() {
 #[test]
 fn no_flag_has_the_name_of_a_key_that_is_none() {
     for arg in run_definition().get_arguments() {
-        let key = super::setting::key(arg);
+        let key = crate::args::key(arg);
         let own = [super::read::RUN, super::read::NAME];
         assert!(!own.contains(&key.as_str()), "--{key} has no place in a plan file");
         let values = arg.get_num_args().map_or(1, |range| range.max_values());
@@ -265,7 +318,7 @@ fn a_plan_survives_being_printed() {
         };
         let printed = super::print::print(&runs.runs, &definition).unwrap();
         let prepared = |runs: &Runs| -> Vec<_> {
-            runs.runs.iter().map(|run| run.prepare(&definition).unwrap()).collect()
+            runs.runs.iter().map(|run| run.prepare(&runs.beside, &definition).unwrap()).collect()
         };
         let want = prepared(&runs);
         let scratch = Scratch::new(&printed);
@@ -275,8 +328,7 @@ fn a_plan_survives_being_printed() {
         for (want, got) in want.iter().zip(&got) {
             // What does not reach the plan, such as files of reports, stands in the flags.
             assert_eq!(format!("{:?}", want.flags), format!("{:?}", got.flags), "{printed}");
-            let plans = [want, got].map(|run| crate::plan::plan(&run.flags).unwrap());
-            assert_eq!(plans[0], plans[1], "{printed}");
+            assert_eq!(want.plan, got.plan, "{printed}");
         }
     }
 }
@@ -295,7 +347,7 @@ fn a_flag_whose_value_may_be_left_out_is_printed_with_and_without() {
         let printed = super::print::print(&runs.runs, &definition).unwrap();
         assert!(printed.lines().any(|printed| printed == line), "{printed}");
         let again = Scratch::new(&printed).read(&[]).unwrap();
-        let arguments = again.runs[0].settings.arguments("x", &definition);
+        let arguments = again.runs[0].settings.arguments_of_file(&definition);
         assert!(arguments.contains(&word.into()), "{arguments:?}");
     }
 }

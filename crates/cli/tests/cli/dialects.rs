@@ -43,6 +43,25 @@ fn the_name_of_the_program_says_whose_command_line_it_is() {
     }
 }
 
+/// In the words of the command line that was given, or ours where it has none.
+#[test]
+fn what_cannot_be_carried_out_is_refused_in_the_words_of_the_original() {
+    let url = "http://127.0.0.1:1/";
+    let wrk: &[&str] = &["wrk", "-t1", "-c20M", "-d1s", url];
+    let header: &[&str] = &["wrk", "-t1", "-c1", "-d1s", "-H", "na me: x", url];
+    let script: &[&str] = &["wrk", "-t1", "-c1", "-d1s", "-s", "no/such.lua", url];
+    for (arguments, code, says) in [
+        (wrk, 2, "20 000 000 connections are too many: there may be 10 000 000 at once: lower -c"),
+        (header, 2, "the request cannot be sent: header name is not a token"),
+        (script, 1, "cannot read the script 'no/such.lua': No such file"),
+    ] {
+        let finished = ran(arguments);
+        assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
+        assert!(finished.stderr.contains(says), "{arguments:?}: {}", finished.stderr);
+        assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    }
+}
+
 #[test]
 fn nobody_there_is_said_as_the_originals_say_it() {
     let closed = ClosedPort::new();

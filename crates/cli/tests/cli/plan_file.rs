@@ -120,7 +120,7 @@ fn nothing_runs_when_anything_in_the_file_is_wrong() {
     let server = Server::start(&[]);
     let first = format!("url = '{}'\nrequests = 5\n[[run]]\n[[run]]\n", server.url("/"));
     for (rest, beside, says) in [
-        ("pipeline = 0", &[][..], "plan.toml:5: pipeline: --pipeline 0"),
+        ("pipeline = 0", &[][..], "plan.toml:5: pipeline: pipeline = 0"),
         ("", &["-o", "report.txt"], "'run-1' and 'run-2' would both write 'report.txt'"),
         ("", &["--json", "x.json"], "put {name} into the path"),
         ("", &["--format", "html"], "-o '{name}.html'"),

@@ -120,17 +120,20 @@ fn targets_are_sent_in_their_order_in_every_format() {
 
 #[test]
 fn targets_may_come_on_stdin_and_go_elsewhere() {
-    let world = World::new();
-    world.file("list", "GET http://nobody.invalid/x\n");
-    let shell = "exec \"$0\" --targets - -n 2 -c 1 -q \"$@\" < list";
-    let mut command = Command::new("sh");
-    command.args(["-c", shell, env!("CARGO_BIN_EXE_plimsoll"), &world.peer.url("")]);
-    let finished = run(command.current_dir(world.path()));
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    let host = format!("Host: {}\r\n", world.peer.address());
-    let requests = world.peer.requests();
-    assert_eq!(requests.len(), 2);
-    assert!(requests.iter().all(|request| request.contains(&host)), "{requests:?}");
+    // All repeats send what was read once.
+    for repeat in ["1", "3"] {
+        let world = World::new();
+        world.file("list", "GET http://nobody.invalid/x\n");
+        let shell = "exec \"$0\" --targets - -n 2 -c 1 -q \"$@\" < list";
+        let mut command = Command::new("sh");
+        command.args(["-c", shell, env!("CARGO_BIN_EXE_plimsoll"), &world.peer.url("")]);
+        let finished = run(command.args(["--repeat", repeat]).current_dir(world.path()));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let host = format!("Host: {}\r\n", world.peer.address());
+        let requests = world.peer.requests();
+        assert_eq!(requests.len(), 2 * repeat.parse::<usize>().expect("a number"));
+        assert!(requests.iter().all(|request| request.contains(&host)), "{requests:?}");
+    }
 }
 
 #[test]

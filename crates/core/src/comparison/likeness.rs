@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::plan::Draft;
 use crate::result::{Environment, RunResult};
 use crate::study::{LoadFacts, Study};
 use crate::units::{format_duration, format_rate};
@@ -51,7 +51,7 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
     facts.insert("rate".to_owned(), rate_words(&result.plan));
     // A side that shows its secrets is like one that masks them, and a list of differences is no
     // place for them. Plans are plain data: they cannot fail to serialize.
-    let plan = serde_json::to_value(result.plan.for_result()).unwrap_or_default();
+    let plan = serde_json::to_value(result.plan.record()).unwrap_or_default();
     for (name, value) in plan.as_object().into_iter().flatten() {
         match value.as_object().filter(|_| name != "rate") {
             None => insert(&mut facts, name.clone(), value),
@@ -76,7 +76,7 @@ fn insert(facts: &mut Facts, name: String, value: &Value) {
     }
 }
 
-fn rate_words(plan: &Plan) -> String {
+fn rate_words(plan: &Draft) -> String {
     let Some(profile) = &plan.rate else { return "none".to_owned() };
     let stage = |stage: &crate::schedule::Stage| {
         let rate = |uhz: u64| format_rate(uhz as f64 / 1e6);

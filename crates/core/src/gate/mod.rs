@@ -12,7 +12,7 @@ mod stretch;
 mod value;
 mod watch;
 
-use crate::plan::Plan;
+use crate::plan::Draft;
 use crate::result::{Gate, RunResult, Unit};
 use crate::units::{format_duration, parse_duration_ns};
 use measure::measure;
@@ -105,7 +105,7 @@ impl Condition {
     }
 
     /// Whether the plan's runs can have what it is about.
-    fn check(&self, plan: &Plan) -> Result<(), GateError> {
+    pub(crate) fn check(&self, plan: &Draft) -> Result<(), GateError> {
         let needs_target = self.metric.is_rate() && self.limit.unit == Unit::Share;
         let problem = if needs_target && !plan.is_open_loop() {
             Some("a closed loop has no target rate: give a rate, such as 1000/s".to_owned())
@@ -142,20 +142,6 @@ fn split_hold(text: &str) -> Result<(&str, u64), String> {
         }
         _ => Ok((text, 0)),
     }
-}
-
-/// Reads the conditions of a plan and whether its runs can have what they are about.
-///
-/// # Errors
-/// The first that cannot be read, or is about what the plan has not.
-pub fn check(plan: &Plan) -> Result<(), GateError> {
-    for text in &plan.gates {
-        Condition::parse(text)?.check(plan)?;
-    }
-    for text in &plan.abort_when {
-        Condition::parse_abort(text)?.check(plan)?;
-    }
-    Ok(())
 }
 
 /// Judges a result by conditions as they were given.

@@ -3,7 +3,7 @@
 
 use super::metric::Source;
 use crate::nearest::nearest;
-use crate::plan::Plan;
+use crate::plan::Draft;
 use crate::series::INTERVAL_NS;
 use crate::units::{format_duration, parse_duration_ns};
 
@@ -80,7 +80,7 @@ impl Scope {
     }
 
     /// Why the plan's runs cannot have it, if so.
-    pub(super) fn missing_from(&self, plan: &Plan) -> Option<String> {
+    pub(super) fn missing_from(&self, plan: &Draft) -> Option<String> {
         match self {
             Self::Stage(_) | Self::StageNamed(_) => {
                 let stages = plan.rate.as_ref().map_or(0, |profile| profile.stages.len());

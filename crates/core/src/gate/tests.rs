@@ -9,7 +9,7 @@ use crate::outage::Outage;
 use crate::outcome::Outcome;
 use crate::part::Part;
 use crate::phase::Phase;
-use crate::plan::{Endpoint, Target};
+use crate::plan::{Draft, Endpoint, Target};
 use crate::result::{StageResult, Tool};
 use crate::schedule::{Arrival, Profile, parse_stages};
 use crate::series::Point;
@@ -33,7 +33,7 @@ fn profile(stages: &str) -> Option<Profile> {
 
 fn empty() -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    RunResult::empty(tool, &Plan::new(Endpoint::http("a", 80, "/")))
+    RunResult::empty(tool, &Draft::new(Endpoint::http("a", 80, "/")))
 }
 
 /// 200 ok in 1 ms and 50 failed in 8 ms, as a part.
@@ -471,6 +471,12 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
     }
 }
 
+/// What is wrong with a plan's conditions.
+fn check(plan: &Draft) -> Result<(), GateError> {
+    plan.gates.iter().try_for_each(|text| Condition::parse(text)?.check(plan))?;
+    plan.abort_when.iter().try_for_each(|text| Condition::parse_abort(text)?.check(plan))
+}
+
 #[test]
 fn a_plan_knows_which_conditions_it_can_have() {
     let target = |name: &str| Target {
@@ -480,13 +486,13 @@ fn a_plan_knows_which_conditions_it_can_have() {
         weight: 1,
         expect: Vec::new(),
     };
-    let closed = empty().plan;
-    let staged = Plan {
+    let closed = Draft::clone(&empty().plan);
+    let staged = Draft {
         rate: profile("10s@100,10s@200"),
         targets: vec![target("a"), target("b")],
         ..closed.clone()
     };
-    let named = Plan { targets: vec![target("home"), target("search")], ..closed.clone() };
+    let named = Draft { targets: vec![target("home"), target("search")], ..closed.clone() };
     let cases = [
         (&closed, "rate>=99%", Some("give a rate")),
         (&closed, "rate>=99", None),
@@ -502,14 +508,14 @@ fn a_plan_knows_which_conditions_it_can_have() {
         (&named, "p99@endpoint:serach<1s", Some("no endpoint 'serach': did you mean 'search'?")),
     ];
     for (plan, text, problem) in cases {
-        let plan = Plan { gates: vec![text.to_owned()], ..plan.clone() };
+        let plan = Draft { gates: vec![text.to_owned()], ..plan.clone() };
         match (check(&plan), problem) {
             (Ok(()), None) => {}
             (Err(error), Some(problem)) => assert!(error.to_string().contains(problem), "{error}"),
             (checked, _) => panic!("{text}: {checked:?}"),
         }
     }
-    let plan = Plan { abort_when: vec!["errors>5% FOR 5s".to_owned()], ..closed };
+    let plan = Draft { abort_when: vec!["errors>5% FOR 5s".to_owned()], ..closed };
     assert_eq!(check(&plan), Ok(()));
 }
 

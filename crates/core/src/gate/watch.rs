@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Condition;
 use super::scope::Scope;
 use super::stretch::Stretch;
-use crate::plan::Plan;
+use crate::plan::Draft;
 use crate::series::Point;
 
 /// Conditions and what is known of a run that goes on.
@@ -34,7 +34,7 @@ struct Watched {
 impl AbortWatch {
     /// Watches a run of this plan for conditions made by [`Condition::parse_abort`].
     #[must_use]
-    pub fn new(conditions: &[Condition], plan: &Plan) -> Self {
+    pub fn new(conditions: &[Condition], plan: &Draft) -> Self {
         let trace = plan.trace.as_ref().and_then(|trace| trace.offsets_ns.last().copied());
         let looks_back = |condition: &Condition| match condition.scope {
             Scope::Last(for_ns) => for_ns,

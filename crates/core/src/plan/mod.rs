@@ -1,20 +1,31 @@
-//! The plan: everything a run is asked to do, as plain data. Every number is a total, never per
-//! worker or connection.
+//! The plan: everything a run is asked to do. Every number is a total, never per worker or
+//! connection.
 //!
-//! Impossible combinations are refused by [`plan_check`](crate::plan_check), which knows the gates
-//! too; the engine runs only plans that passed it.
+//! Three types keep its states apart. A [`Draft`] is raw parts, as flags, files and other testers'
+//! command lines give them. [`Draft::check`] makes a [`Plan`](crate::Plan) of it, which can be
+//! carried out. A [`Record`] is what a result keeps of it, without secrets and contents, and never
+//! becomes a plan again.
 
 use serde::{Deserialize, Serialize};
 
+pub mod error;
+mod field;
+pub(crate) mod places;
+mod record;
 mod request;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use crate::details::DetailsPlan;
 use crate::expect::Expectation;
 use crate::schedule::Profile;
-use crate::secret::{Masks, Secret};
+use crate::secret::Masks;
 use crate::template::Table;
 
+pub use error::{Keys, PlanError, PlanErrors, Words};
+pub use field::Field;
+pub use record::Record;
 pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
 pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, TlsPlan, TlsVersions, Transport,
@@ -64,14 +75,15 @@ pub enum Timestamps {
 pub struct Trace {
     /// Where it was read from.
     pub path: String,
-    /// Offsets from the start of the measured part, ns, in order. Not kept in documents.
-    #[serde(skip)]
+    /// Offsets from the start of the measured part, ns, in order. Not kept in results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offsets_ns: Vec<u64>,
 }
 
-/// What to do.
+/// The parts of a plan, unchecked. What makes plans fills them in; what carries one out reads them
+/// through [`Plan`](crate::Plan).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Draft {
     /// Where the requests go.
     pub endpoint: Endpoint,
     /// What is sent.
@@ -151,8 +163,8 @@ pub struct Plan {
     /// it has made of the plan then.
     #[serde(default)]
     pub script: Option<Script>,
-    /// What else to keep, for the output of other testers.
-    #[serde(skip)]
+    /// What else to keep, for the output of other testers. Not kept in results.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub details: DetailsPlan,
     /// Conditions the result has to meet.
     #[serde(default)]
@@ -177,24 +189,18 @@ pub struct Plan {
     pub pin: Vec<u32>,
     /// Seed of everything random.
     pub seed: u64,
-    /// What documents do not show of it.
-    #[serde(skip)]
+    /// What records do not show of it. Not kept in results.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub masks: Masks,
 }
 
-/// Bodies above this are not repeated in a result document.
-const BODY_KEPT_BYTES: usize = 4096;
+/// Whether a part is as it is when nobody has said anything of it.
+fn is_usual<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
+}
 
-/// Targets beyond these are not repeated in a result document.
-const TARGETS_KEPT: usize = 1000;
-
-/// A plan that cannot be run: one line, what and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(pub String);
-
-impl Plan {
-    /// The plan of `plimsoll URL`: GET in a closed loop over 50 connections for ten seconds.
+impl Draft {
+    /// That of `plimsoll URL`: GET in a closed loop over 50 connections for ten seconds.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
@@ -245,24 +251,6 @@ impl Plan {
         one.into_iter().chain(self.targets.iter().map(|target| &target.request))
     }
 
-    /// The plan as documents keep it: what its masks hide is masked, bodies are lengths, and there
-    /// is an end to the targets. A record of a record is the same.
-    #[must_use]
-    pub fn for_result(&self) -> Self {
-        let mut plan = Self { targets: Vec::new(), ..self.clone() };
-        let masks = &self.masks;
-        plan.endpoint.path = Secret::public(masks.url(self.endpoint.path.reveal()));
-        plan.request = recorded(&self.request, masks);
-        plan.targets =
-            self.targets.iter().take(TARGETS_KEPT).map(|it| it.recorded(masks)).collect();
-        plan.expect = self.expect.iter().map(|it| masks.expectation(it)).collect();
-        if let Some(script) = &mut plan.script {
-            let shown = |argument: &Secret| Secret::public(masks.whole(argument.reveal()));
-            script.arguments = script.arguments.iter().map(shown).collect();
-        }
-        plan
-    }
-
     /// Whether requests are due at times set in advance.
     #[must_use]
     pub fn is_open_loop(&self) -> bool {
@@ -285,81 +273,5 @@ impl Plan {
     #[must_use]
     pub fn connects_per_request(&self) -> bool {
         self.requests_per_connection == Some(1)
-    }
-}
-
-/// What documents keep of a request.
-fn recorded(request: &Request, masks: &Masks) -> Request {
-    let header = |(name, value): &(String, Secret)| {
-        (name.clone(), Secret::public(masks.header(name, value.reveal())))
-    };
-    Request {
-        headers: request.headers.iter().map(header).collect(),
-        body: request.body.as_ref().map(|body| body.for_result(masks, BODY_KEPT_BYTES)),
-        ..request.clone()
-    }
-}
-
-impl Target {
-    fn recorded(&self, masks: &Masks) -> Self {
-        Self {
-            name: self.name.clone(),
-            path: Secret::public(masks.url(self.path.reveal())),
-            request: recorded(&self.request, masks),
-            weight: self.weight,
-            expect: self.expect.iter().map(|it| masks.expectation(it)).collect(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan() -> Plan {
-        let mut plan = Plan::new(Endpoint::http("::1", 8080, "/x?y"));
-        plan.request.headers = vec![("Authorization".to_owned(), "Basic c2VjcmV0".into())];
-        plan.request.body = Some(Body::new(vec![b'x'; BODY_KEPT_BYTES + 1]));
-        plan
-    }
-
-    #[test]
-    fn secrets_and_bodies_stay_out_of_results() {
-        let mut plan = plan();
-        plan.endpoint.path = "/x?token=hush".into();
-        plan.script = Some(Script { path: "x.lua".to_owned(), arguments: vec!["hush".into()] });
-        let request = Request { body: Some(Body::new(b"hush".to_vec())), ..plan.request.clone() };
-        plan.targets = vec![Target {
-            name: "a".to_owned(),
-            path: "/?key=hush".into(),
-            request,
-            weight: 1,
-            expect: Vec::new(),
-        }];
-        let kept = plan.for_result();
-        let json = serde_json::to_string(&kept).unwrap();
-        for secret in ["c2VjcmV0", "hush"] {
-            assert!(!json.contains(secret), "{json}");
-            assert!(!format!("{plan:?}").contains(secret), "{plan:?}");
-            assert!(!serde_json::to_string(&plan).unwrap().contains(secret));
-        }
-        assert!(matches!(kept.request.body, Some(Body::Omitted { bytes: 4097, .. })));
-        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), kept);
-        assert_eq!(kept.for_result(), kept);
-    }
-
-    #[test]
-    fn what_was_asked_to_be_shown_is_and_large_bodies_never() {
-        let masks = Masks { shows_all: true, ..Masks::default() };
-        let mut plan = Plan { masks, ..plan() };
-        let json = |plan: &Plan| serde_json::to_string(&plan.for_result()).unwrap();
-        assert!(json(&plan).contains("c2VjcmV0") && !json(&plan).contains("xxxx"));
-        plan.request.body = Some(Body::new(b"hush".to_vec()));
-        assert!(json(&plan).contains("hush"));
-    }
-
-    #[test]
-    fn an_address_of_ipv6_is_bracketed() {
-        assert_eq!(plan().endpoint.to_string(), "http://[::1]:8080/x?y");
     }
 }

@@ -186,6 +186,9 @@ pub struct TargetFile {
 pub struct Script {
     /// Where it was read from.
     pub path: String,
+    /// What it says. Not kept in results.
+    #[serde(default, skip_serializing_if = "Secret::is_empty")]
+    pub text: Secret,
     /// What it was given.
     pub arguments: Vec<Secret>,
 }

@@ -38,8 +38,8 @@ pub struct Proxy {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// `user:password`. Not kept in documents.
-    #[serde(skip)]
+    /// `user:password`. Not kept in results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Secret>,
 }
 
@@ -77,13 +77,13 @@ pub struct Transport {
     pub dns_refresh_ns: Option<u64>,
 }
 
-/// A file in PEM format: the name is kept in documents, the content is not.
+/// A file in PEM format: the name is kept in results, the content is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PemFile {
     /// Where it was read from.
     pub path: String,
     /// What it holds.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Secret::is_empty")]
     pub bytes: Secret<Vec<u8>>,
 }
 

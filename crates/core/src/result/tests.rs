@@ -11,7 +11,7 @@ use crate::recorder::Moments;
 use crate::usage::{CgroupUsage, NetworkUsage, UsageSample, Watched};
 
 fn empty() -> RunResult {
-    let plan = Plan { pin: vec![0], ..Plan::new(Endpoint::http("127.0.0.1", 8080, "/")) };
+    let plan = Draft { pin: vec![0], ..Draft::new(Endpoint::http("127.0.0.1", 8080, "/")) };
     RunResult {
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         elapsed_ns: 1_000_000_000,

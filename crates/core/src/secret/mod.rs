@@ -53,6 +53,11 @@ impl<T: AsRef<[u8]>> Secret<T> {
         &self.value
     }
 
+    /// Has it shown as it is, or not.
+    pub(crate) fn show(&mut self, is_public: bool) {
+        self.is_public = is_public;
+    }
+
     /// Whether it may be shown as it is.
     #[must_use]
     pub fn is_public(&self) -> bool {
@@ -111,7 +116,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Secret<T> {
 }
 
 /// What is masked: values by the names they go under.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks {
     /// Names beyond those that are known, as [`Masks::hides`] takes them.
     pub names: Vec<String>,
@@ -131,6 +136,13 @@ impl Masks {
     #[must_use]
     pub fn hides_header(&self, name: &str) -> bool {
         !self.shows_all && (!names::is_harmless_header(name) || self.is_named(name))
+    }
+
+    /// Whether a word of a text is the name of a secret: of a field in a form or in JSON, of a
+    /// variable in a script.
+    #[must_use]
+    pub(crate) fn names_secret(&self, text: &str) -> bool {
+        text.split(|c: char| !words::is_of_name(c)).any(|word| !word.is_empty() && self.hides(word))
     }
 
     fn is_named(&self, name: &str) -> bool {

@@ -144,7 +144,7 @@ impl Masks {
     }
 }
 
-fn is_of_name(c: char) -> bool {
+pub(super) fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-.%[]".contains(c)
 }
 

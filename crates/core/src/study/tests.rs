@@ -101,7 +101,7 @@ fn columns_are_figures_of_a_run() {
 #[test]
 fn the_rate_of_a_result_is_that_of_its_window() {
     let tool = Tool { name: "plimsoll".to_owned(), version: String::new() };
-    let plan = crate::plan::Plan::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
+    let plan = crate::plan::Draft::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
     let mut result = RunResult::empty(tool, &plan);
     result.ledger.completed = 1003;
     result.rate.window_ns = 2_000_000_000;
@@ -123,7 +123,7 @@ fn runs_that_failed_do_not_count() {
 
 #[test]
 fn the_headline_is_the_response_time_whatever_the_load() {
-    let plan = crate::plan::Plan::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
+    let plan = crate::plan::Draft::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
     let mut result = RunResult::empty(tool, &plan);
     for ns in 1..=200 {

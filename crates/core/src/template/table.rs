@@ -9,8 +9,8 @@ pub struct Table {
     pub path: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// The rows; each has as many fields as there are columns. Not kept in documents.
-    #[serde(skip)]
+    /// The rows; each has as many fields as there are columns. Not kept in results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Vec<String>>,
 }
 

@@ -25,7 +25,7 @@ use plimsoll_core::secret::Masks;
 
 pub use arguments::parse;
 pub use files::{csv, gnuplot};
-pub use plan::Files;
+pub use plan::{FLAGS, Files};
 pub use progress::{Ending, Heartbeat, ending, not_reached};
 pub use text::{banner, report};
 pub use usage::{certificate_not_read, file_not_read, file_not_written, name_not_found};

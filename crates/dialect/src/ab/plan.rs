@@ -4,7 +4,9 @@ use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::expect::Expectation;
-use plimsoll_core::plan::{Body, PemFile, Proxy, Request, TlsPlan, Transport};
+use plimsoll_core::plan::{
+    Body, Draft, Field, PemFile, PlanErrors, Proxy, Request, TlsPlan, Transport,
+};
 use plimsoll_core::secret::Secret;
 
 use super::Command;
@@ -24,6 +26,22 @@ const NOTHING_WORKS: &str = "broken@last:3s>90%";
 /// A name that makes the handshake carry none: addresses are not sent (RFC 6066 section 3).
 const NO_NAME: &str = "0.0.0.0";
 
+/// What ab calls the fields of a plan.
+pub const FLAGS: [(Field, &str); 12] = [
+    (Field::Url, "the URL"),
+    (Field::Connections, "-c"),
+    (Field::Requests, "-n"),
+    (Field::Duration, "-t"),
+    (Field::Timeout, "-s"),
+    (Field::Method, "-m"),
+    (Field::Header, "-H"),
+    (Field::Body, "-p"),
+    (Field::NoKeepalive, "-k"),
+    (Field::Bind, "-B"),
+    (Field::Proxy, "-X"),
+    (Field::Cert, "-E"),
+];
+
 /// What the files hold that a command names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
@@ -35,9 +53,11 @@ pub struct Files {
 
 impl Command {
     /// What to do, given the files' contents.
-    #[must_use]
-    pub fn plan(&self, files: Files) -> Plan {
-        let mut plan = Plan::new(self.endpoint.clone());
+    ///
+    /// # Errors
+    /// What of it cannot be carried out.
+    pub fn plan(&self, files: Files) -> Result<Plan, PlanErrors> {
+        let mut plan = Draft::new(self.endpoint.clone());
         plan.tls = self.tls(files.certificate);
         plan.transport = self.transport();
         plan.request = self.request(files.body);
@@ -61,7 +81,7 @@ impl Command {
         plan.details = self.details();
         plan.driver = self.driver;
         plan.spin = self.spin;
-        plan
+        plan.check()
     }
 
     fn details(&self) -> DetailsPlan {

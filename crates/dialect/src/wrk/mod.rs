@@ -25,6 +25,7 @@ mod tests;
 pub use arguments::{invalid_url, parse, unable_to_connect};
 pub use figures::{SocketErrors, errors};
 pub use periodic::Periodic;
+pub use plan::FLAGS;
 pub use text::{write_head, write_report};
 
 /// Which of the two.

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Plan;
 use plimsoll_core::details::DetailsPlan;
-use plimsoll_core::plan::{Endpoint, Script};
+use plimsoll_core::plan::{Draft, Endpoint, Field, PlanErrors, Script};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::secret::Secret;
 
@@ -14,11 +14,26 @@ const DRAIN_NS: u64 = 2_000_000_000;
 /// What the engine adds to a request and wrk does not send.
 const NOT_SENT: [&str; 2] = ["User-Agent", "Accept"];
 
+/// What wrk and wrk2 call the fields of a plan.
+pub const FLAGS: [(Field, &str); 9] = [
+    (Field::Url, "the URL"),
+    (Field::Connections, "-c"),
+    (Field::Threads, "-t"),
+    (Field::Duration, "-d"),
+    (Field::Rate, "-R"),
+    (Field::Timeout, "--timeout"),
+    (Field::Header, "-H"),
+    (Field::Script, "-s"),
+    (Field::ScriptArguments, "what follows the URL"),
+];
+
 impl Command {
-    /// What to do, with `endpoint` for its URL.
-    #[must_use]
-    pub fn plan(&self, endpoint: Endpoint) -> Plan {
-        let mut plan = Plan::new(endpoint);
+    /// What to do, with `endpoint` for its URL and the text of the script, if it has one.
+    ///
+    /// # Errors
+    /// What of it cannot be carried out.
+    pub fn plan(&self, endpoint: Endpoint, script: Option<String>) -> Result<Plan, PlanErrors> {
+        let mut plan = Draft::new(endpoint);
         plan.connections = self.connections_opened();
         plan.workers = self.threads;
         plan.duration_ns = Some(self.duration_ns);
@@ -34,10 +49,11 @@ impl Command {
         plan.driver = self.driver;
         plan.spin = self.spin;
         plan.details = DetailsPlan { worker_rates: true, ..DetailsPlan::default() };
-        plan.script = self
-            .script
-            .as_ref()
-            .map(|path| Script { path: path.clone(), arguments: self.arguments() });
+        plan.script = self.script.as_ref().zip(script).map(|(path, text)| Script {
+            path: path.clone(),
+            text: text.into(),
+            arguments: self.arguments(),
+        });
         for name in NOT_SENT {
             if !self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
                 plan.request.headers.push((name.to_owned(), "".into()));
@@ -45,7 +61,7 @@ impl Command {
         }
         let given = self.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
         plan.request.headers.extend(given);
-        plan
+        plan.check()
     }
 
     fn arguments(&self) -> Vec<Secret> {

@@ -1,13 +1,14 @@
 //! Every slot is taken once and on time, whatever was ordered and however late workers look.
 
 use plimsoll_core::part::Place;
+use plimsoll_core::plan::Draft;
 use plimsoll_core::schedule::{Arrival, Cursor, Deal, Profile, parse_stages};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::signals::{Change, Seen, Signals};
-use crate::tests::plan;
+use crate::tests::{checked, plan};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -37,7 +38,7 @@ struct Given {
 
 /// What a run's slots are when the list of orders is known from the start: computed anew, one slot
 /// after the other, for each worker.
-fn reference(plan: &Plan, orders: &[Given]) -> Vec<(u32, Due)> {
+fn reference(plan: &Draft, orders: &[Given]) -> Vec<(u32, Due)> {
     let measured_ns = START_NS + plan.warmup_ns;
     let stop_ns = plan.duration_ns.map_or(u64::MAX, |duration_ns| measured_ns + duration_ns);
     let holds_ns = |given: &Given| (given.at_ns + AHEAD_NS).max(measured_ns);
@@ -122,12 +123,12 @@ fn taken(plan: &Arc<Plan>, orders: &[Given], worker: u32, dice: &mut Dice) -> Ve
     slots
 }
 
-fn random_plan(dice: &mut Dice) -> Plan {
+fn random_plan(dice: &mut Dice) -> Draft {
     let workers = dice.between(1, 4) as u32;
     let stages = ["6s@40", "2s@0..60,1s@30,3s@60..5", "1s@0,5s@25"][dice.between(0, 3) as usize];
     let arrival = if dice.chance(30) { Arrival::Poisson } else { Arrival::Uniform };
     let profile = Profile { stages: parse_stages(stages).unwrap(), arrival };
-    Plan {
+    Draft {
         workers,
         connections: workers + dice.between(0, 9) as u32,
         connections_max: dice.chance(30).then_some(20),
@@ -140,7 +141,7 @@ fn random_plan(dice: &mut Dice) -> Plan {
     }
 }
 
-fn random_orders(dice: &mut Dice, plan: &Plan) -> Vec<Given> {
+fn random_orders(dice: &mut Dice, plan: &Draft) -> Vec<Given> {
     let mut at_ns = START_NS;
     let mut orders = Vec::new();
     for _ in 0..dice.between(0, 7) {
@@ -160,7 +161,8 @@ fn random_orders(dice: &mut Dice, plan: &Plan) -> Vec<Given> {
 fn what_is_taken_follows_from_the_list_of_orders_alone() {
     for seed in 0..3000 {
         let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));
-        let plan = Arc::new(random_plan(&mut dice));
+        let Ok(plan) = random_plan(&mut dice).check() else { continue };
+        let plan = Arc::new(plan);
         let orders = random_orders(&mut dice, &plan);
         let mut slots: Vec<_> =
             (0..plan.workers).flat_map(|worker| taken(&plan, &orders, worker, &mut dice)).collect();
@@ -180,7 +182,8 @@ fn what_is_taken_follows_from_the_list_of_orders_alone() {
 #[test]
 fn a_second_change_keeps_the_slots_of_the_first() {
     let rate = Profile::constant(100_000_000, Some(6 * S), Arrival::Uniform);
-    let plan = Arc::new(Plan { rate: Some(rate), duration_ns: Some(6 * S), ..plan() });
+    let plan = Draft { rate: Some(rate), duration_ns: Some(6 * S), ..plan() };
+    let plan = Arc::new(checked(&plan));
     let timetable = Timetable::new(&plan, START_NS);
     let mut admission = Admission::new(&plan, 0, Arc::new(Tickets::of(&plan)));
     for (at_ns, rate_uhz) in [(1200 * MS, 10_000_000), (3200 * MS, 20_000_000)] {
@@ -197,7 +200,7 @@ fn a_second_change_keeps_the_slots_of_the_first() {
 
 #[test]
 fn tickets_are_taken_once_and_singly_at_the_end() {
-    let plan = Plan { requests: Some(10_000), workers: 3, ..plan() };
+    let plan = checked(&Draft { requests: Some(10_000), workers: 3, ..plan() });
     let tickets = Arc::new(Tickets::of(&plan));
     let mut workers: Vec<_> = (0..3).map(|_| Closed::new(Arc::clone(&tickets))).collect();
     let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(1));
@@ -217,7 +220,7 @@ fn tickets_are_taken_once_and_singly_at_the_end() {
 
 #[test]
 fn numbers_go_on_from_the_warm_up() {
-    let plan = Plan { requests: Some(50), workers: 2, ..plan() };
+    let plan = checked(&Draft { requests: Some(50), workers: 2, ..plan() });
     let tickets = Arc::new(Tickets::of(&plan));
     let mut workers = [0, 1].map(|_| Closed::new(Arc::clone(&tickets)));
     let mut numbers: Vec<_> = (0..21).filter_map(|n| workers[n % 2].take(false, S)).collect();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Plan;
-use plimsoll_core::plan::Spin;
+use plimsoll_core::plan::{Draft, Spin};
 
 use super::unreachable;
 use crate::control::Control;
@@ -44,7 +44,7 @@ pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunE
 
 /// A plan that opens connections as the given one does, and has a single one.
 fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
-    Plan {
+    let draft = Draft {
         transport: plan.transport.clone(),
         tls: plan.tls.clone(),
         connections: 1,
@@ -53,8 +53,9 @@ fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
         driver: plan.driver,
         pin: plan.pin.clone(),
         templates: false,
-        ..Plan::new(plan.endpoint.clone())
-    }
+        ..Draft::new(plan.endpoint.clone())
+    };
+    draft.check().expect("it has less than a plan that was checked")
 }
 
 #[cfg(test)]
@@ -64,6 +65,7 @@ mod tests {
     use plimsoll_core::plan::{Endpoint, Transport};
 
     use super::*;
+    use crate::tests::checked;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -71,10 +73,10 @@ mod tests {
     fn a_connection_is_opened_whatever_the_plan_sends_on_it() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let plan = Plan::new(Endpoint::http("127.0.0.1", port, "/{{seq}}"));
-        let own_each = Plan { requests_per_connection: Some(1), ..plan.clone() };
+        let plan = Draft::new(Endpoint::http("127.0.0.1", port, "/{{seq}}"));
+        let own_each = Draft { requests_per_connection: Some(1), ..plan.clone() };
         for plan in [plan, own_each] {
-            probe(&plan, SECOND_NS, &Control::default()).expect("it listens");
+            probe(&checked(&plan), SECOND_NS, &Control::default()).expect("it listens");
         }
     }
 
@@ -82,8 +84,9 @@ mod tests {
     fn a_server_that_is_not_there_is_told_with_the_reason() {
         let nowhere = Some("/no/such/socket".to_owned());
         let transport = Transport { unix_socket: nowhere, ..Transport::default() };
-        let plan = Plan { transport, ..Plan::new(Endpoint::http("a.example", 80, "/")) };
-        let error = probe(&plan, SECOND_NS, &Control::default()).expect_err("nobody listens");
+        let plan = Draft { transport, ..Draft::new(Endpoint::http("a.example", 80, "/")) };
+        let error =
+            probe(&checked(&plan), SECOND_NS, &Control::default()).expect_err("nobody listens");
         let text = error.to_string();
         assert!(matches!(error, RunError::Unreachable { .. }), "{text}");
         assert!(text.starts_with("no connection to /no/such/socket could be opened: "), "{text}");

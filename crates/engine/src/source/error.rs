@@ -1,6 +1,7 @@
 //! Why a plan's requests cannot be sent.
 
 use plimsoll_conn::EncodeError;
+use plimsoll_core::plan::Field;
 use plimsoll_core::template::TemplateError;
 
 /// Why what a plan sends cannot be prepared: one line, which request, what, and what to do.
@@ -23,6 +24,17 @@ pub enum SourceError {
     /// A number of a target is a `u32`.
     #[error("{0} targets are too many: give 4 294 967 295 at most")]
     TooMany(usize),
+}
+
+impl SourceError {
+    /// The field of the plan that is wrong, where one is known.
+    #[must_use]
+    pub fn field(&self) -> Option<Field> {
+        match self {
+            Self::Request(problem) => problem.field(),
+            Self::Target { .. } | Self::Weights | Self::TooMany(_) => Some(Field::Targets),
+        }
+    }
 }
 
 /// What is wrong with a request.
@@ -66,4 +78,23 @@ pub enum Problem {
     /// No payload can be that large.
     #[error("it has up to {0} bytes: send 1 GiB at most")]
     TooLarge(usize),
+}
+
+impl Problem {
+    /// The field of the plan's one request that is wrong, where one is known.
+    fn field(&self) -> Option<Field> {
+        match self {
+            Self::Template(_) | Self::Cell { .. } => None,
+            Self::Encode(EncodeError::BadMethod) => Some(Field::Method),
+            Self::Encode(EncodeError::BadTarget) | Self::Path => Some(Field::Url),
+            Self::Encode(EncodeError::BadVersion) => Some(Field::Http),
+            Self::Encode(EncodeError::BadHeaderName | EncodeError::BadHeaderValue) => {
+                Some(Field::Header)
+            }
+            Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),
+            Self::ChunksInOldVersion => Some(Field::Chunked),
+            Self::LengthOfChunks => Some(Field::Header),
+            Self::ContinueInOldVersion => Some(Field::ExpectContinue),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Details kept for other testers' views: rates of workers, the first response, each request.
 
-use plimsoll_core::Plan;
 use plimsoll_core::details::DetailsPlan;
+use plimsoll_core::plan::Draft;
 use plimsoll_io::sim::SimOptions;
 
 use crate::peer::Answer;
@@ -12,7 +12,7 @@ const ALL: DetailsPlan =
 
 #[test]
 fn rates_requests_and_the_first_response_are_kept() {
-    let plan = Plan { details: ALL, requests: Some(400), duration_ns: None, ..plan() };
+    let plan = Draft { details: ALL, requests: Some(400), duration_ns: None, ..plan() };
     let ran = run(&plan, &SimOptions::default(), |_| |_: u64, _: u64| Answer::Status(200, 10 * MS));
     let record = &ran.records[0];
     let details = &record.details;
@@ -34,7 +34,7 @@ fn rates_requests_and_the_first_response_are_kept() {
 #[test]
 fn a_connect_is_part_of_a_request_of_its_own() {
     let requests_per_connection = Some(1);
-    let plan = Plan { details: ALL, requests: Some(10), requests_per_connection, ..plan() };
+    let plan = Draft { details: ALL, requests: Some(10), requests_per_connection, ..plan() };
     let ran = run(&plan, &SimOptions::default(), |_| |_: u64, _: u64| Answer::Status(200, MS));
     let details = &ran.records[0].details;
     assert_eq!(details.requests.len(), 10);

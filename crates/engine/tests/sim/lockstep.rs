@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use plimsoll_conn::{Http1, Http1Request, Setup};
-use plimsoll_core::Plan;
+use plimsoll_core::plan::Draft;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
@@ -156,13 +156,13 @@ pub(crate) struct Together {
 
 /// Runs a plan's workers in lockstep against servers that answer as `script` says, which is told
 /// whose server it is, the number of the request there, and the time.
-pub(crate) fn run_together<F>(plan: &Plan, script: F, signals: &Signals) -> Together
+pub(crate) fn run_together<F>(plan: &Draft, script: F, signals: &Signals) -> Together
 where
     F: Fn(u32, u64, u64) -> Answer + Copy + Send + 'static,
 {
     let workers = plan.workers;
     let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
-    let plan = Arc::new(plan.clone());
+    let plan = Arc::new(plan.clone().check().expect("a plan"));
     let first = Assignment::new(plan, [address.into()].into(), false, Spin::Off).unwrap();
     let clocks = Clocks { now_ns: Mutex::new(vec![0; workers as usize]), changed: Condvar::new() };
     let clocks = Arc::new(clocks);

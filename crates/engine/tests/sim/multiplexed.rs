@@ -1,9 +1,9 @@
 //! The whole engine over a multiplexed protocol: requests of one connection are answered in any
 //! order, refused, reset and given up one by one, and connections end with a goodbye.
 
-use plimsoll_core::plan::Body;
+use plimsoll_core::Phase;
+use plimsoll_core::plan::{Body, Draft};
 use plimsoll_core::schedule::{Arrival, Profile};
-use plimsoll_core::{Phase, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
 
@@ -16,11 +16,11 @@ const SEEDS: u64 = 1000;
 /// Streams that the client wants on a connection.
 const STREAMS: usize = 8;
 
-fn random_plan(dice: &mut Dice) -> Plan {
+fn random_plan(dice: &mut Dice) -> Draft {
     let connections = dice.between(1, 6) as u32;
     // Some are longer than a body is held back for.
     let duration_ns = dice.between(50, 1500) * MS;
-    let mut plan = Plan {
+    let mut plan = Draft {
         connections,
         workers: dice.between(1, u64::from(connections.min(2)) + 1) as u32,
         duration_ns: Some(duration_ns),
@@ -37,7 +37,8 @@ fn random_plan(dice: &mut Dice) -> Plan {
         plan.rate = Some(Profile::constant(rate_uhz, Some(duration_ns), arrival));
     }
     if dice.chance(30) {
-        plan.requests = Some(dice.between(1, 200));
+        let fits = plan.rate.as_ref().and_then(Profile::total).unwrap_or(200);
+        plan.requests = Some(dice.between(1, fits.clamp(1, 199) + 1));
     }
     if dice.chance(30) {
         plan.expect = vec!["body*=hello".parse().unwrap(), "header:server=toy".parse().unwrap()];
@@ -66,7 +67,7 @@ fn random_manners(dice: &mut Dice) -> Manners {
     }
 }
 
-fn run(seed: u64, plan: &Plan, sim: &SimOptions, manners: Manners) -> (Ran, Vec<Did>) {
+fn run(seed: u64, plan: &Draft, sim: &SimOptions, manners: Manners) -> (Ran, Vec<Did>) {
     let mut dids = Vec::new();
     let peer = |worker: u32| {
         let (server, did) = ToyServer::new(seed ^ u64::from(worker) << 32, manners);
@@ -205,7 +206,7 @@ fn good_manners(streams: u64) -> Manners {
 #[test]
 fn more_room_is_used_at_once() {
     let manners = Manners { hangs: 100, grows: 100, ..good_manners(1) };
-    let plan = Plan { connections: 1, duration_ns: Some(100 * MS), drain_ns: 0, ..plan() };
+    let plan = Draft { connections: 1, duration_ns: Some(100 * MS), drain_ns: 0, ..plan() };
     let (ran, dids) = run(1, &plan, &SimOptions::default(), manners);
     assert_eq!((dids[0].requests, &dids[0].violations), (STREAMS as u64, &Vec::new()));
     assert_eq!(ran.sum().ledger.unfinished, STREAMS as u64);
@@ -217,7 +218,7 @@ fn a_body_that_nobody_asked_for_ends_no_connection() {
     let duration_ns = 5000 * MS;
     let rate = Profile::constant(700_000, Some(duration_ns), Arrival::Uniform);
     let mut plan =
-        Plan { connections: 1, rate: Some(rate), duration_ns: Some(duration_ns), ..plan() };
+        Draft { connections: 1, rate: Some(rate), duration_ns: Some(duration_ns), ..plan() };
     plan.request.method = "POST".to_owned();
     plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
     plan.endpoint.path = "/{{seq}}".into();
@@ -233,7 +234,7 @@ fn a_body_that_nobody_asked_for_ends_no_connection() {
 fn each_body_is_held_back_for_its_own_time() {
     let duration_ns = 1200 * MS;
     let rate = Profile::constant(2_000_000, Some(duration_ns), Arrival::Uniform);
-    let mut plan = Plan {
+    let mut plan = Draft {
         connections: 1,
         rate: Some(rate),
         duration_ns: Some(duration_ns),
@@ -256,7 +257,7 @@ fn each_body_is_held_back_for_its_own_time() {
 fn waiting_for_a_stream_is_waiting_for_a_connection() {
     let duration_ns = 1000 * MS;
     let rate = Profile::constant(1_000_000_000, Some(duration_ns), Arrival::Uniform);
-    let one = Plan {
+    let one = Draft {
         connections: 1,
         rate: Some(rate),
         duration_ns: Some(duration_ns),

@@ -1,8 +1,8 @@
 //! Servers that are gone for a while, and what the result says about that time.
 
-use plimsoll_core::Plan;
 use plimsoll_core::gate::{AbortWatch, Condition};
 use plimsoll_core::outage::Outage;
+use plimsoll_core::plan::Draft;
 use plimsoll_io::sim::{SimOptions, Window};
 
 use crate::peer::Answer;
@@ -28,16 +28,16 @@ fn assert_near(found: f64, want: f64, what: &str) {
 /// Ten users of a server that dies 1.2 s into a run of 4 s, however they are connected.
 #[test]
 fn a_server_that_is_gone_is_an_outage_of_that_length() {
-    let closed = Plan { connections: 10, duration_ns: Some(4 * S), ..plan() };
-    let open = Plan { connections: 10, ..at_rate(200_000_000, 4 * S) };
+    let closed = Draft { connections: 10, duration_ns: Some(4 * S), ..plan() };
+    let open = Draft { connections: 10, ..at_rate(200_000_000, 4 * S) };
     let one = Some(1);
     let plans = [
         ("closed", closed.clone(), 10),
-        ("on two workers", Plan { workers: 2, ..closed.clone() }, 10),
-        ("after a warm-up", Plan { warmup_ns: 500 * MS, ..closed.clone() }, 10),
-        ("no keep-alive", Plan { requests_per_connection: one, ..closed }, 0),
+        ("on two workers", Draft { workers: 2, ..closed.clone() }, 10),
+        ("after a warm-up", Draft { warmup_ns: 500 * MS, ..closed.clone() }, 10),
+        ("no keep-alive", Draft { requests_per_connection: one, ..closed }, 0),
         ("at a rate", open.clone(), 10),
-        ("no keep-alive at a rate", Plan { requests_per_connection: one, ..open }, 0),
+        ("no keep-alive at a rate", Draft { requests_per_connection: one, ..open }, 0),
     ];
     for (what, plan, attempts) in plans {
         let sim = dead(1200 * MS + plan.warmup_ns, 100 * S);
@@ -59,7 +59,7 @@ fn second(point: &plimsoll_core::series::Point) -> f64 {
 
 #[test]
 fn a_server_that_comes_back_ends_the_outage() {
-    let plan = Plan { connections: 10, duration_ns: Some(10 * S), ..plan() };
+    let plan = Draft { connections: 10, duration_ns: Some(10 * S), ..plan() };
     let ran = run(&plan, &dead(2 * S, 3 * S), |_| |_, _| Answer::Status(200, MS));
     let outage = outage(&ran);
     // Users look again after up to a second.
@@ -72,7 +72,7 @@ fn connections_that_are_closed_and_opened_again_are_no_outage() {
     for answer in [Answer::Status(200, MS), Answer::LastOne(MS), Answer::UntilClose(MS)] {
         for per_connection in [None, Some(1), Some(3)] {
             for load in [plan(), at_rate(200_000_000, S)] {
-                let plan = Plan { requests_per_connection: per_connection, ..load };
+                let plan = Draft { requests_per_connection: per_connection, ..load };
                 let ran = run(&plan, &SimOptions::default(), |_| move |_, _| answer);
                 let outage = outage(&ran);
                 assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0), "{answer:?}");
@@ -85,15 +85,15 @@ fn connections_that_are_closed_and_opened_again_are_no_outage() {
 /// A balancer whose servers are gone accepts connections, and closes them.
 #[test]
 fn connections_that_are_lost_before_any_answer_are_an_outage() {
-    let closed = Plan { connections: 10, duration_ns: Some(4 * S), ..plan() };
-    let open = Plan { connections: 10, ..at_rate(200_000_000, 4 * S) };
+    let closed = Draft { connections: 10, duration_ns: Some(4 * S), ..plan() };
+    let open = Draft { connections: 10, ..at_rate(200_000_000, 4 * S) };
     let one = Some(1);
     let plans = [
         ("closed", closed.clone()),
-        ("on two workers", Plan { workers: 2, ..closed.clone() }),
-        ("no keep-alive", Plan { requests_per_connection: one, ..closed }),
+        ("on two workers", Draft { workers: 2, ..closed.clone() }),
+        ("no keep-alive", Draft { requests_per_connection: one, ..closed }),
         ("at a rate", open.clone()),
-        ("no keep-alive at a rate", Plan { requests_per_connection: one, ..open }),
+        ("no keep-alive at a rate", Draft { requests_per_connection: one, ..open }),
     ];
     for answer in [Answer::Close, Answer::Reset, Answer::Garbage(MS)] {
         for (what, plan) in &plans {
@@ -116,13 +116,13 @@ fn connections_that_are_lost_before_any_answer_are_an_outage() {
 fn a_connection_that_is_lost_now_and_then_is_no_outage() {
     for per_connection in [None, Some(1)] {
         for load in [plan(), at_rate(200_000_000, S)] {
-            let plan = Plan { requests_per_connection: per_connection, ..load };
+            let plan = Draft { requests_per_connection: per_connection, ..load };
             let script = |number, _| match number % 7 {
                 0 => Answer::Reset,
                 _ => Answer::Status(200, MS),
             };
             // One user's requests follow one another.
-            let plan = Plan { connections: 1, ..plan };
+            let plan = Draft { connections: 1, ..plan };
             let outage = outage(&run(&plan, &SimOptions::default(), |_| script));
             assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0));
         }
@@ -130,8 +130,8 @@ fn a_connection_that_is_lost_now_and_then_is_no_outage() {
 }
 
 /// When a condition ends a run whose server dies at 3.5 s.
-fn ended_after(plan: Plan, condition: &str) -> Option<u64> {
-    let plan = Plan { abort_when: vec![condition.to_owned()], ..plan };
+fn ended_after(plan: Draft, condition: &str) -> Option<u64> {
+    let plan = Draft { abort_when: vec![condition.to_owned()], ..plan };
     let ran = run(&plan, &dead(3500 * MS, 100 * S), |_| |_, _| Answer::Status(200, 20 * MS));
     // The points of a series no longer have what waits, so the workers' own are looked at.
     let mut watch = AbortWatch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
@@ -140,8 +140,8 @@ fn ended_after(plan: Plan, condition: &str) -> Option<u64> {
 
 #[test]
 fn conditions_see_what_waits() {
-    let open = Plan { connections: 10, ..at_rate(100_000_000, 20 * S) };
-    let closed = Plan { connections: 10, duration_ns: Some(20 * S), ..plan() };
+    let open = Draft { connections: 10, ..at_rate(100_000_000, 20 * S) };
+    let closed = Draft { connections: 10, duration_ns: Some(20 * S), ..plan() };
     for (plan, condition, want) in [
         (&open, "errors>20%", Some(5)),
         (&open, "errors@last:2s>50%", Some(5)),
@@ -156,8 +156,8 @@ fn conditions_see_what_waits() {
     }
     // Nothing of the kind where the server is well, slow as it may be.
     for condition in ["errors>0.1%", "p99>2100ms", "outage>0.1%"] {
-        let load = Plan { connections: 1000, ..at_rate(100_000_000, 10 * S) };
-        let plan = Plan { abort_when: vec![condition.to_owned()], ..load };
+        let load = Draft { connections: 1000, ..at_rate(100_000_000, 10 * S) };
+        let plan = Draft { abort_when: vec![condition.to_owned()], ..load };
         let ran = run(&plan, &SimOptions::default(), |_| |_, _| Answer::Status(200, 2 * S));
         let mut watch = AbortWatch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
         assert!(ran.points.iter().all(|point| watch.add(point).is_none()), "{condition}");

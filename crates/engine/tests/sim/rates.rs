@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use plimsoll_core::Plan;
+use plimsoll_core::plan::Draft;
 use plimsoll_core::throughput::{Demand, per_second};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
@@ -33,7 +33,7 @@ fn a_server_of_constant_latency_keeps_the_rate() {
     for workers in [1, 2] {
         for latency_ms in [1, 50, 200, 1000, 3200] {
             let load = at_rate(500_000_000, 4 * S);
-            let plan = Plan { connections: 2000, workers, ..load };
+            let plan = Draft { connections: 2000, workers, ..load };
             let ran = run(&plan, &SimOptions::default(), |_| {
                 move |_, _| Answer::Status(200, latency_ms * MS)
             });
@@ -58,7 +58,7 @@ fn a_server_at_its_limit_has_its_own_rate_whatever_the_drain() {
     for drain_ns in [0, S, 30 * S] {
         for (rate_uhz, connections) in [(1_000_000_000, 64), (400_000_000, 10)] {
             let load = at_rate(rate_uhz, 4 * S);
-            let plan = Plan { connections, drain_ns, timeout_ns: 60 * S, ..load };
+            let plan = Draft { connections, drain_ns, timeout_ns: 60 * S, ..load };
             let ran = run(&plan, &SimOptions::default(), |_| one_by_one(5 * MS));
             let what = format!("{rate_uhz} µHz on {connections}, drain {drain_ns}");
             assert_within_a_percent(rate(&ran, 4 * S).0, 200.0, &what);
@@ -69,7 +69,7 @@ fn a_server_at_its_limit_has_its_own_rate_whatever_the_drain() {
 #[test]
 fn stragglers_leave_a_closed_loops_rate_alone() {
     let in_window = Rc::new(Cell::new(0));
-    let plan = Plan { connections: 10, duration_ns: Some(2 * S), drain_ns: 20 * S, ..plan() };
+    let plan = Draft { connections: 10, duration_ns: Some(2 * S), drain_ns: 20 * S, ..plan() };
     let ran = run(&plan, &SimOptions::default(), |_| {
         let in_window = Rc::clone(&in_window);
         move |number, now_ns| {
@@ -91,19 +91,19 @@ fn stragglers_leave_a_closed_loops_rate_alone() {
 fn responses_of_the_warm_up_never_count() {
     let latency_ns = 300 * MS;
     let answer = move |_: u64, _: u64| Answer::Status(200, latency_ns);
-    let load = Plan { connections: 100, ..at_rate(100_000_000, 2 * S) };
-    let ran = run(&Plan { warmup_ns: S, ..load }, &SimOptions::default(), |_| answer);
+    let load = Draft { connections: 100, ..at_rate(100_000_000, 2 * S) };
+    let ran = run(&Draft { warmup_ns: S, ..load }, &SimOptions::default(), |_| answer);
     assert_eq!(ran.records[0].answers.total().all, 200);
     assert_within_a_percent(rate(&ran, 2 * S).0, 100.0, "at a rate");
     // The requests of the warm-up that are open when the measured part begins end in it.
-    let closed = Plan { warmup_ns: S, duration_ns: Some(3 * S), ..plan() };
+    let closed = Draft { warmup_ns: S, duration_ns: Some(3 * S), ..plan() };
     let ran = run(&closed, &SimOptions::default(), |_| answer);
     let measured = ran.sum().ledger;
     assert_eq!(ran.records[0].answers.total().all, measured.completed);
     assert_eq!(rate(&ran, 3 * S).1, measured.completed - 4);
     // What ends last is the warm-up's: it says nothing of when the last response came.
     let last =
-        Plan { requests: Some(1), duration_ns: None, drain_ns: 20 * S, connections: 2, ..closed };
+        Draft { requests: Some(1), duration_ns: None, drain_ns: 20 * S, connections: 2, ..closed };
     let ran = run(&last, &SimOptions::default(), |_| {
         |number, _| Answer::Status(200, if number == 0 { 5 * S } else { 7 * MS })
     });
@@ -114,7 +114,7 @@ fn responses_of_the_warm_up_never_count() {
 
 #[test]
 fn a_lower_rate_lengthens_the_window_of_a_number_of_requests() {
-    let plan = Plan { requests: Some(600), duration_ns: None, ..at_rate(200_000_000, 60 * S) };
+    let plan = Draft { requests: Some(600), duration_ns: None, ..at_rate(200_000_000, 60 * S) };
     let signals = Signals::default();
     signals.set_rate(START_NS + 1500 * MS, 50_000_000).unwrap();
     let answer = |_| |_: u64, _: u64| Answer::Status(200, MS);
@@ -126,7 +126,7 @@ fn a_lower_rate_lengthens_the_window_of_a_number_of_requests() {
 
 #[test]
 fn the_window_of_a_number_of_requests_is_the_schedules() {
-    let plan = Plan { requests: Some(10), duration_ns: None, ..at_rate(1_000_000, 60 * S) };
+    let plan = Draft { requests: Some(10), duration_ns: None, ..at_rate(1_000_000, 60 * S) };
     let ran = run(&plan, &SimOptions::default(), |_| |_, _| Answer::Status(200, MS));
     assert_eq!(rate(&ran, 10 * S), (1.0, 10));
 }

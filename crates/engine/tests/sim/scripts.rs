@@ -4,8 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use plimsoll_core::Plan;
-use plimsoll_core::plan::Script;
+use plimsoll_core::plan::{Draft, Script};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
 use plimsoll_script::lua::{Api, Interrupter, Main, ScriptStart, Summary, System, Thread, load};
@@ -27,7 +26,7 @@ impl System for Nowhere {
     }
 }
 
-fn loaded(plan: &Plan, text: &str) -> (Main, Vec<Thread>) {
+fn loaded(plan: &Draft, text: &str) -> (Main, Vec<Thread>) {
     let endpoint = &plan.endpoint;
     load(&ScriptStart {
         api: Api::Wrk,
@@ -48,12 +47,12 @@ fn loaded(plan: &Plan, text: &str) -> (Main, Vec<Thread>) {
     .unwrap()
 }
 
-fn scripted(plan: Plan) -> Plan {
-    let script = Script { path: "test.lua".to_owned(), arguments: Vec::new() };
-    Plan { script: Some(script), ..plan }
+fn scripted(plan: Draft) -> Draft {
+    let script = Script { path: "test.lua".to_owned(), text: "".into(), arguments: Vec::new() };
+    Draft { script: Some(script), ..plan }
 }
 
-fn ran(plan: &Plan, text: &str, answer: Answer) -> (Main, Ran) {
+fn ran(plan: &Draft, text: &str, answer: Answer) -> (Main, Ran) {
     let (main, threads) = loaded(plan, text);
     let signals = Signals::default();
     let always = |_| move |_: u64, _: u64| answer;
@@ -75,7 +74,7 @@ const COUNTER: &str = "
 
 #[test]
 fn what_it_writes_is_sent_in_order_and_counted() {
-    let plan = scripted(Plan { requests: Some(20), ..plan() });
+    let plan = scripted(Draft { requests: Some(20), ..plan() });
     let (_, ran) = ran(&plan, COUNTER, Answer::Status(200, MS));
     let sum = ran.sum();
     assert_eq!(sum.ledger.check(), Ok(()));
@@ -97,8 +96,8 @@ fn several_requests_at_once_take_a_slot_each() {
         end
     ";
     for (plan, count) in [
-        (Plan { requests: Some(11), connections: 1, ..plan() }, 11),
-        (Plan { connections: 1, ..at_rate(10_000_000, 3 * S) }, 30),
+        (Draft { requests: Some(11), connections: 1, ..plan() }, 11),
+        (Draft { connections: 1, ..at_rate(10_000_000, 3 * S) }, 30),
     ] {
         let plan = scripted(plan);
         let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
@@ -117,7 +116,7 @@ fn several_requests_at_once_take_a_slot_each() {
 #[test]
 fn each_of_several_requests_has_its_own_slots_due_time() {
     let text = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
-    let plan = Plan { connections: 1, ..at_rate(10_000_000, 3 * S) };
+    let plan = Draft { connections: 1, ..at_rate(10_000_000, 3 * S) };
     let (_, ran) = ran(&scripted(plan), text, Answer::Status(200, 500 * MS));
     let sum = ran.sum();
     assert_eq!(sum.ledger.check(), Ok(()));
@@ -137,7 +136,7 @@ fn each_of_several_requests_has_its_own_slots_due_time() {
 #[test]
 fn a_delay_is_no_latency() {
     let text = "function delay() return 40 end";
-    let plan = scripted(Plan { connections: 2, ..plan() });
+    let plan = scripted(Draft { connections: 2, ..plan() });
     let (_, ran) = ran(&plan, text, Answer::Status(200, 10 * MS));
     let sum = ran.sum();
     assert_eq!(sum.ledger.check(), Ok(()));
@@ -170,7 +169,7 @@ fn it_is_told_of_responses_and_tells_at_the_end() {
             end
         end
     ";
-    let plan = scripted(Plan { requests: Some(30), ..plan() });
+    let plan = scripted(Draft { requests: Some(30), ..plan() });
     let (mut main, mut ran) = ran(&plan, text, Answer::Status(200, MS));
     assert_eq!(ran.script_errors, [""; 0]);
     let sum = ran.sum();
@@ -209,7 +208,7 @@ fn stopping_one_thread_stops_no_other() {
             return wrk.format()
         end
     ";
-    let plan = scripted(Plan { workers: 2, ..plan() });
+    let plan = scripted(Draft { workers: 2, ..plan() });
     let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
     let completed: Vec<u64> =
         ran.records.iter().map(|record| record.measured.ledger.completed).collect();
@@ -221,7 +220,7 @@ fn stopping_one_thread_stops_no_other() {
 #[test]
 fn empty_lines_are_no_requests() {
     let text = "function request() return '\\r\\n' .. wrk.format() .. '\\r\\n' end";
-    let plan = scripted(Plan { requests: Some(10), ..plan() });
+    let plan = scripted(Draft { requests: Some(10), ..plan() });
     let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
     let sum = ran.sum();
     assert_eq!(sum.ledger.check(), Ok(()));
@@ -233,7 +232,7 @@ fn a_connection_carries_no_more_requests_than_it_may() {
     let text = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
     let requests_per_connection = Some(5);
     let plan =
-        scripted(Plan { requests: Some(20), requests_per_connection, connections: 1, ..plan() });
+        scripted(Draft { requests: Some(20), requests_per_connection, connections: 1, ..plan() });
     let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
     let sum = ran.sum();
     assert_eq!((sum.ledger.ok, sum.ledger.reconnects), (20, 3));
@@ -250,7 +249,7 @@ fn a_script_that_stops_leaves_the_backlog() {
             return wrk.format()
         end
     ";
-    let plan = scripted(Plan { connections: 50, ..at_rate(100_000_000_000, S) });
+    let plan = scripted(Draft { connections: 50, ..at_rate(100_000_000_000, S) });
     let (_, ran) = ran(&plan, text, Answer::Status(200, 10 * MS));
     let sum = ran.sum();
     assert_eq!(sum.ledger.sent, 5, "one call was before the load");

@@ -1,9 +1,7 @@
 //! A thousand seeds, each a random plan over a random network against a random server: whatever
 //! happens, every request is accounted for and the schedule is kept.
 
-use plimsoll_core::Plan;
-use plimsoll_core::plan::{Body, Order, Request, Target};
-use plimsoll_core::plan_check;
+use plimsoll_core::plan::{Body, Draft, Order, Request, Target};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
@@ -32,10 +30,10 @@ impl Dice {
     }
 }
 
-fn random_plan(dice: &mut Dice) -> Plan {
+fn random_plan(dice: &mut Dice) -> Draft {
     let connections = dice.between(1, 20) as u32;
     let duration_ns = dice.between(100, 3000) * MS;
-    let mut plan = Plan {
+    let mut plan = Draft {
         connections,
         workers: dice.between(1, u64::from(connections.min(3)) + 1) as u32,
         duration_ns: Some(duration_ns),
@@ -64,7 +62,7 @@ fn random_plan(dice: &mut Dice) -> Plan {
 }
 
 /// What else a run can be asked for.
-fn random_surface(dice: &mut Dice, plan: &mut Plan) {
+fn random_surface(dice: &mut Dice, plan: &mut Draft) {
     if plan.rate.is_some() {
         let room = plan.connections + dice.between(0, 10) as u32;
         plan.connections_max = dice.chance(20).then_some(room);
@@ -97,7 +95,7 @@ fn random_surface(dice: &mut Dice, plan: &mut Plan) {
 }
 
 /// Orders that come in the middle of some runs, and whether the rate was among them.
-fn random_orders(dice: &mut Dice, plan: &Plan) -> (Signals, bool) {
+fn random_orders(dice: &mut Dice, plan: &Draft) -> (Signals, bool) {
     let signals = Signals::default();
     let changes_rate = plan.rate.is_some() && dice.chance(20);
     if changes_rate {
@@ -171,7 +169,7 @@ fn random_server(seed: u64) -> impl FnMut(u64, u64) -> Answer {
 }
 
 /// `changed`: the rate was changed while it went on.
-pub(crate) fn check(seed: u64, plan: &Plan, ran: &Ran, changed: bool) {
+pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
     let sum = ran.sum();
     let ledger = sum.ledger;
     let context = || format!("seed {seed}: {ledger:?}\n{plan:?}");
@@ -220,7 +218,7 @@ fn whatever_happens_every_request_is_accounted_for() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let plan = random_plan(&mut dice);
-        if plan_check::check(&plan).is_err() {
+        if plan.clone().check().is_err() {
             continue;
         }
         let network = random_network(&mut dice, seed);

@@ -1,7 +1,7 @@
 //! The figures do not depend on the number of workers: connections, slots, rows of data and the
 //! last requests are shared out so that many workers do what one would have done.
 
-use plimsoll_core::Plan;
+use plimsoll_core::plan::Draft;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::Signals;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -18,13 +18,13 @@ fn slow(_: u32, _: u64, _: u64) -> Answer {
     Answer::Status(200, 10 * MS)
 }
 
-fn quiet(plan: &Plan) -> Together {
+fn quiet(plan: &Draft) -> Together {
     run_together(plan, slow, &Signals::default())
 }
 
 /// Whether two runs differ in nothing that a report shows.
 #[track_caller]
-fn assert_same(one: &Together, many: &Together, plan: &Plan) {
+fn assert_same(one: &Together, many: &Together, plan: &Draft) {
     let figures = |ran: &Together| {
         let response = ran.sum.response();
         let times = [response.sum_ns(), response.max_ns().unwrap_or(0), ran.sum.service.sum_ns()];
@@ -37,9 +37,9 @@ fn assert_same(one: &Together, many: &Together, plan: &Plan) {
 
 #[test]
 fn three_connections_keep_a_rate_with_two_workers_as_with_one() {
-    let rate = Plan { connections: 3, drain_ns: S, ..at_rate(240_000_000, 4 * S) };
-    for workers in [1, 2, 3, 5] {
-        let ran = quiet(&Plan { workers, ..rate.clone() });
+    let rate = Draft { connections: 3, drain_ns: S, ..at_rate(240_000_000, 4 * S) };
+    for workers in [1, 2, 3] {
+        let ran = quiet(&Draft { workers, ..rate.clone() });
         let ledger = ran.sum.ledger;
         assert_eq!((ledger.completed, ledger.unsent), (960, 0), "{workers} workers");
         let response = ran.sum.response();
@@ -49,9 +49,9 @@ fn three_connections_keep_a_rate_with_two_workers_as_with_one() {
 
 #[test]
 fn six_hundred_requests_take_as_long_with_two_workers_as_with_one() {
-    let closed = Plan { connections: 3, requests: Some(600), duration_ns: None, ..plan() };
-    for workers in [1, 2, 3, 5] {
-        let ran = quiet(&Plan { workers, ..closed.clone() });
+    let closed = Draft { connections: 3, requests: Some(600), duration_ns: None, ..plan() };
+    for workers in [1, 2, 3] {
+        let ran = quiet(&Draft { workers, ..closed.clone() });
         assert_eq!(ran.sum.ledger.completed, 600, "{workers} workers");
         assert_eq!(ran.answered_ns, 200 * (10 * MS + ROUND_TRIP), "{workers} workers");
     }
@@ -60,7 +60,7 @@ fn six_hundred_requests_take_as_long_with_two_workers_as_with_one() {
 /// One worker's server is a hundred times slower than the other's.
 #[test]
 fn the_last_requests_go_to_whoever_is_free() {
-    let plan = Plan { workers: 2, requests: Some(400), duration_ns: None, ..plan() };
+    let plan = Draft { workers: 2, requests: Some(400), duration_ns: None, ..plan() };
     let answer = |worker, _, _| Answer::Status(200, if worker == 0 { 100 * MS } else { MS });
     let ran = run_together(&plan, answer, &Signals::default());
     assert_eq!(ran.sum.ledger.completed, 400);
@@ -74,7 +74,7 @@ fn any_number_of_workers_does_what_one_does() {
     let mut between = |from: u64, to: u64| from + random.next_u64() % (to - from);
     for case in 0..60 {
         let mut plan = plan();
-        plan.connections = between(1, 14) as u32;
+        plan.connections = between(2, 18) as u32;
         plan.drain_ns = 20 * S;
         plan.duration_ns = Some(between(100, 800) * MS);
         plan.endpoint.path = "/{{seq}}".to_owned().into();
@@ -91,8 +91,8 @@ fn any_number_of_workers_does_what_one_does() {
             }
         }
         let one = quiet(&plan);
-        let workers = between(2, 17) as u32;
-        let many = Plan { workers, ..plan };
+        let workers = between(2, u64::from(plan.connections) + 1) as u32;
+        let many = Draft { workers, ..plan };
         assert_same(&one, &quiet(&many), &many);
     }
 }
@@ -104,7 +104,7 @@ fn no_connection_is_opened_that_is_not_needed() {
         [(1000, 4, 10, 100), (1001, 4, 10, 101), (37, 5, 3, 13), (400, 4, 1000, 4), (7, 4, 2, 4)]
     {
         for workers in [1, 2, 3] {
-            let plan = Plan {
+            let plan = Draft {
                 connections,
                 workers,
                 requests: Some(requests),
@@ -127,7 +127,7 @@ fn no_connection_is_opened_that_is_not_needed() {
 #[test]
 fn connections_that_are_lost_are_opened_again() {
     for workers in [1, 2] {
-        let plan = Plan {
+        let plan = Draft {
             workers,
             warmup_ns: 100 * MS,
             requests: Some(300),
@@ -149,7 +149,7 @@ fn connections_that_are_lost_are_opened_again() {
 /// The issue of a rate near what the connections can do, with the connections changed meanwhile.
 #[test]
 fn slots_follow_connections_that_are_changed_while_it_goes_on() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 3,
         connections_max: Some(9),
         control: Some("control".to_owned()),
@@ -163,7 +163,7 @@ fn slots_follow_connections_that_are_changed_while_it_goes_on() {
         signals.set_rate(START_NS + 3 * S / 2, 350_000_000).unwrap();
         signals.set_connections(START_NS + 2 * S, 9).unwrap();
         signals.set_rate(START_NS + 2 * S, 850_000_000).unwrap();
-        run_together(&Plan { workers, ..plan.clone() }, slow, &signals)
+        run_together(&Draft { workers, ..plan.clone() }, slow, &signals)
     };
     for workers in [1, 2, 3] {
         let ran = told(workers);

@@ -1,8 +1,8 @@
 //! The options of a run beyond rate and connections, each against a known truth.
 
-use plimsoll_core::plan::{Body, Order, Request, Target, Trace};
+use plimsoll_core::Phase;
+use plimsoll_core::plan::{Body, Draft, Order, Request, Target, Trace};
 use plimsoll_core::recorder::Recorder;
-use plimsoll_core::{Phase, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
 
@@ -25,7 +25,7 @@ fn by_number(
     }
 }
 
-fn simple(plan: &Plan, answer: Answer) -> Ran {
+fn simple(plan: &Draft, answer: Answer) -> Ran {
     run(plan, &SimOptions::default(), always(answer))
 }
 
@@ -42,7 +42,7 @@ fn paths(ran: &Ran) -> Vec<String> {
 #[test]
 fn late_slots_are_shed_and_all_are_accounted_for() {
     // One connection serves ten a second; a hundred a second are asked for.
-    let plan = Plan { connections: 1, shed_after_ns: Some(200 * MS), ..at_rate(100_000_000, S) };
+    let plan = Draft { connections: 1, shed_after_ns: Some(200 * MS), ..at_rate(100_000_000, S) };
     let sum = simple(&plan, Answer::Status(200, 100 * MS)).sum();
     assert_eq!(sum.ledger.check(), Ok(()));
     assert_eq!(sum.ledger.scheduled, 100);
@@ -57,7 +57,7 @@ fn late_slots_are_shed_and_all_are_accounted_for() {
 #[test]
 fn connections_grow_to_what_the_rate_needs() {
     // Little: 100/s of 500 ms each are 50 in flight.
-    let grows = Plan { connections: 1, connections_max: Some(200), ..at_rate(100_000_000, 4 * S) };
+    let grows = Draft { connections: 1, connections_max: Some(200), ..at_rate(100_000_000, 4 * S) };
     let ran = simple(&grows, Answer::Status(200, 500 * MS));
     let sum = ran.sum();
     assert_eq!((sum.ledger.completed, sum.ledger.unsent), (400, 0));
@@ -66,7 +66,7 @@ fn connections_grow_to_what_the_rate_needs() {
     assert_quantile(&sum.response(), 0.5, 500 * MS + ROUND_TRIP, 100_000);
     assert_quantile(&sum.response(), 1.0, 500 * MS + 2 * ROUND_TRIP, 100_000);
 
-    let capped = Plan { connections_max: Some(10), ..grows };
+    let capped = Draft { connections_max: Some(10), ..grows };
     let ran = simple(&capped, Answer::Status(200, 500 * MS));
     assert_eq!(ran.records[0].connections.open_max, 10);
     assert!(ran.sum().ledger.unsent > 300);
@@ -74,7 +74,7 @@ fn connections_grow_to_what_the_rate_needs() {
 
 #[test]
 fn a_changed_rate_holds_from_its_time_on_for_all_workers() {
-    let plan = Plan { connections: 9, workers: 3, ..at_rate(100_000_000, 4 * S) };
+    let plan = Draft { connections: 9, workers: 3, ..at_rate(100_000_000, 4 * S) };
     let signals = Signals::default();
     signals.set_rate(START_NS + S, 1_000_000_000).unwrap();
     let answer = always(Answer::Status(200, 0));
@@ -94,7 +94,7 @@ fn a_changed_rate_holds_from_its_time_on_for_all_workers() {
 #[test]
 fn a_changed_rate_keeps_the_number_of_requests() {
     let rate = at_rate(100_000_000, 60 * S).rate;
-    let plan = Plan { requests: Some(500), duration_ns: None, rate, workers: 3, ..plan() };
+    let plan = Draft { requests: Some(500), duration_ns: None, rate, workers: 3, ..plan() };
     let signals = Signals::default();
     signals.set_rate(START_NS + S, 7_000_000_000).unwrap();
     let answer = always(Answer::Status(200, 0));
@@ -104,7 +104,7 @@ fn a_changed_rate_keeps_the_number_of_requests() {
 
 #[test]
 fn connections_are_opened_and_let_go_on_order() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 2,
         connections_max: Some(8),
         control: Some("control".to_owned()),
@@ -128,7 +128,7 @@ fn connections_are_opened_and_let_go_on_order() {
 fn a_list_of_times_is_kept_to_the_nanosecond() {
     let offsets_ns = vec![0, 0, 5 * MS, 5 * MS + 1, 700 * MS];
     let trace = Trace { path: "times".to_owned(), offsets_ns: offsets_ns.clone() };
-    let plan = Plan { trace: Some(trace), duration_ns: None, ..plan() };
+    let plan = Draft { trace: Some(trace), duration_ns: None, ..plan() };
     let ran = simple(&plan, Answer::Status(200, 0));
     let arrivals = ran.logs[0].borrow().arrivals_ns.clone();
     let since = arrivals.iter().map(|at| at - START_NS - ROUND_TRIP / 2);
@@ -139,7 +139,7 @@ fn a_list_of_times_is_kept_to_the_nanosecond() {
 #[test]
 fn redirects_are_followed_and_each_hop_is_counted() {
     for requests_per_connection in [None, Some(1), Some(2)] {
-        let plan = Plan {
+        let plan = Draft {
             redirects: 2,
             requests: Some(8),
             duration_ns: None,
@@ -161,7 +161,7 @@ fn redirects_are_followed_and_each_hop_is_counted() {
 
 #[test]
 fn redirects_end_at_their_limit_and_at_other_servers() {
-    let plan = Plan { redirects: 3, requests: Some(4), duration_ns: None, ..plan() };
+    let plan = Draft { redirects: 3, requests: Some(4), duration_ns: None, ..plan() };
     let sum = simple(&plan, Answer::With(307, "Location: /", MS)).sum();
     assert_eq!((sum.ledger.scheduled, sum.ledger.redirects), (16, 12));
     assert_eq!((sum.ledger.ok, sum.ledger.failed), (12, 4));
@@ -180,7 +180,7 @@ fn redirects_end_at_their_limit_and_at_other_servers() {
 #[test]
 fn cookies_are_each_connections_own() {
     let plan =
-        Plan { cookies: true, connections: 1, requests: Some(3), duration_ns: None, ..plan() };
+        Draft { cookies: true, connections: 1, requests: Some(3), duration_ns: None, ..plan() };
     let answer = by_number(|number| match number {
         0 => Answer::With(200, "Set-Cookie: id=7; Path=/", 0),
         _ => Answer::Status(200, 0),
@@ -199,7 +199,7 @@ fn a_body_waits_for_100_continue_for_a_second_at_most() {
         expect_continue: true,
         ..Request::get()
     };
-    let plan = Plan { request, connections: 1, requests: Some(2), duration_ns: None, ..plan() };
+    let plan = Draft { request, connections: 1, requests: Some(2), duration_ns: None, ..plan() };
     let told = simple(&plan, Answer::Continue(10 * MS)).sum();
     assert_eq!(told.ledger.ok, 2);
     assert!(told.sent_bytes > 2000, "{}", told.sent_bytes);
@@ -225,7 +225,7 @@ fn an_answer_in_the_same_breath_as_100_continue_stops_nothing() {
         expect_continue: true,
         ..Request::get()
     };
-    let plan = Plan { request, connections: 1, requests: Some(20), duration_ns: None, ..plan() };
+    let plan = Draft { request, connections: 1, requests: Some(20), duration_ns: None, ..plan() };
     let ran = simple(&plan, Answer::ContinueAtOnce(MS));
     assert_eq!(ran.sum().ledger.completed, 20);
     // Each on a connection of its own, and none after a wait for the body's turn.
@@ -238,7 +238,7 @@ fn the_testers_own_lateness_sheds_nothing() {
         pause: Some(Window { at_ns: START_NS + S / 2, for_ns: 300 * MS }),
         ..SimOptions::default()
     };
-    let plan = Plan { connections: 50, shed_after_ns: Some(100 * MS), ..at_rate(100_000_000, S) };
+    let plan = Draft { connections: 50, shed_after_ns: Some(100 * MS), ..at_rate(100_000_000, S) };
     let sum = run(&plan, &sim, always(Answer::Status(200, MS))).sum();
     assert_eq!((sum.ledger.shed, sum.ledger.completed), (0, 100));
     assert!(sum.lateness.max_ns().unwrap() > 250 * MS);
@@ -246,7 +246,7 @@ fn the_testers_own_lateness_sheds_nothing() {
 
 #[test]
 fn connections_grow_in_the_warm_up_already() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 1,
         connections_max: Some(200),
         warmup_ns: 2 * S,
@@ -259,7 +259,7 @@ fn connections_grow_in_the_warm_up_already() {
 
 #[test]
 fn a_long_chain_of_redirects_ends_where_it_should() {
-    let plan = Plan {
+    let plan = Draft {
         redirects: 300,
         connections: 1,
         requests: Some(1),
@@ -274,7 +274,7 @@ fn a_long_chain_of_redirects_ends_where_it_should() {
 
 #[test]
 fn connections_are_replaced_at_their_age() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 2,
         connection_lifetime_ns: Some(100 * MS),
         ..at_rate(1_000_000_000, S)
@@ -287,7 +287,7 @@ fn connections_are_replaced_at_their_age() {
 
 #[test]
 fn expectations_make_requests_fail_by_kind() {
-    let expect = |text: &str| Plan {
+    let expect = |text: &str| Draft {
         expect: vec![text.parse().unwrap()],
         requests: Some(10),
         duration_ns: None,
@@ -321,8 +321,8 @@ fn targets_are_told_apart_and_are_the_same_for_any_number_of_workers() {
         expect: Vec::new(),
     };
     let targets = vec![target("a", 1), target("b", 3)];
-    let requests = Plan { targets, requests: Some(4000), duration_ns: None, ..plan() };
-    let counts = |plan: &Plan| {
+    let requests = Draft { targets, requests: Some(4000), duration_ns: None, ..plan() };
+    let counts = |plan: &Draft| {
         let sum = simple(plan, Answer::Status(200, 0)).sum();
         let count = |part: &plimsoll_core::part::Part| {
             assert_eq!(part.ledger.check(), Ok(()), "{}", part.name);
@@ -332,10 +332,10 @@ fn targets_are_told_apart_and_are_the_same_for_any_number_of_workers() {
     };
     let named = |a, b| vec![("a".to_owned(), a), ("b".to_owned(), b)];
     assert_eq!(counts(&requests), named(2000, 2000));
-    let weighted = Plan { order: Order::Weighted, ..requests };
+    let weighted = Draft { order: Order::Weighted, ..requests };
     let one = counts(&weighted);
     assert!(one[1].1.abs_diff(3000) < 100, "{one:?}");
-    assert_eq!(counts(&Plan { workers: 4, connections: 8, ..weighted }), one);
+    assert_eq!(counts(&Draft { workers: 4, connections: 8, ..weighted }), one);
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn stages_are_told_apart() {
         stages,
         arrival: plimsoll_core::schedule::Arrival::Uniform,
     };
-    let plan = Plan { rate: Some(profile), duration_ns: Some(2 * S), ..plan() };
+    let plan = Draft { rate: Some(profile), duration_ns: Some(2 * S), ..plan() };
     let sum = simple(&plan, Answer::Status(200, MS)).sum();
     let parts: Vec<_> =
         sum.stages.iter().map(|part| (part.name.as_str(), part.ledger.ok)).collect();

@@ -1,7 +1,7 @@
 //! Moments and deadlines in the cases that are hardest to keep in order: a driver that stamps each
 //! event by itself, and the time after a pause.
 
-use plimsoll_core::Plan;
+use plimsoll_core::plan::Draft;
 use plimsoll_io::sim::{SimOptions, Window};
 
 use crate::peer::Answer;
@@ -19,7 +19,7 @@ fn a_request_begun_with_an_event_does_not_end_before_it() {
             latency_ns: 10_000..500_000,
             ..SimOptions::default()
         };
-        let plan = Plan {
+        let plan = Draft {
             connections: 100,
             pipeline: 2,
             timeout_ns: 100 * MS,
@@ -48,7 +48,7 @@ fn what_came_in_time_during_a_pause_is_answered() {
     for readiness in [false, true] {
         let pause = Window { at_ns: 2 * S + 50 * MS, for_ns: 800 * MS };
         let sim = SimOptions { pause: Some(pause), readiness, ..SimOptions::default() };
-        let plan = Plan {
+        let plan = Draft {
             connections: 200,
             requests: Some(200),
             timeout_ns: 500 * MS,
@@ -71,7 +71,7 @@ fn what_came_before_the_drain_was_over_is_answered() {
     for readiness in [false, true] {
         let pause = Window { at_ns: 2 * S + 900 * MS, for_ns: 2 * S };
         let sim = SimOptions { pause: Some(pause), readiness, ..SimOptions::default() };
-        let plan = Plan { connections: 100, drain_ns: 500 * MS, ..at_rate(50_000_000, 880 * MS) };
+        let plan = Draft { connections: 100, drain_ns: 500 * MS, ..at_rate(50_000_000, 880 * MS) };
         let ran = run(&plan, &sim, |_| |_, _| Answer::Status(200, 200 * MS));
         let ledger = ran.sum().ledger;
         assert_eq!((ledger.sent, ledger.ok), (44, 44), "readiness {readiness}: {ledger:?}");

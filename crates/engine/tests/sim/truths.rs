@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Phase;
-use plimsoll_core::Plan;
 use plimsoll_core::histogram::Histogram;
+use plimsoll_core::plan::Draft;
 use plimsoll_core::schedule::{Arrival, Profile, parse_stages};
 use plimsoll_io::sim::{SimOptions, Window};
 
@@ -27,7 +27,7 @@ fn requests_arrive_when_the_schedule_says() {
         (500_000, 10 * S, 64, 5),
         (100_003_000_000, S / 10, 64, 10_001),
     ] {
-        let plan = Plan { connections, ..at_rate(rate_uhz, duration_ns) };
+        let plan = Draft { connections, ..at_rate(rate_uhz, duration_ns) };
         let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 1000)));
         let log = ran.logs[0].borrow();
         assert_eq!(log.arrivals_ns.len(), want, "{rate_uhz}");
@@ -51,7 +51,7 @@ fn a_stall_of_a_second_stands_in_the_response_time_and_not_in_the_service_time()
         peer_stalled: Some(Window { at_ns: 2 * S + 4 * S, for_ns: S }),
         ..SimOptions::default()
     };
-    let open = Plan { connections: 100, ..at_rate(1_000_000_000, 10 * S) };
+    let open = Draft { connections: 100, ..at_rate(1_000_000_000, 10 * S) };
     let ran = run(&open, &sim, always(Answer::Status(200, 1000)));
     let sum = ran.sum();
     let response = sum.response();
@@ -64,7 +64,7 @@ fn a_stall_of_a_second_stands_in_the_response_time_and_not_in_the_service_time()
     assert!(sum.service.quantile_ns(0.98).unwrap() < MS);
     assert_eq!(sum.service.count() - sum.service.count_at_most(MS), 100);
 
-    let closed = Plan { connections: 10, duration_ns: Some(10 * S), ..plan() };
+    let closed = Draft { connections: 10, duration_ns: Some(10 * S), ..plan() };
     let ran = run(&closed, &sim, always(Answer::Status(200, 100_000)));
     let sum = ran.sum();
     let slow = sum.service.count() - sum.service.count_at_most(500 * MS);
@@ -75,7 +75,7 @@ fn a_stall_of_a_second_stands_in_the_response_time_and_not_in_the_service_time()
 /// Half of the requests take longer than what is left of the run: all of them count.
 #[test]
 fn slow_requests_open_at_the_end_count() {
-    let plan = Plan { connections: 400, drain_ns: 10 * S, ..at_rate(100_000_000, 2 * S) };
+    let plan = Draft { connections: 400, drain_ns: 10 * S, ..at_rate(100_000_000, 2 * S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| Answer::Status(200, if number % 2 == 0 { 5 * S } else { MS })
     });
@@ -95,7 +95,7 @@ fn slots_that_found_no_connection_count_one_by_one() {
         let profile = Profile { stages: parse_stages(stages).unwrap(), arrival: Arrival::Uniform };
         let window_ns = profile.duration_ns().unwrap();
         let slots = profile.total().unwrap();
-        let plan = Plan {
+        let plan = Draft {
             workers,
             connections,
             warmup_ns,
@@ -130,7 +130,7 @@ fn slots_that_found_no_connection_count_one_by_one() {
 
 #[test]
 fn ten_thousand_million_slots_without_a_connection_cost_no_time() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 1,
         timeout_ns: 60 * S,
         drain_ns: 0,
@@ -146,7 +146,7 @@ fn ten_thousand_million_slots_without_a_connection_cost_no_time() {
 
 #[test]
 fn requests_hung_at_the_end_count_as_at_least_the_time_they_waited() {
-    let plan = Plan { connections: 400, drain_ns: S, ..at_rate(100_000_000, 2 * S) };
+    let plan = Draft { connections: 400, drain_ns: S, ..at_rate(100_000_000, 2 * S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| if number % 2 == 0 { Answer::Hang } else { Answer::Status(200, MS) }
     });
@@ -161,7 +161,7 @@ fn requests_hung_at_the_end_count_as_at_least_the_time_they_waited() {
 
 #[test]
 fn timed_out_requests_count_as_the_timeout_and_their_connection_is_replaced() {
-    let plan = Plan { connections: 50, timeout_ns: S, ..at_rate(100_000_000, 10 * S) };
+    let plan = Draft { connections: 50, timeout_ns: S, ..at_rate(100_000_000, 10 * S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| if number % 50 == 7 { Answer::Hang } else { Answer::Status(200, MS) }
     });
@@ -178,7 +178,7 @@ fn timed_out_requests_count_as_the_timeout_and_their_connection_is_replaced() {
 
 #[test]
 fn what_finds_no_connection_is_unsent_and_counted_with_its_wait() {
-    let plan = Plan { connections: 1, drain_ns: 10 * S, ..at_rate(10_000_000, S) };
+    let plan = Draft { connections: 1, drain_ns: 10 * S, ..at_rate(10_000_000, S) };
     let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 400 * MS)));
     let sum = ran.sum();
     let ledger = sum.ledger;
@@ -190,7 +190,8 @@ fn what_finds_no_connection_is_unsent_and_counted_with_its_wait() {
 
 #[test]
 fn the_phases_of_one_connection_per_request_sum_to_the_response_time() {
-    let plan = Plan { requests_per_connection: Some(1), connections: 3, ..at_rate(100_000_000, S) };
+    let plan =
+        Draft { requests_per_connection: Some(1), connections: 3, ..at_rate(100_000_000, S) };
     let sim = SimOptions { latency_ns: 1_000_000..1_000_001, ..SimOptions::default() };
     let ran = run(&plan, &sim, always(Answer::LastOne(5 * MS)));
     let sum = ran.sum();
@@ -213,7 +214,7 @@ fn the_phases_of_one_connection_per_request_sum_to_the_response_time() {
 fn a_server_that_dies_is_not_hammered_and_the_run_resumes_when_it_is_back() {
     let dead = Window { at_ns: 2 * S + 3 * S, for_ns: 2 * S };
     let sim = SimOptions { peer_dead: Some(dead), ..SimOptions::default() };
-    let plan = Plan { connections: 20, ..at_rate(1_000_000_000, 10 * S) };
+    let plan = Draft { connections: 20, ..at_rate(1_000_000_000, 10 * S) };
     let ran = run(&plan, &sim, always(Answer::Status(200, 100_000)));
     let sum = ran.sum();
     assert_eq!((sum.ledger.scheduled, sum.ledger.unsent), (10_000, 0));
@@ -234,7 +235,7 @@ fn a_server_that_dies_is_not_hammered_and_the_run_resumes_when_it_is_back() {
 fn exactly_n_also_over_workers_and_connections_that_end() {
     for (requests, workers, per_connection) in [(1, 1, None), (12_345, 3, None), (1000, 2, Some(7))]
     {
-        let plan = Plan {
+        let plan = Draft {
             requests: Some(requests),
             duration_ns: None,
             workers,
@@ -250,7 +251,7 @@ fn exactly_n_also_over_workers_and_connections_that_end() {
 
 #[test]
 fn warm_up_is_kept_apart_and_nothing_is_lost_between() {
-    let plan = Plan { warmup_ns: 2 * S, ..at_rate(100_000_000, S) };
+    let plan = Draft { warmup_ns: 2 * S, ..at_rate(100_000_000, S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |_, now_ns| Answer::Status(200, if now_ns < 4 * S { 20 * MS } else { MS })
     });
@@ -265,7 +266,7 @@ fn warm_up_is_kept_apart_and_nothing_is_lost_between() {
 /// Little's law: with one connection, throughput times mean latency is one.
 #[test]
 fn a_closed_loop_of_one_obeys_littles_law() {
-    let plan = Plan { connections: 1, ..plan() };
+    let plan = Draft { connections: 1, ..plan() };
     let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 480_000)));
     let sum = ran.sum();
     let concurrency = sum.ledger.completed as f64 * sum.service.mean_ns().unwrap()
@@ -291,7 +292,7 @@ fn a_pause_of_the_tester_is_noticed() {
 fn poisson_arrivals_have_the_spread_of_poisson_and_even_ones_none() {
     let dispersion = |arrival| {
         let rate = Profile::constant(10_000_000_000, Some(2 * S), arrival);
-        let plan = Plan { connections: 256, rate: Some(rate), duration_ns: Some(2 * S), ..plan() };
+        let plan = Draft { connections: 256, rate: Some(rate), duration_ns: Some(2 * S), ..plan() };
         let ran = run(&plan, &SimOptions::default(), always(Answer::Status(200, 1000)));
         let mut bins = vec![0f64; 2000];
         for arrival_ns in &ran.logs[0].borrow().arrivals_ns {
@@ -308,7 +309,7 @@ fn poisson_arrivals_have_the_spread_of_poisson_and_even_ones_none() {
 /// A server may say that it closes and take its time to do so. Nothing more is sent meanwhile.
 #[test]
 fn a_connection_that_will_be_closed_is_not_used_again() {
-    let plan = Plan { connections: 1, pipeline: 4, ..at_rate(100_000_000, 10 * S) };
+    let plan = Draft { connections: 1, pipeline: 4, ..at_rate(100_000_000, 10 * S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| {
             if number % 10 == 9 {
@@ -340,7 +341,7 @@ fn a_server_that_says_it_closes_and_does_not_costs_its_users_little() {
             false => Answer::LastOne(MS),
         };
         for workers in [1, 2] {
-            let plan = Plan { connections: 2, workers, duration_ns: Some(21 * S), ..plan() };
+            let plan = Draft { connections: 2, workers, duration_ns: Some(21 * S), ..plan() };
             let ran = run(&plan, &SimOptions::default(), |_| script);
             let ledger = ran.sum().ledger;
             assert_eq!(ledger.completed, ledger.scheduled, "{what}: {ledger:?}");
@@ -356,7 +357,7 @@ fn a_server_that_says_it_closes_and_does_not_costs_its_users_little() {
 /// A connect that fails took as long as it took, on both clocks.
 #[test]
 fn a_request_whose_connect_times_out_took_the_timeout() {
-    let plan = Plan {
+    let plan = Draft {
         connections: 2,
         requests_per_connection: Some(1),
         timeout_ns: 500 * MS,
@@ -373,7 +374,7 @@ fn a_request_whose_connect_times_out_took_the_timeout() {
 /// One request that hangs until the drain ends does not change the rate of the others.
 #[test]
 fn a_hung_request_does_not_change_the_rate() {
-    let plan = Plan { connections: 10, duration_ns: Some(S), ..plan() };
+    let plan = Draft { connections: 10, duration_ns: Some(S), ..plan() };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| if number == 5 { Answer::Hang } else { Answer::Status(200, MS) }
     });
@@ -388,7 +389,7 @@ fn a_hung_request_does_not_change_the_rate() {
 fn when_the_server_stays_dead_a_run_of_n_requests_ends() {
     let dead = Window { at_ns: 2 * S + S, for_ns: 3600 * S };
     let sim = SimOptions { peer_dead: Some(dead), ..SimOptions::default() };
-    let plan = Plan { requests: Some(1_000_000), duration_ns: None, timeout_ns: 5 * S, ..plan() };
+    let plan = Draft { requests: Some(1_000_000), duration_ns: None, timeout_ns: 5 * S, ..plan() };
     let ran = run(&plan, &sim, always(Answer::Status(200, MS)));
     let ledger = ran.sum().ledger;
     assert!(ledger.sent < 1_000_000 && ledger.completed > 1000, "{ledger:?}");
@@ -399,7 +400,7 @@ fn when_the_server_stays_dead_a_run_of_n_requests_ends() {
 /// there is nothing to do but wait.
 #[test]
 fn a_drain_sleeps() {
-    let plan = Plan { connections: 2, drain_ns: 10 * S, ..at_rate(10_000_000, S) };
+    let plan = Draft { connections: 2, drain_ns: 10 * S, ..at_rate(10_000_000, S) };
     let ran = run(&plan, &SimOptions::default(), |_| {
         |number, _| if number == 0 { Answer::Hang } else { Answer::Status(200, 400 * MS) }
     });

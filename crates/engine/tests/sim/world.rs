@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_conn::{Http1, Http1Settings, Protocol, Setup};
-use plimsoll_core::plan::Endpoint;
+use plimsoll_core::Histogram;
+use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::{Point, Series};
-use plimsoll_core::{Histogram, Plan};
 use plimsoll_engine::Signals;
 use plimsoll_engine::scripted::Scripted;
 use plimsoll_engine::source::Source;
@@ -28,19 +28,19 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const START_NS: u64 = 2 * S;
 
 /// A closed loop over 4 connections for a second, to vary.
-pub(crate) fn plan() -> Plan {
-    Plan {
+pub(crate) fn plan() -> Draft {
+    Draft {
         connections: 4,
         workers: 1,
         duration_ns: Some(S),
-        ..Plan::new(Endpoint::http("192.0.2.1", 80, "/"))
+        ..Draft::new(Endpoint::http("192.0.2.1", 80, "/"))
     }
 }
 
 /// The same at a rate.
-pub(crate) fn at_rate(rate_uhz: u64, duration_ns: u64) -> Plan {
+pub(crate) fn at_rate(rate_uhz: u64, duration_ns: u64) -> Draft {
     let rate = Profile::constant(rate_uhz, Some(duration_ns), Arrival::Uniform);
-    Plan { rate: Some(rate), duration_ns: Some(duration_ns), ..plan() }
+    Draft { rate: Some(rate), duration_ns: Some(duration_ns), ..plan() }
 }
 
 /// What came of a run.
@@ -75,7 +75,7 @@ impl Ran {
 }
 
 /// Runs `plan` against servers that follow `script` over a network with these faults.
-pub(crate) fn run<F>(plan: &Plan, sim: &SimOptions, script: impl Fn(u32) -> F) -> Ran
+pub(crate) fn run<F>(plan: &Draft, sim: &SimOptions, script: impl Fn(u32) -> F) -> Ran
 where
     F: FnMut(u64, u64) -> Answer + 'static,
 {
@@ -84,7 +84,7 @@ where
 
 /// The same with orders given beforehand.
 pub(crate) fn run_told<F>(
-    plan: &Plan,
+    plan: &Draft,
     sim: &SimOptions,
     script: impl Fn(u32) -> F,
     signals: &Signals,
@@ -97,7 +97,7 @@ where
 
 /// The same with a Lua script's state for each worker.
 pub(crate) fn run_scripted<F>(
-    plan: &Plan,
+    plan: &Draft,
     sim: &SimOptions,
     script: impl Fn(u32) -> F,
     signals: &Signals,
@@ -120,7 +120,7 @@ where
 /// The same over any protocol, against a peer of each worker's own. Says nothing of what the peers
 /// saw.
 pub(crate) fn run_over<P: Protocol>(
-    plan: &Plan,
+    plan: &Draft,
     sim: &SimOptions,
     settings: &P::Settings,
     peer: impl FnMut(u32) -> Box<dyn Peer>,
@@ -149,7 +149,7 @@ pub(crate) fn run_over<P: Protocol>(
 
 /// What all workers of a run have in common.
 pub(crate) struct World<'a, Settings> {
-    pub plan: &'a Plan,
+    pub plan: &'a Draft,
     pub sim: &'a SimOptions,
     pub settings: &'a Settings,
     pub signals: &'a Signals,
@@ -163,7 +163,7 @@ impl<Settings> World<'_, Settings> {
         mut source: impl FnMut(Assignment<P::Encoding>) -> (S, Assignment<P::Encoding>),
         mut keep: impl FnMut(S),
     ) -> Ran {
-        let plan = Arc::new(self.plan.clone());
+        let plan = Arc::new(self.plan.clone().check().expect("a plan"));
         let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
         let routes = [address.into()].into();
         let first = Assignment::new(Arc::clone(&plan), routes, false, Spin::Off).unwrap();

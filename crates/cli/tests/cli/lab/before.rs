@@ -270,8 +270,8 @@ fn what_is_wrong_is_one_line() {
         (
             &few,
             &["--dry-run"],
-            "plimsoll: suite.toml:15: load 'slow': 9 threads for 2 connections leaves threads \
-             without work: give -t 2 or fewer\n",
+            "plimsoll: suite.toml:17: load 'slow': 9 threads for 2 connections leaves threads \
+             without work: give threads = 2 or fewer\n",
         ),
         (
             &braces,

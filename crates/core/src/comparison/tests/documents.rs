@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::comparison::document::shared;
 use crate::comparison::*;
 use crate::outage::Outage;
-use crate::plan::{Endpoint, Plan};
+use crate::plan::{Draft, Endpoint};
 use crate::result::{ConnectionsChange, RateChange, RunResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
@@ -19,7 +19,7 @@ fn tool() -> Tool {
 
 /// A run at `second` in which every request took `service_us`.
 pub(super) fn result(second: u32, service_us: u64) -> RunResult {
-    let mut result = RunResult::empty(tool(), &Plan::new(Endpoint::http("127.0.0.1", 8080, "/")));
+    let mut result = RunResult::empty(tool(), &Draft::new(Endpoint::http("127.0.0.1", 8080, "/")));
     result.started_at = format!("2026-11-21T12:00:{second:02}Z");
     result.loader.workers = 1;
     for i in 0..1000 {

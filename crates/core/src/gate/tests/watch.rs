@@ -28,7 +28,7 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
         ("cpu@last:5s>=25%", Some(4)),
         ("failed>0", None),
     ];
-    let plan = Plan { duration_ns: Some(20 * SECOND), ..result.plan.clone() };
+    let plan = Draft { duration_ns: Some(20 * SECOND), ..Draft::clone(&result.plan) };
     for (text, second) in cases {
         let condition = Condition::parse_abort(text).unwrap();
         let mut watch = AbortWatch::new(std::slice::from_ref(&condition), &plan);
@@ -62,14 +62,14 @@ fn watched_conditions_start_anew_when_they_cease() {
 /// sign of a rate that sinks.
 #[test]
 fn a_load_that_ends_is_not_taken_for_one_that_dwindles() {
-    let open = Plan { rate: profile("1h@100"), duration_ns: None, ..empty().plan };
+    let open = Draft { rate: profile("1h@100"), duration_ns: None, ..Draft::clone(&empty().plan) };
     let trace = crate::plan::Trace { path: String::new(), offsets_ns: vec![0, 2 * SECOND + 5] };
     let cases = [
-        (Plan { duration_ns: Some(2 * SECOND + 1), ..open.clone() }, None),
-        (Plan { requests: Some(225), ..open.clone() }, None),
-        (Plan { trace: Some(trace), rate: None, ..open.clone() }, None),
-        (Plan { duration_ns: Some(3 * SECOND), ..open.clone() }, Some(2)),
-        (Plan { requests: Some(226), ..open }, Some(2)),
+        (Draft { duration_ns: Some(2 * SECOND + 1), ..open.clone() }, None),
+        (Draft { requests: Some(225), ..open.clone() }, None),
+        (Draft { trace: Some(trace), rate: None, ..open.clone() }, None),
+        (Draft { duration_ns: Some(3 * SECOND), ..open.clone() }, Some(2)),
+        (Draft { requests: Some(226), ..open }, Some(2)),
     ];
     for (plan, second) in cases {
         let condition = Condition::parse_abort("rate@last:1s<50").unwrap();

@@ -30,7 +30,8 @@ type Answered = (u64, u64, u64);
 /// A result of requests that were answered, over ten milliseconds.
 fn result(command: &Command, answered: &[Answered]) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    let mut result = RunResult::empty(tool, &command.plan(Files::default()));
+    let plan = command.plan(Files::default()).expect("a plan");
+    let mut result = RunResult::empty(tool, &plan);
     let count = answered.len() as u64;
     for (connect_us, processing_us, waiting_us) in answered {
         let [connect_ns, processing_ns, waiting_ns] =
@@ -43,7 +44,7 @@ fn result(command: &Command, answered: &[Answered]) -> RunResult {
         if connect_ns > 0 {
             result.phases[Phase::Connect].record(connect_ns);
         }
-        if result.plan.details.requests {
+        if plan.details.requests {
             let times = RequestTimes { start_ns: 0, connect_ns, waiting_ns, total_ns };
             result.details.requests.push(times);
         }

@@ -352,7 +352,8 @@ fn banners() {
     let shown = |line: &str| {
         let command = command(line);
         let mut out = Vec::new();
-        banner(&command, &command.plan(Files::default()), &mut out).expect("memory takes it");
+        banner(&command, &command.plan(Files::default()).expect("a plan"), &mut out)
+            .expect("memory takes it");
         String::from_utf8(out).expect("text")
     };
     for (line, end) in [

@@ -34,7 +34,7 @@ fn error(phase: Phase, kind: &str, count: u64) -> ErrorCount {
 /// A run of a command's plan in which nothing happened, for as long as it asks.
 fn nothing(command: &Command) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
-    let plan = command.plan(Endpoint::http("h", 80, "/"));
+    let plan = command.plan(Endpoint::http("h", 80, "/"), None).expect("a plan");
     let mut result = RunResult::empty(tool, &plan);
     result.rate.window_ns = command.duration_ns;
     result.elapsed_ns = command.duration_ns;
