@@ -272,6 +272,12 @@ impl Packed {
         self.v2.is_empty()
     }
 
+    /// How many durations it holds.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.unpack().count()
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.v2.is_empty() {

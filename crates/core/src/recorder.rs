@@ -1,12 +1,13 @@
 //! What one worker records: the only thing on the path of a request that remembers.
 //!
 //! Recording allocates nothing, except for the sample text of an error when that error is first
-//! seen. Outcomes are kept apart, so the response times of all requests are the sum of parts that
-//! are reported anyway.
+//! seen, and for a custom metric when it is first used. Outcomes are kept apart, so the response
+//! times of all requests are the sum of parts that are reported anyway.
 
 use crate::errors::{ERROR_KINDS, ErrorCount, merge_errors};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::metric::{IntervalMetrics, Metrics};
 use crate::outcome::Outcome;
 use crate::part::{Part, Place, merge_parts};
 use crate::phase::{Phase, Phases};
@@ -60,6 +61,8 @@ pub struct Recorder {
     pub status: Vec<u64>,
     /// What went wrong.
     pub errors: Vec<ErrorCount>,
+    /// What sources of work record themselves.
+    pub metrics: Metrics,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
     /// Bytes received.
@@ -79,6 +82,7 @@ pub struct Interval {
     point: Point,
     response: Histogram,
     service: Histogram,
+    metrics: IntervalMetrics,
     /// How long all that waited at its end had waited, where a condition asks for it.
     waiting: Histogram,
 }
@@ -100,11 +104,12 @@ impl Interval {
         self.point.overdue = slots;
     }
 
-    /// Whether nothing was counted in it: no request, error or byte.
+    /// Whether nothing was counted in it: no request, error, byte or custom metric.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Point { sent, shed, errors, received_bytes, .. } = self.point;
-        [sent, shed, errors, received_bytes] == [0; 4] && self.response.is_empty()
+        let is_idle = [sent, shed, errors, received_bytes] == [0; 4] && self.response.is_empty();
+        is_idle && self.metrics.is_empty()
     }
 
     /// The interval as it stands in a series. Empties it.
@@ -112,6 +117,7 @@ impl Interval {
         let mut point = std::mem::take(&mut self.point);
         point.response = self.response.pack();
         point.service = self.service.pack();
+        point.metrics = self.metrics.pack();
         if !self.waiting.is_empty() {
             point.waiting = self.waiting.pack();
             self.waiting.clear();
@@ -156,6 +162,7 @@ impl Recorder {
             addresses: Vec::new(),
             status: vec![0; 1000],
             errors: Vec::new(),
+            metrics: Metrics::default(),
             sent_bytes: 0,
             received_bytes: 0,
             disordered: 0,
@@ -312,7 +319,7 @@ impl Recorder {
         &mut self,
         index: u64,
         loader_cpu_ns: u64,
-        empty: Box<Interval>,
+        mut empty: Box<Interval>,
     ) -> Box<Interval> {
         let now = Totals {
             ledger: self.ledger,
@@ -320,7 +327,9 @@ impl Recorder {
             received_bytes: self.received_bytes,
         };
         let before = std::mem::replace(&mut self.interval_start, now);
+        self.metrics.take_interval(&mut empty.metrics);
         let mut interval = std::mem::replace(&mut self.interval, empty);
+        std::mem::swap(&mut interval.metrics, &mut self.interval.metrics);
         interval.point = Point {
             t_ns: index * INTERVAL_NS,
             interval_ns: INTERVAL_NS,
@@ -359,6 +368,7 @@ impl Recorder {
             merge_parts(mine, theirs);
         }
         merge_errors(&mut self.errors, &other.errors);
+        self.metrics.merge(&other.metrics);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

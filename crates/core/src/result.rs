@@ -16,6 +16,7 @@ pub use crate::environment::Environment;
 use crate::errors::{ErrorCount, merge_errors};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
+use crate::metric::{CustomMetrics, TAG_SETS_MAX};
 use crate::outage::Outage;
 use crate::part::{Part, merge_parts};
 use crate::phase::{Phase, Phases};
@@ -244,6 +245,9 @@ pub struct RunResult {
     /// How far users were cut off from the server; null in documents that lack it.
     #[serde(default)]
     pub outage: Option<Outage>,
+    /// What sources of work recorded themselves. Absent where they declared nothing.
+    #[serde(default, skip_serializing_if = "CustomMetrics::is_empty")]
+    pub metrics: CustomMetrics,
     /// What happened in each second.
     pub series: Series,
     /// Conditions the run had to meet.
@@ -284,6 +288,7 @@ impl RunResult {
             addresses: Vec::new(),
             connections: Connections::default(),
             outage: None,
+            metrics: CustomMetrics::default(),
             series: Series::default(),
             gates: Vec::new(),
             warmup: None,
@@ -335,6 +340,8 @@ impl RunResult {
             (0u16..).zip(&recorder.status).filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
         self.errors.clone_from(&recorder.errors);
         merge_errors(&mut self.errors, &[]);
+        self.metrics = recorder.metrics.totals();
+        self.metrics.fold(TAG_SETS_MAX);
         self.bytes = Bytes { sent: recorder.sent_bytes, received: recorder.received_bytes };
         self.refresh_rates();
     }
@@ -396,6 +403,7 @@ impl RunResult {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine, theirs) => *mine = mine.or(*theirs),
         }
+        self.metrics.merge(&other.metrics);
         self.series.merge(&other.series);
         self.rate.changes.extend_from_slice(&other.rate.changes);
         self.rate.changes.sort_by_key(|change| change.at_ns);

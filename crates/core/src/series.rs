@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Packed;
+use crate::metric::CustomMetrics;
 
 /// The most points a series holds.
 pub const POINTS_LIMIT: usize = 3600;
@@ -67,6 +68,9 @@ pub struct Point {
     pub response: Packed,
     /// Service times of the requests that ended in the interval.
     pub service: Packed,
+    /// What sources of work recorded in the interval, whatever its tags. Absent without any.
+    #[serde(default, skip_serializing_if = "CustomMetrics::is_empty")]
+    pub metrics: CustomMetrics,
 }
 
 impl Point {
@@ -92,6 +96,7 @@ impl Point {
         self.waiting.merge(&other.waiting);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
+        self.metrics.merge(&other.metrics);
     }
 }
 

@@ -141,6 +141,26 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// Any number for people: whole ones in full, with a space between groups of three digits, others
+/// with four significant digits. Very large and very small ones have an exponent.
+#[must_use]
+pub fn format_number(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e15 || (size > 0.0 && size < 1e-3) {
+        return format!("{value:.3e}");
+    }
+    match size {
+        _ if value.fract() == 0.0 => format_whole(value),
+        v if v >= 999.95 => format_whole(value),
+        v if v >= 99.995 => format!("{value:.1}"),
+        v if v >= 9.9995 => format!("{value:.2}"),
+        v if v >= 0.9995 => format!("{value:.3}"),
+        v if v >= 0.09995 => format!("{value:.4}"),
+        v if v >= 0.009995 => format!("{value:.5}"),
+        _ => format!("{value:.6}"),
+    }
+}
+
 /// A count with a space between groups of three digits.
 #[must_use]
 pub fn format_count(count: u64) -> String {
@@ -230,6 +250,29 @@ mod tests {
         }
         for text in ["", "fast", "0.0000001", "-1"] {
             assert!(parse_rate_uhz(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        let cases = [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (3.0, "3"),
+            (-1_234_567.0, "-1 234 567"),
+            (1_234_567.8, "1 234 568"),
+            (9999.4, "9 999"),
+            (-999.96, "-1 000"),
+            (-250.25, "-250.2"),
+            (0.1, "0.1000"),
+            (99.996, "100.0"),
+            (0.012_345, "0.01235"),
+            (0.001_234, "0.001234"),
+            (0.000_123_4, "1.234e-4"),
+            (-2e20, "-2.000e20"),
+        ];
+        for (value, want) in cases {
+            assert_eq!(format_number(value), want);
         }
     }
 

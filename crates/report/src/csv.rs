@@ -5,9 +5,12 @@
 //! samples support them, beside the number of samples. Quoting follows RFC 4180; lines end as on
 //! Unix. Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
+mod metrics;
+
 use std::io::{self, Write};
 
 use plimsoll_core::histogram::QUANTILES;
+use plimsoll_core::metric::CustomMetrics;
 use plimsoll_core::{Histogram, RunResult};
 
 use crate::Clock;
@@ -27,8 +30,9 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
 /// Those of `out`.
 pub(crate) fn write_all(results: &[RunResult], out: &mut dyn Write) -> io::Result<()> {
     let line = |cells: Vec<&str>| cells.join(",");
+    let recorded = metrics::of_all(results);
     for (index, result) in results.iter().enumerate() {
-        let columns = columns(result);
+        let columns = columns(result, &recorded);
         if index == 0 {
             writeln!(out, "{}", line(columns.iter().map(|(name, _)| name.as_str()).collect()))?;
         }
@@ -39,13 +43,14 @@ pub(crate) fn write_all(results: &[RunResult], out: &mut dyn Write) -> io::Resul
 
 type Column = (String, String);
 
-fn columns(result: &RunResult) -> Vec<Column> {
+fn columns(result: &RunResult, recorded: &CustomMetrics) -> Vec<Column> {
     let mut columns = head(result);
     columns.extend(requests(result));
     for clock in [Clock::Response, Clock::Service] {
         times(clock.word(), clock.histogram(result), &mut columns);
     }
     columns.extend(rest(result));
+    columns.extend(metrics::columns(recorded, result));
     columns
 }
 
@@ -124,12 +129,15 @@ fn times(clock: &str, histogram: &Histogram, columns: &mut Vec<Column>) {
     add("mean", histogram.mean_ns().map(|mean_ns| mean_ns / 1e3));
     add("stdev", histogram.stdev_ns().map(|stdev_ns| stdev_ns / 1e3));
     for q in QUANTILES {
-        // 0.999 is p99_9.
-        let name = format!("p{}", (q * 1e6).round() / 1e4).replace('.', "_");
-        add(&name, histogram.quantile_ns(q).map(us));
+        add(&quantile_name(q), histogram.quantile_ns(q).map(us));
     }
     add("max", histogram.max_ns().map(us));
     columns.push(column(&format!("{clock}_count"), histogram.count()));
+}
+
+/// 0.999 is p99_9.
+fn quantile_name(q: f64) -> String {
+    format!("p{}", (q * 1e6).round() / 1e4).replace('.', "_")
 }
 
 fn rest(result: &RunResult) -> Vec<Column> {
@@ -230,6 +238,21 @@ mod tests {
         tester_rss_peak_bytes: 9437184
         lateness_p99_us: 3.933
         ");
+    }
+
+    #[test]
+    fn custom_metrics_are_columns_of_every_row() {
+        let plain = lines(&samples::steady());
+        let mut bytes = Vec::new();
+        write_all(&[samples::steady(), samples::recorded()], &mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        let of_all = plain[0].split(',').count();
+        let own = |row: usize| rows[0].iter().zip(&rows[row]).skip(of_all);
+        let cells =
+            |row| own(row).map(|(name, cell)| format!("{name}: {cell}")).collect::<Vec<_>>();
+        assert!(own(1).all(|(name, cell)| cell.is_empty() || name.ends_with("_count")));
+        insta::assert_snapshot!(cells(2).join("\n"));
     }
 
     #[test]

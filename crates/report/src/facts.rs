@@ -142,6 +142,7 @@ pub(crate) fn caveats(result: &RunResult) -> Vec<String> {
             .push(format!("interrupted after {elapsed}: this is what had happened until then")),
         None => {}
     }
+    caveats.extend(result.metrics.conflicts());
     caveats
 }
 

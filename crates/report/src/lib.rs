@@ -12,6 +12,7 @@
 mod advice;
 pub mod comparison;
 pub mod csv;
+mod custom;
 mod facts;
 pub mod failures;
 pub mod hgrm;

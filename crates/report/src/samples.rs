@@ -1,6 +1,7 @@
 //! Results for tests, made as the engine makes them: request by request through a `Recorder`, from
 //! a small simulation of a server with a fixed sequence of pseudo-random numbers.
 
+mod recorded;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_core::verdict::{Cause, Pause, Verdict};
 use plimsoll_core::{Histogram, Phase};
 
+pub(crate) use recorded::recorded;
 use watched::usage;
 pub(crate) use watched::watched;
 

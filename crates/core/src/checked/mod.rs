@@ -8,6 +8,7 @@ pub mod document;
 mod tests;
 
 use crate::gate::Condition;
+use crate::metric::Declared;
 use crate::plan::{Draft, PlanErrors};
 
 pub use check::key_without_cert;
@@ -24,12 +25,22 @@ pub struct Plan {
 }
 
 impl Draft {
-    /// Makes a plan of it.
+    /// Makes a plan of it, whose source of work declares no metrics.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub fn check(self) -> Result<Plan, PlanErrors> {
-        check::check(self).map(|(draft, abort_conditions)| Plan { draft, abort_conditions })
+        self.check_declared(&[])
+    }
+
+    /// Makes a plan of it. Its conditions may name the metrics that its source of work has
+    /// declared.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn check_declared(self, declared: &[Declared]) -> Result<Plan, PlanErrors> {
+        let checked = check::check(self, declared);
+        checked.map(|(draft, abort_conditions)| Plan { draft, abort_conditions })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::custom::Subject;
 use super::metric::{Metric, Statistic, Tally, Timing};
 use super::scope::{Scope, not_among};
 use super::stretch::Stretch;
@@ -33,11 +34,28 @@ impl Measured {
     pub(super) fn of(value: Option<f64>, why_not: &str) -> Self {
         value.map_or_else(|| Self::none(why_not), Self::some)
     }
+
+    /// A quantile of `count` samples.
+    pub(super) fn quantile(value: Option<f64>, q: f64, count: u64) -> Self {
+        let is_maximum = count > 0 && (q * count as f64).ceil() >= count as f64;
+        if !is_maximum {
+            return Self::of(value, "no samples");
+        }
+        let samples = counted(count, "sample");
+        Self { value, note: Some(format!("of {samples} none lies beyond: this is the maximum")) }
+    }
 }
 
 /// Measures a condition's metric in its part of a result.
 pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
-    let (metric, unit) = (condition.metric, condition.limit.unit);
+    let (subject, unit) = (&condition.subject, condition.limit.unit);
+    if let Scope::Between(from_ns, to_ns) = condition.scope {
+        return between(subject, unit, (from_ns, to_ns), result);
+    }
+    let metric = match subject {
+        Subject::BuiltIn(metric) => *metric,
+        Subject::Custom(custom) => return custom.measure(&result.metrics, result.elapsed_ns),
+    };
     match &condition.scope {
         Scope::Run => of_run(metric, unit, result),
         Scope::Endpoint(name) => {
@@ -59,8 +77,9 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
                 }
             }
         }
-        Scope::Between(from_ns, to_ns) => between(metric, unit, (*from_ns, *to_ns), result),
-        Scope::Last(_) => Measured::none("@last is known while a run goes on only"),
+        Scope::Between(..) | Scope::Last(_) => {
+            Measured::none("@last is known while a run goes on only")
+        }
     }
 }
 
@@ -167,14 +186,7 @@ pub(super) fn statistic(histogram: &Histogram, figure: Statistic) -> Measured {
         Statistic::Stdev => histogram.stdev_ns().map(|stdev_ns| stdev_ns / 1e3),
         Statistic::Max => histogram.max_ns().map(us),
         Statistic::Quantile(q) => {
-            let count = histogram.count();
-            let value = histogram.quantile_ns(q).map(us);
-            if count > 0 && (q * count as f64).ceil() >= count as f64 {
-                let samples = counted(count, "sample");
-                let note = format!("of {samples} none lies beyond: this is the maximum");
-                return Measured { value, note: Some(note) };
-            }
-            value
+            return Measured::quantile(histogram.quantile_ns(q).map(us), q, histogram.count());
         }
     };
     Measured::of(value, "no samples")
@@ -323,7 +335,7 @@ pub fn stage_rate_rps(stage: &StageResult, result: &RunResult) -> Option<f64> {
 /// A stretch of time. A long run's intervals are longer than a second, so it may be a little less
 /// than what was asked for; then the note says so.
 fn between(
-    metric: Metric,
+    subject: &Subject,
     unit: Unit,
     (from_ns, to_ns): (u64, u64),
     result: &RunResult,
@@ -332,7 +344,7 @@ fn between(
     let Some(stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
         return Measured::none(format!("nothing was kept of {}", stretch_words(from_ns, to_ns)));
     };
-    let mut measured = stretch.measure(metric, unit);
+    let mut measured = stretch.measure(subject, unit);
     if measured.note.is_none() && (stretch.from_ns, stretch.to_ns) != (from_ns, to_ns) {
         measured.note = Some(format!("from {}", stretch_words(stretch.from_ns, stretch.to_ns)));
     }

@@ -54,7 +54,7 @@ pub(super) enum Statistic {
 }
 
 impl Statistic {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "min" => Some(Self::Min),
             "mean" => Some(Self::Mean),
@@ -167,6 +167,13 @@ pub fn metric_name(text: &str) -> Option<String> {
     })
 }
 
+/// Whether a custom metric of this name could not be told from a built-in one in a condition.
+#[must_use]
+pub fn is_built_in(name: &str) -> bool {
+    let first = |known: &String| known.split('.').next() == Some(name);
+    name.parse::<Metric>().is_ok() || metric_names().any(|known| first(&known))
+}
+
 fn is_timing(name: &str) -> bool {
     TIMINGS.iter().any(|(timing, _)| *timing == name)
 }
@@ -184,6 +191,12 @@ pub(super) enum Kind {
     Cores,
     /// A share of the time.
     Share,
+    /// A share of the values.
+    Proportion,
+    /// Any number.
+    Number,
+    /// A number for each second.
+    PerSecond,
     Verdict,
 }
 

@@ -4,7 +4,11 @@
 //! something that can be measured in principle. If a run holds no data for it, the condition fails,
 //! because a limit that passes for lack of data protects nothing. Conditions that end a run early
 //! are the same, restricted to what is known while the run goes on: see [`AbortWatch`].
+//!
+//! Conditions may also name custom metrics. Those are known once the sources of work have declared
+//! them, so a condition is read with their list. The list is empty where nothing declares any.
 
+mod custom;
 mod measure;
 mod metric;
 mod scope;
@@ -12,16 +16,18 @@ mod stretch;
 mod value;
 mod watch;
 
+use crate::metric::Declared;
 use crate::plan::Draft;
 use crate::result::{Gate, RunResult, Unit};
 use crate::units::{format_duration, parse_duration_ns};
+use custom::{Subject, end_of_tags};
 use measure::measure;
-use metric::{Metric, Source};
+use metric::Source;
 use scope::Scope;
 use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
-pub use metric::{metric_name, metric_names};
+pub use metric::{is_built_in, metric_name, metric_names};
 pub use watch::AbortWatch;
 
 /// A condition that cannot be read, or not on this plan: one line, what and what is possible.
@@ -36,7 +42,7 @@ pub struct GateError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     text: String,
-    metric: Metric,
+    subject: Subject,
     scope: Scope,
     operator: Operator,
     limit: Limit,
@@ -51,12 +57,12 @@ impl std::fmt::Display for Condition {
 }
 
 impl Condition {
-    /// Reads a condition that a result has to meet.
+    /// Reads a condition that a result has to meet, on a built-in metric or a declared one.
     ///
     /// # Errors
     /// What cannot be read, and what is possible there.
-    pub fn parse(text: &str) -> Result<Self, GateError> {
-        let condition = Self::read(text)?;
+    pub fn parse(text: &str, declared: &[Declared]) -> Result<Self, GateError> {
+        let condition = Self::read(text, declared)?;
         let problem = if matches!(condition.scope, Scope::Last(_)) {
             Some("@last is for --abort-when: a gate takes a stretch such as @10s..20s")
         } else if condition.hold_ns > 0 {
@@ -74,8 +80,8 @@ impl Condition {
     ///
     /// # Errors
     /// What cannot be read, and what is possible there.
-    pub fn parse_abort(text: &str) -> Result<Self, GateError> {
-        let condition = Self::read(text)?;
+    pub fn parse_abort(text: &str, declared: &[Declared]) -> Result<Self, GateError> {
+        let condition = Self::read(text, declared)?;
         match condition.scope {
             Scope::Run | Scope::Last(_) => condition.with_source(Source::Stretch),
             _ => {
@@ -84,21 +90,26 @@ impl Condition {
         }
     }
 
-    fn read(text: &str) -> Result<Self, GateError> {
+    fn read(text: &str, declared: &[Declared]) -> Result<Self, GateError> {
         let fail = |problem: String| fault(text, &problem);
         let (subject, operator, rest) = Operator::split(text).map_err(fail)?;
-        let (metric, scope) = match subject.split_once('@') {
-            Some((metric, part)) => (metric.trim(), Scope::parse(part.trim()).map_err(fail)?),
+        let at = subject[end_of_tags(subject)..].find('@').map(|at| at + end_of_tags(subject));
+        let (metric, scope) = match at.map(|at| subject.split_at(at)) {
+            Some((metric, part)) => (metric.trim(), Scope::parse(part[1..].trim()).map_err(fail)?),
             None => (subject, Scope::Run),
         };
-        let metric: Metric = metric.parse().map_err(fail)?;
+        let subject = Subject::parse(metric, declared).map_err(fail)?;
         let (value, hold_ns) = split_hold(rest).map_err(fail)?;
-        let limit = Limit::parse(metric.kind(), value).map_err(fail)?;
-        Ok(Self { text: text.trim().to_owned(), metric, scope, operator, limit, hold_ns })
+        let limit = Limit::parse(subject.kind(declared), value).map_err(fail)?;
+        Ok(Self { text: text.trim().to_owned(), subject, scope, operator, limit, hold_ns })
     }
 
     fn with_source(&self, source: Source) -> Result<Self, GateError> {
-        match self.metric.unknown_to(source, self.limit.unit) {
+        let problem = match &self.subject {
+            Subject::BuiltIn(metric) => metric.unknown_to(source, self.limit.unit),
+            Subject::Custom(custom) => custom.unknown_to(source),
+        };
+        match problem {
             Some(problem) => Err(fault(&self.text, &problem)),
             None => Ok(self.clone()),
         }
@@ -106,7 +117,8 @@ impl Condition {
 
     /// Whether the plan's runs can have what it is about.
     pub(crate) fn check(&self, plan: &Draft) -> Result<(), GateError> {
-        let needs_target = self.metric.is_rate() && self.limit.unit == Unit::Share;
+        let is_rate = matches!(&self.subject, Subject::BuiltIn(metric) if metric.is_rate());
+        let needs_target = is_rate && self.limit.unit == Unit::Share;
         let problem = if needs_target && !plan.is_open_loop() {
             Some("a closed loop has no target rate: give a rate, such as 1000/s".to_owned())
         } else {
@@ -144,12 +156,14 @@ fn split_hold(text: &str) -> Result<(&str, u64), String> {
     }
 }
 
-/// Judges a result by conditions as they were given.
+/// Judges a result by conditions as they were given. The custom metrics that they can name are
+/// those that the result has.
 ///
 /// # Errors
 /// The first that cannot be read.
 pub fn judge(conditions: &[String], result: &RunResult) -> Result<Vec<Gate>, GateError> {
-    conditions.iter().map(|text| Ok(Condition::parse(text)?.judge(result))).collect()
+    let declared = result.metrics.declared();
+    conditions.iter().map(|text| Ok(Condition::parse(text, &declared)?.judge(result))).collect()
 }
 
 /// A stretch of time for people, from the start of the measured part.

@@ -1,9 +1,11 @@
 //! Sums up intervals of a series, for conditions on a stretch of time and for conditions that watch
 //! a run while it goes on.
 
+use super::custom::Subject;
 use super::measure::{Measured, share_of, statistic};
 use super::metric::{Metric, Statistic, Tally, Timing};
 use crate::histogram::{Histogram, Packed};
+use crate::metric::CustomMetrics;
 use crate::outage::share;
 use crate::result::Unit;
 use crate::series::Point;
@@ -35,6 +37,7 @@ pub(super) struct Stretch {
     waiting: Packed,
     response: Histogram,
     service: Histogram,
+    metrics: CustomMetrics,
 }
 
 impl Stretch {
@@ -74,6 +77,7 @@ impl Stretch {
         self.waiting.clone_from(&point.waiting);
         self.response.merge(&point.response.unpack());
         self.service.merge(&point.service.unpack());
+        self.metrics.merge(&point.metrics);
     }
 
     /// Responses per second.
@@ -110,8 +114,15 @@ impl Stretch {
         }
     }
 
-    /// Measures what `Metric::is_known_over_time` says can be.
-    pub(super) fn measure(&self, metric: Metric, unit: Unit) -> Measured {
+    /// Measures what `Metric::is_known_over_time` says can be, and custom metrics.
+    pub(super) fn measure(&self, subject: &Subject, unit: Unit) -> Measured {
+        match subject {
+            Subject::BuiltIn(metric) => self.built_in(*metric, unit),
+            Subject::Custom(custom) => custom.measure(&self.metrics, self.length_ns),
+        }
+    }
+
+    fn built_in(&self, metric: Metric, unit: Unit) -> Measured {
         match metric {
             Metric::Time(Timing::Lateness, _) => Measured::some(self.lateness_max_ns as f64 / 1e3),
             Metric::Time(timing, figure) => self.time(timing, figure),

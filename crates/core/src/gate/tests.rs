@@ -1,5 +1,6 @@
 //! Every metric on hand-made results, and every way to write a condition wrong.
 
+mod custom;
 mod watch;
 
 use super::*;
@@ -125,7 +126,7 @@ fn point(second: u64, completed: u64) -> Point {
 }
 
 fn judged(text: &str, result: &RunResult) -> Gate {
-    Condition::parse(text).unwrap_or_else(|error| panic!("{error}")).judge(result)
+    Condition::parse(text, &[]).unwrap_or_else(|error| panic!("{error}")).judge(result)
 }
 
 /// A closed loop of 1000 good requests whose ten users were cut off for 70 % of 4 s.
@@ -335,7 +336,7 @@ fn a_limit_on_no_data_is_not_met() {
         ("p99@address:other<1s", &some, "there is: 10.0.0.1:80"),
     ];
     for (text, result, why) in cases {
-        let Ok(condition) = Condition::parse(text) else {
+        let Ok(condition) = Condition::parse(text, &[]) else {
             assert_eq!(why, "", "{text}");
             continue;
         };
@@ -464,17 +465,17 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         assert!(line.contains(what) && !line.contains('\n'), "{line}");
     };
     for (text, what) in gates {
-        refused(text, Condition::parse(text).expect_err(text), what);
+        refused(text, Condition::parse(text, &[]).expect_err(text), what);
     }
     for (text, what) in aborts {
-        refused(text, Condition::parse_abort(text).expect_err(text), what);
+        refused(text, Condition::parse_abort(text, &[]).expect_err(text), what);
     }
 }
 
 /// What is wrong with a plan's conditions.
 fn check(plan: &Draft) -> Result<(), GateError> {
-    plan.gates.iter().try_for_each(|text| Condition::parse(text)?.check(plan))?;
-    plan.abort_when.iter().try_for_each(|text| Condition::parse_abort(text)?.check(plan))
+    plan.gates.iter().try_for_each(|text| Condition::parse(text, &[])?.check(plan))?;
+    plan.abort_when.iter().try_for_each(|text| Condition::parse_abort(text, &[])?.check(plan))
 }
 
 #[test]

@@ -38,8 +38,8 @@ impl Operator {
         let found = OPERATORS.iter().find_map(|(sign, operator)| {
             Some((left.strip_suffix(sign)?.trim(), *operator, value.trim()))
         });
-        // Only names of parts have such signs.
-        let is_whole = |subject: &str| subject.contains('@') || !subject.contains(is_sign);
+        // Only names of parts and tags have such signs.
+        let is_whole = |subject: &str| subject.contains(['@', '{']) || !subject.contains(is_sign);
         found.filter(|(subject, ..)| is_whole(subject)).ok_or_else(|| possible.to_owned())
     }
 
@@ -98,6 +98,18 @@ impl Limit {
                 Some(share) => return Ok(of(Unit::Share, share)),
                 None => "a share of the time: write 1%",
             },
+            Kind::Proportion => match percent.or_else(|| decimal(text, 0)) {
+                Some(share) => return Ok(of(Unit::Share, share)),
+                None => "a share of the values: write 95% or 0.95",
+            },
+            Kind::Number => match number(text) {
+                Some(number) => return Ok(of(Unit::Number, number)),
+                None => "a number: write 10, -2.5 or 10k",
+            },
+            Kind::PerSecond => match number(text.strip_suffix("/s").unwrap_or(text).trim_end()) {
+                Some(number) => return Ok(of(Unit::Rps, number)),
+                None => "a number for each second: write 10, 2.5 or 10k/s",
+            },
             Kind::Verdict => {
                 let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
                 match all.into_iter().find(|verdict| verdict.name() == text) {
@@ -129,6 +141,11 @@ fn size(text: &str) -> Option<u64> {
     }
     let number = text.strip_suffix('B').unwrap_or(text);
     parse_count(number.trim_end()).ok()
+}
+
+fn number(text: &str) -> Option<f64> {
+    let plain = text.parse().ok().filter(|number: &f64| number.is_finite());
+    plain.or_else(|| parse_count(text).ok().map(|count| count as f64))
 }
 
 /// A number without a sign, divided by ten to the power `shift`: the nearest there is, as if it

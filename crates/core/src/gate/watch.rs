@@ -102,9 +102,9 @@ fn holds(condition: &Condition, sum: &Stretch, recent: &VecDeque<Point>, end_ns:
             for point in recent.iter().filter(|point| point.t_ns >= end_ns - for_ns) {
                 stretch.add(point, end_ns);
             }
-            stretch.measure(condition.metric, unit)
+            stretch.measure(&condition.subject, unit)
         }
-        _ => sum.measure(condition.metric, unit),
+        _ => sum.measure(&condition.subject, unit),
     };
     measured.value.is_some_and(|value| condition.operator.holds(value, condition.limit.value))
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{format_bytes, format_whole};
+use crate::units::{format_bytes, format_number, format_whole};
 use crate::verdict::Verdict;
 
 /// A condition the run had to meet.
@@ -56,7 +56,7 @@ impl Unit {
     #[must_use]
     pub fn format(self, value: f64) -> String {
         match self {
-            Self::Number => four_digits(value),
+            Self::Number => format_number(value),
             Self::Us => time(value * 1e3),
             Self::Count => format_whole(value),
             Self::Share => share(value * 100.0),

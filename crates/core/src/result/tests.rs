@@ -1,8 +1,11 @@
 //! Merging, reading back, and the checked-in schema, over results filled through a recorder.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::metric::{Kind, Metrics, Registry, TagsId};
 use crate::outcome::Outcome;
 use crate::part::Place;
 use crate::phase::Phase;
@@ -23,6 +26,7 @@ fn empty() -> RunResult {
 /// A result of requests that took `latencies_ns`, of which every third is a 503.
 fn of(latencies_ns: &[u64]) -> RunResult {
     let mut recorder = Recorder::new();
+    record_metrics(&mut recorder, latencies_ns);
     for (i, &latency_ns) in latencies_ns.iter().enumerate() {
         let moments = Moments {
             first_byte_ns: latency_ns / 2,
@@ -43,6 +47,27 @@ fn of(latencies_ns: &[u64]) -> RunResult {
     result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });
     result.target = latencies_ns.first().map(|&first_ns| watched(first_ns % 5));
     result
+}
+
+/// The same as custom metrics of all kinds, some with tags and some rejected. Without latencies
+/// nothing is declared.
+fn record_metrics(recorder: &mut Recorder, latencies_ns: &[u64]) {
+    let kinds = [Kind::Counter, Kind::Gauge, Kind::Rate, Kind::Trend, Kind::TimeTrend];
+    let mut registry = Registry::default();
+    let kinds = kinds.into_iter().take(latencies_ns.len());
+    let ids: Vec<_> = kinds
+        .map(|kind| registry.declare(&format!("m{}", kind as u8), kind).expect("a name"))
+        .collect();
+    recorder.metrics = Metrics::new(&Arc::new(registry));
+    for (at, &latency_ns) in latencies_ns.iter().enumerate() {
+        let home = recorder.metrics.tags(&[("page", "home")]);
+        let tags = if at % 2 == 0 { home } else { TagsId::NONE };
+        for id in &ids {
+            let value = latency_ns as f64 / 7.0;
+            recorder.metrics.record(*id, tags, value, at as u64);
+            recorder.metrics.record(*id, tags, -value, at as u64);
+        }
+    }
 }
 
 /// A server that was watched, or the sum of two.
@@ -97,8 +122,13 @@ fn documents_meet_the_checked_in_schema() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
     let mut schemas = boon::Schemas::new();
     let schema = boon::Compiler::new().compile(path, &mut schemas).unwrap();
-    for latencies_ns in [&[][..], &[5, 1_000, 9_999_999]] {
+    for latencies_ns in [&[][..], &[5, 1_000, 9_999_999, 4, 3]] {
         let mut document = serde_json::to_value(of(latencies_ns)).unwrap();
+        // Documents of runs that declare no metric have no word of them.
+        let has_metrics = !latencies_ns.is_empty();
+        assert_eq!(document.get("metrics").is_some(), has_metrics);
+        let mut points = document["series"].as_array().unwrap().iter();
+        assert_eq!(points.any(|point| point.get("metrics").is_some()), has_metrics);
         if let Err(error) = schemas.validate(&document, schema) {
             panic!("{error}");
         }

@@ -134,7 +134,7 @@ fn ended_after(plan: Draft, condition: &str) -> Option<u64> {
     let plan = Draft { abort_when: vec![condition.to_owned()], ..plan };
     let ran = run(&plan, &dead(3500 * MS, 100 * S), |_| |_, _| Answer::Status(200, 20 * MS));
     // The points of a series no longer have what waits, so the workers' own are looked at.
-    let mut watch = AbortWatch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
+    let mut watch = AbortWatch::new(&[Condition::parse_abort(condition, &[]).unwrap()], &plan);
     ran.points.iter().find(|point| watch.add(point).is_some()).map(|point| point.t_ns / S + 1)
 }
 
@@ -159,7 +159,7 @@ fn conditions_see_what_waits() {
         let load = Draft { connections: 1000, ..at_rate(100_000_000, 10 * S) };
         let plan = Draft { abort_when: vec![condition.to_owned()], ..load };
         let ran = run(&plan, &SimOptions::default(), |_| |_, _| Answer::Status(200, 2 * S));
-        let mut watch = AbortWatch::new(&[Condition::parse_abort(condition).unwrap()], &plan);
+        let mut watch = AbortWatch::new(&[Condition::parse_abort(condition, &[]).unwrap()], &plan);
         assert!(ran.points.iter().all(|point| watch.add(point).is_none()), "{condition}");
     }
 }

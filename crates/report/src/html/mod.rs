@@ -13,6 +13,7 @@
 mod breakdown;
 mod figures;
 mod intervals;
+mod metrics;
 mod tables;
 
 use std::io::{self, Write};
@@ -69,6 +70,7 @@ fn page(result: &RunResult) -> String {
         breakdown::parts("Addresses", &parts::addresses(result), &mut page);
         page.push_str("</section>\n");
     }
+    metrics::metrics(result, &mut page);
     section("How it was measured", &mut page, |page| {
         tables::plan(result, page);
         breakdown::connections(result, page);

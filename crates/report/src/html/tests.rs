@@ -15,6 +15,7 @@ fn all() -> Vec<RunResult> {
         samples::parts(),
         samples::bare(),
         samples::watched(),
+        samples::recorded(),
         samples::hostile(),
     ]
 }
@@ -81,6 +82,15 @@ fn the_data_is_json_with_a_value_for_each_interval() {
             }
         }
     }
+}
+
+#[test]
+fn metrics_that_a_source_recorded() {
+    let page = page(&samples::recorded());
+    let (_, rest) = page.split_once("<h2>Custom metrics</h2>").unwrap();
+    let (section, _) = rest.split_once("</section>").unwrap();
+    insta::assert_snapshot!(section);
+    assert!(!super::page(&samples::bare()).contains("Custom metrics"));
 }
 
 #[test]

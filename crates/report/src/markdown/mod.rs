@@ -5,6 +5,7 @@
 //! to a table.
 
 pub(crate) mod escape;
+mod metrics;
 
 use std::io::{self, Write};
 
@@ -41,6 +42,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         phases(result),
         named("Endpoint", &parts::endpoints(result)),
         named("Address", &parts::addresses(result)),
+        metrics::metrics(result),
         statuses(result),
         errors(result),
         server(result),

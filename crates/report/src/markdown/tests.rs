@@ -16,6 +16,14 @@ fn summary(result: &RunResult) -> String {
 }
 
 #[test]
+fn metrics_that_a_source_recorded() {
+    let block = metrics::metrics(&samples::recorded());
+    insta::assert_snapshot!(block);
+    assert!(whole(&samples::recorded()).contains(block.trim_end()));
+    assert_eq!(metrics::metrics(&samples::bare()), "");
+}
+
+#[test]
 fn a_whole_report() {
     insta::assert_snapshot!(whole(&samples::parts()), @r"
     ## ❌ VALID, ABORTED, 1 OF 2 GATES FAILED: the schedule was kept · 1 000 responses/s

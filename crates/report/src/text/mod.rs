@@ -7,6 +7,7 @@
 //! none is left out, because it would repeat the maximum. If the load changed during the run, each
 //! stage comes before the figures of the whole, which no single load had.
 
+mod metrics;
 mod rest;
 pub(crate) mod table;
 mod times;
@@ -68,6 +69,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Resul
         times::stages(result, style),
         beside(&requests(result, style), &rates(result), width),
         times::times(result, style),
+        metrics::metrics(result, style),
         rest::rest(result, style),
     ];
     write_blocks(&blocks, out)

@@ -1,5 +1,6 @@
 //! The report as a whole, on hand-made results.
 
+use plimsoll_core::metric::Kind;
 use plimsoll_core::result::Gate;
 use plimsoll_core::result::Unit;
 
@@ -27,7 +28,32 @@ fn all() -> Vec<RunResult> {
         samples::hostile(),
         samples::bare(),
         samples::watched(),
+        samples::recorded(),
     ]
+}
+
+/// What a report has more than that of a run without custom metrics.
+#[test]
+fn metrics_that_a_source_recorded() {
+    let result = samples::recorded();
+    let narrow = Style { width: 80, ..Style::default() };
+    for style in [Style::default(), narrow] {
+        insta::assert_snapshot!(metrics::metrics(&result, style).join("\n"));
+    }
+    let without = report(&samples::bare(), false);
+    assert!(report(&result, false).lines().count() > without.lines().count() + 20);
+    assert_eq!(metrics::metrics(&samples::bare(), narrow), [""; 0]);
+}
+
+#[test]
+fn a_name_of_two_kinds_is_a_caveat() {
+    let mut result = samples::recorded();
+    let metric = result.metrics.iter().find(|it| it.name.as_str() == "items").unwrap();
+    let name = metric.name.clone();
+    let other = plimsoll_core::metric::CustomMetric::empty(name, Kind::Rate);
+    result.metrics.merge(&[other].into_iter().collect());
+    let text = report(&result, false);
+    assert!(text.contains("- metric 'items' was recorded as a counter and as a rate"), "{text}");
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn latency(result: &RunResult) -> Vec<String> {
 }
 
 /// What the marks mean, those that are used in the lines.
-fn footnote(lines: &[String], width: usize) -> Vec<String> {
+pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
     let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
     let mut notes = Vec::new();
     if has(" ~ ") {

@@ -12,6 +12,7 @@ mod request;
 mod tests;
 
 use crate::gate::{Condition, GateError};
+use crate::metric::Declared;
 use crate::plan::error::given;
 use crate::plan::places::Held;
 use crate::plan::{Draft, Field, PlanError, PlanErrors};
@@ -24,14 +25,19 @@ pub use request::key_without_cert;
 const RULES: [fn(&Draft, &mut Vec<PlanError>); 5] =
     [limits::check, load::check, request::check, request::check_script, request::check_files];
 
-/// Checks a draft, and reads its conditions to end the run.
-pub(super) fn check(mut draft: Draft) -> Result<(Draft, Vec<Condition>), PlanErrors> {
+/// Checks a draft, and reads its conditions to end the run. They may name the metrics that its
+/// source of work has declared.
+pub(super) fn check(
+    mut draft: Draft,
+    declared: &[Declared],
+) -> Result<(Draft, Vec<Condition>), PlanErrors> {
     let mut errors = Vec::new();
     for rule in RULES {
         rule(&draft, &mut errors);
     }
     // What is about other fields is measured on fields that are right.
-    let conditions = if errors.is_empty() { conditions(&draft, &mut errors) } else { Vec::new() };
+    let conditions =
+        if errors.is_empty() { conditions(&draft, declared, &mut errors) } else { Vec::new() };
     check_masks(&mut draft, &mut errors);
     match PlanErrors::of(errors) {
         Some(errors) => Err(errors),
@@ -40,15 +46,15 @@ pub(super) fn check(mut draft: Draft) -> Result<(Draft, Vec<Condition>), PlanErr
 }
 
 /// Reads the conditions to end the run, and checks those on the result.
-fn conditions(draft: &Draft, errors: &mut Vec<PlanError>) -> Vec<Condition> {
+fn conditions(draft: &Draft, declared: &[Declared], errors: &mut Vec<PlanError>) -> Vec<Condition> {
     let fault = |field, error: GateError| PlanError::new(field, error.to_string(), "");
     for text in &draft.gates {
-        let read = Condition::parse(text).and_then(|condition| condition.check(draft));
+        let read = Condition::parse(text, declared).and_then(|condition| condition.check(draft));
         errors.extend(read.err().map(|error| fault(Field::Gate, error)));
     }
     let mut conditions = Vec::new();
     for text in &draft.abort_when {
-        let read = Condition::parse_abort(text);
+        let read = Condition::parse_abort(text, declared);
         match read.and_then(|condition| condition.check(draft).map(|()| condition)) {
             Ok(condition) => conditions.push(condition),
             Err(error) => errors.push(fault(Field::AbortWhen, error)),

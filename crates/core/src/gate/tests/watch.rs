@@ -30,7 +30,7 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
     ];
     let plan = Draft { duration_ns: Some(20 * SECOND), ..Draft::clone(&result.plan) };
     for (text, second) in cases {
-        let condition = Condition::parse_abort(text).unwrap();
+        let condition = Condition::parse_abort(text, &[]).unwrap();
         let mut watch = AbortWatch::new(std::slice::from_ref(&condition), &plan);
         let mut points = result.series.points().iter();
         let held = points.position(|point| watch.add(point) == Some(&condition));
@@ -41,7 +41,7 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
 /// What holds once and then not begins again; what has nothing to measure does not hold.
 #[test]
 fn watched_conditions_start_anew_when_they_cease() {
-    let condition = Condition::parse_abort("rate@last:1s<50 FOR 2s").unwrap();
+    let condition = Condition::parse_abort("rate@last:1s<50 FOR 2s", &[]).unwrap();
     let plan = empty().plan;
     let mut watch = AbortWatch::new(&[condition], &plan);
     let held: Vec<bool> = [10, 100, 10, 100, 10, 10]
@@ -52,7 +52,7 @@ fn watched_conditions_start_anew_when_they_cease() {
     assert_eq!(held, [false, false, false, false, false, true]);
     let idle = Point { interval_ns: SECOND, ..Point::default() };
     for text in ["errors>=0%", "failed==0", "p99<1s"] {
-        let condition = Condition::parse_abort(text).unwrap();
+        let condition = Condition::parse_abort(text, &[]).unwrap();
         assert_eq!(AbortWatch::new(&[condition], &plan).add(&idle), None, "{text}");
     }
     assert_eq!(AbortWatch::new(&[], &plan).add(&idle), None);
@@ -72,7 +72,7 @@ fn a_load_that_ends_is_not_taken_for_one_that_dwindles() {
         (Draft { requests: Some(226), ..open }, Some(2)),
     ];
     for (plan, second) in cases {
-        let condition = Condition::parse_abort("rate@last:1s<50").unwrap();
+        let condition = Condition::parse_abort("rate@last:1s<50", &[]).unwrap();
         let mut watch = AbortWatch::new(&[condition], &plan);
         // 110 are sent in each of the first two seconds, 5 in the third, and none in the fourth.
         let mut points = [point(0, 100), point(1, 100), point(2, 0), point(3, 0)];
