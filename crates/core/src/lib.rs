@@ -1,7 +1,7 @@
 //! The vocabulary of a load test: what to do ([`plan`]), what happened ([`result`]) and the pure
 //! arithmetic between the two.
 //!
-//! [`plan::Plan`] and [`result::RunResult`] are the waist of the program: plain data with a schema
+//! [`Plan`] and [`result::RunResult`] are the waist of the program: plain data with a schema
 //! version, which all other crates exchange. Everything here is a function of its arguments: no
 //! clock, no randomness of its own, no input or output.
 #![forbid(unsafe_code)]

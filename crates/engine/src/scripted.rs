@@ -27,7 +27,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A script that [takes part](takes_part) in the run.
+    /// A script some of whose functions are called during the run.
     #[must_use]
     pub fn new(thread: Thread) -> Self {
         Self {

@@ -5,7 +5,7 @@
 //! belongs (a JSON pointer, RFC 6901), and stands under it in a part that the receiver is handed
 //! apart from the document, `plimsoll/plan-secrets/1`.
 //!
-//! What is secret follows [`Masks`](crate::secret::Masks): values by the names they go under,
+//! What is secret follows [`Masks`]: values by the names they go under,
 //! arguments of scripts, credentials and keys always, and bodies, scripts and tables as a whole if
 //! they name a secret anywhere. A document is not trusted: it passes the same check
 //! as flags, and lengths have a limit.
