@@ -23,8 +23,8 @@ pub(crate) struct Activities {
 /// What a user is doing.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Whether the source has said what it does before its first iteration.
-    pub has_entered: bool,
+    /// Whether the source has said what it does before its next iteration.
+    pub has_rested: bool,
     /// Whether it is doing what the source said, and takes up no iteration meanwhile.
     pub is_busy: bool,
     /// The iteration that it is in.
@@ -62,6 +62,7 @@ impl Activities {
     pub(crate) fn take_up(&mut self, user: u32, iteration: Iteration) {
         self.busy += 1;
         self[user].is_busy = true;
+        self[user].has_rested = false;
         self[user].iteration = Some(iteration);
     }
 

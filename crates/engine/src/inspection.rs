@@ -122,6 +122,7 @@ impl Inspection {
 
     /// Nobody looks at it any more.
     pub(crate) fn forget_response(&mut self) {
+        self.head.clear();
         self.body.clear();
         self.body.shrink_to(BODY_BYTES_KEPT);
     }

@@ -60,18 +60,6 @@ impl Scripted {
         Step::Write
     }
 
-    /// A user is about to take up an iteration: it pauses, if the script says so.
-    fn rest(&mut self) -> Step {
-        if !self.pauses {
-            return Step::Done;
-        }
-        let pause_ns = self.thread.delay_ns().unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
-            0
-        });
-        if pause_ns > 0 { Step::Sleep(pause_ns) } else { Step::Done }
-    }
-
     /// Tells it of a complete response.
     fn response(&mut self, answer: &Answer<'_>) {
         let Outcome::Completed { status, .. } = answer.outcome else { return };
@@ -100,8 +88,16 @@ impl Source for Scripted {
     const RESUMES: bool = true;
     const COUNTS_ITERATIONS: bool = false;
 
-    fn enter(&mut self, _user: u32) -> Step {
-        self.rest()
+    /// A pause, if the script says so.
+    fn rest(&mut self, _user: u32) -> Step {
+        if !self.pauses {
+            return Step::Done;
+        }
+        let pause_ns = self.thread.delay_ns().unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            0
+        });
+        if pause_ns > 0 { Step::Sleep(pause_ns) } else { Step::Done }
     }
 
     fn begin(&mut self, _user: u32, _number: u64) -> Step {
@@ -118,7 +114,7 @@ impl Source for Scripted {
             Reply::Woken => Step::Done,
             Reply::Ended(answer) => {
                 self.response(&answer);
-                if answer.open > 0 { Step::Wait } else { self.rest() }
+                if answer.open > 0 { Step::Wait } else { Step::Done }
             }
         }
     }

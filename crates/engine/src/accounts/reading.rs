@@ -16,7 +16,10 @@ pub(crate) struct Reading<'w> {
     pub users: &'w mut Users,
     /// The user whose connection reads.
     pub user: u32,
+    /// When the bytes were received, as it is recorded.
     pub at_ns: u64,
+    /// When they were read, from when on something can follow.
+    pub read_ns: u64,
     pub after: After,
 }
 
@@ -105,7 +108,11 @@ impl Reading<'_> {
         if !judged.ok || accounts.wants.judges() {
             judged = self.judge(id, &exchange, response);
         }
-        self.accounts.completed(id, &exchange, response, judged, self.at_ns);
+        let is_followed = judged.is_followed;
+        let outcome = self.accounts.completed(id, &exchange, response, judged, self.at_ns);
+        if !is_followed {
+            self.accounts.tell(id, &exchange, outcome, self.read_ns);
+        }
     }
 
     /// Looks at all there is to a response.
@@ -153,7 +160,7 @@ impl Reading<'_> {
             _ => "the server gave up on the request".to_owned(),
         });
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
-        accounts.tell(id, &exchange, outcome, self.at_ns);
+        accounts.tell(id, &exchange, outcome, self.read_ns);
     }
 }
 
@@ -171,7 +178,7 @@ impl Accounts {
         }
     }
 
-    /// Closes the account of an exchange with a complete response.
+    /// Closes the account of an exchange with a complete response; gives how it ended.
     #[inline]
     fn completed(
         &mut self,
@@ -180,7 +187,7 @@ impl Accounts {
         response: Response,
         Judged { mut ok, is_followed }: Judged,
         at_ns: u64,
-    ) {
+    ) -> Outcome {
         let Self { exchanges, observer, notes, wants, resumes, .. } = self;
         if wants.checks
             && !*resumes
@@ -206,10 +213,9 @@ impl Accounts {
         }
         let outcome = Outcome::Completed { status: response.status, ok };
         observer.recorder(exchange.measured).ended(&moments, at_ns, outcome, exchange.place);
-        if !is_followed {
-            self.tell(id, exchange, outcome, at_ns);
-        } else if self.resumes {
+        if is_followed && self.resumes {
             self.exchanges.free(id);
         }
+        outcome
     }
 }

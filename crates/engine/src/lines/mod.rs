@@ -97,8 +97,10 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     #[inline]
     pub(crate) fn close_if_used_up(&mut self, index: u32, now_ns: u64) -> bool {
         let client = &self.pool[index];
-        let is_idle = client.connection.open_exchanges() == 0 && client.is_in_use();
-        let closes = is_idle && (client.is_used_up(&self.plan) || client.retiring);
+        let is_idle =
+            client.connection.open_exchanges() == 0 && client.connection.state() == State::Open;
+        let is_active = self.pool.entries.user(index) < self.pool.entries.active();
+        let closes = is_idle && (!is_active || client.retiring || client.is_used_up(&self.plan));
         if closes {
             self.close(index, now_ns, Close::Graceful);
         }

@@ -43,7 +43,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.answered = 0;
         client.due_ns = u64::MAX;
         if !is_active {
-            return false;
+            // Something may wait for it still.
+            return true;
         }
         if backoff_ns > 0 {
             client.due_ns = now_ns + backoff_ns;

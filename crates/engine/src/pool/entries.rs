@@ -128,6 +128,17 @@ impl<P: Protocol> Entries<P> {
         client.can_send(&self.plan) || (self.opens_on_demand(index) && client.can_connect())
     }
 
+    /// Whether a request that belongs to an iteration under way can be sent. That is also so on a
+    /// connection that is to be closed, and the connection of a user who is no longer active is
+    /// opened again for it.
+    #[inline]
+    pub(crate) fn can_go_on(&self, index: u32) -> bool {
+        let client = &self[index];
+        let is_open = client.connection.room() > 0 && !client.is_used_up(&self.plan);
+        let opens = self.opens_on_demand(index) || self.user(index) >= self.active;
+        is_open || (opens && client.can_connect())
+    }
+
     /// Whether any may be free.
     #[inline]
     pub(crate) fn has_idle(&self) -> bool {

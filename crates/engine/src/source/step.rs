@@ -98,8 +98,8 @@ pub trait Source {
     /// Whether iterations are counted apart from requests.
     const COUNTS_ITERATIONS: bool;
 
-    /// A user comes to life: what it does before its first iteration.
-    fn enter(&mut self, user: u32) -> Step;
+    /// A user is free: what it does before it takes up its next iteration.
+    fn rest(&mut self, user: u32) -> Step;
 
     /// A user takes up iteration `number` of the run.
     fn begin(&mut self, user: u32, number: u64) -> Step;
@@ -131,7 +131,7 @@ impl Source for Targets {
     const RESUMES: bool = false;
     const COUNTS_ITERATIONS: bool = false;
 
-    fn enter(&mut self, _user: u32) -> Step {
+    fn rest(&mut self, _user: u32) -> Step {
         Step::Done
     }
 

@@ -49,6 +49,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             users: &mut self.users,
             user,
             at_ns: stamp_ns,
+            read_ns: at_ns,
             after: After::default(),
         };
         let (sent_bytes, taken) =
@@ -78,6 +79,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             users: &mut self.users,
             user,
             at_ns,
+            read_ns: at_ns,
             after: After::default(),
         };
         let taken = client.connection.ended(|progress| reading.step(progress));

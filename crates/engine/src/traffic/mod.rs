@@ -95,14 +95,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Sends the requests that wait for an entry of the pool, as far as it can take them.
     #[inline]
     pub(crate) fn start_waiting(&mut self, user: u32, index: u32, now_ns: u64) {
-        while self.users.has_waiting(user, index) && self.lines.pool.entries.can_take(index) {
+        while self.users.has_waiting(user, index) && self.lines.pool.entries.can_go_on(index) {
             let Some(waiting) = self.users.take_waiting(user, index) else { return };
             let Waiting { mut exchange, hop } = waiting;
             // It was due when it was asked for; what passed since is time without a connection. The
             // time is the event's and not the clock's: more bytes may have come with that event,
             // and what they answer must not have been sent after them.
-            exchange.moments.available_ns = now_ns;
-            exchange.moments.started_ns = now_ns;
+            let started_ns = now_ns.max(exchange.moments.intended_ns);
+            exchange.moments.available_ns = started_ns;
+            exchange.moments.started_ns = started_ns;
             if hop.is_some() {
                 self.lines.accounts.observer.recorder(exchange.measured).ledger.redirects += 1;
             }

@@ -10,6 +10,7 @@ use crate::accounts::Ended;
 use crate::activity::Iteration;
 use crate::admission::Due;
 use crate::exchanges::Exchange;
+use crate::slots::Alike;
 use crate::source::{Answer, Reply, Request, Source, Step};
 use crate::user::Waiting;
 
@@ -42,6 +43,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             }
         }
         let step = self.source.begin(user, due.number);
+        if S::RESUMES && !S::COUNTS_ITERATIONS && step == Step::Done {
+            // The source broke. Its request is one that was never sent.
+            let place = self.traffic.prepared.place(0, due.stage);
+            let waited_ns = self.traffic.lines.read_clock().saturating_sub(due.at_ns);
+            let alike = Alike { due: *due, slots: 1, waited_ns };
+            self.traffic.lines.accounts.not_started(&alike, place, false);
+        }
         self.carry_out_steps(user, step, due, when);
     }
 
@@ -88,7 +96,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         self.carry_out_steps(user, step, &due, When::at_once(now_ns));
     }
 
-    /// Tells users what came of their requests. They are done if the source has said so before.
+    /// Tells users what came of their requests, and has those who are done take up the next
+    /// iteration.
     pub(super) fn tell_users(&mut self) {
         while let Some(ended) = self.traffic.lines.accounts.ended.pop_front() {
             let Ended { id, client, tag, outcome, at_ns } = ended;
@@ -110,6 +119,14 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.lines.accounts.free(id);
             self.go_on_with(user, step, at_ns);
         }
+        // An iteration may be over as soon as it has begun: each user gets one turn.
+        for _ in 0..self.activities.done.len() {
+            if let Some((user, at_ns)) = self.activities.done.pop_front() {
+                let index = self.traffic.lines.pool.entries.entry(user, 0);
+                self.traffic.lines.freed.push_back((index, at_ns));
+            }
+        }
+        self.serve_freed();
     }
 
     /// Looks at connections and users that may go on.
@@ -126,14 +143,6 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.go_on_with(user, step, now_ns);
         }
         self.tell_users();
-        // An iteration may be over as soon as it has begun: each user gets one turn.
-        for _ in 0..self.activities.done.len() {
-            if let Some((user, at_ns)) = self.activities.done.pop_front() {
-                let index = self.traffic.lines.pool.entries.entry(user, 0);
-                self.traffic.lines.freed.push_back((index, at_ns));
-            }
-        }
-        self.serve_freed();
     }
 
     /// A user is done with what it did.
@@ -153,17 +162,16 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         self.activities.done.push_back((user, at_ns));
     }
 
-    /// Whether a user can take up an iteration; one that comes to life first does what the source
-    /// says.
+    /// Whether a user can take up an iteration; before it does, it does what the source says.
     #[inline]
     pub(super) fn is_free(&mut self, user: u32, now_ns: u64) -> bool {
         if !S::RESUMES {
             return true;
         }
         let activity = &mut self.activities[user];
-        if !activity.has_entered {
-            activity.has_entered = true;
-            let step = self.source.enter(user);
+        if !activity.has_rested && !activity.is_busy && self.stage.stopped_ns.is_none() {
+            activity.has_rested = true;
+            let step = self.source.rest(user);
             if step != Step::Done {
                 activity.is_busy = true;
                 self.go_on_with(user, step, now_ns);
@@ -205,6 +213,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             let (bytes, requests) = self.source.written();
             let kept = (bytes[..requests[0].end].to_vec(), requests[0].is_head);
             self.traffic.users[user].written = Some(kept);
+            // What the source took is no time of the connect's.
+            first.moments.started_ns = self.traffic.lines.read_clock();
             self.traffic.start(first, None);
             return;
         }

@@ -49,6 +49,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// Opens as many connections as slots wait for one, beyond those already on their way.
     pub(super) fn grow(&mut self, now_ns: u64) {
         let growth = self.traffic.lines.pool.growth(self.slots.behind(now_ns)) as u32;
+        if growth == 0 {
+            return;
+        }
         let active = self.traffic.lines.pool.entries.active() + growth;
         self.traffic.lines.set_active(active, now_ns);
         self.serve_freed();

@@ -18,7 +18,7 @@ use plimsoll_io::Address;
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
 
 use crate::seeds::{Dice, random_network};
-use crate::world::{MS, Ran, World, plan};
+use crate::world::{MS, Ran, START_NS, World, plan};
 
 const SEEDS: u64 = 1000;
 
@@ -121,7 +121,7 @@ impl Source for Shop {
     const RESUMES: bool = true;
     const COUNTS_ITERATIONS: bool = true;
 
-    fn enter(&mut self, _user: u32) -> Step {
+    fn rest(&mut self, _user: u32) -> Step {
         Step::Done
     }
 
@@ -257,6 +257,11 @@ struct Came {
 }
 
 fn run(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64) -> Came {
+    run_told(seed, plan, sim, hangs, &Signals::default())
+}
+
+/// The same with orders given beforehand.
+fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Signals) -> Came {
     let mut logs = Vec::new();
     let peer = |worker: u32| {
         let seen = Rc::new(RefCell::new(Seen::default()));
@@ -264,8 +269,8 @@ fn run(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64) -> Came {
         let dice = Dice::new(seed ^ u64::from(worker) << 32);
         Box::new(Servers { dice, hangs, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
     };
-    let (settings, signals) = (Http1Settings { pipeline: 1 }, Signals::default());
-    let world = World { plan, sim, settings: &settings, signals: &signals };
+    let settings = Http1Settings { pipeline: 1 };
+    let world = World { plan, sim, settings: &settings, signals };
     let mut said = Vec::new();
     let mut shops = 0;
     let elsewhere: Address = Address::Tcp(ELSEWHERE.parse().unwrap());
@@ -329,7 +334,14 @@ fn iterations_and_requests_are_each_accounted_for() {
         plan.drain_ns = 1000 * MS;
         let hangs = if dice.chance(30) { 10 } else { 0 };
         let sim = SimOptions { seed, ..SimOptions::default() };
-        let came = run(seed, &plan, &sim, hangs);
+        // Users whose connections are taken away end the iteration that they are in.
+        let signals = Signals::default();
+        if dice.chance(30) {
+            let connections = dice.between(1, u64::from(plan.connections) + 1) as u32;
+            let connections = connections.max(plan.workers);
+            signals.set_connections(START_NS + dice.between(0, 800) * MS, connections).unwrap();
+        }
+        let came = run_told(seed, &plan, &sim, hangs, &signals);
         check(seed, &plan, &came);
         let Came { ran, said, seen, iterations } = came;
         let context = || format!("seed {seed}: {iterations:?}\n{said:?}\n{seen:?}\n{plan:?}");

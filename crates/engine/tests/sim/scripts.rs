@@ -52,6 +52,14 @@ fn scripted(plan: Draft) -> Draft {
     Draft { script: Some(script), ..plan }
 }
 
+/// The run of a script over a network with these faults.
+pub(crate) fn ran_on(plan: &Draft, text: &str, sim: &SimOptions, answer: Answer) -> Ran {
+    let plan = scripted(plan.clone());
+    let (_, threads) = loaded(&plan, text);
+    let always = |_| move |_: u64, _: u64| answer;
+    run_scripted(&plan, sim, always, &Signals::default(), threads)
+}
+
 fn ran(plan: &Draft, text: &str, answer: Answer) -> (Main, Ran) {
     let (main, threads) = loaded(plan, text);
     let signals = Signals::default();
@@ -254,4 +262,39 @@ fn a_script_that_stops_leaves_the_backlog() {
     let sum = ran.sum();
     assert_eq!(sum.ledger.sent, 5, "one call was before the load");
     assert_eq!(sum.ledger.check(), Ok(()));
+}
+
+/// Nothing follows the last request, so there is nothing to pause for.
+#[test]
+fn no_delay_is_asked_for_after_the_last_request() {
+    let text = "
+        local pauses = 0
+        function delay()
+            pauses = pauses + 1
+            if pauses > 10 then error('one too many') end
+            return 1
+        end
+    ";
+    let plan = scripted(Draft { requests: Some(10), connections: 1, ..plan() });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    assert_eq!(ran.script_errors, [""; 0]);
+    assert_eq!(ran.sum().ledger.ok, 10);
+}
+
+/// A slot whose request the script could not write is not forgotten.
+#[test]
+fn a_request_that_was_not_written_is_unsent() {
+    let text = "
+        local n = 0
+        function request()
+            n = n + 1
+            if n == 5 then error('enough') end
+            return wrk.format()
+        end
+    ";
+    // The first call is before the load.
+    let plan = scripted(Draft { connections: 1, ..at_rate(10_000_000, S) });
+    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let ledger = ran.sum().ledger;
+    assert_eq!((ledger.scheduled, ledger.ok, ledger.unsent), (4, 3, 1));
 }

@@ -351,3 +351,48 @@ fn stages_are_told_apart() {
         sum.stages.iter().map(|part| (part.name.as_str(), part.ledger.ok)).collect();
     assert_eq!(parts, [("1s@100", 100), ("1s@300", 300)]);
 }
+
+/// A redirect is followed although its connection is to be closed by then.
+#[test]
+fn redirects_outlive_the_number_of_connections() {
+    for requests_per_connection in [None, Some(1)] {
+        let plan = Draft {
+            redirects: 1,
+            connections: 4,
+            requests_per_connection,
+            drain_ns: 5 * S,
+            duration_ns: Some(2 * S),
+            ..plan()
+        };
+        let signals: &'static Signals = Box::leak(Box::default());
+        let server = |_| {
+            move |number, _| {
+                if number == 10 {
+                    signals.set_connections(START_NS, 1).unwrap();
+                }
+                match number {
+                    7..=12 => Answer::With(302, "Location: /x", 20 * MS),
+                    _ => Answer::Status(200, 5 * MS),
+                }
+            }
+        };
+        let ran = run_told(&plan, &SimOptions::default(), server, signals);
+        let ledger = ran.sum().ledger;
+        assert_eq!(ledger.unsent, 0, "{requests_per_connection:?}");
+        assert!(ledger.redirects >= 4, "{ledger:?}");
+        assert!(ran.records[0].elapsed_ns < 2 * S + 100 * MS, "{}", ran.records[0].elapsed_ns);
+    }
+}
+
+/// What a script is told of late makes nothing of the next request's time.
+#[test]
+fn kernel_stamps_are_no_times_of_what_follows() {
+    let at_ns = START_NS + 500 * MS;
+    let pause = Some(Window { at_ns, for_ns: 50 * MS });
+    let sim = SimOptions { pause, ..SimOptions::default() };
+    let plan = Draft { timestamps: plimsoll_core::plan::Timestamps::Kernel, ..plan() };
+    let ran =
+        crate::scripts::ran_on(&plan, "function response() end", &sim, Answer::Status(200, MS));
+    let service = ran.sum().service;
+    assert!(service.max_ns().unwrap() < 10 * MS, "{:?}", service.max_ns());
+}
