@@ -31,13 +31,24 @@ const DOCUMENT_COUNT_MAX: u64 = 1 << 53;
 pub const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 /// Durations, counted. Recording allocates nothing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram {
     buckets: Hdr<u64>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
     beyond_hour: u64,
+}
+
+/// Without the buckets, of which there are tens of thousands.
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count())
+            .field("min_ns", &self.min_ns())
+            .field("max_ns", &self.max_ns())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Histogram {

@@ -25,6 +25,8 @@ pub struct Iterations {
     pub response: Histogram,
     /// From when a user took it up to its end, ns.
     pub duration: Histogram,
+    /// How many the plan asked for each second, averaged over its stages; `None` in a closed loop.
+    pub target_per_second: Option<f64>,
 }
 
 impl Iterations {
@@ -38,6 +40,8 @@ impl Iterations {
         self.unfinished += other.unfinished;
         self.response.merge(&other.response);
         self.duration.merge(&other.duration);
+        let targets = self.target_per_second.zip(other.target_per_second);
+        self.target_per_second = targets.map(|(mine, theirs)| mine + theirs);
     }
 
     /// A user has taken an iteration up.

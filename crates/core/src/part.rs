@@ -1,5 +1,5 @@
 //! A part of a run's requests, counted apart from the others: those of one endpoint, of one stage,
-//! or to one address.
+//! to one address, or of users in one group.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub struct Place {
     pub stage: u16,
     /// Number of the address it went to.
     pub address: u16,
+    /// Number of the group that its user was in.
+    pub group: u16,
 }
 
 impl Place {
@@ -25,7 +27,8 @@ impl Place {
     pub const NONE: u16 = u16::MAX;
 
     /// A request that belongs to no part.
-    pub const NOWHERE: Self = Self { endpoint: Self::NONE, stage: Self::NONE, address: Self::NONE };
+    pub const NOWHERE: Self =
+        Self { endpoint: Self::NONE, stage: Self::NONE, address: Self::NONE, group: Self::NONE };
 }
 
 impl Default for Place {

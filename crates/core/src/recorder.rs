@@ -57,6 +57,8 @@ pub struct Recorder {
     pub stages: Vec<Part>,
     /// The requests to each address, if they are told apart.
     pub addresses: Vec<Part>,
+    /// The requests of users in each group, if they are told apart.
+    pub groups: Vec<Part>,
     /// Completed requests by status.
     pub status: Vec<u64>,
     /// What went wrong.
@@ -160,6 +162,7 @@ impl Recorder {
             endpoints: Vec::new(),
             stages: Vec::new(),
             addresses: Vec::new(),
+            groups: Vec::new(),
             status: vec![0; 1000],
             errors: Vec::new(),
             metrics: Metrics::default(),
@@ -277,6 +280,7 @@ impl Recorder {
             (&mut self.endpoints, place.endpoint),
             (&mut self.stages, place.stage),
             (&mut self.addresses, place.address),
+            (&mut self.groups, place.group),
         ];
         for (parts, number) in lists {
             if let Some(part) = parts.get_mut(usize::from(number)) {
@@ -363,6 +367,7 @@ impl Recorder {
             (&mut self.endpoints, &other.endpoints),
             (&mut self.stages, &other.stages),
             (&mut self.addresses, &other.addresses),
+            (&mut self.groups, &other.groups),
         ];
         for (mine, theirs) in lists {
             merge_parts(mine, theirs);
@@ -513,7 +518,7 @@ mod tests {
         let mut recorder = Recorder::new();
         recorder.endpoints = vec![Part::new("a"), Part::new("b")];
         recorder.stages = vec![Part::new("10s@5")];
-        let place = |endpoint| Place { endpoint, stage: 0, address: Place::NONE };
+        let place = |endpoint| Place { endpoint, stage: 0, ..Place::NOWHERE };
         for endpoint in [0, 1, 1] {
             recorder.scheduled(place(endpoint));
             recorder.started(&moments(), place(endpoint));

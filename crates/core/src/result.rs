@@ -15,6 +15,7 @@ use crate::details::Details;
 pub use crate::environment::Environment;
 use crate::errors::{ErrorCount, merge_errors};
 use crate::histogram::Histogram;
+use crate::iterations::Iterations;
 use crate::ledger::Ledger;
 use crate::metric::{CustomMetrics, TAG_SETS_MAX};
 use crate::outage::Outage;
@@ -239,6 +240,12 @@ pub struct RunResult {
     /// The requests to each address, where the name has several.
     #[serde(default)]
     pub addresses: Vec<Part>,
+    /// The requests of users in each group, where the source of work has groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Part>,
+    /// What became of the iterations, where they are counted apart from requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<Iterations>,
     /// What became of the connections.
     #[serde(default)]
     pub connections: Connections,
@@ -286,6 +293,8 @@ impl RunResult {
             endpoints: Vec::new(),
             stages: Vec::new(),
             addresses: Vec::new(),
+            groups: Vec::new(),
+            iterations: None,
             connections: Connections::default(),
             outage: None,
             metrics: CustomMetrics::default(),
@@ -333,6 +342,7 @@ impl RunResult {
         self.loader.disordered = recorder.disordered;
         self.endpoints.clone_from(&recorder.endpoints);
         self.addresses.clone_from(&recorder.addresses);
+        self.groups.clone_from(&recorder.groups);
         for (stage, part) in self.stages.iter_mut().zip(&recorder.stages) {
             stage.part.clone_from(part);
         }
@@ -397,6 +407,11 @@ impl RunResult {
         }
         merge_parts(&mut self.endpoints, &other.endpoints);
         merge_parts(&mut self.addresses, &other.addresses);
+        merge_parts(&mut self.groups, &other.groups);
+        match (&mut self.iterations, &other.iterations) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
+        }
         self.merge_stages(&other.stages);
         self.connections.merge(&other.connections);
         match (&mut self.outage, &other.outage) {

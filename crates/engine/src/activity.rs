@@ -7,6 +7,7 @@ use std::ops::{Index, IndexMut};
 
 use crate::admission::Due;
 use crate::deadlines::Deadlines;
+use crate::labels::Group;
 
 /// What the users of a worker are doing.
 #[derive(Debug)]
@@ -33,6 +34,15 @@ pub(crate) struct Activity {
     pub open: u32,
     /// Whether it is done but for those.
     pub is_done: bool,
+    /// The groups that it is in, the innermost last.
+    pub groups: Vec<Entered>,
+}
+
+/// A group that a user has entered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entered {
+    pub group: Group,
+    pub at_ns: u64,
 }
 
 /// An iteration under way.
@@ -71,6 +81,7 @@ impl Activities {
         let activity = &mut self[user];
         activity.is_busy = false;
         activity.is_done = false;
+        activity.groups.clear();
         let iteration = activity.iteration.take();
         self.busy -= usize::from(iteration.is_some());
         iteration

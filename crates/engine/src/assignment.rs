@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Encoding, Http1Settings, Setup};
 use plimsoll_core::Plan;
+use plimsoll_core::metric::Registry;
 use plimsoll_core::plan::{Spin, Timestamps};
 use plimsoll_core::schedule::share;
 use plimsoll_io::{DriverOptions, Route, SocketOptions};
@@ -39,6 +40,8 @@ pub struct Assignment<E> {
     pub(crate) setup: Setup,
     /// Further origins, to which connections are opened when they are needed.
     pub(crate) origins: Vec<Origin>,
+    /// The metrics that the run's source has declared.
+    pub(crate) metrics: Arc<Registry>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) tracks_addresses: bool,
     spin: Spin,
@@ -64,6 +67,7 @@ impl<E: Encoding> Assignment<E> {
         let setup = Setup::default();
         let worker = 0;
         let origins = Vec::new();
+        let metrics = Arc::default();
         Ok(Self {
             plan,
             prepared,
@@ -71,6 +75,7 @@ impl<E: Encoding> Assignment<E> {
             routes,
             setup,
             origins,
+            metrics,
             tickets,
             tracks_addresses,
             spin,
@@ -88,6 +93,7 @@ impl<E: Encoding> Assignment<E> {
             routes: Arc::clone(&self.routes),
             setup,
             origins: self.origins.clone(),
+            metrics: Arc::clone(&self.metrics),
             tickets: Arc::clone(&self.tickets),
             tracks_addresses: self.tracks_addresses,
             spin: self.spin,
@@ -99,6 +105,12 @@ impl<E: Encoding> Assignment<E> {
     #[must_use]
     pub fn with_origins(self, origins: Vec<Origin>) -> Self {
         Self { origins, ..self }
+    }
+
+    /// The same, of a source that has declared these metrics.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Arc<Registry>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// The same, with a script's way of its own: the request that it has made, where that never

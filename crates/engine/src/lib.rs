@@ -17,6 +17,7 @@ mod error;
 mod exchanges;
 mod inspection;
 mod judge;
+mod labels;
 mod lines;
 mod lookup;
 mod notes;

@@ -1,6 +1,9 @@
 //! What a worker records besides single requests: the measured part apart from the warm-up, the
 //! seconds, the pauses, and its own CPU time.
 
+use std::sync::Arc;
+
+use plimsoll_core::metric::{Metrics, Registry};
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::recorder::{Interval, Recorder};
 use plimsoll_core::schedule::Stage;
@@ -102,9 +105,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn new(has_warmup: bool, cpu: fn() -> CpuUse) -> Self {
+    /// Nothing yet, of a source that has declared `metrics`.
+    pub(crate) fn new(has_warmup: bool, cpu: fn() -> CpuUse, metrics: &Arc<Registry>) -> Self {
+        let mut measured = Recorder::new();
+        measured.metrics = Metrics::new(metrics);
         Self {
-            measured: Recorder::new(),
+            measured,
             warmup: has_warmup.then(Box::default),
             pauses: Vec::new(),
             answers: Answers::closed(),
@@ -189,6 +195,12 @@ impl Observer {
     pub(crate) fn recorder_at(&mut self, now_ns: u64) -> &mut Recorder {
         let measured = now_ns >= self.timetable.measured_ns;
         self.recorder(measured)
+    }
+
+    /// A time from the start of the measured part, ns.
+    #[inline]
+    pub(crate) fn since_measured_ns(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.timetable.measured_ns)
     }
 
     /// When the running interval ends.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::SystemTime;
 
+use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::Part;
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::Spin;
@@ -69,11 +70,12 @@ pub(crate) fn assemble(
     result.interrupted = sum.interrupted;
     result.rate = rate(plan, &sum, gathered.changes.rates);
     settle_parts(&mut sum, result.rate.responses.unwrap_or(0));
-    result.stages = stages(plan);
+    result.stages = stages(plan, sum.iterations.is_some());
     result.connections = std::mem::take(&mut sum.connections);
     result.connections.changes = gathered.changes.connections;
     result.outage = Some(sum.outage);
     result.record(&sum.measured);
+    result.iterations = iterations(plan, &mut sum)?;
     result.details = std::mem::take(&mut sum.details);
     result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {
         duration_ns: plan.warmup_ns,
@@ -113,6 +115,9 @@ fn add(sum: &mut Record, record: &Record) {
     sum.interrupted |= record.interrupted;
     sum.connections.merge(&record.connections);
     sum.details.merge(&record.details);
+    if let (Some(mine), Some(theirs)) = (&mut sum.iterations, &record.iterations) {
+        mine.merge(theirs);
+    }
 }
 
 /// In less time than this CPU time, which the kernel counts in ticks or so, says nothing.
@@ -138,7 +143,8 @@ impl CpuShares {
 
 /// The rates.
 fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
-    let is_as_planned = !sum.interrupted && changes.is_empty();
+    let counts_iterations = sum.iterations.is_some();
+    let is_as_planned = !sum.interrupted && changes.is_empty() && !counts_iterations;
     let is_counted = plan.rate.is_some() && plan.requests.is_some();
     let planned_ns = planned_window_ns(plan).filter(|_| is_as_planned && is_counted);
     let mut window_ns = planned_ns.unwrap_or(sum.window_ns);
@@ -155,7 +161,8 @@ fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
         counted = sum.answers.total();
     }
     Rate {
-        target_rps: plan.rate.as_ref().map(Profile::mean_rps),
+        // A schedule of iterations asks for no rate of requests.
+        target_rps: plan.rate.as_ref().filter(|_| !counts_iterations).map(Profile::mean_rps),
         window_ns,
         answered_ns: sum.answered_ns,
         responses: Some(counted.all),
@@ -209,8 +216,8 @@ impl<'a> Asked<'a> {
 /// Gives each part its share of the responses that came after the window and count. Shares are
 /// rounded as they add up, so that parts of all requests have all of the responses.
 fn settle_parts(sum: &mut Record, responses: u64) {
-    let Recorder { endpoints, stages, addresses, .. } = &mut sum.measured;
-    for parts in [endpoints, stages, addresses] {
+    let Recorder { endpoints, stages, addresses, groups, .. } = &mut sum.measured;
+    for parts in [endpoints, stages, addresses, groups] {
         let (mut late, mut counted) = (0, 0);
         for part in parts {
             late += std::mem::take(&mut part.late);
@@ -220,8 +227,20 @@ fn settle_parts(sum: &mut Record, responses: u64) {
     }
 }
 
-/// The stages of a schedule that has several, without requests yet.
-fn stages(plan: &Plan) -> Vec<StageResult> {
+/// What became of the iterations, where they are counted.
+///
+/// # Errors
+/// When they do not balance.
+fn iterations(plan: &Plan, sum: &mut Record) -> Result<Option<Iterations>, RunError> {
+    let Some(iterations) = sum.iterations.take() else { return Ok(None) };
+    iterations.check()?;
+    let target_per_second = plan.rate.as_ref().map(Profile::mean_rps);
+    Ok(Some(Iterations { target_per_second, ..*iterations }))
+}
+
+/// The stages of a schedule that has several, without requests yet. Where it asks for iterations,
+/// there is no target for requests.
+fn stages(plan: &Plan, counts_iterations: bool) -> Vec<StageResult> {
     let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
     if stages.len() < 2 {
         return Vec::new();
@@ -229,7 +248,8 @@ fn stages(plan: &Plan) -> Vec<StageResult> {
     let mut start_ns = 0;
     let placed = stages.iter().map(|stage| {
         let duration_ns = stage.duration_ns.unwrap_or(0);
-        let (part, target_rps) = (Part::new(&stage.to_string()), stage.mean_rps());
+        let part = Part::new(&stage.to_string());
+        let target_rps = if counts_iterations { 0.0 } else { stage.mean_rps() };
         let result = StageResult { start_ns, duration_ns, target_rps, part };
         start_ns += duration_ns;
         result
@@ -244,8 +264,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
     let failures = |kind: &str| {
         result.errors.iter().filter(|error| error.kind == kind).map(|error| error.count).sum()
     };
-    let service = &result.latency.service;
-    let target_uhz = (result.rate.target_rps.unwrap_or(0.0) * 1e6) as u64;
+    let target_uhz = plan.rate.as_ref().map_or(0, |profile| (profile.mean_rps() * 1e6) as u64);
+    let slots = Slots::of(result);
     let steady = plan.trace.is_none() && plan.rate.as_ref().is_none_or(is_constant);
     Evidence {
         open_loop: plan.is_open_loop(),
@@ -263,13 +283,14 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         clock_step_ns: host.clock_step_ns,
         warmup_ns: plan.warmup_ns,
         requests: plan.requests.filter(|_| !result.interrupted),
+        started: slots.started,
         sent: result.ledger.sent.saturating_sub(result.ledger.redirects),
-        scheduled: result.ledger.scheduled,
-        unsent: result.ledger.unsent + result.ledger.shed,
+        scheduled: slots.scheduled,
+        unsent: slots.not_started,
         completed: result.ledger.completed,
         outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
-        connections_needed: connections_needed(target_uhz, service.mean_ns().unwrap_or(0.0)),
+        connections_needed: connections_needed(target_uhz, slots.taken_ns),
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
@@ -281,6 +302,36 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
+    }
+}
+
+/// What became of the slots of a schedule: they are iterations where those are counted, and
+/// requests otherwise.
+struct Slots {
+    scheduled: u64,
+    started: u64,
+    not_started: u64,
+    /// How long each took a connection, on average, ns.
+    taken_ns: f64,
+}
+
+impl Slots {
+    fn of(result: &RunResult) -> Self {
+        let ledger = &result.ledger;
+        match &result.iterations {
+            Some(iterations) => Self {
+                scheduled: iterations.scheduled,
+                started: iterations.started,
+                not_started: iterations.unsent + iterations.shed,
+                taken_ns: iterations.duration.mean_ns().unwrap_or(0.0),
+            },
+            None => Self {
+                scheduled: ledger.scheduled,
+                started: ledger.sent.saturating_sub(ledger.redirects),
+                not_started: ledger.unsent + ledger.shed,
+                taken_ns: result.latency.service.mean_ns().unwrap_or(0.0),
+            },
+        }
     }
 }
 

@@ -110,7 +110,7 @@ impl Source for Scripted {
 
     fn resume(&mut self, _user: u32, reply: Reply<'_>) -> Step {
         match reply {
-            Reply::Begun => Step::Wait,
+            Reply::Taken => Step::Wait,
             Reply::Woken => Step::Done,
             Reply::Ended(answer) => {
                 self.response(&answer);

@@ -1,5 +1,5 @@
-//! The parts of a run as views show them: endpoints, stages and addresses, each with its counts and
-//! the headline clock, and what became of the connections.
+//! The parts of a run as views show them: endpoints, stages, addresses and groups, each with its
+//! counts and the headline clock, and what became of the connections.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::gate::stage_rate_rps;
@@ -44,6 +44,12 @@ pub(crate) fn addresses(result: &RunResult) -> Vec<Row> {
     let clock = Clock::HEADLINE;
     let several = if result.addresses.len() > 1 { result.addresses.as_slice() } else { &[] };
     several.iter().map(|part| row(part, clock)).collect()
+}
+
+/// The groups, by the headline clock; none where the source of work has none.
+pub(crate) fn groups(result: &RunResult) -> Vec<Row> {
+    let clock = Clock::HEADLINE;
+    result.groups.iter().map(|part| row(part, clock)).collect()
 }
 
 /// A stage: its requests, and its own rates.

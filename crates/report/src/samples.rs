@@ -188,6 +188,7 @@ impl Places {
             endpoint: turn(self.endpoints, 1),
             stage: stage.map_or(Place::NONE, |stage| stage as u16),
             address: turn(self.addresses, 5),
+            group: Place::NONE,
         }
     }
 }

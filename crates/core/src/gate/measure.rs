@@ -64,6 +64,9 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
         Scope::Address(name) => {
             named("address", name, &result.addresses, |part| of_part(metric, unit, part, result))
         }
+        Scope::Group(name) => {
+            named("group", name, &result.groups, |part| of_part(metric, unit, part, result))
+        }
         Scope::Stage(number) => match result.stages.get(number - 1) {
             Some(stage) => of_stage(metric, unit, stage, result),
             None => Measured::none(format!("no stage {number}; there are {}", result.stages.len())),
@@ -106,7 +109,10 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     };
     let target = result.target.as_ref();
     match metric {
-        Metric::Time(timing, figure) => statistic(histogram(timing, result), figure),
+        Metric::Time(timing, figure) => match histogram(timing, result) {
+            Some(histogram) => statistic(histogram, figure),
+            None => Measured::none(NO_ITERATIONS),
+        },
         Metric::Requests(Tally::Errors) => errors(unit, result),
         Metric::Requests(tally) => requests(tally, unit, ledger),
         Metric::Status(from, to) => statuses((from, to), unit, ledger, &result.status),
@@ -125,6 +131,10 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
             let rps = (ledger.scheduled > 0 && rate.window_ns > 0).then_some(rps);
             of_target(Measured::of(rps, "no request was due"), unit, rate.target_rps)
         }
+        Metric::Iterations => match &result.iterations {
+            Some(iterations) => Measured::some(iterations.completed as f64),
+            None => Measured::none(NO_ITERATIONS),
+        },
         Metric::Reconnects => Measured::some(ledger.reconnects as f64),
         Metric::Retransmits => {
             let connections = &result.connections;
@@ -162,9 +172,13 @@ fn cores(cpu_ns: u64, elapsed_ns: u64) -> Measured {
     Measured::of(cores, "no time passed")
 }
 
-fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
+/// Why there is nothing to measure of iterations.
+const NO_ITERATIONS: &str = "in this run an iteration is a request";
+
+/// What a time is measured from; `None` of iterations that are not counted apart from requests.
+fn histogram(timing: Timing, result: &RunResult) -> Option<&Histogram> {
     let (latency, by) = (&result.latency, &result.by_outcome);
-    match timing {
+    let histogram = match timing {
         Timing::Response => &latency.response,
         Timing::Service => &latency.service,
         Timing::Ok => &by.ok,
@@ -174,7 +188,9 @@ fn histogram(timing: Timing, result: &RunResult) -> &Histogram {
         Timing::Lateness => &result.loader.lateness,
         Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
-    }
+        Timing::Iteration => return result.iterations.as_ref().map(|it| &it.duration),
+    };
+    Some(histogram)
 }
 
 /// A figure of a distribution, in µs.

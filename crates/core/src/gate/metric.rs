@@ -21,9 +21,10 @@ pub(super) enum Timing {
     Lateness,
     Phase(Phase),
     ReceiveDelay,
+    Iteration,
 }
 
-const TIMINGS: [(&str, Timing); 16] = [
+const TIMINGS: [(&str, Timing); 17] = [
     ("response", Timing::Response),
     ("service", Timing::Service),
     ("ok", Timing::Ok),
@@ -40,6 +41,7 @@ const TIMINGS: [(&str, Timing); 16] = [
     ("waiting", Timing::Phase(Phase::Waiting)),
     ("receiving", Timing::Phase(Phase::Receiving)),
     ("receive_delay", Timing::ReceiveDelay),
+    ("iteration", Timing::Iteration),
 ];
 
 /// A figure of a distribution.
@@ -115,6 +117,8 @@ pub(super) enum Metric {
     Outage,
     /// Connects that failed.
     ConnectErrors,
+    /// Iterations that came to their end.
+    Iterations,
     Reconnects,
     Retransmits,
     SentBytes,
@@ -126,11 +130,12 @@ pub(super) enum Metric {
     Verdict,
 }
 
-const OTHERS: [(&str, Metric); 13] = [
+const OTHERS: [(&str, Metric); 14] = [
     ("rate", Metric::Achieved),
     ("offered", Metric::Offered),
     ("outage", Metric::Outage),
     ("connect_errors", Metric::ConnectErrors),
+    ("iterations", Metric::Iterations),
     ("reconnects", Metric::Reconnects),
     ("retransmits", Metric::Retransmits),
     ("bytes.sent", Metric::SentBytes),
@@ -205,7 +210,7 @@ pub(super) enum Kind {
 pub(super) enum Source {
     /// A whole result.
     Run,
-    /// The requests of an endpoint or to an address.
+    /// The requests of an endpoint, to an address or of a group.
     Part,
     /// The requests of a stage.
     Stage,
@@ -302,7 +307,9 @@ impl Metric {
             Self::Time(..) => Kind::Time,
             Self::Requests(_) | Self::Status(..) => Kind::Requests,
             Self::Achieved | Self::Offered => Kind::Rate,
-            Self::ConnectErrors | Self::Reconnects | Self::Retransmits => Kind::Events,
+            Self::ConnectErrors | Self::Iterations | Self::Reconnects | Self::Retransmits => {
+                Kind::Events
+            }
             Self::Outage => Kind::Share,
             Self::SentBytes | Self::ReceivedBytes | Self::Memory | Self::TargetMemory => Kind::Size,
             Self::Cpu | Self::TargetCpu => Kind::Cores,

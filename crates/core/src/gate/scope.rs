@@ -1,5 +1,5 @@
 //! The part of a run that a condition is about: `@endpoint:NAME`, `@stage:2`, `@address:NAME`,
-//! `@10s..20s`, `@last:10s`.
+//! `@group:NAME`, `@10s..20s`, `@last:10s`.
 
 use super::metric::Source;
 use crate::nearest::nearest;
@@ -26,13 +26,16 @@ pub(super) enum Scope {
     StageNamed(String),
     /// The requests to an address.
     Address(String),
+    /// The requests of users in a group.
+    Group(String),
     /// What ended between two times from the start of the measured part, ns.
     Between(u64, u64),
     /// What ended within the last stretch of this length, ns.
     Last(u64),
 }
 
-const POSSIBLE: &str = "write @endpoint:NAME, @stage:2, @stage:NAME, @address:NAME or @10s..20s";
+const POSSIBLE: &str = "write @endpoint:NAME, @stage:2, @stage:NAME, @address:NAME, @group:NAME or \
+                        @10s..20s";
 
 impl Scope {
     /// Reads what stands behind the `@`.
@@ -45,6 +48,7 @@ impl Scope {
             return match kind.trim() {
                 "endpoint" => Ok(Self::Endpoint(name.to_owned())),
                 "address" => Ok(Self::Address(name.to_owned())),
+                "group" => Ok(Self::Group(name.to_owned())),
                 "stage" if name.bytes().all(|byte| byte.is_ascii_digit()) => match name.parse() {
                     Ok(number @ 1..) => Ok(Self::Stage(number)),
                     _ => Err(format!("there is no stage {name}: stages count from 1")),
@@ -52,7 +56,7 @@ impl Scope {
                 "stage" => Ok(Self::StageNamed(name.to_owned())),
                 "last" => last(name),
                 other => {
-                    let meant = nearest(other, ["endpoint", "address", "stage", "last"]);
+                    let meant = nearest(other, ["endpoint", "address", "group", "stage", "last"]);
                     let meant = meant.map(|kind| format!("did you mean '@{kind}:{name}'?"));
                     let advice = meant.unwrap_or_else(|| POSSIBLE.to_owned());
                     Err(format!("'@{text}' is not a part of a run: {advice}"))
@@ -73,7 +77,7 @@ impl Scope {
     pub(super) fn source(&self) -> Source {
         match self {
             Self::Run => Source::Run,
-            Self::Endpoint(_) | Self::Address(_) => Source::Part,
+            Self::Endpoint(_) | Self::Address(_) | Self::Group(_) => Source::Part,
             Self::Stage(_) | Self::StageNamed(_) => Source::Stage,
             Self::Between(..) | Self::Last(_) => Source::Stretch,
         }

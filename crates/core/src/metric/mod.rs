@@ -26,5 +26,9 @@ pub use tags::{PAIRS_MAX, SET_BYTES_MAX, TAG_SETS_MAX, Tags, TagsId};
 pub use totals::{CustomMetric, CustomMetrics, Tagged};
 pub use value::{Counter, Gauge, Rate, Value};
 
+/// The name of the times that users were in groups, where a source declares it: a
+/// [`TimeTrend`](Kind::TimeTrend). Its tag `group` is the name of the group.
+pub const GROUP_DURATION: &str = "group_duration";
+
 #[cfg(test)]
 mod tests;

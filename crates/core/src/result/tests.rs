@@ -46,7 +46,23 @@ fn of(latencies_ns: &[u64]) -> RunResult {
     result.record(&recorder);
     result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });
     result.target = latencies_ns.first().map(|&first_ns| watched(first_ns % 5));
+    if !latencies_ns.is_empty() {
+        result.groups = vec![Part::new("::visit")];
+        result.iterations = Some(iterations(latencies_ns));
+    }
     result
+}
+
+/// An iteration for each latency, the last of which is not finished.
+fn iterations(latencies_ns: &[u64]) -> Iterations {
+    let mut iterations = Iterations { target_per_second: Some(2.0), ..Iterations::default() };
+    for &latency_ns in &latencies_ns[1..] {
+        iterations.started();
+        iterations.completed(0, 0, latency_ns);
+    }
+    iterations.started();
+    iterations.unfinished += 1;
+    iterations
 }
 
 /// The same as custom metrics of all kinds, some with tags and some rejected. Without latencies

@@ -27,10 +27,10 @@ pub(super) fn none_ok(e: &Evidence) -> Option<Cause> {
 }
 
 pub(super) fn short(e: &Evidence) -> Option<Cause> {
-    let requests = e.requests.filter(|requests| e.sent < *requests)?;
+    let requests = e.requests.filter(|requests| e.started < *requests)?;
     let text = format!(
         "{} of {} could be sent before the run had to end",
-        format_count(e.sent),
+        format_count(e.started),
         counted(requests, "request")
     );
     cause(Verdict::Suspect, "short", text)

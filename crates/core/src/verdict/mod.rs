@@ -114,6 +114,8 @@ pub struct Evidence {
     pub steal_share: f64,
     /// Requests the plan wants exactly, if it does, and was not interrupted before.
     pub requests: Option<u64>,
+    /// Of the schedule's slots, those that were started: without iterations, `sent`.
+    pub started: u64,
     /// Requests started.
     pub sent: u64,
     /// Slots that came due.

@@ -9,22 +9,26 @@ mod reading;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Hop};
+use plimsoll_conn::{Encoding, ExchangeId, Hop};
+use plimsoll_core::Phase;
 use plimsoll_core::iterations::Iterations;
+use plimsoll_core::metric::{Tags, TagsId};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Recorder;
-use plimsoll_core::{Phase, Plan};
 
+use crate::activity::Entered;
 use crate::admission::{Due, Timetable};
+use crate::assignment::Assignment;
 use crate::error::{ABANDONED, TIMEOUT};
 use crate::exchanges::{Exchange, Exchanges};
 use crate::inspection::Wants;
 use crate::judge::Judge;
+use crate::labels::{Group, Labels};
 use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::slots::Alike;
-use crate::source::Interest;
+use crate::source::{Interest, Sample, Source};
 
 pub(crate) use reading::{After, Reading};
 
@@ -43,7 +47,10 @@ pub(crate) struct Accounts {
     resumes: bool,
     /// What became of the iterations of the measured part, where they are counted.
     pub iterations: Option<Box<Iterations>>,
-    is_open_loop: bool,
+    /// The tags and groups that the source has named.
+    labels: Labels,
+    /// Whether each request has lags of its own: in a closed loop, only within an iteration.
+    has_lags: bool,
 }
 
 /// An exchange that has ended.
@@ -59,27 +66,28 @@ pub(crate) struct Ended {
 }
 
 impl Accounts {
-    /// With room for `exchanges_max` requests under way; more than that allocate. `resumes`: users
-    /// learn what came of their requests.
-    pub(crate) fn new(
-        plan: &Plan,
+    /// Of a worker with a source of this kind, with room for `exchanges_max` requests under way;
+    /// more than that allocate.
+    pub(crate) fn new<S: Source>(
+        assignment: &Assignment<impl Encoding>,
         exchanges_max: usize,
-        judge: &Arc<Judge>,
         observer: Observer,
-        resumes: bool,
     ) -> Self {
+        let plan = &assignment.plan;
         let wants = Wants::of(plan);
+        let inspects = wants.any() || S::RESUMES;
         Self {
-            exchanges: Exchanges::new(exchanges_max, wants.any() || resumes, resumes),
+            exchanges: Exchanges::new(exchanges_max, inspects, S::RESUMES),
             observer,
             notes: Notes::of(plan),
             wants,
-            judge: Arc::clone(judge),
+            judge: Arc::clone(&assignment.judge),
             released: Vec::new(),
             ended: VecDeque::new(),
-            resumes,
-            iterations: None,
-            is_open_loop: plan.is_open_loop(),
+            resumes: S::RESUMES,
+            iterations: S::COUNTS_ITERATIONS.then(Box::default),
+            labels: Labels::new(&assignment.metrics),
+            has_lags: plan.is_open_loop() || S::COUNTS_ITERATIONS,
         }
     }
 
@@ -116,7 +124,7 @@ impl Accounts {
     pub(crate) fn begin(&mut self, exchange: Exchange, hop: Option<Hop>) -> ExchangeId {
         let recorder = self.observer.recorder(exchange.measured);
         recorder.scheduled(exchange.place);
-        if self.is_open_loop {
+        if self.has_lags {
             recorder.started(&exchange.moments, exchange.place);
         } else {
             recorder.started_at_once(exchange.place);
@@ -151,6 +159,43 @@ impl Accounts {
     /// The record of an iteration, if iterations are counted and it is of the measured part.
     pub(crate) fn iterations_of(&mut self, due: &Due) -> Option<&mut Iterations> {
         self.iterations.as_deref_mut().filter(|_| due.measured)
+    }
+
+    /// Records a value at `at_ns`. `tags` names its tags, where the source has not yet.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        sample: &Sample,
+        measured: bool,
+        at_ns: u64,
+        tags: impl FnOnce(u32) -> Tags,
+    ) {
+        if !measured {
+            return;
+        }
+        let since_ns = self.observer.since_measured_ns(at_ns);
+        let metrics = &mut self.observer.measured.metrics;
+        let number = sample.tags.map(|number| self.labels.tags(number, metrics, tags));
+        let tags = number.unwrap_or(TagsId::NONE);
+        metrics.record(sample.metric, tags, sample.value, since_ns);
+    }
+
+    /// A group that a user enters. `name` names it, where the source has not yet.
+    #[inline]
+    pub(crate) fn group(&mut self, number: u32, name: impl FnOnce(u32) -> String) -> Group {
+        let Recorder { groups, metrics, .. } = &mut self.observer.measured;
+        self.labels.group(number, groups, metrics, name)
+    }
+
+    /// A user has left a group at `at_ns`.
+    #[inline]
+    pub(crate) fn left(&mut self, entered: &Entered, measured: bool, at_ns: u64) {
+        if let Some(metric) = self.labels.group_duration.filter(|_| measured) {
+            let duration_ns = at_ns.saturating_sub(entered.at_ns) as f64;
+            let since_ns = self.observer.since_measured_ns(at_ns);
+            let metrics = &mut self.observer.measured.metrics;
+            metrics.record(metric, entered.group.tags, duration_ns, since_ns);
+        }
     }
 
     /// A connection that is being opened has come to the end of a phase that began at `since_ns`.
@@ -272,6 +317,14 @@ impl Accounts {
             inspection.forget_response();
         }
         self.exchanges.free(id);
+    }
+
+    /// The run is over. In a closed loop nothing waits for the schedule: all lags are nothing,
+    /// unless each was written down.
+    pub(crate) fn settle_lags(&mut self) {
+        if !self.has_lags {
+            self.observer.settle_closed_loop();
+        }
     }
 
     /// When the oldest exchange times out; `u64::MAX` without one.

@@ -25,7 +25,7 @@ use choice::Choice;
 use compile::Writer;
 
 pub use error::{Problem, SourceError};
-pub use step::{Answer, Interest, Reply, Request, Source, Step, Targets, Written};
+pub use step::{Answer, Interest, Reply, Request, Sample, Source, Step, Targets, Written};
 
 /// The largest request, so that a payload's length fits its type.
 const REQUEST_BYTES_MAX: usize = 1 << 30;
@@ -130,7 +130,7 @@ impl<E: Encoding> Prepared<E> {
     #[inline]
     #[must_use]
     pub fn place(&self, target: u32, stage: u16) -> Place {
-        Place { endpoint: self.target(target).endpoint, stage, address: Place::NONE }
+        Place { endpoint: self.target(target).endpoint, stage, ..Place::NOWHERE }
     }
 
     /// All targets, in the plan's order.

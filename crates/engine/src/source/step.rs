@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::metric::{MetricId, Tags};
 use plimsoll_core::outcome::Outcome;
 
 use super::choice::Choice;
 
 /// What a user does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// Sends a request, and waits for its answer.
     Send(Request),
@@ -26,6 +27,14 @@ pub enum Step {
     Wait,
     /// Does nothing for this long, ns.
     Sleep(u64),
+    /// Records a value of a custom metric, and goes on at once.
+    Record(Sample),
+    /// Enters a [`group`](Source::group) within the one that it is in, and goes on at once. The
+    /// requests that it asks for from now on belong to it.
+    Enter(u32),
+    /// Leaves the group that it entered last, and goes on at once. How long it was in there is
+    /// recorded. Done leaves all.
+    Leave,
     /// Has done what it was to do.
     Done,
 }
@@ -41,11 +50,23 @@ pub struct Request {
     pub tag: u32,
 }
 
+/// A value of a custom metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Which metric, of those that the run has declared.
+    pub metric: MetricId,
+    /// The number by which the source knows the value's [`tags`](Source::tags); `None` without
+    /// any.
+    pub tags: Option<u32>,
+    /// The value, in the metric's own unit.
+    pub value: f64,
+}
+
 /// What a user learns.
 #[derive(Debug, Clone, Copy)]
 pub enum Reply<'a> {
-    /// The request has begun.
-    Begun,
+    /// The step is taken, and took no time.
+    Taken,
     /// It has slept.
     Woken,
     /// A request has ended.
@@ -112,6 +133,18 @@ pub trait Source {
 
     /// The requests of [`Step::Write`], as HTTP/1 has them: the bytes of all, and where each ends.
     fn written(&self) -> (&[u8], &[Written]);
+
+    /// The tags with a number that a [`Sample`] named. Asked once for each number, so they never
+    /// change. Numbers count from 0.
+    fn tags(&self, _number: u32) -> Tags {
+        Tags::default()
+    }
+
+    /// The name of a group that a user has entered, with those of the groups around it. Asked once
+    /// for each number, so it never changes. Numbers count from 0.
+    fn group(&self, _number: u32) -> String {
+        String::new()
+    }
 
     /// Whether it starts nothing more.
     fn is_over(&self) -> bool;

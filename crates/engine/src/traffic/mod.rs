@@ -9,7 +9,6 @@ mod send;
 use std::sync::Arc;
 
 use plimsoll_conn::{Encoding as _, ExchangeId, Hop, Protocol, State};
-use plimsoll_core::Plan;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_io::{Driver, PayloadId};
 
@@ -24,7 +23,6 @@ use crate::user::{Users, Waiting};
 
 /// A worker's requests on its connections.
 pub(crate) struct Traffic<D: Driver, P: Protocol> {
-    plan: Arc<Plan>,
     pub prepared: Arc<Prepared<P::Encoding>>,
     /// For each target, its request's bytes as the driver knows them, where they never change.
     payloads: Vec<Option<PayloadId>>,
@@ -51,15 +49,13 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         });
         let payloads = payloads.collect();
         let exchanges_max = pool.entries.len() as usize * P::exchanges_max(protocol);
-        let observer = Observer::new(plan.warmup_ns > 0, cpu);
-        let judge = &assignment.judge;
-        let mut accounts = Accounts::new(&plan, exchanges_max, judge, observer, S::RESUMES);
-        accounts.iterations = S::COUNTS_ITERATIONS.then(Box::default);
+        let observer = Observer::new(plan.warmup_ns > 0, cpu, &assignment.metrics);
+        let mut accounts = Accounts::new::<S>(assignment, exchanges_max, observer);
         let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
         accounts.observer.add_parts(prepared.endpoint_names(), stages);
         let users = Users::new(pool.entries.users());
         let lines = Lines::new(&plan, pool, accounts, assignment.tracks_addresses);
-        Self { plan, prepared, payloads, lines, users }
+        Self { prepared, payloads, lines, users }
     }
 
     /// Begins an exchange, of a request that may have been redirected to `hop`: sends its request
@@ -148,9 +144,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.lines.accounts.unsent(&waiting.exchange, waiting.hop.is_some(), now_ns);
         }
         self.lines.pool.count_rest();
-        if !self.plan.is_open_loop() {
-            self.lines.accounts.observer.settle_closed_loop();
-        }
+        self.lines.accounts.settle_lags();
         now_ns
     }
 }

@@ -7,7 +7,7 @@ use plimsoll_io::Driver;
 
 use super::Worker;
 use crate::accounts::Ended;
-use crate::activity::Iteration;
+use crate::activity::{Entered, Iteration};
 use crate::admission::Due;
 use crate::exchanges::Exchange;
 use crate::slots::Alike;
@@ -64,7 +64,28 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 }
                 Step::Begin(request) => {
                     self.request(user, request, due, when);
-                    step = self.source.resume(user, Reply::Begun);
+                    step = self.source.resume(user, Reply::Taken);
+                }
+                Step::Record(sample) => {
+                    let Self { source, traffic, .. } = self;
+                    let tags = |number| source.tags(number);
+                    let at_ns = when.started_ns;
+                    traffic.lines.accounts.record(&sample, due.measured, at_ns, tags);
+                    step = source.resume(user, Reply::Taken);
+                }
+                Step::Enter(number) => {
+                    let Self { source, traffic, activities, .. } = self;
+                    let group = traffic.lines.accounts.group(number, |number| source.group(number));
+                    let entered = Entered { group, at_ns: when.started_ns };
+                    activities[user].groups.push(entered);
+                    step = source.resume(user, Reply::Taken);
+                }
+                Step::Leave => {
+                    if let Some(entered) = self.activities[user].groups.pop() {
+                        let accounts = &mut self.traffic.lines.accounts;
+                        accounts.left(&entered, due.measured, when.started_ns);
+                    }
+                    step = self.source.resume(user, Reply::Taken);
                 }
                 Step::Write => {
                     self.write(user, due, when);
@@ -91,7 +112,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     fn go_on_with(&mut self, user: u32, step: Step, at_ns: u64) {
         // What the source took to decide is no time of the server's.
         let now_ns = if step == Step::Done { at_ns } else { self.traffic.lines.read_clock() };
-        let none = Due { at_ns, number: 0, stage: Place::NONE, measured: false };
+        let measured = at_ns >= self.slots.timetable.measured_ns;
+        let none = Due { at_ns, number: 0, stage: Place::NONE, measured };
         let due = self.activities[user].iteration.map_or(none, |iteration| iteration.due);
         self.carry_out_steps(user, step, &due, When::at_once(now_ns));
     }
@@ -184,14 +206,18 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     #[inline]
     fn request(&mut self, user: u32, request: Request, due: &Due, when: When) {
         let client = self.traffic.lines.pool.entries.entry(user, request.origin);
-        let exchange = Exchange {
+        let mut exchange = Exchange {
             tag: request.tag,
             target: request.target,
             place: self.traffic.prepared.place(request.target, due.stage),
             ..exchange(client, due, when)
         };
         if S::RESUMES {
-            self.activities[user].open += 1;
+            let activity = &mut self.activities[user];
+            activity.open += 1;
+            if let Some(entered) = activity.groups.last() {
+                exchange.place.group = entered.group.part;
+            }
             if !self.traffic.lines.pool.entries.can_take(client) {
                 self.traffic.users.wait(user, Waiting { exchange, hop: None });
                 return;

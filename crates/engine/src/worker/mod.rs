@@ -152,7 +152,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         on_interval: &mut OnInterval<'_>,
     ) -> io::Result<()> {
         self.slots.start(start_ns);
-        self.traffic.lines.start_at(self.slots.timetable, planned_window_ns(&self.plan));
+        // Requests of iterations are due when users come to them.
+        let planned_ns = planned_window_ns(&self.plan).filter(|_| !S::COUNTS_ITERATIONS);
+        self.traffic.lines.start_at(self.slots.timetable, planned_ns);
         while self.traffic.lines.times.now_ns < start_ns {
             self.wait(start_ns)?;
         }

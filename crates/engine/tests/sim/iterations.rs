@@ -1,5 +1,6 @@
 //! Users whose iterations are more than a request: a source of the tests' own says what they do,
-//! over two origins, and writes down what it said and what it was told.
+//! over two origins, in groups, with a metric of its own, and writes down what it said and what it
+//! was told. Gates are judged by a result that is made of what the workers recorded.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,11 +9,14 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Http1, Http1Settings, Setup};
 use plimsoll_core::iterations::Iterations;
+use plimsoll_core::metric::{GROUP_DURATION, Kind, MetricId, Registry, Tags, Value};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::plan::{Draft, Request as PlannedRequest, Target};
+use plimsoll_core::result::{RunResult, Tool};
 use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::{Histogram, Phase, gate};
 use plimsoll_engine::Signals;
-use plimsoll_engine::source::{Answer, Interest, Reply, Request, Source, Step, Written};
+use plimsoll_engine::source::{Answer, Interest, Reply, Request, Sample, Source, Step, Written};
 use plimsoll_engine::worker::Origin;
 use plimsoll_io::Address;
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
@@ -37,6 +41,14 @@ struct Said {
     completed: u64,
     slept: u64,
     woken: u64,
+    /// The values that it recorded, by how many of its requests the user had answered.
+    recorded: BTreeMap<u64, u64>,
+    /// Requests asked for within each group, and how often each was entered and left.
+    grouped: [u64; 2],
+    entered: [u64; 2],
+    left_groups: [u64; 2],
+    /// For how long users slept within each, ns.
+    slept_in_ns: [u64; 2],
     /// Requests under way when their iteration was said to be done: nobody is told of them.
     left: u64,
     /// Answers that named a request which was not open, or another body than its own.
@@ -48,26 +60,44 @@ struct Said {
 struct Shopper {
     steps: Vec<Step>,
     open: Vec<u32>,
+    groups: Vec<usize>,
+    answered: u64,
 }
+
+/// The groups of a shop: the second is always within the first.
+const GROUPS: [&str; 2] = ["::visit", "::visit::pay"];
 
 /// Iterations of three requests with sleeps between, or of two at once, or of nothing.
 struct Shop {
     dice: Dice,
     shoppers: BTreeMap<u32, Shopper>,
     next_tag: u32,
+    basket: MetricId,
     said: Said,
 }
 
 impl Shop {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, basket: MetricId) -> Self {
         let (dice, shoppers) = (Dice::new(seed), BTreeMap::new());
-        Self { dice, shoppers, next_tag: 0, said: Said::default() }
+        Self { dice, shoppers, next_tag: 0, basket, said: Said::default() }
+    }
+
+    /// The metrics that it records, and the number of its own.
+    fn metrics() -> (Registry, MetricId) {
+        let mut registry = Registry::default();
+        registry.declare(GROUP_DURATION, Kind::TimeTrend).unwrap();
+        let basket = registry.declare("basket", Kind::Trend).unwrap();
+        (registry, basket)
     }
 
     fn request(&mut self, user: u32, origin: u16) -> Request {
         self.next_tag += 1;
         let tag = self.next_tag;
-        self.shoppers.entry(user).or_default().open.push(tag);
+        let shopper = self.shoppers.entry(user).or_default();
+        shopper.open.push(tag);
+        if let Some(group) = shopper.groups.last() {
+            self.said.grouped[*group] += 1;
+        }
         self.said.asked[usize::from(origin)] += 1;
         // A target for each origin, whose path tells which it is.
         Request { origin, target: u32::from(origin), tag }
@@ -83,17 +113,39 @@ impl Shop {
         match step {
             Step::Send(planned) => Step::Send(self.request(user, planned.origin)),
             Step::Begin(planned) => Step::Begin(self.request(user, planned.origin)),
-            Step::Sleep(_) => {
+            Step::Sleep(sleep_ns) => {
                 self.said.slept += 1;
+                for group in &self.shoppers.entry(user).or_default().groups {
+                    self.said.slept_in_ns[*group] += sleep_ns;
+                }
+                step
+            }
+            Step::Record(sample) => {
+                let answered = self.shoppers.entry(user).or_default().answered;
+                *self.said.recorded.entry(answered).or_default() += 1;
+                // What it is tagged with is what it is.
+                let tags = Some(answered as u32);
+                Step::Record(Sample { tags, value: answered as f64, ..sample })
+            }
+            Step::Enter(group) => {
+                self.shoppers.entry(user).or_default().groups.push(group as usize);
+                self.said.entered[group as usize] += 1;
+                step
+            }
+            Step::Leave => {
+                if let Some(group) = self.shoppers.entry(user).or_default().groups.pop() {
+                    self.said.left_groups[group] += 1;
+                }
                 step
             }
             Step::Done => {
                 self.said.done += 1;
-                let open = std::mem::take(&mut self.shoppers.entry(user).or_default().open);
-                self.said.left += open.len() as u64;
+                let shopper = self.shoppers.entry(user).or_default();
+                self.said.left += shopper.open.len() as u64;
+                *shopper = Shopper::default();
                 step
             }
-            Step::Wait | Step::Write => step,
+            _ => step,
         }
     }
 
@@ -110,6 +162,7 @@ impl Shop {
         }
         if let Outcome::Completed { .. } = answer.outcome {
             self.said.completed += 1;
+            shopper.answered += 1;
             if answer.body != b"one" && answer.body != b"other" {
                 self.said.wrong.push(format!("a body {:?}", answer.body));
             }
@@ -130,12 +183,17 @@ impl Source for Shop {
         let send = |origin| Step::Send(Request { origin, target: 0, tag: 0 });
         let begin = |origin| Step::Begin(Request { origin, target: 0, tag: 0 });
         let (first, second) = (self.sleep(), self.sleep());
+        let count = Step::Record(Sample { metric: self.basket, tags: None, value: 0.0 });
+        let (visit, pay, leave) = (Step::Enter(0), Step::Enter(1), Step::Leave);
         let mut steps = match self.dice.between(0, 10) {
             0 => vec![],
-            1 => vec![begin(0), begin(1), Step::Wait],
-            2 => vec![begin(1), begin(1), Step::Wait, first],
-            3 => vec![begin(0), begin(1)],
-            _ => vec![send(0), first, send(1), second, send(0)],
+            1 => vec![begin(0), begin(1), Step::Wait, count],
+            2 => vec![visit, begin(1), begin(1), Step::Wait, first, leave, leave],
+            3 => vec![visit, begin(0), begin(1)],
+            _ => {
+                let first_half = [visit, send(0), first, send(1), count];
+                [&first_half[..], &[pay, second, send(0), leave, leave, count]].concat()
+            }
         };
         steps.reverse();
         self.shoppers.entry(user).or_default().steps = steps;
@@ -144,7 +202,7 @@ impl Source for Shop {
 
     fn resume(&mut self, user: u32, reply: Reply<'_>) -> Step {
         match reply {
-            Reply::Begun => {}
+            Reply::Taken => {}
             Reply::Woken => self.said.woken += 1,
             Reply::Ended(answer) => {
                 self.take(user, &answer);
@@ -162,6 +220,14 @@ impl Source for Shop {
 
     fn written(&self) -> (&[u8], &[Written]) {
         (&[], &[])
+    }
+
+    fn tags(&self, number: u32) -> Tags {
+        [("answered", number.to_string())].into_iter().collect()
+    }
+
+    fn group(&self, number: u32) -> String {
+        GROUPS[number as usize].to_owned()
     }
 
     fn is_over(&self) -> bool {
@@ -280,7 +346,9 @@ fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Sig
             shops += 1;
             let routes: Arc<[_]> = [elsewhere.clone().into()].into();
             let origin = Origin { routes, setup: Setup::default() };
-            (Shop::new(seed + (shops << 20)), assignment.with_origins(vec![origin]))
+            let (registry, basket) = Shop::metrics();
+            let assignment = assignment.with_metrics(Arc::new(registry));
+            (Shop::new(seed + (shops << 20), basket), assignment.with_origins(vec![origin]))
         },
         |shop| said.push(shop.said),
     );
@@ -324,6 +392,84 @@ fn check(seed: u64, plan: &Draft, came: &Came) {
     }
 }
 
+/// The result that the workers' records make.
+fn came_of(ran: &Ran, plan: &Draft, iterations: &Iterations) -> RunResult {
+    let tool = Tool { name: String::new(), version: String::new() };
+    let mut result = RunResult::empty(tool, plan);
+    result.record(&ran.sum());
+    result.iterations = Some(iterations.clone());
+    result
+}
+
+/// Where all iterations came to their end: requests by group, times in groups, and the values of
+/// the source's own metric, as figures and as gates see them.
+fn check_groups_and_metrics(result: &RunResult, said: &[Said], context: &dyn Fn() -> String) {
+    let both = |of: fn(&Said) -> [u64; 2]| {
+        said.iter().map(of).fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
+    };
+    let (grouped, entered) = (both(|it| it.grouped), both(|it| it.entered));
+    let left = both(|it| it.left_groups);
+    for (at, name) in GROUPS.iter().enumerate() {
+        let group = result.groups.iter().find(|part| part.name == *name);
+        assert_eq!(group.is_some(), entered[at] > 0, "{name}, {}", context());
+        assert_eq!(group.map_or(0, |part| part.ledger.scheduled), grouped[at], "{}", context());
+        group.inspect(|part| part.ledger.check().unwrap());
+    }
+    // A group lasts as long as its users sleep and wait for answers in it.
+    let slept_ns = both(|it| it.slept_in_ns);
+    let longest_ns = result.latency.response.max_ns().unwrap_or(0);
+    for (at, requests) in [grouped[0] + grouped[1], grouped[1]].into_iter().enumerate() {
+        let most_ns = slept_ns[at] + requests * longest_ns;
+        let took_ns = group_durations(result, GROUPS[at]).map_or(0, |times| times.sum_ns());
+        assert!((slept_ns[at]..=most_ns).contains(&took_ns), "{took_ns} ns, {}", context());
+    }
+    let mut recorded: BTreeMap<u64, u64> = BTreeMap::new();
+    for (value, count) in said.iter().flat_map(|it| &it.recorded) {
+        *recorded.entry(*value).or_default() += count;
+    }
+    let count: u64 = recorded.values().sum();
+    let sum: u64 = recorded.iter().map(|(value, count)| value * count).sum();
+    let basket = result.metrics.named("basket").next().expect("it is declared");
+    let Value::Trend(numbers) = &basket.value else { panic!("{basket:?}") };
+    assert_eq!((numbers.count(), numbers.total().value()), (count, sum as f64), "{}", context());
+    for (value, count) in &recorded {
+        let tags: Tags = [("answered", value.to_string())].into_iter().collect();
+        let tagged = basket.tagged.iter().find(|tagged| tagged.tags == tags);
+        let Some(Value::Trend(numbers)) = tagged.map(|it| &it.value) else { panic!("{value}") };
+        assert_eq!((numbers.count(), numbers.min()), (*count, Some(*value as f64)));
+    }
+    let completed = result.iterations.as_ref().unwrap().completed;
+    let mut gates = vec![
+        (format!("iterations=={completed}"), true),
+        (format!("iterations>{completed}"), false),
+        // Without a value there is no data.
+        (format!("basket.count=={count}"), count > 0),
+        (format!("{GROUP_DURATION}.count=={}", left[0] + left[1]), left[0] > 0),
+        ("iteration.max<10s".to_owned(), completed > 0),
+    ];
+    for (at, name) in GROUPS.iter().enumerate().filter(|(at, _)| left[*at] > 0) {
+        let of_group = format!("{GROUP_DURATION}{{group:\"{name}\"}}.count");
+        gates.push((format!("{of_group}=={}", left[at]), true));
+        gates.push((format!("{of_group}>{}", left[at]), false));
+        gates.push((format!("scheduled@group:{name}=={}", grouped[at]), true));
+    }
+    let conditions: Vec<String> = gates.iter().map(|(text, _)| text.clone()).collect();
+    let judged = gate::judge(&conditions, result).unwrap();
+    for (judged, (text, holds)) in judged.iter().zip(&gates) {
+        assert_eq!(judged.pass, *holds, "{text}: {judged:?}, {}", context());
+    }
+}
+
+/// The times that users were in a group.
+fn group_durations(result: &RunResult, name: &str) -> Option<Histogram> {
+    let durations = result.metrics.named(GROUP_DURATION).next()?;
+    let tags: Tags = [("group", name)].into_iter().collect();
+    match &durations.tagged.iter().find(|tagged| tagged.tags == tags)?.value {
+        Value::TimeTrend(times) => Some(times.unpack()),
+        _ => None,
+    }
+}
+
 #[test]
 fn iterations_and_requests_are_each_accounted_for() {
     let mut all = Said::default();
@@ -358,6 +504,7 @@ fn iterations_and_requests_are_each_accounted_for() {
         if hangs == 0 {
             assert_eq!(ledger.completed, ledger.scheduled, "{}", context());
         }
+        check_groups_and_metrics(&came_of(&ran, &plan, &iterations), &said, &context);
         all.done += total(|it| it.done);
         all.slept += total(|it| it.slept);
         all.left += total(|it| it.left);
@@ -427,4 +574,26 @@ fn slots_that_find_no_free_user_are_shed_as_iterations() {
     assert_eq!(ledger.scheduled, said[0].asked[0] + said[0].asked[1]);
     let late_ns = iterations.response.max_ns().unwrap() - iterations.duration.max_ns().unwrap();
     assert!((50 * MS..=100 * MS).contains(&late_ns), "{late_ns}");
+}
+
+/// In a closed loop too a request can have to wait within an iteration: two at once to one origin,
+/// whose connection takes one.
+#[test]
+fn a_request_that_waits_for_its_connection_in_an_iteration_is_blocked() {
+    let plan = Draft {
+        connections: 1,
+        workers: 1,
+        rate: None,
+        duration_ns: Some(5_000 * MS),
+        requests: None,
+        shed_after_ns: None,
+        ..random_plan(&mut Dice::new(1))
+    };
+    let Came { ran, said, .. } = run(3, &plan, &SimOptions::default(), 0);
+    let sum = ran.sum();
+    let blocked = &sum.phases[Phase::Blocked];
+    assert_eq!(blocked.count(), said[0].asked[0] + said[0].asked[1]);
+    let longest_ns = blocked.max_ns().unwrap();
+    assert!((5 * MS..=sum.service.max_ns().unwrap()).contains(&longest_ns), "{longest_ns} ns");
+    assert_eq!(sum.lag.sum_ns(), blocked.sum_ns(), "the tester itself was never late");
 }

@@ -64,10 +64,12 @@ fn page(result: &RunResult) -> String {
         tables::statuses(result, page);
         tables::errors(result, page);
     });
-    if !result.endpoints.is_empty() || result.addresses.len() > 1 {
+    let has_names = !result.endpoints.is_empty() || !result.groups.is_empty();
+    if has_names || result.addresses.len() > 1 {
         page.push_str("<section>\n<h2>Each part</h2>\n");
         breakdown::parts("Endpoints", &parts::endpoints(result), &mut page);
         breakdown::parts("Addresses", &parts::addresses(result), &mut page);
+        breakdown::parts("Groups", &parts::groups(result), &mut page);
         page.push_str("</section>\n");
     }
     metrics::metrics(result, &mut page);

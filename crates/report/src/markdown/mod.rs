@@ -42,6 +42,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         phases(result),
         named("Endpoint", &parts::endpoints(result)),
         named("Address", &parts::addresses(result)),
+        named("Group", &parts::groups(result)),
         metrics::metrics(result),
         statuses(result),
         errors(result),

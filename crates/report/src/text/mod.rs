@@ -193,7 +193,25 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
     if ledger.redirects > 0 {
         lines[0] += &format!("   {} after redirects", format_count(ledger.redirects));
     }
-    labelled("Requests", &lines)
+    let mut block = labelled("Requests", &lines);
+    block.extend(iterations(result));
+    block
+}
+
+/// What became of the iterations, where they are counted.
+fn iterations(result: &RunResult) -> Option<String> {
+    let iterations = result.iterations.as_ref()?;
+    let counts = [
+        (iterations.completed, "completed"),
+        (iterations.unfinished, "unfinished"),
+        (iterations.unsent, "unsent"),
+        (iterations.shed, "shed"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> =
+        counts.map(|(count, word)| format!("{} {word}", format_count(*count))).collect();
+    let of = format!("Iterations {}", format_count(iterations.scheduled));
+    Some(if words.is_empty() { of } else { format!("{of}: {}", words.join(", ")) })
 }
 
 fn rates(result: &RunResult) -> Vec<String> {

@@ -18,6 +18,7 @@ pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
         outcomes(result, width),
         parts("Endpoint", &parts::endpoints(result), style),
         parts("Address", &parts::addresses(result), style),
+        parts("Group", &parts::groups(result), style),
     ];
     for table in tables.into_iter().filter(|table| !table.is_empty()) {
         lines.push(String::new());
