@@ -112,6 +112,48 @@ pub fn merge_parts(parts: &mut Vec<Part>, more: &[Part]) {
     }
 }
 
+/// The parts of a run's requests; a list is empty where they are not told apart.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts {
+    /// The requests of each endpoint.
+    pub endpoints: Vec<Part>,
+    /// The requests of each stage.
+    pub stages: Vec<Part>,
+    /// The requests to each address.
+    pub addresses: Vec<Part>,
+    /// The requests of users in each group.
+    pub groups: Vec<Part>,
+}
+
+impl Parts {
+    /// Acts on the parts a request belongs to. Most runs have no parts.
+    #[inline]
+    pub fn each(&mut self, place: Place, mut act: impl FnMut(&mut Part)) {
+        if place == Place::NOWHERE {
+            return;
+        }
+        let lists = [
+            (&mut self.endpoints, place.endpoint),
+            (&mut self.stages, place.stage),
+            (&mut self.addresses, place.address),
+            (&mut self.groups, place.group),
+        ];
+        for (parts, number) in lists {
+            if let Some(part) = parts.get_mut(usize::from(number)) {
+                act(part);
+            }
+        }
+    }
+
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        merge_parts(&mut self.endpoints, &other.endpoints);
+        merge_parts(&mut self.stages, &other.stages);
+        merge_parts(&mut self.addresses, &other.addresses);
+        merge_parts(&mut self.groups, &other.groups);
+    }
+}
+
 /// How a number is spread over the connections: how many requests each has served.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {

@@ -73,15 +73,11 @@ impl Phase {
 pub struct Phases([Histogram; Phase::ALL.len()]);
 
 impl Phases {
-    /// All histograms, in the order of the phases.
-    #[must_use]
-    pub fn all(&self) -> &[Histogram; Phase::ALL.len()] {
-        &self.0
-    }
-
-    /// The same, to be changed.
-    pub fn all_mut(&mut self) -> &mut [Histogram; Phase::ALL.len()] {
-        &mut self.0
+    /// Adds what others took.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.merge(theirs);
+        }
     }
 }
 
@@ -138,6 +134,6 @@ mod tests {
         let read: Phases = serde_json::from_str(&text).unwrap();
         assert!(Phase::ALL.iter().all(|phase| read[*phase].max_ns() == phases[*phase].max_ns()));
         let old: Phases = serde_json::from_str("{}").unwrap();
-        assert!(old.all().iter().all(Histogram::is_empty));
+        assert!(old.0.iter().all(Histogram::is_empty));
     }
 }

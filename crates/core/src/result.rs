@@ -28,6 +28,7 @@ use crate::throughput::per_second;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict, covered_ns};
 
+pub use crate::outcome::ByOutcome;
 pub use connections::{Connections, ConnectionsChange};
 pub(crate) use gates::verdict_value;
 pub use gates::{Gate, Unit};
@@ -93,17 +94,6 @@ pub struct Latency {
     pub response: Histogram,
     /// From the start of sending to the end: what the server took.
     pub service: Histogram,
-}
-
-/// Response times by what became of the request; together they are `latency.response`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ByOutcome {
-    /// Completed as expected.
-    pub ok: Histogram,
-    /// Completed otherwise.
-    pub failed: Histogram,
-    /// Timed out, broken, unfinished, unsent or shed: waited at least this long.
-    pub incomplete: Histogram,
 }
 
 /// Bytes on the connections.
@@ -328,22 +318,18 @@ impl RunResult {
     pub fn record(&mut self, recorder: &Recorder) {
         self.ledger = recorder.ledger;
         self.latency = Latency { response: recorder.response(), service: recorder.service.clone() };
-        self.by_outcome = ByOutcome {
-            ok: recorder.ok.clone(),
-            failed: recorder.failed.clone(),
-            incomplete: recorder.incomplete.clone(),
-        };
+        self.by_outcome.clone_from(&recorder.by_outcome);
         let dns = std::mem::take(&mut self.phases[Phase::Dns]);
         self.phases.clone_from(&recorder.phases);
         self.phases[Phase::Dns].merge(&dns);
-        self.lag.clone_from(&recorder.lag);
-        self.loader.lateness.clone_from(&recorder.lateness);
-        self.loader.receive_delay.clone_from(&recorder.receive_delay);
+        self.lag.clone_from(&recorder.delays.lag);
+        self.loader.lateness.clone_from(&recorder.delays.lateness);
+        self.loader.receive_delay.clone_from(&recorder.delays.receive);
         self.loader.disordered = recorder.disordered;
-        self.endpoints.clone_from(&recorder.endpoints);
-        self.addresses.clone_from(&recorder.addresses);
-        self.groups.clone_from(&recorder.groups);
-        for (stage, part) in self.stages.iter_mut().zip(&recorder.stages) {
+        self.endpoints.clone_from(&recorder.parts.endpoints);
+        self.addresses.clone_from(&recorder.parts.addresses);
+        self.groups.clone_from(&recorder.parts.groups);
+        for (stage, part) in self.stages.iter_mut().zip(&recorder.parts.stages) {
             stage.part.clone_from(part);
         }
         self.status =
@@ -389,9 +375,11 @@ impl RunResult {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,
         };
-        for (mine, theirs) in self.histograms_mut().zip(other.histograms()) {
-            mine.merge(theirs);
-        }
+        self.latency.response.merge(&other.latency.response);
+        self.latency.service.merge(&other.latency.service);
+        self.by_outcome.merge(&other.by_outcome);
+        self.phases.merge(&other.phases);
+        self.lag.merge(&other.lag);
         for (status, count) in &other.status {
             *self.status.entry(*status).or_default() += count;
         }
@@ -446,34 +434,6 @@ impl RunResult {
                 None => self.stages.push(stage.clone()),
             }
         }
-    }
-
-    fn histograms(&self) -> impl Iterator<Item = &Histogram> {
-        let (latency, outcome) = (&self.latency, &self.by_outcome);
-        [
-            &latency.response,
-            &latency.service,
-            &outcome.ok,
-            &outcome.failed,
-            &outcome.incomplete,
-            &self.lag,
-        ]
-        .into_iter()
-        .chain(self.phases.all())
-    }
-
-    fn histograms_mut(&mut self) -> impl Iterator<Item = &mut Histogram> {
-        let (latency, outcome) = (&mut self.latency, &mut self.by_outcome);
-        [
-            &mut latency.response,
-            &mut latency.service,
-            &mut outcome.ok,
-            &mut outcome.failed,
-            &mut outcome.incomplete,
-            &mut self.lag,
-        ]
-        .into_iter()
-        .chain(self.phases.all_mut())
     }
 }
 

@@ -140,16 +140,16 @@ impl Observer {
 
     /// Prepares the parts of the endpoints, and of the stages if there are several.
     pub(crate) fn add_parts(&mut self, endpoints: &[String], stages: &[Stage]) {
-        self.measured.endpoints = endpoints.iter().map(|name| Part::new(name)).collect();
+        self.measured.parts.endpoints = endpoints.iter().map(|name| Part::new(name)).collect();
         if stages.len() > 1 {
             let parts = stages.iter().map(|stage| Part::new(&stage.to_string()));
-            self.measured.stages = parts.collect();
+            self.measured.parts.stages = parts.collect();
         }
     }
 
     /// Prepares the parts of addresses that have none yet.
     pub(crate) fn add_address_parts(&mut self, names: &[String]) {
-        let parts = &mut self.measured.addresses;
+        let parts = &mut self.measured.parts.addresses;
         let missing = names.iter().skip(parts.len());
         parts.extend(missing.map(|name| Part::new(name)));
     }
@@ -168,7 +168,7 @@ impl Observer {
         let window_ns = self.window_end_ns.saturating_sub(measured_ns);
         let at_ns = at_ns.saturating_sub(measured_ns);
         let in_window = self.answers.answered(at_ns, window_ns, ok);
-        self.measured.each_part(place, |part| part.answered(in_window));
+        self.measured.parts.each(place, |part| part.answered(in_window));
     }
 
     /// Starts to count the worker's own CPU time once the measured part has begun.

@@ -4,10 +4,9 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use plimsoll_core::iterations::Iterations;
-use plimsoll_core::part::Part;
+use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::Spin;
-use plimsoll_core::recorder::Recorder;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
@@ -216,7 +215,7 @@ impl<'a> Asked<'a> {
 /// Gives each part its share of the responses that came after the window and count. Shares are
 /// rounded as they add up, so that parts of all requests have all of the responses.
 fn settle_parts(sum: &mut Record, responses: u64) {
-    let Recorder { endpoints, stages, addresses, groups, .. } = &mut sum.measured;
+    let Parts { endpoints, stages, addresses, groups } = &mut sum.measured.parts;
     for parts in [endpoints, stages, addresses, groups] {
         let (mut late, mut counted) = (0, 0);
         for part in parts {
@@ -428,6 +427,7 @@ fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> Run
 mod tests {
     use plimsoll_core::outage::Outage;
     use plimsoll_core::plan::Draft;
+    use plimsoll_core::recorder::Recorder;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;
     use plimsoll_core::throughput::{Answers, per_second};
@@ -546,9 +546,10 @@ mod tests {
             for (index, at_ns) in times_ns.iter().enumerate() {
                 parts[index % 2].answered(*at_ns < S);
             }
-            sum.measured.endpoints = parts.to_vec();
+            sum.measured.parts.endpoints = parts.to_vec();
             settle_parts(&mut sum, responses);
-            let counts = sum.measured.endpoints.iter().map(|part| part.responses.unwrap_or(0));
+            let counts =
+                sum.measured.parts.endpoints.iter().map(|part| part.responses.unwrap_or(0));
             assert_eq!(counts.sum::<u64>(), responses);
         }
     }

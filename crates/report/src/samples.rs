@@ -113,9 +113,9 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
         requests.iter().flat_map(|r| [(sent_ns(r), false, r), (end_ns(r), true, r)]).collect();
     events.sort_by_key(|&(time_ns, ends, _)| (time_ns, ends));
     let mut recorder = Recorder::new();
-    recorder.stages = result.stages.iter().map(|stage| stage.part.clone()).collect();
-    recorder.endpoints.clone_from(&result.endpoints);
-    recorder.addresses.clone_from(&result.addresses);
+    recorder.parts.stages = result.stages.iter().map(|stage| stage.part.clone()).collect();
+    recorder.parts.endpoints.clone_from(&result.endpoints);
+    recorder.parts.addresses.clone_from(&result.addresses);
     let places = Places::of(result);
     let mut index = 0;
     let mut close = |recorder: &mut Recorder, index: u64| {

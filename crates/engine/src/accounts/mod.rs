@@ -183,8 +183,8 @@ impl Accounts {
     /// A group that a user enters. `name` names it, where the source has not yet.
     #[inline]
     pub(crate) fn group(&mut self, number: u32, name: impl FnOnce(u32) -> String) -> Group {
-        let Recorder { groups, metrics, .. } = &mut self.observer.measured;
-        self.labels.group(number, groups, metrics, name)
+        let Recorder { parts, metrics, .. } = &mut self.observer.measured;
+        self.labels.group(number, &mut parts.groups, metrics, name)
     }
 
     /// A user has left a group at `at_ns`.
@@ -247,7 +247,7 @@ impl Accounts {
         let stamp_ns = kernel_ns.max(after_ns).max(reached_ns).min(at_ns);
         let recorder = self.observer.recorder_at(at_ns);
         let delay_ns = recorder.gap_ns(stamp_ns, at_ns);
-        recorder.receive_delay.record(delay_ns);
+        recorder.delays.receive.record(delay_ns);
         stamp_ns
     }
 

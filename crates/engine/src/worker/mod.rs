@@ -302,7 +302,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let Self { slots, traffic, plan, .. } = self;
         let Traffic { lines, prepared, .. } = traffic;
         let accounts = &mut lines.accounts;
-        let has_stages = !accounts.observer.measured.stages.is_empty();
+        let has_stages = !accounts.observer.measured.parts.stages.is_empty();
         let is_one = prepared.targets().len() <= 1 && !has_stages;
         let end_ns = slots.timetable.stop_ns.min(now_ns);
         slots.settle(end_ns, is_one, |alike| {

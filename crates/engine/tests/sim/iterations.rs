@@ -541,7 +541,7 @@ fn sleeps_are_in_iterations_and_not_in_requests() {
     let sum = ran.sum();
     assert!(sum.service.max_ns().unwrap() < 12 * MS, "{:?}", sum.service.max_ns());
     assert!(sum.response().max_ns().unwrap() < 25 * MS, "a connect and an answer");
-    assert!(sum.lateness.max_ns().unwrap() < MS, "{:?}", sum.lateness.max_ns());
+    assert!(sum.delays.lateness.max_ns().unwrap() < MS, "{:?}", sum.delays.lateness.max_ns());
     assert!(iterations.duration.max_ns().unwrap() > 30 * MS);
     assert_eq!(iterations.response.max_ns(), iterations.duration.max_ns(), "none had to wait");
     assert_eq!(iterations.completed, 20);
@@ -595,5 +595,5 @@ fn a_request_that_waits_for_its_connection_in_an_iteration_is_blocked() {
     assert_eq!(blocked.count(), said[0].asked[0] + said[0].asked[1]);
     let longest_ns = blocked.max_ns().unwrap();
     assert!((5 * MS..=sum.service.max_ns().unwrap()).contains(&longest_ns), "{longest_ns} ns");
-    assert_eq!(sum.lag.sum_ns(), blocked.sum_ns(), "the tester itself was never late");
+    assert_eq!(sum.delays.lag.sum_ns(), blocked.sum_ns(), "the tester itself was never late");
 }

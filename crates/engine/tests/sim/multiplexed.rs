@@ -154,7 +154,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         for phase in [Phase::Sending, Phase::Waiting, Phase::Receiving] {
             assert_eq!(sum.phases[phase].count(), ledger.completed, "{phase:?}, {}", context());
         }
-        assert!(sum.ok.min_ns().is_none_or(|ns| ns >= 20_000), "{}", context());
+        assert!(sum.by_outcome.ok.min_ns().is_none_or(|ns| ns >= 20_000), "{}", context());
         seen.bodies += if plan.request.expect_continue { bodies } else { 0 };
         seen.answered += total(|did| did.answered);
         seen.refused += total(|did| did.refused);
@@ -267,7 +267,7 @@ fn waiting_for_a_stream_is_waiting_for_a_connection() {
     let blocked_p50 = |streams| {
         let (ran, _) = run(7, &one, &SimOptions::default(), good_manners(streams));
         let sum = ran.sum();
-        assert!(sum.lateness.max_ns().unwrap() < MS, "{:?}", sum.lateness.max_ns());
+        assert!(sum.delays.lateness.max_ns().unwrap() < MS, "{:?}", sum.delays.lateness.max_ns());
         assert!(sum.service.max_ns().unwrap() < 40 * MS, "{:?}", sum.service.max_ns());
         sum.phases[Phase::Blocked].quantile_ns(0.5).unwrap()
     };

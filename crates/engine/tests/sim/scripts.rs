@@ -135,9 +135,9 @@ fn each_of_several_requests_has_its_own_slots_due_time() {
     }
     assert_eq!(sum.ledger.sent, want_ms.len() as u64);
     let want_ns: u64 = want_ms.iter().map(|ms| ms * MS).sum();
-    let off_ns = sum.lag.sum_ns().abs_diff(want_ns);
-    assert!(off_ns < 18 * MS, "{} ns in all, should be {want_ns}", sum.lag.sum_ns());
-    let sent_at_once = sum.lag.count_at_most(MS);
+    let off_ns = sum.delays.lag.sum_ns().abs_diff(want_ns);
+    assert!(off_ns < 18 * MS, "{} ns in all, should be {want_ns}", sum.delays.lag.sum_ns());
+    let sent_at_once = sum.delays.lag.count_at_most(MS);
     assert_eq!(sent_at_once, 3 + 1, "those of the first call, and one of the second");
 }
 

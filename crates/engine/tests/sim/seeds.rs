@@ -176,10 +176,10 @@ pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
     ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
     assert_eq!(sum.response().count(), ledger.scheduled, "{}", context());
     assert_eq!(sum.service.count(), ledger.sent, "{}", context());
-    assert_eq!(sum.lag.count(), ledger.sent, "{}", context());
+    assert_eq!(sum.delays.lag.count(), ledger.sent, "{}", context());
     assert_eq!(sum.status.iter().sum::<u64>(), ledger.completed, "{}", context());
-    assert_eq!(sum.ok.count(), ledger.ok, "{}", context());
-    assert_eq!(sum.failed.count(), ledger.failed, "{}", context());
+    assert_eq!(sum.by_outcome.ok.count(), ledger.ok, "{}", context());
+    assert_eq!(sum.by_outcome.failed.count(), ledger.failed, "{}", context());
     let in_series: u64 = ran.series.points().iter().map(|point| point.sent).sum();
     assert_eq!(in_series, ledger.sent, "{}", context());
     let warmup_sent: u64 =
@@ -193,10 +193,10 @@ pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
         assert!(slots <= requests, "{}", context());
     }
     if !plan.targets.is_empty() {
-        let parts: u64 = sum.endpoints.iter().map(|part| part.ledger.scheduled).sum();
+        let parts: u64 = sum.parts.endpoints.iter().map(|part| part.ledger.scheduled).sum();
         assert_eq!(parts, ledger.scheduled, "{}", context());
     }
-    for part in &sum.endpoints {
+    for part in &sum.parts.endpoints {
         part.ledger.check().unwrap_or_else(|error| panic!("{}: {error}, {}", part.name, context()));
         assert_eq!(part.response.count(), part.ledger.scheduled, "{}", context());
     }

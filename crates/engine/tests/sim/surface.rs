@@ -51,7 +51,7 @@ fn late_slots_are_shed_and_all_are_accounted_for() {
     // Those younger than the limit at the end were not shed: they stay unsent.
     assert_eq!((sum.ledger.shed, sum.ledger.unsent), (71, 19));
     assert!(sum.phases[Phase::Blocked].max_ns().unwrap() < 200 * MS);
-    assert!(sum.incomplete.max_ns().unwrap() < 201 * MS);
+    assert!(sum.by_outcome.incomplete.max_ns().unwrap() < 201 * MS);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_testers_own_lateness_sheds_nothing() {
     let plan = Draft { connections: 50, shed_after_ns: Some(100 * MS), ..at_rate(100_000_000, S) };
     let sum = run(&plan, &sim, always(Answer::Status(200, MS))).sum();
     assert_eq!((sum.ledger.shed, sum.ledger.completed), (0, 100));
-    assert!(sum.lateness.max_ns().unwrap() > 250 * MS);
+    assert!(sum.delays.lateness.max_ns().unwrap() > 250 * MS);
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn targets_are_told_apart_and_are_the_same_for_any_number_of_workers() {
             assert_eq!(part.ledger.check(), Ok(()), "{}", part.name);
             (part.name.clone(), part.ledger.ok)
         };
-        sum.endpoints.iter().map(count).collect::<Vec<_>>()
+        sum.parts.endpoints.iter().map(count).collect::<Vec<_>>()
     };
     let named = |a, b| vec![("a".to_owned(), a), ("b".to_owned(), b)];
     assert_eq!(counts(&requests), named(2000, 2000));
@@ -348,7 +348,7 @@ fn stages_are_told_apart() {
     let plan = Draft { rate: Some(profile), duration_ns: Some(2 * S), ..plan() };
     let sum = simple(&plan, Answer::Status(200, MS)).sum();
     let parts: Vec<_> =
-        sum.stages.iter().map(|part| (part.name.as_str(), part.ledger.ok)).collect();
+        sum.parts.stages.iter().map(|part| (part.name.as_str(), part.ledger.ok)).collect();
     assert_eq!(parts, [("1s@100", 100), ("1s@300", 300)]);
 }
 

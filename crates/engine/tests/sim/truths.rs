@@ -37,9 +37,9 @@ fn requests_arrive_when_the_schedule_says() {
             assert_eq!(*arrival_ns, due_ns + ROUND_TRIP / 2, "slot {index} at {rate_uhz}");
         }
         let sum = ran.sum();
-        assert_eq!(sum.lateness.max_ns(), Some(0));
-        assert_eq!(sum.ok.min_ns(), sum.ok.max_ns());
-        assert_eq!(sum.ok.max_ns(), Some(ROUND_TRIP + 1000));
+        assert_eq!(sum.delays.lateness.max_ns(), Some(0));
+        assert_eq!(sum.by_outcome.ok.min_ns(), sum.by_outcome.ok.max_ns());
+        assert_eq!(sum.by_outcome.ok.max_ns(), Some(ROUND_TRIP + 1000));
     }
 }
 
@@ -113,16 +113,16 @@ fn slots_that_found_no_connection_count_one_by_one() {
         for index in sent..slots {
             want.record(window_ns - profile.due_ns(index));
         }
-        let mut found: BTreeMap<u64, u64> = sum.incomplete.buckets().collect();
+        let mut found: BTreeMap<u64, u64> = sum.by_outcome.incomplete.buckets().collect();
         for (value_ns, count) in want.buckets() {
             let found = found.entry(value_ns).or_default();
             *found = found.checked_sub(count).expect(stages);
         }
         assert_eq!(found.values().sum::<u64>(), sent, "{stages}");
-        assert_eq!(sum.incomplete.min_ns(), want.min_ns(), "{stages}");
+        assert_eq!(sum.by_outcome.incomplete.min_ns(), want.min_ns(), "{stages}");
         if sent == 0 {
-            assert_eq!(sum.incomplete.max_ns(), want.max_ns(), "{stages}");
-            let mean_ns = sum.incomplete.mean_ns().unwrap();
+            assert_eq!(sum.by_outcome.incomplete.max_ns(), want.max_ns(), "{stages}");
+            let mean_ns = sum.by_outcome.incomplete.mean_ns().unwrap();
             assert!((mean_ns - want.mean_ns().unwrap()).abs() < 1.0, "{stages}: {mean_ns}");
         }
     }
@@ -139,9 +139,9 @@ fn ten_thousand_million_slots_without_a_connection_cost_no_time() {
     let ran = run(&plan, &SimOptions::default(), always(Answer::Hang));
     let sum = ran.sum();
     assert_eq!((sum.ledger.sent, sum.ledger.unsent), (1, 9_999_999_999));
-    assert_eq!(sum.incomplete.min_ns(), Some(1));
-    assert_quantile(&sum.incomplete, 0.5, 5 * S, 10 * MS);
-    assert_quantile(&sum.incomplete, 0.999, 9_990 * MS, 10 * MS);
+    assert_eq!(sum.by_outcome.incomplete.min_ns(), Some(1));
+    assert_quantile(&sum.by_outcome.incomplete, 0.5, 5 * S, 10 * MS);
+    assert_quantile(&sum.by_outcome.incomplete, 0.999, 9_990 * MS, 10 * MS);
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn requests_hung_at_the_end_count_as_at_least_the_time_they_waited() {
     let sum = ran.sum();
     assert_eq!((sum.ledger.completed, sum.ledger.unfinished), (100, 100));
     // The first was sent at 0, the last at 1.98 s; the drain ended at 3 s.
-    assert_quantile(&sum.incomplete, 1.0, 3 * S, MS);
-    assert_quantile(&sum.incomplete, 0.0, 3 * S - 1_980 * MS, MS);
+    assert_quantile(&sum.by_outcome.incomplete, 1.0, 3 * S, MS);
+    assert_quantile(&sum.by_outcome.incomplete, 0.0, 3 * S - 1_980 * MS, MS);
     assert_eq!(sum.response().count(), 200);
     assert_quantile(&sum.response(), 0.75, 2 * S, 25 * MS);
 }
@@ -169,7 +169,10 @@ fn timed_out_requests_count_as_the_timeout_and_their_connection_is_replaced() {
     assert_eq!((sum.ledger.sent, sum.ledger.timed_out), (1000, 20));
     // The last two ran out after the end, when nothing is opened any more.
     assert_eq!(sum.ledger.reconnects, 18);
-    assert_eq!((sum.incomplete.min_ns(), sum.incomplete.max_ns()), (Some(S), Some(S)));
+    assert_eq!(
+        (sum.by_outcome.incomplete.min_ns(), sum.by_outcome.incomplete.max_ns()),
+        (Some(S), Some(S))
+    );
     assert_quantile(&sum.response(), 0.97, MS + ROUND_TRIP, 0);
     assert_quantile(&sum.response(), 0.985, S, 0);
     let errors: Vec<_> = sum.errors.iter().map(|e| (e.phase, e.kind.as_str(), e.count)).collect();
@@ -185,7 +188,7 @@ fn what_finds_no_connection_is_unsent_and_counted_with_its_wait() {
     assert_eq!((ledger.scheduled, ledger.sent, ledger.unsent), (10, 3, 7));
     assert_eq!(sum.response().count(), 10);
     // The fourth slot was due at 300 ms and had waited 700 ms at the end.
-    assert_quantile(&sum.incomplete, 1.0, 700 * MS, 0);
+    assert_quantile(&sum.by_outcome.incomplete, 1.0, 700 * MS, 0);
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn the_phases_of_one_connection_per_request_sum_to_the_response_time() {
     assert_eq!(ran.logs[0].borrow().connections, 100);
     let phases = [
         &sum.phases[Phase::Blocked],
-        &sum.lateness,
+        &sum.delays.lateness,
         &sum.phases[Phase::Connect],
         &sum.phases[Phase::Sending],
         &sum.phases[Phase::Waiting],
@@ -259,7 +262,7 @@ fn warm_up_is_kept_apart_and_nothing_is_lost_between() {
     let warmup = record.warmup.as_ref().unwrap();
     assert_eq!((warmup.ledger.scheduled, warmup.ledger.completed), (200, 200));
     assert_eq!((record.measured.ledger.scheduled, record.measured.ledger.completed), (100, 100));
-    assert_eq!(record.measured.ok.max_ns(), Some(MS + ROUND_TRIP));
+    assert_eq!(record.measured.by_outcome.ok.max_ns(), Some(MS + ROUND_TRIP));
     assert_eq!(ran.arrivals(), 300);
 }
 

@@ -1,0 +1,267 @@
+//! What one worker records: the only thing on the path of a request that remembers.
+//!
+//! Recording allocates nothing, except for the sample text of an error when that error is first
+//! seen, and for a custom metric when it is first used. Outcomes are kept apart, so the response
+//! times of all requests are the sum of parts that are reported anyway.
+
+mod interval;
+
+use crate::errors::{ERROR_KINDS, ErrorCount, merge_errors};
+use crate::histogram::Histogram;
+use crate::ledger::Ledger;
+use crate::metric::Metrics;
+use crate::outcome::{ByOutcome, Outcome};
+use crate::part::{Part, Parts, Place};
+use crate::phase::{Phase, Phases};
+use interval::Running;
+
+pub use interval::Interval;
+
+/// The moments of a request, ns on one monotonic clock, each at or after the one before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// When the schedule wanted it sent; in a closed loop, when its connection was free.
+    pub intended_ns: u64,
+    /// When there was both the slot and a connection for it.
+    pub available_ns: u64,
+    /// When the tester acted on it: the connect began, or the write where one was open.
+    pub started_ns: u64,
+    /// When the write began.
+    pub sent_ns: u64,
+    /// When the kernel had taken all of it.
+    pub written_ns: u64,
+    /// When the first byte of the response arrived.
+    pub first_byte_ns: u64,
+}
+
+/// Histograms and counts of one worker.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    /// Where every request went.
+    pub ledger: Ledger,
+    /// Response times of all requests, by how they ended.
+    pub by_outcome: ByOutcome,
+    /// Service times of all requests sent.
+    pub service: Histogram,
+    /// How long each phase took. Name lookups are not a worker's.
+    pub phases: Phases,
+    /// How late requests were started, and what came was read.
+    pub delays: Delays,
+    /// The requests of each part, as far as parts are told apart.
+    pub parts: Parts,
+    /// Completed requests by status.
+    pub status: Vec<u64>,
+    /// What went wrong.
+    pub errors: Vec<ErrorCount>,
+    /// What sources of work record themselves.
+    pub metrics: Metrics,
+    /// Bytes handed to the kernel.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Durations that would have been negative, see [`gap_ns`](Self::gap_ns).
+    pub disordered: u64,
+    running: Running,
+}
+
+/// How late requests were started, and what came was read.
+#[derive(Debug, Clone, Default)]
+pub struct Delays {
+    /// From intended to started, each request sent.
+    pub lag: Histogram,
+    /// The tester's own share of the lag.
+    pub lateness: Histogram,
+    /// From the kernel's receipt of bytes to the worker's, where the kernel's is known.
+    pub receive: Histogram,
+}
+
+impl Delays {
+    fn merge(&mut self, other: &Self) {
+        self.lag.merge(&other.lag);
+        self.lateness.merge(&other.lateness);
+        self.receive.merge(&other.receive);
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Recorder {
+    /// An empty recorder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            ledger: Ledger::default(),
+            by_outcome: ByOutcome::default(),
+            service: Histogram::new(),
+            phases: Phases::default(),
+            delays: Delays::default(),
+            parts: Parts::default(),
+            status: vec![0; 1000],
+            errors: Vec::new(),
+            metrics: Metrics::default(),
+            sent_bytes: 0,
+            received_bytes: 0,
+            disordered: 0,
+            running: Running::default(),
+        }
+    }
+
+    /// From one moment to one that is not before it. Moments are ordered by how they are made. If
+    /// two are out of order, that is a bug: it is counted, and the duration is 0.
+    #[inline]
+    pub fn gap_ns(&mut self, from_ns: u64, to_ns: u64) -> u64 {
+        debug_assert!(from_ns <= to_ns, "from {from_ns} to {to_ns} ns");
+        let disordered = &mut self.disordered;
+        to_ns.checked_sub(from_ns).unwrap_or_else(|| {
+            *disordered += 1;
+            0
+        })
+    }
+
+    /// A slot came due and was given a connection.
+    #[inline]
+    pub fn scheduled(&mut self, place: Place) {
+        self.ledger.scheduled += 1;
+        self.parts.each(place, |part| part.ledger.scheduled += 1);
+    }
+
+    /// A request was started on a connection.
+    #[inline]
+    pub fn started(&mut self, moments: &Moments, place: Place) {
+        let blocked_ns = self.gap_ns(moments.intended_ns, moments.available_ns);
+        let lateness_ns = self.gap_ns(moments.available_ns, moments.started_ns);
+        self.delays.lag.record(blocked_ns + lateness_ns);
+        self.phases[Phase::Blocked].record(blocked_ns);
+        self.delays.lateness.record(lateness_ns);
+        self.running.interval.started(lateness_ns);
+        self.started_at_once(place);
+    }
+
+    /// A request of a closed loop was started, at the moment it became possible. Its lags are
+    /// nothing; [`settle_closed_loop`](Self::settle_closed_loop) writes them down for all of them.
+    #[inline]
+    pub fn started_at_once(&mut self, place: Place) {
+        self.ledger.sent += 1;
+        self.parts.each(place, |part| part.ledger.sent += 1);
+    }
+
+    /// Writes down the lags of a closed loop's requests. To be called once, at the end.
+    pub fn settle_closed_loop(&mut self) {
+        let Delays { lag, lateness, .. } = &mut self.delays;
+        for histogram in [lag, &mut self.phases[Phase::Blocked], lateness] {
+            histogram.record_n(0, self.ledger.sent);
+        }
+    }
+
+    /// A started request ended. Moments that never came are those of the end.
+    #[inline]
+    pub fn ended(&mut self, moments: &Moments, end_ns: u64, outcome: Outcome, place: Place) {
+        let response_ns = self.gap_ns(moments.intended_ns, end_ns);
+        let service_ns = self.gap_ns(moments.sent_ns, end_ns);
+        self.ledger.ended(outcome);
+        match outcome {
+            Outcome::Completed { status, ok } => {
+                self.status[usize::from(status).min(999)] += 1;
+                let ByOutcome { ok: good, failed, .. } = &mut self.by_outcome;
+                let responses = if ok { good } else { failed };
+                responses.record(response_ns);
+                let sending_ns = self.gap_ns(moments.sent_ns, moments.written_ns);
+                let waiting_ns = self.gap_ns(moments.written_ns, moments.first_byte_ns);
+                let receiving_ns = self.gap_ns(moments.first_byte_ns, end_ns);
+                self.phases[Phase::Sending].record(sending_ns);
+                self.phases[Phase::Waiting].record(waiting_ns);
+                self.phases[Phase::Receiving].record(receiving_ns);
+            }
+            _ => self.by_outcome.incomplete.record(response_ns),
+        }
+        self.service.record(service_ns);
+        self.running.interval.ended(response_ns, service_ns);
+        self.parts.each(place, |part| part.ended(response_ns, service_ns, outcome));
+    }
+
+    /// `slots` came due and found no connection before the end; each had waited this long.
+    pub fn unsent(&mut self, slots: u64, waited_ns: u64, place: Place) {
+        self.ledger.unsent += slots;
+        self.never_sent(slots, waited_ns, place, |part| part.ledger.unsent += slots);
+    }
+
+    /// `slots` came due and were dropped, because each had waited this long for a connection.
+    pub fn shed(&mut self, slots: u64, waited_ns: u64, place: Place) {
+        self.ledger.shed += slots;
+        self.never_sent(slots, waited_ns, place, |part| part.ledger.shed += slots);
+    }
+
+    fn never_sent(&mut self, slots: u64, waited_ns: u64, place: Place, count: impl Fn(&mut Part)) {
+        self.ledger.scheduled += slots;
+        self.by_outcome.incomplete.record_n(waited_ns, slots);
+        self.parts.each(place, |part| {
+            part.ledger.scheduled += slots;
+            count(part);
+            part.response.record_n(waited_ns, slots);
+        });
+    }
+
+    /// Something went wrong in a phase, `count` times. The kind is one of [`ERROR_KINDS`]. `sample`
+    /// is called the first time only.
+    pub fn error(
+        &mut self,
+        phase: Phase,
+        kind: &'static str,
+        count: u64,
+        sample: impl FnOnce() -> String,
+    ) {
+        debug_assert!(ERROR_KINDS.contains(&kind), "'{kind}' is not among ERROR_KINDS");
+        self.running.interval.error(count);
+        let known = self.errors.iter_mut().find(|error| error.phase == phase && error.kind == kind);
+        if let Some(known) = known {
+            known.count += count;
+            return;
+        }
+        let error = ErrorCount { phase, kind: kind.to_owned(), count, sample: sample() };
+        self.errors.push(error);
+    }
+
+    /// Response times of every request, whatever its outcome.
+    #[must_use]
+    pub fn response(&self) -> Histogram {
+        self.by_outcome.all()
+    }
+
+    /// Ends the running interval, number `index`, and goes on with an empty one.
+    pub fn take_interval(
+        &mut self,
+        index: u64,
+        loader_cpu_ns: u64,
+        empty: Box<Interval>,
+    ) -> Box<Interval> {
+        let Self { ledger, received_bytes, metrics, running, .. } = self;
+        let mut interval = running.take(index, *ledger, *received_bytes, metrics, empty);
+        interval.note_cpu(loader_cpu_ns);
+        interval
+    }
+
+    /// Adds all of another worker's record. Lossless and associative.
+    pub fn merge(&mut self, other: &Self) {
+        self.ledger.merge(&other.ledger);
+        self.by_outcome.merge(&other.by_outcome);
+        self.service.merge(&other.service);
+        self.phases.merge(&other.phases);
+        self.delays.merge(&other.delays);
+        self.parts.merge(&other.parts);
+        for (mine, theirs) in self.status.iter_mut().zip(&other.status) {
+            *mine += theirs;
+        }
+        merge_errors(&mut self.errors, &other.errors);
+        self.metrics.merge(&other.metrics);
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.disordered += other.disordered;
+    }
+}
+
+#[cfg(test)]
+mod tests;
