@@ -61,7 +61,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     /// Prepares the parts of addresses that are new.
     fn add_address_parts(&mut self) {
         if self.tracks_addresses {
-            self.accounts.observer.add_address_parts(self.pool.address_names());
+            self.accounts.observer.add_address_parts(self.pool.origins.address_names());
         }
     }
 

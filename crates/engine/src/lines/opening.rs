@@ -157,8 +157,8 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     }
 
     /// The first origin's addresses changed: connections move as soon as nothing is open on them.
-    pub(crate) fn move_to_routes(&mut self, routes: &[Route], worker: u32, now_ns: u64) {
-        self.pool.replace_routes(routes, worker);
+    pub(crate) fn move_to_routes(&mut self, routes: &[Route], now_ns: u64) {
+        self.pool.replace_routes(routes);
         self.add_address_parts();
         for index in 0..self.pool.entries.len() {
             let client = &self.pool[index];

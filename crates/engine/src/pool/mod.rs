@@ -1,7 +1,8 @@
 //! A worker's connections: which of them are free, which way each takes to the server, and what the
 //! driver says about them.
 //!
-//! `opening` and `closing` have the life of a connection, `entries` which is used next.
+//! `opening` and `closing` have the life of a connection, `entries` which is used next, `origins`
+//! the ways to the servers.
 //!
 //! Normally connections are open before they are needed, and a slot waits for a free one. With one
 //! request for each connection it is the other way round: the slot takes a closed entry of the
@@ -17,15 +18,15 @@ mod closing;
 mod entries;
 mod fin_wait;
 mod opening;
+mod origins;
 mod reach;
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch, Setup};
+use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch};
 use plimsoll_core::Plan;
 use plimsoll_core::outage::Outage;
-use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_core::series::INTERVAL_NS;
@@ -35,9 +36,9 @@ use plimsoll_proto::tls::Tls;
 use crate::admission::Tickets;
 use crate::assignment::Assignment;
 use crate::deadlines::Deadlines;
-use crate::routes::Routes;
 use fin_wait::FinWait;
 use opening::Opener;
+use origins::Origins;
 
 pub(crate) use client::Client;
 pub(crate) use entries::Entries;
@@ -47,7 +48,7 @@ pub(crate) use reach::Reach;
 pub(crate) struct Pool<D: Driver, P: Protocol> {
     pub driver: D,
     pub entries: Entries<P>,
-    origins: Vec<Ways>,
+    pub origins: Origins,
     scratch: Scratch,
     opener: Opener,
     /// When to look at which entry again.
@@ -60,13 +61,6 @@ pub(crate) struct Pool<D: Driver, P: Protocol> {
     /// What all workers of a closed loop take from.
     tickets: Arc<Tickets>,
     plan: Arc<Plan>,
-}
-
-/// How to get to an origin.
-#[derive(Debug)]
-struct Ways {
-    setup: Setup,
-    routes: Routes,
 }
 
 /// What became of a worker's connections.
@@ -114,16 +108,13 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     ) -> Self {
         let plan = Arc::clone(&assignment.plan);
         let users = assignment.share(plan.connections_limit());
-        let ways =
-            |setup: &Setup, routes| Ways { setup: setup.clone(), routes: Routes::new(routes) };
-        let further = assignment.origins.iter();
-        let mut origins = vec![ways(&assignment.setup, &assignment.routes)];
-        origins.extend(further.map(|origin| ways(&origin.setup, &origin.routes)));
+        let origins = Origins::of(assignment);
         let active = assignment.share(plan.connections);
-        let counts = [users, active, origins.len() as u32];
-        let entries = Entries::new(&plan, counts, protocol, opens_on_demand);
+        let counts = [users, active, origins.len()];
+        let mut entries = Entries::new(&plan, counts, protocol, opens_on_demand);
+        origins.deal(&mut entries);
         let is_one_user = plan.connects_per_request() && plan.is_open_loop();
-        let mut pool = Self {
+        Self {
             driver,
             origins,
             scratch: Scratch::new(assignment.prepared.request_bytes_max()),
@@ -135,49 +126,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             tickets: Arc::clone(&assignment.tickets),
             entries,
             plan,
-        };
-        pool.assign_routes(assignment.worker);
-        pool
-    }
-
-    /// Deals the connections out over the ways there are.
-    fn assign_routes(&mut self, worker: u32) {
-        let workers = u64::from(self.plan.workers);
-        let users = self.entries.users().max(1);
-        let of_origins = self.entries.clients_mut().chunks_mut(users as usize);
-        for (clients, ways) in of_origins.zip(&self.origins) {
-            for (index, client) in (0u64..).zip(clients) {
-                let number = index * workers + u64::from(worker);
-                client.next_route = ways.routes.of_connection(number);
-            }
         }
     }
 
     /// From now on these are the ways to the first origin.
-    pub(crate) fn replace_routes(&mut self, routes: &[Route], worker: u32) {
-        self.origins[0].routes.replace(routes);
-        self.assign_routes(worker);
-    }
-
-    /// The addresses of the first origin, all that ever were, in the order of their numbers.
-    pub(crate) fn address_names(&self) -> &[String] {
-        self.origins[0].routes.address_names()
+    pub(crate) fn replace_routes(&mut self, routes: &[Route]) {
+        self.origins.replace_routes(routes);
+        self.origins.deal(&mut self.entries);
     }
 
     /// The number of the address that an entry's next request goes to, where it leads to the first
     /// origin.
     pub(crate) fn address(&self, index: u32) -> u16 {
-        if self.entries.origin(index) > 0 {
-            return Place::NONE;
-        }
-        let client = &self[index];
-        let route = if client.is_in_use() { client.route } else { client.next_route };
-        self.origins[0].routes.address(route)
-    }
-
-    /// Whether requests are sent as they are, without TLS, to all origins.
-    pub(crate) fn is_plain_text(&self) -> bool {
-        self.origins.iter().all(|ways| ways.setup.tls.is_none())
+        self.origins.address(self.entries.origin(index), &self[index])
     }
 
     /// Starts an exchange on an open connection; gives the number of bytes sent.
@@ -221,7 +182,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     ) -> (usize, Result<(), Failure>) {
         let Self { driver, entries, origins, scratch, .. } = self;
         let index = received.token.0;
-        let setup = &origins[entries.origin(index)].setup;
+        let setup = &origins.ways(entries.origin(index)).setup;
         let client = &mut entries[index];
         let (connection, resumes) = (&mut client.connection, client.opening.resumes);
         let bytes = driver.bytes(&received);

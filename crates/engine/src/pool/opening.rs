@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use plimsoll_conn::{Failure, Protocol};
 use plimsoll_io::Driver;
 
-use super::{Pool, Ways};
+use super::Pool;
+use super::origins::Ways;
 
 /// Connects under way at first, per worker.
 const WINDOW_START: u32 = 16;
@@ -16,7 +17,7 @@ const WINDOW_MAX: u32 = 256;
 /// Connections waiting to be opened, and how many may be under way at once.
 #[derive(Debug)]
 pub(super) struct Opener {
-    pub queue: VecDeque<u32>,
+    queue: VecDeque<u32>,
     under_way: u32,
     window: u32,
     /// The first thing that went wrong with a connection before it was open.
@@ -27,6 +28,28 @@ impl Opener {
     pub(super) fn new(connections: u32) -> Self {
         let queue = VecDeque::with_capacity(connections as usize);
         Self { queue, under_way: 0, window: WINDOW_START, error: None }
+    }
+
+    /// The next to be opened, as far as the window allows.
+    fn next(&mut self) -> Option<u32> {
+        if self.under_way < self.window { self.queue.pop_front() } else { None }
+    }
+
+    /// One came about.
+    fn succeeded(&mut self) {
+        self.under_way -= 1;
+        self.window = (self.window + 1).min(WINDOW_MAX);
+    }
+
+    /// One did not.
+    fn failed(&mut self) {
+        self.under_way -= 1;
+        self.window = (self.window / 2).max(WINDOW_MIN);
+    }
+
+    /// How many are under way or wait.
+    fn on_its_way(&self) -> u64 {
+        u64::from(self.under_way) + self.queue.len() as u64
     }
 }
 
@@ -57,10 +80,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Opens what waits to be opened, as far as the window allows. Where the number of requests
     /// bounds how many connections there are, `is_needed` says that this one is.
     pub(crate) fn open_queued(&mut self, now_ns: u64, is_needed: bool) {
-        while self.opener.under_way < self.opener.window {
-            let Some(index) = self.opener.queue.pop_front() else {
-                return;
-            };
+        while let Some(index) = self.opener.next() {
             if index >= self.entries.active() || self[index].is_in_use() {
                 continue;
             }
@@ -82,7 +102,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.route = client.next_route;
         client.usage.room = self.tickets.cover();
         let route = client.route;
-        let ways = &self.origins[self.entries.origin(index)];
+        let ways = self.origins.ways(self.entries.origin(index));
         let connection = &mut self.entries[index].connection;
         connection.open(&mut self.driver, ways.routes.get(route));
     }
@@ -91,12 +111,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// sent.
     pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
         let origin = self.entries.origin(index);
-        let resumes = self.origins[origin].setup.tls.is_some()
+        let resumes = self.origins.ways(origin).setup.tls.is_some()
             && self.counts.next_resumes(self.plan.tls.resume_percent);
         let Self { entries, driver, scratch, origins, .. } = self;
         let client = &mut entries[index];
         client.opening.resumes = resumes;
-        let Ways { setup, routes } = &origins[origin];
+        let Ways { setup, routes } = origins.ways(origin);
         let route = routes.get(client.route);
         client.connection.connected(driver, setup, route, resumes, scratch)
     }
@@ -122,8 +142,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             self.deadlines.watch(index, client.retire_ns);
         }
         if client.pending.is_none() {
-            self.opener.under_way -= 1;
-            self.opener.window = (self.opener.window + 1).min(WINDOW_MAX);
+            self.opener.succeeded();
         }
         std::mem::replace(&mut client.opening.ever_opened, true)
     }
@@ -134,17 +153,15 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &self.entries[index];
         self.reach.failed(index, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {
-            self.opener.under_way -= 1;
-            self.opener.window = (self.opener.window / 2).max(WINDOW_MIN);
+            self.opener.failed();
         }
     }
 
     /// How many more users to have for `behind` slots that wait for one, beyond those whose
     /// connection is on its way.
     pub(crate) fn growth(&self, behind: u64) -> u64 {
-        let under_way = u64::from(self.opener.under_way) + self.opener.queue.len() as u64;
         behind
-            .saturating_sub(under_way)
+            .saturating_sub(self.opener.on_its_way())
             .min(u64::from(self.entries.users() - self.entries.active()))
     }
 }

@@ -42,7 +42,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let prepared = Arc::clone(&assignment.prepared);
         let mut pool = Pool::new(driver, assignment, protocol, S::COUNTS_ITERATIONS);
         // With TLS no request is the same bytes twice.
-        let is_plain_text = pool.is_plain_text();
+        let is_plain_text = pool.origins.is_plain_text();
         let payloads = prepared.targets().iter().map(|target| {
             let fixed = target.encoding.fixed().filter(|_| is_plain_text);
             fixed.map(|bytes| pool.driver.register(Arc::clone(bytes)))

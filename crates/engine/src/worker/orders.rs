@@ -24,7 +24,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 self.carry_out(order, now_ns);
             }
             if let Some(routes) = news.routes {
-                self.traffic.lines.move_to_routes(&routes, self.worker, now_ns);
+                self.traffic.lines.move_to_routes(&routes, now_ns);
             }
             if news.gives_way && self.plan.spin == Spin::Auto {
                 self.traffic.lines.pool.driver.set_spin(Spin::Off);
