@@ -14,7 +14,7 @@
 //! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
 //! and servers do not wait for it.
 
-use plimsoll_io::{Address, Close, Driver, Payload, Route, Token};
+use plimsoll_io::{Address, Close, Driver, Payload, Route, SocketId};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
 
@@ -45,7 +45,7 @@ pub enum State {
 /// A client's connection, over which `P` is spoken.
 #[derive(Debug)]
 pub struct Connection<P> {
-    token: Token,
+    socket: SocketId,
     /// Where it stands, as far as the protocol has no say.
     state: State,
     protocol: P,
@@ -55,11 +55,11 @@ pub struct Connection<P> {
 }
 
 impl<P: Protocol> Connection<P> {
-    /// A closed connection on a token of the caller's.
+    /// A closed connection on a socket of the caller's.
     #[must_use]
-    pub fn new(token: Token, settings: &P::Settings) -> Self {
+    pub fn new(socket: SocketId, settings: &P::Settings) -> Self {
         let protocol = P::new(settings);
-        Self { token, state: State::Closed, protocol, tunnel: None, tls: None }
+        Self { socket, state: State::Closed, protocol, tunnel: None, tls: None }
     }
 
     /// Where it stands.
@@ -119,7 +119,7 @@ impl<P: Protocol> Connection<P> {
         debug_assert_eq!(self.state, State::Closed);
         self.tls = None;
         self.state = State::Connecting;
-        driver.connect(self.token, route);
+        driver.connect(self.socket, route);
     }
 
     /// The driver says that the connect along `route` succeeded: goes on with the setup. With
@@ -141,7 +141,7 @@ impl<P: Protocol> Connection<P> {
                 Address::Tcp(address) => Some(*address),
                 Address::Unix(_) => None,
             };
-            header.write(&mut scratch.out, driver.local_address(self.token), to);
+            header.write(&mut scratch.out, driver.local_address(self.socket), to);
         }
         if let Some(tunnel) = &setup.tunnel {
             scratch.out.extend_from_slice(tunnel);
@@ -182,7 +182,7 @@ impl<P: Protocol> Connection<P> {
     pub fn flush<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) -> usize {
         let bytes = scratch.out.len();
         if bytes > 0 {
-            driver.send(self.token, Payload::Copied(&scratch.out));
+            driver.send(self.socket, Payload::Copied(&scratch.out));
         }
         scratch.trim();
         bytes
@@ -238,7 +238,7 @@ impl<P: Protocol> Connection<P> {
     ) -> usize {
         let bytes = match wire {
             Wire::Registered(id, len) => {
-                driver.send(self.token, Payload::Registered { id, offset: 0, len: len as u32 });
+                driver.send(self.socket, Payload::Registered { id, offset: 0, len: len as u32 });
                 return len;
             }
             Wire::Bytes(bytes) => bytes,
@@ -254,7 +254,7 @@ impl<P: Protocol> Connection<P> {
             return self.flush(driver, scratch);
         }
         let sent_bytes = bytes.len();
-        driver.send(self.token, Payload::Copied(bytes));
+        driver.send(self.socket, Payload::Copied(bytes));
         if wire == Wire::Framed {
             scratch.trim();
         }
@@ -411,7 +411,7 @@ impl<P: Protocol> Connection<P> {
         how: Close,
     ) -> impl Iterator<Item = ExchangeId> {
         if self.state != State::Closed {
-            driver.close(self.token, how);
+            driver.close(self.socket, how);
             self.state = State::Closed;
             self.tunnel = None;
             self.tls = None;

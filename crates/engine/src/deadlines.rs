@@ -1,34 +1,32 @@
-//! Deadlines of connections: when to look at each of them again, because a connect or a wait has
-//! lasted long enough. There is one entry for each connection that waits for something.
+//! Deadlines of connections or users: when to look at each of them again, because a connect or a
+//! wait has lasted long enough. There is one entry for each that waits for something.
 //!
 //! Absent on purpose: the timeouts of exchanges, whose order is that of their starts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// When to look at which connection.
+/// When to look at which connection, or user: `Id` names it, and as a number counts from 0.
 #[derive(Debug, Default)]
-pub(crate) struct Deadlines {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// For each connection, the earliest entry in the heap that stands for it.
+pub(crate) struct Deadlines<Id = u32> {
+    heap: BinaryHeap<Reverse<(u64, Id)>>,
+    /// For each of them, the earliest entry in the heap that stands for it.
     watched_ns: Vec<u64>,
 }
 
-impl Deadlines {
-    pub(crate) fn new(connections: usize) -> Self {
-        Self {
-            heap: BinaryHeap::with_capacity(2 * connections),
-            watched_ns: vec![u64::MAX; connections],
-        }
+impl<Id: Copy + Ord + Into<u32>> Deadlines<Id> {
+    /// Of as many as `count`.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(2 * count), watched_ns: vec![u64::MAX; count] }
     }
 
-    /// Looks at the connection at `at_ns` at the latest.
+    /// Looks at it at `at_ns` at the latest.
     #[inline]
-    pub(crate) fn watch(&mut self, index: u32, at_ns: u64) {
-        let watched_ns = &mut self.watched_ns[index as usize];
+    pub(crate) fn watch(&mut self, id: Id, at_ns: u64) {
+        let watched_ns = &mut self.watched_ns[id.into() as usize];
         if at_ns < *watched_ns {
             *watched_ns = at_ns;
-            self.heap.push(Reverse((at_ns, index)));
+            self.heap.push(Reverse((at_ns, id)));
         }
     }
 
@@ -38,16 +36,16 @@ impl Deadlines {
         self.heap.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns)
     }
 
-    /// A connection to look at now. The caller watches it again if it has another deadline.
+    /// One to look at now. The caller watches it again if it has another deadline.
     #[inline]
-    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<u32> {
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<Id> {
         while self.next_ns() <= now_ns {
-            let Reverse((at_ns, index)) = self.heap.pop()?;
-            let watched_ns = &mut self.watched_ns[index as usize];
+            let Reverse((at_ns, id)) = self.heap.pop()?;
+            let watched_ns = &mut self.watched_ns[id.into() as usize];
             // An entry that was overtaken by an earlier one is stale.
             if at_ns == *watched_ns {
                 *watched_ns = u64::MAX;
-                return Some(index);
+                return Some(id);
             }
         }
         None
@@ -60,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_of_each_connection_counts_once() {
-        let mut deadlines = Deadlines::new(3);
+        let mut deadlines = Deadlines::<u32>::new(3);
         deadlines.watch(0, 50);
         deadlines.watch(0, 30);
         deadlines.watch(0, 40);

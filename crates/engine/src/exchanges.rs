@@ -16,6 +16,7 @@ use plimsoll_core::Phase;
 use plimsoll_core::part::Place;
 use plimsoll_core::recorder::Moments;
 
+use crate::id::ConnectionId;
 use crate::inspection::Inspection;
 
 /// A request and what is known of its answer.
@@ -37,7 +38,7 @@ pub(crate) struct Exchange {
     /// Whether its body waits for `100 Continue`.
     pub withholds: bool,
     /// The entry of the pool whose connection carries it.
-    pub client: u32,
+    pub client: ConnectionId,
 }
 
 impl Exchange {
@@ -218,6 +219,7 @@ impl IndexMut<ExchangeId> for Exchanges {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_io::SocketId;
     use rand_core::{Rng as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -234,7 +236,7 @@ mod tests {
             is_written: false,
             measured: true,
             withholds: false,
-            client: 0,
+            client: ConnectionId::of(SocketId(0)),
         }
     }
 

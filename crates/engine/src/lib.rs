@@ -15,6 +15,7 @@ mod crew;
 mod deadlines;
 mod error;
 mod exchanges;
+mod id;
 mod inspection;
 mod judge;
 mod labels;

@@ -7,6 +7,7 @@ use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
 
 use crate::exchanges::Exchange;
+use crate::id::ConnectionId;
 
 /// Cookies kept for a user, and the longest name and value of one together.
 const COOKIES_MAX: usize = 64;
@@ -68,14 +69,14 @@ impl Users {
 
     /// Whether a request waits for an entry of the pool.
     #[inline]
-    pub(crate) fn has_waiting(&self, user: u32, index: u32) -> bool {
-        self.waiting > 0 && self[user].waiting.iter().any(|it| it.exchange.client == index)
+    pub(crate) fn has_waiting(&self, user: u32, entry: ConnectionId) -> bool {
+        self.waiting > 0 && self[user].waiting.iter().any(|it| it.exchange.client == entry)
     }
 
     /// The request that goes next on an entry of the pool.
-    pub(crate) fn take_waiting(&mut self, user: u32, index: u32) -> Option<Waiting> {
+    pub(crate) fn take_waiting(&mut self, user: u32, entry: ConnectionId) -> Option<Waiting> {
         let waiting = &mut self[user].waiting;
-        let at = waiting.iter().position(|it| it.exchange.client == index)?;
+        let at = waiting.iter().position(|it| it.exchange.client == entry)?;
         let taken = waiting.remove(at)?;
         self.waiting -= 1;
         Some(taken)

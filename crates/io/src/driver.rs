@@ -5,9 +5,9 @@
 //! emulate completions while the reverse loses multishot receives and provided buffers. The same
 //! trait is met by `uring`, `epoll` and `sim`, and one conformance test holds all three to it.
 //!
-//! A caller names its sockets by dense [`Token`]s and indexes its own table with them. Once
-//! [`Driver::close`] returns, no event for the old use of a token is ever delivered, so a token may
-//! be used again at once.
+//! A caller numbers its sockets densely, by [`SocketId`]s, and indexes its own table with them.
+//! Once [`Driver::close`] returns, no event for the old use of a number is ever delivered, so it
+//! may be used again at once.
 //!
 //! Absent on purpose: TLS and HTTP (they are `proto`'s), callbacks, futures, and a clock other than
 //! the one a driver hands out.
@@ -22,16 +22,16 @@ pub use plimsoll_core::plan::Spin;
 use crate::route::Route;
 use crate::tcp_info::TcpInfo;
 
-/// A socket, as its user numbers it.
+/// The number of a socket, by which the driver and its user name it.
 ///
-/// Tokens below [`DriverOptions::reserved`] are the caller's to choose, for
+/// Numbers below [`DriverOptions::reserved`] are the caller's to choose, for
 /// [`Driver::connect`] and [`Driver::listen`]; those from there up to
 /// [`DriverOptions::sockets`] are handed out by the driver, one for each accepted connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub u32);
+pub struct SocketId(pub u32);
 
-impl Token {
-    /// The token as an index into a table.
+impl SocketId {
+    /// The number as an index into a table.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -91,7 +91,7 @@ pub enum Close {
 #[must_use = "give the buffer back with Driver::release"]
 pub struct Received {
     /// Whose bytes these are.
-    pub token: Token,
+    pub socket: SocketId,
     pub(crate) buffer: u32,
     pub(crate) len: u32,
     pub(crate) kernel_ns: Option<NonZeroU64>,
@@ -156,27 +156,27 @@ impl std::fmt::Display for OsError {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// A [`Driver::connect`] succeeded; the connection already receives.
-    Connected(Token),
-    /// A listener took a connection, which already receives. `token` is the new one.
+    Connected(SocketId),
+    /// A listener took a connection, which already receives.
     Accepted {
-        /// The listener's token.
-        listener: Token,
-        /// The new connection's token, free again after [`Driver::close`].
-        token: Token,
+        /// The listener.
+        listener: SocketId,
+        /// The new connection, whose number is free again after [`Driver::close`].
+        socket: SocketId,
         /// The address at the other end.
         peer: SocketAddr,
     },
-    /// Everything handed to [`Driver::send`] on this token so far is with the kernel.
-    Sent(Token),
+    /// Everything handed to [`Driver::send`] on this socket so far is with the kernel.
+    Sent(SocketId),
     /// Bytes arrived.
     Received(Received),
-    /// The peer will send no more (an orderly FIN). The token stays in use until closed.
-    Ended(Token),
-    /// The operation failed for good. The token stays in use until closed; nothing more comes on
+    /// The peer will send no more (an orderly FIN). The number stays in use until closed.
+    Ended(SocketId),
+    /// The operation failed for good. The number stays in use until closed; nothing more comes on
     /// it. On a listener ([`Operation::Accept`]) it is passing: the listener goes on accepting.
     Failed {
         /// The socket.
-        token: Token,
+        socket: SocketId,
         /// What was being done.
         operation: Operation,
         /// Why it failed.
@@ -222,9 +222,9 @@ impl DriverKind {
 /// What a driver is sized and set up for. Everything is allocated from this at the start.
 #[derive(Debug, Clone)]
 pub struct DriverOptions {
-    /// Sockets in all; tokens are `0..sockets`.
+    /// Sockets in all; their numbers are `0..sockets`.
     pub sockets: u32,
-    /// Tokens below this are the caller's to choose; the rest are for accepted connections.
+    /// Numbers below this are the caller's to choose; the rest are for accepted connections.
     pub reserved: u32,
     /// Bytes in one receive buffer.
     pub receive_buffer_bytes: u32,
@@ -265,7 +265,7 @@ pub type Waker = Arc<dyn Wake>;
 /// [`next`](Self::next) until there are none. Operations may be started at any point; they reach
 /// the kernel at the latest in the next `wait`.
 ///
-/// Per token, events keep the order of what they report: bytes in stream order, `Ended` after the
+/// Per socket, events keep the order of what they report: bytes in stream order, `Ended` after the
 /// last bytes, nothing after `Failed`.
 pub trait Driver {
     /// Which driver this is.
@@ -278,54 +278,54 @@ pub trait Driver {
     /// a request.
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId;
 
-    /// Opens a connection on a free caller's token (`TCP_NODELAY` set on TCP). Every outcome, also
-    /// one known at once, is reported as [`Event::Connected`] or [`Event::Failed`].
+    /// Opens a connection under a free number of the caller's (`TCP_NODELAY` set on TCP). Every
+    /// outcome, also one known at once, is reported as [`Event::Connected`] or [`Event::Failed`].
     ///
     /// A Unix listener whose queue is full makes the connect wait under io_uring and fail with
     /// `EAGAIN` under epoll.
-    fn connect(&mut self, token: Token, route: &Route);
+    fn connect(&mut self, socket: SocketId, route: &Route);
 
-    /// Starts listening on a free caller's token and accepts until closed.
+    /// Starts listening under a free number of the caller's and accepts until closed.
     ///
     /// # Errors
     /// What `socket`, `bind` and `listen` return. The address bound is returned (port 0 resolved).
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr>;
+    fn listen(&mut self, socket: SocketId, at: SocketAddr) -> io::Result<SocketAddr>;
 
-    /// Queues bytes on a connected token. Sends on one token go out in order; one
+    /// Queues bytes on a connected socket. Sends on one socket go out in order; one
     /// [`Event::Sent`] follows when all that was queued has been taken by the kernel.
-    fn send(&mut self, token: Token, payload: Payload<'_>);
+    fn send(&mut self, socket: SocketId, payload: Payload<'_>);
 
-    /// Bytes queued on the token that the kernel has not taken yet.
-    fn queued_bytes(&self, token: Token) -> usize;
+    /// Bytes queued on the socket that the kernel has not taken yet.
+    fn queued_bytes(&self, socket: SocketId) -> usize;
 
-    /// Ends this direction of a connected token: a FIN goes out after everything queued so far.
+    /// Ends this direction of a connected socket: a FIN goes out after everything queued so far.
     /// What is handed to [`send`](Self::send) afterwards is dropped. Receiving goes on, and the
-    /// token stays in use until closed.
-    fn shutdown(&mut self, token: Token);
+    /// number stays in use until closed.
+    fn shutdown(&mut self, socket: SocketId);
 
-    /// Stops receiving on a connected token, so that its peer has to wait once the kernel's buffers
-    /// are full. What the driver has already received is still delivered, at most what its buffers
-    /// hold.
+    /// Stops receiving on a connected socket, so that its peer has to wait once the kernel's
+    /// buffers are full. What the driver has already received is still delivered, at most what its
+    /// buffers hold.
     ///
     /// While paused, the end or failure of the connection may go unseen until receiving is resumed;
     /// but a send that fails is reported at once, and bytes not yet received are lost.
-    fn pause_receiving(&mut self, token: Token);
+    fn pause_receiving(&mut self, socket: SocketId);
 
     /// Goes on receiving after [`pause_receiving`](Self::pause_receiving).
-    fn resume_receiving(&mut self, token: Token);
+    fn resume_receiving(&mut self, socket: SocketId);
 
     /// What the kernel says of a connection, also of one that is being opened or has failed, until
     /// it is closed. `None` without a connection, on Unix sockets and on systems other than Linux.
     /// It costs a system call: not for the path of a request.
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo>;
+    fn tcp_info(&self, socket: SocketId) -> Option<TcpInfo>;
 
     /// The address at this end of a connection, or that of a listener. `None` without a socket
     /// and on Unix sockets. It costs a system call: not for the path of a request.
-    fn local_address(&self, token: Token) -> Option<SocketAddr>;
+    fn local_address(&self, socket: SocketId) -> Option<SocketAddr>;
 
-    /// Ends a connection, a connect under way, or a listener. The token is free on return and no
+    /// Ends a connection, a connect under way, or a listener. The number is free on return and no
     /// event of its old use follows.
-    fn close(&mut self, token: Token, how: Close);
+    fn close(&mut self, socket: SocketId, how: Close);
 
     /// Hands queued operations to the kernel, then sleeps until an event is there or `until_ns`
     /// has come (0: do not sleep). Returns the clock on return. Spins where

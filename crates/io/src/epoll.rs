@@ -34,7 +34,7 @@ use crate::caught_up::CaughtUp;
 use crate::clock;
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Standstill, Token, Waker,
+    Received, SocketId, Spin, Standstill, Waker,
 };
 use crate::route::Route;
 use crate::socket;
@@ -66,8 +66,8 @@ pub struct EpollDriver {
     kernel: Kernel,
     timer: Timer,
     slots: Box<[Slot]>,
-    /// Free tokens for accepted connections.
-    spare: Vec<u32>,
+    /// Free numbers for accepted connections.
+    spare: Vec<SocketId>,
     agenda: Agenda,
     rest: Rest,
     buffers: Buffers,
@@ -102,7 +102,7 @@ impl EpollDriver {
             },
             timer,
             slots: (0..options.sockets).map(|_| Slot::free()).collect(),
-            spare: (options.reserved..options.sockets).rev().collect(),
+            spare: (options.reserved..options.sockets).rev().map(SocketId).collect(),
             agenda: Agenda {
                 ready: VecDeque::with_capacity(sockets),
                 turn_left: 0,
@@ -128,17 +128,17 @@ impl EpollDriver {
         self.buffers.bytes.len() / RECEIVE_BUFFERS as usize
     }
 
-    fn push_pending(&mut self, index: u32, what: PendingKind) {
-        let generation = self.slots[index as usize].generation;
-        self.agenda.pending.push_back(Pending { at_ns: clock::now_ns(), index, generation, what });
+    fn push_pending(&mut self, id: SocketId, what: PendingKind) {
+        let generation = self.slots[id.index()].generation;
+        self.agenda.pending.push_back(Pending { at_ns: clock::now_ns(), id, generation, what });
     }
 
     /// Puts a slot on the ready ring if it is not there.
-    fn list(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
+    fn list(&mut self, id: SocketId) {
+        let slot = &mut self.slots[id.index()];
         if !slot.listed {
             slot.listed = true;
-            self.agenda.ready.push_back(index);
+            self.agenda.ready.push_back(id);
         }
     }
 
@@ -161,8 +161,8 @@ impl EpollDriver {
                 self.timer.fired();
                 continue;
             }
-            let (index, generation) = unpack(token);
-            let slot = &mut self.slots[index as usize];
+            let (id, generation) = unpack(token);
+            let slot = &mut self.slots[id.index()];
             if slot.generation != generation {
                 continue;
             }
@@ -173,7 +173,7 @@ impl EpollDriver {
             slot.writable |= (event.is_writable() || closed) && waits_to_write;
             if slot.has_work() && !slot.listed {
                 slot.listed = true;
-                self.agenda.ready.push_back(index);
+                self.agenda.ready.push_back(id);
             }
         }
         self.caught_up_before_ns = self.caught_up.at_ns();
@@ -204,18 +204,18 @@ impl EpollDriver {
             return;
         }
         self.rest.until_ns = u64::MAX;
-        for index in std::mem::take(&mut self.rest.listeners) {
-            let slot = &mut self.slots[index as usize];
+        for id in std::mem::take(&mut self.rest.listeners) {
+            let slot = &mut self.slots[id.index()];
             if matches!(slot.handle, Handle::Listener(_)) {
                 slot.readable = true;
-                self.list(index);
+                self.list(id);
             }
         }
     }
 
-    /// Whether an event that was noted is no longer true, or of an old use of its token.
+    /// Whether an event that was noted is no longer true, or of an old use of its number.
     fn is_stale(&self, pending: &Pending) -> bool {
-        let slot = &self.slots[pending.index as usize];
+        let slot = &self.slots[pending.id.index()];
         match pending.what {
             PendingKind::Woken => false,
             PendingKind::ConnectFailed(_) => slot.generation != pending.generation,
@@ -233,10 +233,10 @@ impl EpollDriver {
         while self.agenda.pending.front().is_some_and(|pending| self.is_stale(pending)) {
             self.take_pending();
         }
-        while let Some(&index) = self.agenda.ready.front()
-            && !self.slots[index as usize].has_work()
+        while let Some(&id) = self.agenda.ready.front()
+            && !self.slots[id.index()].has_work()
         {
-            self.slots[index as usize].listed = false;
+            self.slots[id.index()].listed = false;
             self.agenda.ready.pop_front();
         }
     }
@@ -244,8 +244,8 @@ impl EpollDriver {
     fn take_pending(&mut self) -> Option<(u64, Event)> {
         while let Some(pending) = self.agenda.pending.pop_front() {
             let stale = self.is_stale(&pending);
-            let Pending { at_ns, index, generation, what } = pending;
-            let slot = &mut self.slots[index as usize];
+            let Pending { at_ns, id, generation, what } = pending;
+            let slot = &mut self.slots[id.index()];
             if matches!(what, PendingKind::Sent) && slot.generation == generation {
                 slot.sent_pending = false;
             }
@@ -253,10 +253,8 @@ impl EpollDriver {
                 continue;
             }
             let event = match what {
-                PendingKind::Sent => Event::Sent(Token(index)),
-                PendingKind::ConnectFailed(error) => {
-                    failed(Token(index), Operation::Connect, error)
-                }
+                PendingKind::Sent => Event::Sent(id),
+                PendingKind::ConnectFailed(error) => failed(id, Operation::Connect, error),
                 PendingKind::Woken => Event::Woken,
             };
             return Some((at_ns, event));
@@ -264,12 +262,12 @@ impl EpollDriver {
         None
     }
 
-    /// Registers a stream under a free token.
-    fn adopt(&mut self, index: u32, stream: OwnedFd) -> io::Result<()> {
-        let slot = &mut self.slots[index as usize];
-        debug_assert!(matches!(slot.handle, Handle::Free), "token {index} is in use");
+    /// Registers a stream under a free number.
+    fn adopt(&mut self, id: SocketId, stream: OwnedFd) -> io::Result<()> {
+        let slot = &mut self.slots[id.index()];
+        debug_assert!(matches!(slot.handle, Handle::Free), "socket {} is in use", id.0);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let token = pack(index, slot.generation);
+        let token = pack(id, slot.generation);
         self.kernel.poll.registry().register(
             &mut SourceFd(&stream.as_raw_fd()),
             token,
@@ -279,15 +277,15 @@ impl EpollDriver {
         Ok(())
     }
 
-    /// Ends what a token can report. Its socket stays, to be asked about, until it is closed.
-    fn fail(&mut self, index: u32, operation: Operation, error: OsError) -> (u64, Event) {
-        let slot = &mut self.slots[index as usize];
+    /// Ends what a number can report. Its socket stays, to be asked about, until it is closed.
+    fn fail(&mut self, id: SocketId, operation: Operation, error: OsError) -> (u64, Event) {
+        let slot = &mut self.slots[id.index()];
         if let Handle::Stream(stream) = slot.vacate(Handle::Failed(None)) {
             // It fails only on what is not registered.
             let _ = self.kernel.poll.registry().deregister(&mut SourceFd(&stream.as_raw_fd()));
             slot.handle = Handle::Failed(Some(stream));
         }
-        (clock::now_ns(), failed(Token(index), operation, error))
+        (clock::now_ns(), failed(id, operation, error))
     }
 
     /// Looks whether the thread stood still, if it is time to.
@@ -323,30 +321,30 @@ impl Driver for EpollDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, route: &Route) {
-        match start_connect(route, &self.options).and_then(|stream| self.adopt(token.0, stream)) {
-            Ok(()) => self.slots[token.index()].connecting = true,
+    fn connect(&mut self, id: SocketId, route: &Route) {
+        match start_connect(route, &self.options).and_then(|stream| self.adopt(id, stream)) {
+            Ok(()) => self.slots[id.index()].connecting = true,
             Err(error) => {
-                self.slots[token.index()].handle = Handle::Failed(None);
-                self.push_pending(token.0, PendingKind::ConnectFailed(os_error(&error)));
+                self.slots[id.index()].handle = Handle::Failed(None);
+                self.push_pending(id, PendingKind::ConnectFailed(os_error(&error)));
             }
         }
     }
 
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+    fn listen(&mut self, id: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
         let kind = Type::STREAM.nonblocking();
         let (listener, bound) = socket::for_listening(at, &self.options, kind)?;
         let mut listener = TcpListener::from_std(listener.into());
-        let slot = &mut self.slots[token.index()];
-        debug_assert!(matches!(slot.handle, Handle::Free), "token {} is in use", token.0);
-        let key = pack(token.0, slot.generation);
+        let slot = &mut self.slots[id.index()];
+        debug_assert!(matches!(slot.handle, Handle::Free), "socket {} is in use", id.0);
+        let key = pack(id, slot.generation);
         self.kernel.poll.registry().register(&mut listener, key, Interest::READABLE)?;
         slot.handle = Handle::Listener(listener);
         Ok(bound)
     }
 
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        let slot = &mut self.slots[token.index()];
+    fn send(&mut self, id: SocketId, payload: Payload<'_>) {
+        let slot = &mut self.slots[id.index()];
         let Handle::Stream(stream) = &mut slot.handle else { return };
         if slot.send_error.is_some() || slot.finishing {
             return;
@@ -357,14 +355,14 @@ impl Driver for EpollDriver {
                 Ok(len) => taken = len,
                 Err(error) => {
                     slot.send_failed(&error);
-                    self.list(token.0);
+                    self.list(id);
                     return;
                 }
             }
             if taken == payload.len() {
                 if !slot.sent_pending {
                     slot.sent_pending = true;
-                    self.push_pending(token.0, PendingKind::Sent);
+                    self.push_pending(id, PendingKind::Sent);
                 }
                 return;
             }
@@ -372,49 +370,49 @@ impl Driver for EpollDriver {
         slot.queue.push(payload, taken);
     }
 
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.slots[token.index()].queue.len()
+    fn queued_bytes(&self, id: SocketId) -> usize {
+        self.slots[id.index()].queue.len()
     }
 
-    fn shutdown(&mut self, token: Token) {
-        let slot = &mut self.slots[token.index()];
+    fn shutdown(&mut self, id: SocketId) {
+        let slot = &mut self.slots[id.index()];
         if !slot.connecting && slot.send_error.is_none() {
             slot.finishing = true;
             slot.finish_if_sent();
         }
     }
 
-    fn pause_receiving(&mut self, token: Token) {
-        let slot = &mut self.slots[token.index()];
+    fn pause_receiving(&mut self, id: SocketId) {
+        let slot = &mut self.slots[id.index()];
         slot.paused = matches!(slot.handle, Handle::Stream(_));
     }
 
-    fn resume_receiving(&mut self, token: Token) {
-        let slot = &mut self.slots[token.index()];
+    fn resume_receiving(&mut self, id: SocketId) {
+        let slot = &mut self.slots[id.index()];
         slot.paused = false;
         if slot.has_work() {
-            self.list(token.0);
+            self.list(id);
         }
     }
 
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
-        tcp_info::read(self.slots[token.index()].stream()?.as_fd())
+    fn tcp_info(&self, id: SocketId) -> Option<TcpInfo> {
+        tcp_info::read(self.slots[id.index()].stream()?.as_fd())
     }
 
-    fn local_address(&self, token: Token) -> Option<SocketAddr> {
-        let slot = &self.slots[token.index()];
+    fn local_address(&self, id: SocketId) -> Option<SocketAddr> {
+        let slot = &self.slots[id.index()];
         match &slot.handle {
             Handle::Listener(listener) => listener.local_addr().ok(),
             _ => slot.stream().and_then(socket::local_address),
         }
     }
 
-    fn close(&mut self, token: Token, how: Close) {
-        let slot = &mut self.slots[token.index()];
+    fn close(&mut self, id: SocketId, how: Close) {
+        let slot = &mut self.slots[id.index()];
         let handle = slot.vacate(Handle::Free);
         slot.generation = slot.generation.wrapping_add(1);
-        if token.0 >= self.options.reserved && !matches!(handle, Handle::Free) {
-            self.spare.push(token.0);
+        if id.0 >= self.options.reserved && !matches!(handle, Handle::Free) {
+            self.spare.push(id);
         }
         if let (Handle::Stream(stream), Close::Reset) = (handle, how) {
             socket::reset_on_close(&stream);
@@ -447,7 +445,7 @@ impl Driver for EpollDriver {
                 let what = PendingKind::Woken;
                 self.agenda.pending.push_back(Pending {
                     at_ns: now_ns,
-                    index: 0,
+                    id: SocketId(0),
                     generation: 0,
                     what,
                 });
@@ -493,13 +491,13 @@ impl Driver for EpollDriver {
             return Some(event);
         }
         while self.agenda.turn_left > 0 {
-            let index = self.agenda.ready.pop_front()?;
+            let id = self.agenda.ready.pop_front()?;
             self.agenda.turn_left -= 1;
-            let event = self.serve(index);
-            let slot = &mut self.slots[index as usize];
+            let event = self.serve(id);
+            let slot = &mut self.slots[id.index()];
             slot.listed = slot.has_work();
             if slot.listed {
-                self.agenda.ready.push_back(index);
+                self.agenda.ready.push_back(id);
             }
             if event.is_some() {
                 return event;
@@ -533,16 +531,16 @@ fn start_connect(route: &Route, options: &DriverOptions) -> io::Result<OwnedFd> 
 }
 
 /// A slot and the use of it, as the poll's key.
-fn pack(index: u32, generation: u32) -> mio::Token {
-    mio::Token((generation as usize) << 32 | index as usize)
+fn pack(id: SocketId, generation: u32) -> mio::Token {
+    mio::Token((generation as usize) << 32 | id.index())
 }
 
-fn unpack(token: mio::Token) -> (u32, u32) {
-    (token.0 as u32, (token.0 >> 32) as u32)
+fn unpack(token: mio::Token) -> (SocketId, u32) {
+    (SocketId(token.0 as u32), (token.0 >> 32) as u32)
 }
 
-fn failed(token: Token, operation: Operation, error: OsError) -> Event {
-    Event::Failed { token, operation, error }
+fn failed(id: SocketId, operation: Operation, error: OsError) -> Event {
+    Event::Failed { socket: id, operation, error }
 }
 
 fn os_error(error: &io::Error) -> OsError {

@@ -24,7 +24,7 @@ pub mod uring;
 
 pub use driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, SocketOptions, Spin, Standstill, Token, Wake, Waker,
+    Received, SocketId, SocketOptions, Spin, Standstill, Wake, Waker,
 };
 pub use epoll::EpollDriver;
 pub use route::{Address, Route};

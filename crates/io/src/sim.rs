@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Standstill, Token, Wake, Waker,
+    Received, SocketId, Spin, Standstill, Wake, Waker,
 };
 use crate::route::Route;
 use crate::tcp_info::TcpInfo;
@@ -48,7 +48,7 @@ enum Use {
 #[derive(Debug)]
 struct Slot {
     now: Use,
-    /// Counts the uses of the token, so that what was queued for an old use is recognised.
+    /// Counts the uses of the socket, so that what was queued for an old use is recognised.
     generation: u32,
     inbox: VecDeque<u8>,
     outbox: VecDeque<u8>,
@@ -68,7 +68,7 @@ struct Slot {
 enum Queued {
     Connected,
     Accepted {
-        listener: Token,
+        listener: SocketId,
         peer: SocketAddr,
     },
     Sent,
@@ -100,8 +100,8 @@ pub struct SimDriver {
     caught_up_ns: u64,
     slots: Box<[Slot]>,
     reserved: u32,
-    /// Token, generation, and what to report.
-    events: VecDeque<(u32, u32, Queued)>,
+    /// Socket, generation, and what to report.
+    events: VecDeque<(SocketId, u32, Queued)>,
     buffers: Vec<Vec<u8>>,
     free_buffers: Vec<u32>,
     buffer_bytes: usize,
@@ -134,7 +134,7 @@ impl SimDriver {
             paused: false,
             finishing: false,
         };
-        let spare = (options.reserved..options.sockets).rev().collect();
+        let spare = (options.reserved..options.sockets).rev().map(SocketId).collect();
         Self {
             now_ns: START_NS,
             waits: 0,
@@ -161,14 +161,14 @@ impl SimDriver {
         self.waits
     }
 
-    fn push(&mut self, token: u32, what: Queued) {
-        self.events.push_back((token, self.slots[token as usize].generation, what));
+    fn push(&mut self, socket: SocketId, what: Queued) {
+        self.events.push_back((socket, self.slots[socket.index()].generation, what));
     }
 
     /// Drops from the front what is no longer true; says whether anything is left.
     fn has_events(&mut self) -> bool {
-        while let Some((token, generation, what)) = self.events.front() {
-            let slot = &mut self.slots[*token as usize];
+        while let Some((socket, generation, what)) = self.events.front() {
+            let slot = &mut self.slots[socket.index()];
             let stale = match what {
                 Queued::Woken => false,
                 _ if slot.generation != *generation => true,
@@ -194,7 +194,7 @@ impl SimDriver {
     fn take_notices(&mut self) {
         self.caught_up_ns = self.network.ran_to_ns;
         if self.woken.0.swap(false, Ordering::Acquire) {
-            self.events.push_back((0, 0, Queued::Woken));
+            self.events.push_back((SocketId(0), 0, Queued::Woken));
         }
         let mut notices = std::mem::take(&mut self.network.notices);
         for notice in notices.drain(..) {
@@ -206,56 +206,56 @@ impl SimDriver {
 
     fn take_notice(&mut self, notice: Notice) {
         match notice {
-            Notice::Connected(token) => self.push(token, Queued::Connected),
-            Notice::Refused(token) => {
+            Notice::Connected(socket) => self.push(socket, Queued::Connected),
+            Notice::Refused(socket) => {
                 let error = OsError(libc::ECONNREFUSED);
-                self.push(token, Queued::Failed(Operation::Connect, error));
+                self.push(socket, Queued::Failed(Operation::Connect, error));
             }
-            Notice::Accepted { listener, token, end, peer } => {
-                self.slots[token as usize].now = Use::Open(end);
-                self.push(token, Queued::Accepted { listener: Token(listener), peer });
+            Notice::Accepted { listener, socket, end, peer } => {
+                self.slots[socket.index()].now = Use::Open(end);
+                self.push(socket, Queued::Accepted { listener, peer });
             }
-            Notice::NoToken(listener) => {
+            Notice::NoSocket(listener) => {
                 self.push(listener, Queued::Failed(Operation::Accept, OsError(libc::EMFILE)));
             }
-            Notice::Room(token) => self.flush(token),
-            Notice::Data { token, at_ns, bytes } => self.readable(token, |slot| {
+            Notice::Room(socket) => self.flush(socket),
+            Notice::Data { socket, at_ns, bytes } => self.readable(socket, |slot| {
                 slot.inbox.extend(bytes);
                 slot.arrived_ns = at_ns;
             }),
-            Notice::Ended(token) => self.readable(token, |slot| slot.ended = true),
-            Notice::Reset(token) => {
-                let slot = &mut self.slots[token as usize];
+            Notice::Ended(socket) => self.readable(socket, |slot| slot.ended = true),
+            Notice::Reset(socket) => {
+                let slot = &mut self.slots[socket.index()];
                 let cut_off = slot.paused && !slot.outbox.is_empty();
-                self.readable(token, |slot| {
+                self.readable(socket, |slot| {
                     slot.reset = true;
                     slot.outbox.clear();
                 });
                 if cut_off {
-                    self.fail_send(token);
+                    self.fail_send(socket);
                 }
             }
         }
     }
 
-    /// Changes what there is to read, and puts the token on the queue if it is not there for it.
-    fn readable(&mut self, token: u32, change: impl FnOnce(&mut Slot)) {
-        change(&mut self.slots[token as usize]);
-        self.list(token);
+    /// Changes what there is to read, and puts the socket on the queue if it is not there for it.
+    fn readable(&mut self, socket: SocketId, change: impl FnOnce(&mut Slot)) {
+        change(&mut self.slots[socket.index()]);
+        self.list(socket);
     }
 
-    /// Puts a token on the queue if there is something to read, and it is not there for that.
-    fn list(&mut self, token: u32) {
-        let slot = &mut self.slots[token as usize];
+    /// Puts a socket on the queue if there is something to read, and it is not there for that.
+    fn list(&mut self, socket: SocketId) {
+        let slot = &mut self.slots[socket.index()];
         if slot.has_input() && !slot.paused && !slot.listed {
             slot.listed = true;
-            self.push(token, Queued::Readable);
+            self.push(socket, Queued::Readable);
         }
     }
 
     /// Gives the network what it takes.
-    fn flush(&mut self, token: u32) {
-        let slot = &mut self.slots[token as usize];
+    fn flush(&mut self, socket: SocketId) {
+        let slot = &mut self.slots[socket.index()];
         let Use::Open(end) = slot.now else { return };
         while !slot.outbox.is_empty() {
             let (bytes, _) = slot.outbox.as_slices();
@@ -271,31 +271,31 @@ impl SimDriver {
         }
         if !slot.sent_pending {
             slot.sent_pending = true;
-            self.push(token, Queued::Sent);
+            self.push(socket, Queued::Sent);
         }
     }
 
     /// A send met a reset that receiving, which is paused, does not see.
-    fn fail_send(&mut self, token: u32) {
-        self.slots[token as usize].vacate(Use::Failed);
-        self.push(token, Queued::Failed(Operation::Send, OsError(libc::ECONNRESET)));
+    fn fail_send(&mut self, socket: SocketId) {
+        self.slots[socket.index()].vacate(Use::Failed);
+        self.push(socket, Queued::Failed(Operation::Send, OsError(libc::ECONNRESET)));
     }
 
-    fn read(&mut self, token: u32) -> Option<Event> {
-        let slot = &mut self.slots[token as usize];
+    fn read(&mut self, socket: SocketId) -> Option<Event> {
+        let slot = &mut self.slots[socket.index()];
         let Use::Open(end) = slot.now else { return None };
         if slot.inbox.is_empty() {
             if slot.reset {
                 slot.vacate(Use::Failed);
                 let (operation, error) = (Operation::Receive, OsError(libc::ECONNRESET));
-                return Some(Event::Failed { token: Token(token), operation, error });
+                return Some(Event::Failed { socket, operation, error });
             }
             slot.ended = false;
-            return Some(Event::Ended(Token(token)));
+            return Some(Event::Ended(socket));
         }
         let Some(buffer) = self.free_buffers.pop() else {
             // Its turn comes after a release.
-            self.list(token);
+            self.list(socket);
             return None;
         };
         // Two receives where the ring of bytes wraps round.
@@ -306,20 +306,20 @@ impl SimDriver {
         slot.inbox.drain(..len);
         let kernel_ns = NonZeroU64::new(slot.arrived_ns).filter(|_| self.receive_timestamps);
         self.network.consumed(end, len);
-        self.list(token);
-        let (token, len) = (Token(token), len as u32);
-        Some(Event::Received(Received { token, buffer, len, kernel_ns }))
+        self.list(socket);
+        let len = len as u32;
+        Some(Event::Received(Received { socket, buffer, len, kernel_ns }))
     }
 
     /// Resets what this listener accepted and nobody was told of yet.
-    fn reset_unseen(&mut self, of: Token) {
-        let unseen = |(accepted, _, what): &(u32, u32, Queued)| match what {
-            Queued::Accepted { listener, .. } if *listener == of => Some(Token(*accepted)),
+    fn reset_unseen(&mut self, of: SocketId) {
+        let unseen = |(accepted, _, what): &(SocketId, u32, Queued)| match what {
+            Queued::Accepted { listener, .. } if *listener == of => Some(*accepted),
             _ => None,
         };
-        let unseen: Vec<Token> = self.events.iter().filter_map(unseen).collect();
-        for token in unseen {
-            self.close(token, Close::Reset);
+        let unseen: Vec<SocketId> = self.events.iter().filter_map(unseen).collect();
+        for socket in unseen {
+            self.close(socket, Close::Reset);
         }
     }
 
@@ -372,25 +372,35 @@ impl Driver for SimDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, route: &Route) {
-        debug_assert_eq!(self.slots[token.index()].now, Use::Free, "token {} is in use", token.0);
-        let end = self.network.connect(token.0, route);
-        self.slots[token.index()].now = Use::Open(end);
+    fn connect(&mut self, socket: SocketId, route: &Route) {
+        debug_assert_eq!(
+            self.slots[socket.index()].now,
+            Use::Free,
+            "socket {} is in use",
+            socket.0
+        );
+        let end = self.network.connect(socket, route);
+        self.slots[socket.index()].now = Use::Open(end);
     }
 
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        debug_assert_eq!(self.slots[token.index()].now, Use::Free, "token {} is in use", token.0);
+    fn listen(&mut self, socket: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
+        debug_assert_eq!(
+            self.slots[socket.index()].now,
+            Use::Free,
+            "socket {} is in use",
+            socket.0
+        );
         let taken = || io::Error::from_raw_os_error(libc::EADDRINUSE);
-        let at = self.network.listen(token.0, at).ok_or_else(taken)?;
-        self.slots[token.index()].now = Use::Listening;
+        let at = self.network.listen(socket, at).ok_or_else(taken)?;
+        self.slots[socket.index()].now = Use::Listening;
         Ok(at)
     }
 
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        let slot = &mut self.slots[token.index()];
+    fn send(&mut self, socket: SocketId, payload: Payload<'_>) {
+        let slot = &mut self.slots[socket.index()];
         let Use::Open(_) = slot.now else { return };
         if slot.reset && slot.paused {
-            self.fail_send(token.0);
+            self.fail_send(socket);
             return;
         }
         if slot.reset || slot.finishing {
@@ -405,16 +415,16 @@ impl Driver for SimDriver {
             }
         }
         if !waiting {
-            self.flush(token.0);
+            self.flush(socket);
         }
     }
 
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.slots[token.index()].outbox.len()
+    fn queued_bytes(&self, socket: SocketId) -> usize {
+        self.slots[socket.index()].outbox.len()
     }
 
-    fn shutdown(&mut self, token: Token) {
-        let slot = &mut self.slots[token.index()];
+    fn shutdown(&mut self, socket: SocketId) {
+        let slot = &mut self.slots[socket.index()];
         let Use::Open(end) = slot.now else { return };
         slot.finishing = true;
         if slot.outbox.is_empty() {
@@ -422,33 +432,33 @@ impl Driver for SimDriver {
         }
     }
 
-    fn pause_receiving(&mut self, token: Token) {
-        let slot = &mut self.slots[token.index()];
+    fn pause_receiving(&mut self, socket: SocketId) {
+        let slot = &mut self.slots[socket.index()];
         slot.paused = matches!(slot.now, Use::Open(_));
     }
 
-    fn resume_receiving(&mut self, token: Token) {
-        self.slots[token.index()].paused = false;
-        self.list(token.0);
+    fn resume_receiving(&mut self, socket: SocketId) {
+        self.slots[socket.index()].paused = false;
+        self.list(socket);
     }
 
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
-        match self.slots[token.index()].now {
+    fn tcp_info(&self, socket: SocketId) -> Option<TcpInfo> {
+        match self.slots[socket.index()].now {
             Use::Open(end) => self.network.tcp_info(end),
             _ => None,
         }
     }
 
-    fn local_address(&self, token: Token) -> Option<SocketAddr> {
-        match self.slots[token.index()].now {
+    fn local_address(&self, socket: SocketId) -> Option<SocketAddr> {
+        match self.slots[socket.index()].now {
             Use::Open(end) => self.network.local_address(end),
-            Use::Listening => self.network.listening_at(token.0),
+            Use::Listening => self.network.listening_at(socket),
             Use::Free | Use::Failed => None,
         }
     }
 
-    fn close(&mut self, token: Token, how: Close) {
-        let slot = &mut self.slots[token.index()];
+    fn close(&mut self, socket: SocketId, how: Close) {
+        let slot = &mut self.slots[socket.index()];
         let was = slot.now;
         slot.vacate(Use::Free);
         slot.generation = slot.generation.wrapping_add(1);
@@ -457,12 +467,12 @@ impl Driver for SimDriver {
             Use::Failed => {}
             Use::Open(end) => self.network.close(end, how == Close::Reset),
             Use::Listening => {
-                self.network.unlisten(token.0);
-                self.reset_unseen(token);
+                self.network.unlisten(socket);
+                self.reset_unseen(socket);
             }
         }
-        if token.0 >= self.reserved {
-            self.network.spare.push(token.0);
+        if socket.0 >= self.reserved {
+            self.network.spare.push(socket);
         }
     }
 
@@ -510,24 +520,23 @@ impl Driver for SimDriver {
         if !self.has_events() {
             return None;
         }
-        let (index, _, what) = self.events.pop_front()?;
-        let token = Token(index);
+        let (socket, _, what) = self.events.pop_front()?;
         let event = match what {
-            Queued::Connected => Event::Connected(token),
-            Queued::Accepted { listener, peer } => Event::Accepted { listener, token, peer },
+            Queued::Connected => Event::Connected(socket),
+            Queued::Accepted { listener, peer } => Event::Accepted { listener, socket, peer },
             Queued::Sent => {
-                self.slots[token.index()].sent_pending = false;
-                Event::Sent(token)
+                self.slots[socket.index()].sent_pending = false;
+                Event::Sent(socket)
             }
             Queued::Readable => {
-                self.slots[token.index()].listed = false;
-                self.read(index)?
+                self.slots[socket.index()].listed = false;
+                self.read(socket)?
             }
             Queued::Failed(operation, error) => {
                 if operation == Operation::Connect {
-                    self.slots[token.index()].vacate(Use::Failed);
+                    self.slots[socket.index()].vacate(Use::Failed);
                 }
-                Event::Failed { token, operation, error }
+                Event::Failed { socket, operation, error }
             }
             Queued::Woken => Event::Woken,
         };

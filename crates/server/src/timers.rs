@@ -7,12 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use plimsoll_io::Token;
+use plimsoll_io::SocketId;
 
 /// The timers of one worker, earliest first.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(u64, Token)>>,
+    heap: BinaryHeap<Reverse<(u64, SocketId)>>,
     entries_max: usize,
 }
 
@@ -23,11 +23,16 @@ impl Timers {
     }
 
     /// Adds a timer. `is_live` tells whether an entry still is its connection's timer.
-    pub(crate) fn set(&mut self, due_ns: u64, token: Token, is_live: impl Fn(u64, Token) -> bool) {
+    pub(crate) fn set(
+        &mut self,
+        due_ns: u64,
+        socket: SocketId,
+        is_live: impl Fn(u64, SocketId) -> bool,
+    ) {
         if self.heap.len() >= self.entries_max {
-            self.heap.retain(|&Reverse((due_ns, token))| is_live(due_ns, token));
+            self.heap.retain(|&Reverse((due_ns, socket))| is_live(due_ns, socket));
         }
-        self.heap.push(Reverse((due_ns, token)));
+        self.heap.push(Reverse((due_ns, socket)));
     }
 
     /// When the first entry is due; `u64::MAX` without entries.
@@ -36,7 +41,7 @@ impl Timers {
     }
 
     /// Takes the first entry out if it is due.
-    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(u64, Token)> {
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(u64, SocketId)> {
         if self.next_ns() > now_ns {
             return None;
         }
@@ -52,15 +57,15 @@ mod tests {
     fn earliest_first_and_only_when_due() {
         let mut timers = Timers::new(4);
         assert_eq!(timers.next_ns(), u64::MAX);
-        for (due_ns, token) in [(30, 1), (10, 2), (20, 3)] {
-            timers.set(due_ns, Token(token), |_, _| true);
+        for (due_ns, socket) in [(30, 1), (10, 2), (20, 3)] {
+            timers.set(due_ns, SocketId(socket), |_, _| true);
         }
         assert_eq!(timers.next_ns(), 10);
         assert_eq!(timers.take_due(9), None);
-        assert_eq!(timers.take_due(20), Some((10, Token(2))));
-        assert_eq!(timers.take_due(20), Some((20, Token(3))));
+        assert_eq!(timers.take_due(20), Some((10, SocketId(2))));
+        assert_eq!(timers.take_due(20), Some((20, SocketId(3))));
         assert_eq!(timers.take_due(20), None);
-        assert_eq!(timers.take_due(u64::MAX), Some((30, Token(1))));
+        assert_eq!(timers.take_due(u64::MAX), Some((30, SocketId(1))));
         assert_eq!(timers.take_due(u64::MAX), None);
     }
 
@@ -69,8 +74,8 @@ mod tests {
         let mut timers = Timers::new(4);
         // Connections come, are given an hour and go: only the newest timer of each is live.
         for round in 0..10_000u64 {
-            let token = Token((round % 4) as u32);
-            timers.set(round, token, |due_ns, _| due_ns + 4 >= round);
+            let socket = SocketId((round % 4) as u32);
+            timers.set(round, socket, |due_ns, _| due_ns + 4 >= round);
             assert!(timers.heap.len() <= 24);
         }
         assert!((0..4).all(|i| timers.heap.iter().any(|e| e.0.0 == 9_999 - i)));

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_io::{Driver, Payload, PayloadId, Received, Token};
+use plimsoll_io::{Driver, Payload, PayloadId, Received, SocketId};
 use plimsoll_proto::tls::{ServerConfig, Tls};
 
 /// The state of a connection after bytes were received.
@@ -32,7 +32,7 @@ pub(crate) struct Wire<D> {
 #[derive(Debug)]
 struct Secure {
     config: ServerConfig,
-    /// By token; boxed, because most tokens are not in use.
+    /// By socket; boxed, because most sockets are not in use.
     sessions: Vec<Option<Box<Tls>>>,
     registered: Vec<(PayloadId, Arc<[u8]>)>,
     /// Scratch memory for records on their way to the driver.
@@ -40,9 +40,9 @@ struct Secure {
 }
 
 impl Secure {
-    fn session(&mut self, token: Token) -> Option<(&mut Tls, &mut Vec<u8>)> {
+    fn session(&mut self, socket: SocketId) -> Option<(&mut Tls, &mut Vec<u8>)> {
         self.out.clear();
-        let session = self.sessions.get_mut(token.index())?.as_deref_mut()?;
+        let session = self.sessions.get_mut(socket.index())?.as_deref_mut()?;
         Some((session, &mut self.out))
     }
 }
@@ -74,22 +74,22 @@ impl<D: Driver> Wire<D> {
     }
 
     /// Takes an accepted client. False if it cannot be served because there is no entropy.
-    pub(crate) fn accept(&mut self, token: Token) -> bool {
+    pub(crate) fn accept(&mut self, socket: SocketId) -> bool {
         let Some(secure) = &mut self.secure else { return true };
         let Ok(session) = Tls::server(&secure.config) else { return false };
-        let slots = secure.sessions.len().max(token.index() + 1);
+        let slots = secure.sessions.len().max(socket.index() + 1);
         secure.sessions.resize_with(slots, || None);
-        secure.sessions[token.index()] = Some(Box::new(session));
+        secure.sessions[socket.index()] = Some(Box::new(session));
         true
     }
 
     /// Decrypts what was received, appends it to `plain`, and sends what TLS replies.
     pub(crate) fn decrypt(&mut self, received: &Received, plain: &mut Vec<u8>) -> Stream {
         let Some(secure) = &mut self.secure else { return Stream::Open };
-        let Some((session, out)) = secure.session(received.token) else { return Stream::Failed };
+        let Some((session, out)) = secure.session(received.socket) else { return Stream::Failed };
         let outcome = session.receive(self.driver.bytes(received), plain, out);
         let ended = session.is_closed_by_peer();
-        self.pass_on(received.token);
+        self.pass_on(received.socket);
         match outcome {
             Err(_) => Stream::Failed,
             Ok(()) if ended => Stream::Ended,
@@ -99,15 +99,15 @@ impl<D: Driver> Wire<D> {
 
     /// Sends, encrypted if need be.
     #[inline]
-    pub(crate) fn send(&mut self, token: Token, payload: Payload<'_>) {
+    pub(crate) fn send(&mut self, socket: SocketId, payload: Payload<'_>) {
         if self.secure.is_some() {
-            return self.encrypt(token, payload);
+            return self.encrypt(socket, payload);
         }
         self.bytes_sent += payload.len() as u64;
-        self.driver.send(token, payload);
+        self.driver.send(socket, payload);
     }
 
-    fn encrypt(&mut self, token: Token, payload: Payload<'_>) {
+    fn encrypt(&mut self, socket: SocketId, payload: Payload<'_>) {
         let Some(secure) = &mut self.secure else { return };
         let registered;
         let plain = match payload {
@@ -118,35 +118,35 @@ impl<D: Driver> Wire<D> {
                 &registered[offset as usize..][..len as usize]
             }
         };
-        let Some((session, out)) = secure.session(token) else { return };
+        let Some((session, out)) = secure.session(socket) else { return };
         // After a failure there is nobody to answer; the connection is being closed.
         let _ = session.send(plain, out);
-        self.pass_on(token);
+        self.pass_on(socket);
     }
 
     /// Tells the client that no more will be sent, as TLS requires. Further calls do nothing.
-    pub(crate) fn say_closed(&mut self, token: Token) {
+    pub(crate) fn say_closed(&mut self, socket: SocketId) {
         let Some(secure) = &mut self.secure else { return };
-        let Some((session, out)) = secure.session(token) else { return };
+        let Some((session, out)) = secure.session(socket) else { return };
         session.close(out);
-        self.pass_on(token);
+        self.pass_on(socket);
     }
 
     /// The connection is closed.
-    pub(crate) fn forget(&mut self, token: Token) {
+    pub(crate) fn forget(&mut self, socket: SocketId) {
         if let Some(secure) = &mut self.secure
-            && let Some(session) = secure.sessions.get_mut(token.index())
+            && let Some(session) = secure.sessions.get_mut(socket.index())
         {
             *session = None;
         }
     }
 
     /// Hands the records to the driver.
-    fn pass_on(&mut self, token: Token) {
+    fn pass_on(&mut self, socket: SocketId) {
         let Some(secure) = &self.secure else { return };
         if !secure.out.is_empty() {
             self.bytes_sent += secure.out.len() as u64;
-            self.driver.send(token, Payload::Copied(&secure.out));
+            self.driver.send(socket, Payload::Copied(&secure.out));
         }
     }
 }

@@ -10,7 +10,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_io::select::{self, DriverChoice, Opened, Selection};
-use plimsoll_io::{Driver, DriverOptions, EpollDriver, SocketOptions, Spin, Token, Waker, clock};
+use plimsoll_io::{
+    Driver, DriverOptions, EpollDriver, SocketId, SocketOptions, Spin, Waker, clock,
+};
 
 use crate::options::ServeError;
 
@@ -191,7 +193,7 @@ fn probe(address: SocketAddr) -> Result<(), ServeError> {
     };
     let mut driver = EpollDriver::new(&one.driver_options())
         .map_err(|source| ServeError::Worker { action: "open a driver", source })?;
-    let bound = driver.listen(Token(0), address);
+    let bound = driver.listen(SocketId(0), address);
     bound.map(drop).map_err(|source| ServeError::Listen { address, source })
 }
 

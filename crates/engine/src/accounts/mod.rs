@@ -22,6 +22,7 @@ use crate::admission::{Due, Timetable};
 use crate::assignment::Assignment;
 use crate::error::{ABANDONED, TIMEOUT};
 use crate::exchanges::{Exchange, Exchanges};
+use crate::id::ConnectionId;
 use crate::inspection::Wants;
 use crate::judge::Judge;
 use crate::labels::{Group, Labels};
@@ -59,7 +60,7 @@ pub(crate) struct Ended {
     /// Its place, which is kept until it is freed.
     pub id: ExchangeId,
     /// The entry of the pool whose connection carried it.
-    pub client: u32,
+    pub client: ConnectionId,
     pub tag: u32,
     pub outcome: Outcome,
     pub at_ns: u64,

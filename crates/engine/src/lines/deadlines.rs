@@ -9,34 +9,35 @@ use super::Lines;
 use crate::accounts::After;
 use crate::error::TIMEOUT;
 use crate::exchanges::Exchange;
+use crate::id::ConnectionId;
 
 impl<D: Driver, P: Protocol> Lines<D, P> {
     /// Looks at an entry of the pool one of whose deadlines has come by `by_ns`. `true`: a body
     /// that it withholds may be due.
-    pub(crate) fn look_at(&mut self, index: u32, by_ns: u64, now_ns: u64) -> bool {
-        let client = &mut self.pool[index];
+    pub(crate) fn look_at(&mut self, entry: ConnectionId, by_ns: u64, now_ns: u64) -> bool {
+        let client = &mut self.pool[entry];
         if client.due_ns <= by_ns {
             client.due_ns = u64::MAX;
             if client.connection.state() == State::Closed {
-                self.bring_in(index, now_ns);
+                self.bring_in(entry, now_ns);
             } else if client.fin_awaited_ns != u64::MAX {
-                self.close(index, now_ns, Close::Graceful);
+                self.close(entry, now_ns, Close::Graceful);
             } else {
                 return true;
             }
         } else if client.timeout_at_ns(self.plan.timeout_ns) <= by_ns {
-            self.connect_timed_out(index, now_ns);
+            self.connect_timed_out(entry, now_ns);
         } else if client.retire_ns <= by_ns {
-            self.retire(index, now_ns);
+            self.retire(entry, now_ns);
         }
         false
     }
 
     /// Has an entry looked at again when its next deadline comes.
-    pub(crate) fn watch_on(&mut self, index: u32) {
-        let next_ns = self.pool[index].look_at_ns(self.plan.timeout_ns);
+    pub(crate) fn watch_on(&mut self, entry: ConnectionId) {
+        let next_ns = self.pool[entry].look_at_ns(self.plan.timeout_ns);
         if next_ns != u64::MAX {
-            self.pool.deadlines.watch(index, next_ns);
+            self.pool.deadlines.watch(entry, next_ns);
         }
     }
 
@@ -55,51 +56,51 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         self.pool.deadlines.next_ns().min(timeout_ns)
     }
 
-    fn connect_timed_out(&mut self, index: u32, now_ns: u64) {
+    fn connect_timed_out(&mut self, entry: ConnectionId, now_ns: u64) {
         let timeout_ns = self.plan.timeout_ns;
         let sample = || nothing_within(timeout_ns);
-        self.setup_failed(index, now_ns, TIMEOUT, Outcome::TimedOut, sample);
+        self.setup_failed(entry, now_ns, TIMEOUT, Outcome::TimedOut, sample);
     }
 
     /// The exchange started first had not been answered by `by_ns`; it ends now, and its connection
     /// with it where the protocol can't cancel a single exchange.
     fn oldest_timed_out(&mut self, by_ns: u64, now_ns: u64) {
         let Some(id) = self.accounts.exchanges.oldest() else { return };
-        let index = self.accounts.exchanges[id].client;
-        if self.pool[index].connection.is_opening() {
-            self.connect_timed_out(index, now_ns);
+        let entry = self.accounts.exchanges[id].client;
+        if self.pool[entry].connection.is_opening() {
+            self.connect_timed_out(entry, now_ns);
             return;
         }
-        match self.pool.cancel(index, id) {
-            Some(sent_bytes) => self.cancelled(index, id, sent_bytes, now_ns),
-            None => self.closed_by_timeout(index, id, by_ns, now_ns),
+        match self.pool.cancel(entry, id) {
+            Some(sent_bytes) => self.cancelled(entry, id, sent_bytes, now_ns),
+            None => self.closed_by_timeout(entry, id, by_ns, now_ns),
         }
     }
 
     /// One exchange timed out; the others of its connection go on.
-    fn cancelled(&mut self, index: u32, id: ExchangeId, sent_bytes: usize, now_ns: u64) {
-        let now_ns = self.pool[index].moment(now_ns);
+    fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, sent_bytes: usize, now_ns: u64) {
+        let now_ns = self.pool[entry].moment(now_ns);
         self.times.progress_ns = now_ns;
         let timeout_ns = self.plan.timeout_ns;
         self.accounts.sent(self.accounts.exchanges[id].measured, sent_bytes);
         self.accounts.timed_out(id, now_ns, || nothing_within(timeout_ns));
-        self.go_on(index, now_ns, &After::default());
+        self.go_on(entry, now_ns, &After::default());
     }
 
     /// The oldest exchange of a connection timed out, and the connection can't go on without it.
-    fn closed_by_timeout(&mut self, index: u32, id: ExchangeId, by_ns: u64, now_ns: u64) {
+    fn closed_by_timeout(&mut self, entry: ConnectionId, id: ExchangeId, by_ns: u64, now_ns: u64) {
         let timeout_ns = self.plan.timeout_ns;
         let phase = self.accounts.exchanges[id].phase();
         // Requests pipelined behind the late one have not waited that long: their connection broke.
         let is_late = |exchange: &Exchange| exchange.moments.started_ns + timeout_ns <= by_ns;
-        let open = self.pool[index].connection.exchanges();
+        let open = self.pool[entry].connection.exchanges();
         let late = open.filter(|id| is_late(&self.accounts.exchanges[*id])).count() as u64;
-        let settled = self.abandon(index, now_ns, |exchange| {
+        let settled = self.abandon(entry, now_ns, |exchange| {
             if is_late(exchange) { Outcome::TimedOut } else { Outcome::Broken }
         });
         let counts = [late, settled - late];
         self.accounts.closed_by_timeout(now_ns, phase, counts, || nothing_within(timeout_ns));
-        self.close(index, now_ns, Close::Reset);
+        self.close(entry, now_ns, Close::Reset);
     }
 }
 

@@ -16,6 +16,7 @@ use plimsoll_io::{Close, Driver};
 
 use crate::accounts::{Accounts, After};
 use crate::admission::Timetable;
+use crate::id::ConnectionId;
 use crate::pool::Pool;
 
 /// A worker's connections, with the accounts of what they carry.
@@ -26,7 +27,7 @@ pub(crate) struct Lines<D: Driver, P: Protocol> {
     /// Whether requests are told apart by address.
     tracks_addresses: bool,
     /// Entries of the pool that may be free, and since when: for the worker to look at.
-    pub freed: VecDeque<(u32, u64)>,
+    pub freed: VecDeque<(ConnectionId, u64)>,
     pub times: Times,
 }
 
@@ -67,8 +68,8 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
 
     /// The part of the address that an entry's next request goes to.
     #[inline]
-    pub(crate) fn address(&self, index: u32) -> u16 {
-        if self.tracks_addresses { self.pool.address(index) } else { Place::NONE }
+    pub(crate) fn address(&self, entry: ConnectionId) -> u16 {
+        if self.tracks_addresses { self.pool.address(entry) } else { Place::NONE }
     }
 
     /// The run begins as the timetable says, with the planned window of its schedule.
@@ -95,26 +96,26 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
 
     /// Closes a connection that is to be, once nothing is open on it; says whether it did.
     #[inline]
-    pub(crate) fn close_if_used_up(&mut self, index: u32, now_ns: u64) -> bool {
-        let client = &self.pool[index];
+    pub(crate) fn close_if_used_up(&mut self, entry: ConnectionId, now_ns: u64) -> bool {
+        let client = &self.pool[entry];
         let is_idle =
             client.connection.open_exchanges() == 0 && client.connection.state() == State::Open;
-        let is_active = self.pool.entries.user(index) < self.pool.entries.active();
+        let is_active = self.pool.entries.user(entry) < self.pool.entries.active();
         let closes = is_idle && (!is_active || client.retiring || client.is_used_up(&self.plan));
         if closes {
-            self.close(index, now_ns, Close::Graceful);
+            self.close(entry, now_ns, Close::Graceful);
         }
         closes
     }
 
     /// Counts the responses that became complete.
     #[inline]
-    pub(crate) fn count(&mut self, index: u32, at_ns: u64, after: &After) {
+    pub(crate) fn count(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
         if after.completed == 0 {
             return;
         }
-        self.pool.reach.answered(index);
-        let client = &mut self.pool[index];
+        self.pool.reach.answered(entry);
+        let client = &mut self.pool[entry];
         client.usage.answered += after.completed;
         client.usage.served += after.measured;
         if let Some(notes) = &mut self.accounts.notes
@@ -130,22 +131,22 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     /// Goes on with a connection on which an exchange has ended, or whose server has changed what
     /// it allows.
     #[inline]
-    pub(crate) fn go_on(&mut self, index: u32, at_ns: u64, after: &After) {
-        let connection = &self.pool[index].connection;
+    pub(crate) fn go_on(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
+        let connection = &self.pool[entry].connection;
         let is_idle = connection.open_exchanges() == 0;
         if connection.state() == State::Spent {
             let since_ns = at_ns.saturating_sub(self.times.start_ns);
-            if is_idle && !self.pool.await_fin(index, at_ns, since_ns) {
-                self.close(index, at_ns, Close::Graceful);
+            if is_idle && !self.pool.await_fin(entry, at_ns, since_ns) {
+                self.close(entry, at_ns, Close::Graceful);
             }
         } else if is_idle
             && !connection.survives_early_response()
-            && (after.early || self.pool.has_queued_bytes(index))
+            && (after.early || self.pool.has_queued_bytes(entry))
         {
             // Answered before it was sent whole.
-            self.close(index, at_ns, Close::Reset);
+            self.close(entry, at_ns, Close::Reset);
         } else {
-            self.freed.push_back((index, at_ns));
+            self.freed.push_back((entry, at_ns));
         }
     }
 }

@@ -8,120 +8,126 @@ use plimsoll_io::{Close, Driver, Route};
 use super::Lines;
 use crate::accounts::After;
 use crate::exchanges::{Exchange, Exchanges};
+use crate::id::ConnectionId;
 
 impl<D: Driver, P: Protocol> Lines<D, P> {
     /// The TCP connection stands. Says whether it is open: there may be more to do before.
-    pub(crate) fn connected(&mut self, index: u32, at_ns: u64) -> bool {
-        let begun = self.pool.connected(index);
-        if self.pool[index].connection.state() != State::Tunnelling {
-            self.reached(index, at_ns);
+    pub(crate) fn connected(&mut self, entry: ConnectionId, at_ns: u64) -> bool {
+        let begun = self.pool.connected(entry);
+        if self.pool[entry].connection.state() != State::Tunnelling {
+            self.reached(entry, at_ns);
         }
         match begun {
             Ok(bytes) => self.accounts.sent_at(at_ns, bytes),
             Err(failure) => {
-                self.lost(index, at_ns, &failure);
+                self.lost(entry, at_ns, &failure);
                 return false;
             }
         }
-        self.pool[index].connection.state() == State::Open
+        self.pool[entry].connection.state() == State::Open
     }
 
     /// A tunnel, TLS or a greeting came about. Says whether the connection is open now.
     #[cold]
-    pub(crate) fn opened_further(&mut self, index: u32, at_ns: u64, after: &After) -> bool {
+    pub(crate) fn opened_further(
+        &mut self,
+        entry: ConnectionId,
+        at_ns: u64,
+        after: &After,
+    ) -> bool {
         if after.tunnelled {
-            self.reached(index, at_ns);
+            self.reached(entry, at_ns);
         }
         if after.secured {
-            self.pool.secured(index);
-            let opening = &mut self.pool[index].opening;
+            self.pool.secured(entry);
+            let opening = &mut self.pool[entry].opening;
             opening.secured_ns = at_ns;
             self.accounts.opened_to(Phase::Tls, opening.reached_ns, at_ns);
         }
         if after.greeted {
-            let opening = &self.pool[index].opening;
+            let opening = &self.pool[entry].opening;
             let since_ns = opening.secured_ns.max(opening.reached_ns);
             self.accounts.opened_to(Phase::Greeting, since_ns, at_ns);
         }
-        self.pool[index].connection.state() == State::Open
+        self.pool[entry].connection.state() == State::Open
     }
 
     /// The way to the server stands.
-    fn reached(&mut self, index: u32, at_ns: u64) {
-        let opening = &mut self.pool[index].opening;
+    fn reached(&mut self, entry: ConnectionId, at_ns: u64) {
+        let opening = &mut self.pool[entry].opening;
         opening.reached_ns = at_ns;
         self.accounts.opened_to(Phase::Connect, opening.began_ns, at_ns);
     }
 
     /// A connection is open: requests can be sent. Gives the one that waited for it, if any did.
-    pub(crate) fn ready(&mut self, index: u32, at_ns: u64) -> Option<ExchangeId> {
-        let again = self.pool.opened(index, at_ns);
+    pub(crate) fn ready(&mut self, entry: ConnectionId, at_ns: u64) -> Option<ExchangeId> {
+        let again = self.pool.opened(entry, at_ns);
         self.accounts.observer.recorder_at(at_ns).ledger.reconnects += u64::from(again);
-        let pending = self.pool[index].pending.take();
+        let pending = self.pool[entry].pending.take();
         match pending {
             Some(id) => self.accounts.exchanges[id].moments.sent_ns = at_ns,
-            None => self.freed.push_back((index, at_ns)),
+            None => self.freed.push_back((entry, at_ns)),
         }
         pending
     }
 
     /// A connection failed by what was received on it.
-    pub(crate) fn lost(&mut self, index: u32, at_ns: u64, failure: &Failure) {
+    pub(crate) fn lost(&mut self, entry: ConnectionId, at_ns: u64, failure: &Failure) {
         let (kind, sample) = (failure.kind(), || failure.to_string());
-        if self.pool[index].connection.is_opening() {
-            self.setup_failed(index, at_ns, kind, Outcome::Broken, sample);
+        if self.pool[entry].connection.is_opening() {
+            self.setup_failed(entry, at_ns, kind, Outcome::Broken, sample);
         } else {
-            self.broken(index, at_ns, kind, !failure.is_close(), sample);
+            self.broken(entry, at_ns, kind, !failure.is_close(), sample);
         }
     }
 
     /// A connection could not be opened.
     pub(crate) fn setup_failed(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         at_ns: u64,
         kind: &'static str,
         outcome: Outcome,
         sample: impl Fn() -> String,
     ) {
-        let phase = phase(&self.pool[index].connection, &self.accounts.exchanges);
+        let phase = phase(&self.pool[entry].connection, &self.accounts.exchanges);
         self.accounts.observer.recorder_at(at_ns).error(phase, kind, 1, &sample);
-        self.pool.open_failed(index, sample);
-        self.abandon(index, at_ns, |_| outcome);
-        self.close(index, at_ns, Close::Reset);
+        self.pool.open_failed(entry, sample);
+        self.abandon(entry, at_ns, |_| outcome);
+        self.close(entry, at_ns, Close::Reset);
     }
 
     /// A connection cannot be used any further: its open requests are broken. A server may close an
     /// idle one, which harms no request; what `is_wrong` is an error even then.
     pub(crate) fn broken(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         at_ns: u64,
         kind: &'static str,
         is_wrong: bool,
         sample: impl FnOnce() -> String,
     ) {
-        let phase = phase(&self.pool[index].connection, &self.accounts.exchanges);
-        let settled = self.abandon(index, at_ns, |_| Outcome::Broken);
+        let phase = phase(&self.pool[entry].connection, &self.accounts.exchanges);
+        let settled = self.abandon(entry, at_ns, |_| Outcome::Broken);
         if settled > 0 || is_wrong {
             let recorder = self.accounts.observer.recorder_at(at_ns);
             recorder.error(phase, kind, settled.max(1), sample);
         }
-        self.close(index, at_ns, Close::Reset);
+        self.close(entry, at_ns, Close::Reset);
     }
 
     /// Closes a connection hard and settles its open requests, each with the outcome it gets.
     /// Returns how many there were.
     pub(crate) fn abandon(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         now_ns: u64,
         outcome: impl Fn(&Exchange) -> Outcome,
     ) -> u64 {
-        let now_ns = self.pool[index].moment(now_ns);
+        let now_ns = self.pool[entry].moment(now_ns);
         let accounts = &mut self.accounts;
         let mut settled = 0;
-        self.pool.abandon(index, |id| {
+        self.pool.abandon(entry, |id| {
             settled += 1;
             let outcome = outcome(&accounts.exchanges[id]);
             accounts.abandon(id, now_ns, outcome);
@@ -133,9 +139,9 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     }
 
     /// Closes a connection without open requests and sees to it that it comes back.
-    pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) {
-        if self.pool.close(index, now_ns, how) {
-            self.freed.push_back((index, now_ns));
+    pub(crate) fn close(&mut self, entry: ConnectionId, now_ns: u64, how: Close) {
+        if self.pool.close(entry, now_ns, how) {
+            self.freed.push_back((entry, now_ns));
         }
     }
 
@@ -144,14 +150,14 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     pub(crate) fn set_active(&mut self, active: u32, now_ns: u64) {
         let before = self.pool.entries.set_active(active);
         let active = self.pool.entries.active();
-        for index in 0..self.pool.entries.len() {
-            let user = self.pool.entries.user(index);
+        for entry in self.pool.entries.ids() {
+            let user = self.pool.entries.user(entry);
             if (active..before).contains(&user) {
-                self.pool.reach.reached(index, now_ns);
-                self.retire(index, now_ns);
+                self.pool.reach.reached(entry, now_ns);
+                self.retire(entry, now_ns);
             } else if (before..active).contains(&user) {
-                self.pool[index].retiring = false;
-                self.bring_in(index, now_ns);
+                self.pool[entry].retiring = false;
+                self.bring_in(entry, now_ns);
             }
         }
     }
@@ -160,25 +166,25 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     pub(crate) fn move_to_routes(&mut self, routes: &[Route], now_ns: u64) {
         self.pool.replace_routes(routes);
         self.add_address_parts();
-        for index in 0..self.pool.entries.len() {
-            let client = &self.pool[index];
+        for entry in self.pool.entries.ids() {
+            let client = &self.pool[entry];
             if client.route != client.next_route && client.is_in_use() {
-                self.retire(index, now_ns);
+                self.retire(entry, now_ns);
             }
         }
     }
 
     /// Closes a connection once nothing is open on it.
-    pub(super) fn retire(&mut self, index: u32, now_ns: u64) {
-        if self.pool.retire(index) {
-            self.close(index, now_ns, Close::Graceful);
+    pub(super) fn retire(&mut self, entry: ConnectionId, now_ns: u64) {
+        if self.pool.retire(entry) {
+            self.close(entry, now_ns, Close::Graceful);
         }
     }
 
     /// Puts a closed entry of the pool to use.
-    pub(super) fn bring_in(&mut self, index: u32, now_ns: u64) {
-        if self.pool.bring_in(index) {
-            self.freed.push_back((index, now_ns));
+    pub(super) fn bring_in(&mut self, entry: ConnectionId, now_ns: u64) {
+        if self.pool.bring_in(entry) {
+            self.freed.push_back((entry, now_ns));
         }
     }
 }

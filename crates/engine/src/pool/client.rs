@@ -2,7 +2,8 @@
 
 use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
-use plimsoll_io::Token;
+
+use crate::id::ConnectionId;
 
 /// One of the plan's connections, open or not.
 #[derive(Debug)]
@@ -70,9 +71,9 @@ const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
 
 impl<P: Protocol> Client<P> {
-    pub(super) fn new(index: u32, settings: &P::Settings) -> Self {
+    pub(super) fn new(id: ConnectionId, settings: &P::Settings) -> Self {
         Self {
-            connection: Connection::new(Token(index), settings),
+            connection: Connection::new(id.socket(), settings),
             pending: None,
             route: 0,
             next_route: 0,

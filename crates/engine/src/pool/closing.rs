@@ -2,19 +2,20 @@
 //! means that something failed.
 
 use plimsoll_conn::{ExchangeId, Protocol, State};
-use plimsoll_io::{Close, Driver, Token};
+use plimsoll_io::{Close, Driver};
 
 use super::Pool;
 use super::reach::SLOW_CONNECT_NS;
+use crate::id::ConnectionId;
 
 impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Closes a connection without open requests and sees to it that it comes back. `true`: a
     /// request can take the closed entry at once.
     #[must_use]
-    pub(crate) fn close(&mut self, index: u32, now_ns: u64, how: Close) -> bool {
-        self.count_retransmits(index);
-        let is_active = self.entries.user(index) < self.entries.active();
-        let client = &mut self.entries[index];
+    pub(crate) fn close(&mut self, entry: ConnectionId, now_ns: u64, how: Close) -> bool {
+        self.count_retransmits(entry);
+        let is_active = self.entries.user(entry) < self.entries.active();
+        let client = &mut self.entries[entry];
         debug_assert_eq!(client.connection.open_exchanges(), 0);
         drop(client.connection.close(&mut self.driver, how));
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
@@ -37,7 +38,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let backoff_ns = if is_chance { 0 } else { client.backoff_ns() };
         // While it waits it sends nothing, so nothing fails.
         if is_lost && !is_chance {
-            self.reach.lost(index, now_ns);
+            self.reach.lost(entry, now_ns);
         }
         client.usage.sent = 0;
         client.usage.answered = 0;
@@ -48,17 +49,17 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         }
         if backoff_ns > 0 {
             client.due_ns = now_ns + backoff_ns;
-            self.deadlines.watch(index, client.due_ns);
+            self.deadlines.watch(entry, client.due_ns);
             return false;
         }
-        self.bring_in(index)
+        self.bring_in(entry)
     }
 
     /// Closes a connection hard, and calls `ended` for each request that was open on it or waited
     /// for it. [`close`](Self::close) has to follow.
-    pub(crate) fn abandon(&mut self, index: u32, ended: impl FnMut(ExchangeId)) {
-        self.count_retransmits(index);
-        let client = &mut self.entries[index];
+    pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
+        self.count_retransmits(entry);
+        let client = &mut self.entries[entry];
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
         let pending = client.pending.take().into_iter();
         let open = client.connection.close(&mut self.driver, Close::Reset);
@@ -67,17 +68,17 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Asks the kernel how often it had to send again on a connection, before that is forgotten.
     /// Not with a connection for each request: there it would cost a system call for each.
-    pub(crate) fn count_retransmits(&mut self, index: u32) {
-        if self[index].opening.counted && !self.plan.connects_per_request() {
-            let info = self.driver.tcp_info(Token(index));
+    pub(crate) fn count_retransmits(&mut self, entry: ConnectionId) {
+        if self[entry].opening.counted && !self.plan.connects_per_request() {
+            let info = self.driver.tcp_info(entry.socket());
             let resent = info.map_or(0, |info| u64::from(info.retransmits));
             self.counts.connections.retransmits += resent;
         }
     }
 
     /// Has a connection closed once nothing is open on it; says whether that is so already.
-    pub(crate) fn retire(&mut self, index: u32) -> bool {
-        let client = &mut self[index];
+    pub(crate) fn retire(&mut self, entry: ConnectionId) -> bool {
+        let client = &mut self[entry];
         client.retiring = true;
         let is_idle = client.connection.open_exchanges() == 0 && client.pending.is_none();
         is_idle && client.connection.state() == State::Open
@@ -85,9 +86,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// The server has said that it will close. Waits for that, if it is worth it: `false` means
     /// that it is not. `since_ns` is the time since the load began.
-    pub(crate) fn await_fin(&mut self, index: u32, at_ns: u64, since_ns: u64) -> bool {
+    pub(crate) fn await_fin(&mut self, entry: ConnectionId, at_ns: u64, since_ns: u64) -> bool {
         let users_ns = since_ns.saturating_mul(self.entries.active().into());
-        let client = &mut self.entries[index];
+        let client = &mut self.entries[entry];
         // The first answer of this kind starts the wait; what a server sends after it is noise.
         if client.fin_awaited_ns != u64::MAX {
             return true;
@@ -96,26 +97,26 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             return false;
         };
         client.fin_awaited_ns = at_ns;
-        self.watch(index, until_ns);
+        self.watch(entry, until_ns);
         true
     }
 
     /// The run is over: a connect that has taken long by now has failed.
     pub(crate) fn give_up_slow_connects(&mut self, now_ns: u64) {
-        for (index, client) in (0..).zip(self.entries.clients()) {
+        for (entry, client) in self.entries.ids().zip(self.entries.clients()) {
             let took_ns = now_ns.saturating_sub(client.opening.began_ns);
             if client.connection.is_opening() && took_ns >= SLOW_CONNECT_NS {
                 let (began_ns, had_request) = (client.opening.began_ns, client.pending.is_some());
-                self.reach.failed(index, began_ns, had_request);
+                self.reach.failed(entry, began_ns, had_request);
             }
         }
     }
 
     /// Counts what the connections have served, and what the kernel knows of those still open.
     pub(crate) fn count_rest(&mut self) {
-        for index in 0..self.entries.len() {
-            self.count_retransmits(index);
-            let client = &self.entries[index];
+        for entry in self.entries.ids() {
+            self.count_retransmits(entry);
+            let client = &self.entries[entry];
             if client.opening.tried {
                 self.counts.connections.served.add(client.usage.served);
             }

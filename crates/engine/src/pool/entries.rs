@@ -3,13 +3,14 @@
 //! The next request takes the connection that has been free longest, so that all of them work.
 
 use std::collections::VecDeque;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 use std::sync::Arc;
 
 use plimsoll_conn::Protocol;
 use plimsoll_core::Plan;
 
 use super::client::Client;
+use crate::id::ConnectionId;
 
 /// The entries of a pool.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Entries<P> {
 /// A connection that a request could take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Idle {
-    pub index: u32,
+    pub entry: ConnectionId,
     epoch: u32,
     /// Since when it is free.
     pub since_ns: u64,
@@ -44,7 +45,7 @@ impl<P: Protocol> Entries<P> {
         opens_on_demand: bool,
     ) -> Self {
         Self {
-            clients: (0..users * origins).map(|index| Client::new(index, protocol)).collect(),
+            clients: ids(0..users * origins).map(|entry| Client::new(entry, protocol)).collect(),
             users,
             active,
             grows: plan.is_open_loop(),
@@ -55,8 +56,18 @@ impl<P: Protocol> Entries<P> {
     }
 
     /// How many entries there are, in use or not.
-    pub(crate) fn len(&self) -> u32 {
-        self.clients.len() as u32
+    pub(crate) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// All entries, origin after origin.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<P> {
+        ids(0..self.clients.len() as u32)
+    }
+
+    /// Those of the active users for the first origin.
+    pub(crate) fn active_ids(&self) -> impl Iterator<Item = ConnectionId> + use<P> {
+        ids(0..self.active)
     }
 
     /// How many users there are, active or not.
@@ -84,20 +95,22 @@ impl<P: Protocol> Entries<P> {
 
     /// A user's entry for an origin.
     #[inline]
-    pub(crate) fn entry(&self, user: u32, origin: u16) -> u32 {
-        u32::from(origin) * self.users + user
+    pub(crate) fn entry(&self, user: u32, origin: u16) -> ConnectionId {
+        ConnectionId::nth(u32::from(origin) * self.users + user)
     }
 
     /// Whose entry it is.
     #[inline]
-    pub(crate) fn user(&self, index: u32) -> u32 {
-        if index < self.users { index } else { index % self.users }
+    pub(crate) fn user(&self, entry: ConnectionId) -> u32 {
+        let place = entry.place();
+        if place < self.users { place } else { place % self.users }
     }
 
     /// Which origin an entry leads to.
     #[inline]
-    pub(crate) fn origin(&self, index: u32) -> usize {
-        if index < self.users { 0 } else { (index / self.users) as usize }
+    pub(crate) fn origin(&self, entry: ConnectionId) -> usize {
+        let place = entry.place();
+        if place < self.users { 0 } else { (place / self.users) as usize }
     }
 
     /// All entries, origin after origin.
@@ -117,25 +130,25 @@ impl<P: Protocol> Entries<P> {
 
     /// Whether an entry's connection is opened when a request needs it, and not before.
     #[inline]
-    pub(crate) fn opens_on_demand(&self, index: u32) -> bool {
-        self.opens_on_demand || index >= self.users
+    pub(crate) fn opens_on_demand(&self, entry: ConnectionId) -> bool {
+        self.opens_on_demand || entry.place() >= self.users
     }
 
     /// Whether a request can be sent on an entry's connection, or can have it opened.
     #[inline]
-    pub(crate) fn can_take(&self, index: u32) -> bool {
-        let client = &self[index];
-        client.can_send(&self.plan) || (self.opens_on_demand(index) && client.can_connect())
+    pub(crate) fn can_take(&self, entry: ConnectionId) -> bool {
+        let client = &self[entry];
+        client.can_send(&self.plan) || (self.opens_on_demand(entry) && client.can_connect())
     }
 
     /// Whether a request that belongs to an iteration under way can be sent. That is also so on a
     /// connection that is to be closed, and the connection of a user who is no longer active is
     /// opened again for it.
     #[inline]
-    pub(crate) fn can_go_on(&self, index: u32) -> bool {
-        let client = &self[index];
+    pub(crate) fn can_go_on(&self, entry: ConnectionId) -> bool {
+        let client = &self[entry];
         let is_open = client.connection.room() > 0 && !client.is_used_up(&self.plan);
-        let opens = self.opens_on_demand(index) || self.user(index) >= self.active;
+        let opens = self.opens_on_demand(entry) || self.user(entry) >= self.active;
         is_open || (opens && client.can_connect())
     }
 
@@ -147,17 +160,17 @@ impl<P: Protocol> Entries<P> {
 
     /// A connection is free since `since_ns`, if it can take a request and is not waiting already.
     #[inline]
-    pub(crate) fn push_idle(&mut self, index: u32, since_ns: u64) {
-        if !self[index].queued && self.can_take(index) {
-            let client = &mut self.clients[index as usize];
+    pub(crate) fn push_idle(&mut self, entry: ConnectionId, since_ns: u64) {
+        if !self[entry].queued && self.can_take(entry) {
+            let client = &mut self.clients[entry.place() as usize];
             client.queued = true;
-            self.idle.push_back(Idle { index, epoch: client.epoch, since_ns });
+            self.idle.push_back(Idle { entry, epoch: client.epoch, since_ns });
         }
     }
 
     /// Gives a connection back that was taken and is not needed.
     pub(crate) fn put_back(&mut self, idle: Idle) {
-        self[idle.index].queued = true;
+        self[idle.entry].queued = true;
         self.idle.push_front(idle);
     }
 
@@ -165,14 +178,14 @@ impl<P: Protocol> Entries<P> {
     #[inline]
     pub(crate) fn take_idle(&mut self) -> Option<Idle> {
         while let Some(idle) = self.idle.pop_front() {
-            let client = &mut self.clients[idle.index as usize];
+            let client = &mut self[idle.entry];
             // An entry of a connection that was closed meanwhile is stale.
             if idle.epoch != client.epoch {
                 continue;
             }
             client.queued = false;
             // Nor is one of use that is to be let go, or whose server has said that it will close.
-            if idle.index < self.active && self.can_take(idle.index) {
+            if idle.entry.place() < self.active && self.can_take(idle.entry) {
                 return Some(idle);
             }
         }
@@ -180,18 +193,23 @@ impl<P: Protocol> Entries<P> {
     }
 }
 
-impl<P> Index<u32> for Entries<P> {
+impl<P> Index<ConnectionId> for Entries<P> {
     type Output = Client<P>;
 
     #[inline]
-    fn index(&self, index: u32) -> &Client<P> {
-        &self.clients[index as usize]
+    fn index(&self, entry: ConnectionId) -> &Client<P> {
+        &self.clients[entry.place() as usize]
     }
 }
 
-impl<P> IndexMut<u32> for Entries<P> {
+impl<P> IndexMut<ConnectionId> for Entries<P> {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut Client<P> {
-        &mut self.clients[index as usize]
+    fn index_mut(&mut self, entry: ConnectionId) -> &mut Client<P> {
+        &mut self.clients[entry.place() as usize]
     }
+}
+
+/// The entries in these places.
+fn ids(places: Range<u32>) -> impl Iterator<Item = ConnectionId> {
+    places.map(ConnectionId::nth)
 }

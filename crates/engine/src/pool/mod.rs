@@ -30,12 +30,13 @@ use plimsoll_core::outage::Outage;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_core::series::INTERVAL_NS;
-use plimsoll_io::{Driver, Received, Route, Token};
+use plimsoll_io::{Driver, Received, Route};
 use plimsoll_proto::tls::Tls;
 
 use crate::admission::Tickets;
 use crate::assignment::Assignment;
 use crate::deadlines::Deadlines;
+use crate::id::ConnectionId;
 use fin_wait::FinWait;
 use opening::Opener;
 use origins::Origins;
@@ -52,7 +53,7 @@ pub(crate) struct Pool<D: Driver, P: Protocol> {
     scratch: Scratch,
     opener: Opener,
     /// When to look at which entry again.
-    pub deadlines: Deadlines,
+    pub deadlines: Deadlines<ConnectionId>,
     fin_wait: FinWait,
     /// Which users are cut off.
     pub reach: Reach,
@@ -119,9 +120,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             origins,
             scratch: Scratch::new(assignment.prepared.request_bytes_max()),
             opener: Opener::new(users),
-            deadlines: Deadlines::new(entries.len() as usize),
+            deadlines: Deadlines::new(entries.len()),
             fin_wait: FinWait::default(),
-            reach: Reach::new(entries.len() as usize, is_one_user),
+            reach: Reach::new(entries.len(), is_one_user),
             counts: Counts::default(),
             tickets: Arc::clone(&assignment.tickets),
             entries,
@@ -137,19 +138,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// The number of the address that an entry's next request goes to, where it leads to the first
     /// origin.
-    pub(crate) fn address(&self, index: u32) -> u16 {
-        self.origins.address(self.entries.origin(index), &self[index])
+    pub(crate) fn address(&self, entry: ConnectionId) -> u16 {
+        self.origins.address(self.entries.origin(entry), &self[entry])
     }
 
     /// Starts an exchange on an open connection; gives the number of bytes sent.
     #[inline]
     pub(crate) fn send(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
-        let client = &mut self.entries[index];
+        let client = &mut self.entries[entry];
         client.usage.sent += 1;
         client.connection.send(&mut self.driver, exchange, message, &mut self.scratch)
     }
@@ -157,18 +158,18 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Sends the body of a request that was started without it; gives the number of bytes sent.
     pub(crate) fn send_rest(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
-        let connection = &mut self.entries[index].connection;
+        let connection = &mut self.entries[entry].connection;
         connection.send_rest(&mut self.driver, exchange, message, &mut self.scratch)
     }
 
     /// Gives up on one exchange; gives the number of bytes sent. `None`: its connection has to be
     /// closed for that.
-    pub(crate) fn cancel(&mut self, index: u32, exchange: ExchangeId) -> Option<usize> {
-        let connection = &mut self.entries[index].connection;
+    pub(crate) fn cancel(&mut self, entry: ConnectionId, exchange: ExchangeId) -> Option<usize> {
+        let connection = &mut self.entries[entry].connection;
         connection.cancel(&mut self.driver, exchange, &mut self.scratch)
     }
 
@@ -181,9 +182,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         progress: impl FnMut(Progress<'_>),
     ) -> (usize, Result<(), Failure>) {
         let Self { driver, entries, origins, scratch, .. } = self;
-        let index = received.token.0;
-        let setup = &origins.ways(entries.origin(index)).setup;
-        let client = &mut entries[index];
+        let entry = ConnectionId::of(received.socket);
+        let setup = &origins.ways(entries.origin(entry)).setup;
+        let client = &mut entries[entry];
         let (connection, resumes) = (&mut client.connection, client.opening.resumes);
         let bytes = driver.bytes(&received);
         let taken = connection.receive(setup, resumes, scratch, bytes, progress);
@@ -208,30 +209,30 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     }
 
     /// Has something done about a connection at `at_ns`, if it is not done before.
-    pub(crate) fn watch(&mut self, index: u32, at_ns: u64) {
-        let client = &mut self.entries[index];
+    pub(crate) fn watch(&mut self, entry: ConnectionId, at_ns: u64) {
+        let client = &mut self.entries[entry];
         client.due_ns = client.due_ns.min(at_ns);
-        self.deadlines.watch(index, client.due_ns);
+        self.deadlines.watch(entry, client.due_ns);
     }
 
     /// Whether the kernel has yet to take bytes that were sent on a connection.
-    pub(crate) fn has_queued_bytes(&self, index: u32) -> bool {
-        self.driver.queued_bytes(Token(index)) > 0
+    pub(crate) fn has_queued_bytes(&self, entry: ConnectionId) -> bool {
+        self.driver.queued_bytes(entry.socket()) > 0
     }
 }
 
-impl<D: Driver, P: Protocol> Index<u32> for Pool<D, P> {
+impl<D: Driver, P: Protocol> Index<ConnectionId> for Pool<D, P> {
     type Output = Client<P>;
 
     #[inline]
-    fn index(&self, index: u32) -> &Client<P> {
-        &self.entries[index]
+    fn index(&self, entry: ConnectionId) -> &Client<P> {
+        &self.entries[entry]
     }
 }
 
-impl<D: Driver, P: Protocol> IndexMut<u32> for Pool<D, P> {
+impl<D: Driver, P: Protocol> IndexMut<ConnectionId> for Pool<D, P> {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut Client<P> {
-        &mut self.entries[index]
+    fn index_mut(&mut self, entry: ConnectionId) -> &mut Client<P> {
+        &mut self.entries[entry]
     }
 }

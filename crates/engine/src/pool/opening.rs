@@ -8,6 +8,7 @@ use plimsoll_io::Driver;
 
 use super::Pool;
 use super::origins::Ways;
+use crate::id::ConnectionId;
 
 /// Connects under way at first, per worker.
 const WINDOW_START: u32 = 16;
@@ -17,7 +18,7 @@ const WINDOW_MAX: u32 = 256;
 /// Connections waiting to be opened, and how many may be under way at once.
 #[derive(Debug)]
 pub(super) struct Opener {
-    queue: VecDeque<u32>,
+    queue: VecDeque<ConnectionId>,
     under_way: u32,
     window: u32,
     /// The first thing that went wrong with a connection before it was open.
@@ -31,7 +32,7 @@ impl Opener {
     }
 
     /// The next to be opened, as far as the window allows.
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<ConnectionId> {
         if self.under_way < self.window { self.queue.pop_front() } else { None }
     }
 
@@ -61,18 +62,18 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Has the connections of all active users opened.
     pub(crate) fn queue_all(&mut self) {
-        self.opener.queue.extend(0..self.entries.active());
+        self.opener.queue.extend(self.entries.active_ids());
     }
 
     /// Puts a closed entry to use. `true`: a request can take it at once; otherwise it is opened
     /// first, and tells when it is open.
     #[must_use]
-    pub(crate) fn bring_in(&mut self, index: u32) -> bool {
-        if self.entries.opens_on_demand(index) {
+    pub(crate) fn bring_in(&mut self, entry: ConnectionId) -> bool {
+        if self.entries.opens_on_demand(entry) {
             return true;
         }
-        if !self[index].is_in_use() {
-            self.opener.queue.push_back(index);
+        if !self[entry].is_in_use() {
+            self.opener.queue.push_back(entry);
         }
         false
     }
@@ -80,41 +81,41 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Opens what waits to be opened, as far as the window allows. Where the number of requests
     /// bounds how many connections there are, `is_needed` says that this one is.
     pub(crate) fn open_queued(&mut self, now_ns: u64, is_needed: bool) {
-        while let Some(index) = self.opener.next() {
-            if index >= self.entries.active() || self[index].is_in_use() {
+        while let Some(entry) = self.opener.next() {
+            if self.entries.user(entry) >= self.entries.active() || self[entry].is_in_use() {
                 continue;
             }
             if !is_needed && !self.tickets.need_connection() {
                 continue;
             }
             self.opener.under_way += 1;
-            self.connect(index, now_ns);
-            self.deadlines.watch(index, now_ns.saturating_add(self.plan.timeout_ns));
+            self.connect(entry, now_ns);
+            self.deadlines.watch(entry, now_ns.saturating_add(self.plan.timeout_ns));
         }
     }
 
     /// Begins to connect.
-    pub(crate) fn connect(&mut self, index: u32, now_ns: u64) {
-        let client = &mut self.entries[index];
+    pub(crate) fn connect(&mut self, entry: ConnectionId, now_ns: u64) {
+        let client = &mut self.entries[entry];
         client.opening.began_ns = client.moment(now_ns);
         client.due_ns = u64::MAX;
         client.opening.tried = true;
         client.route = client.next_route;
         client.usage.room = self.tickets.cover();
         let route = client.route;
-        let ways = self.origins.ways(self.entries.origin(index));
-        let connection = &mut self.entries[index].connection;
+        let ways = self.origins.ways(self.entries.origin(entry));
+        let connection = &mut self.entries[entry].connection;
         connection.open(&mut self.driver, ways.routes.get(route));
     }
 
     /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
     /// sent.
-    pub(crate) fn connected(&mut self, index: u32) -> Result<usize, Failure> {
-        let origin = self.entries.origin(index);
+    pub(crate) fn connected(&mut self, entry: ConnectionId) -> Result<usize, Failure> {
+        let origin = self.entries.origin(entry);
         let resumes = self.origins.ways(origin).setup.tls.is_some()
             && self.counts.next_resumes(self.plan.tls.resume_percent);
         let Self { entries, driver, scratch, origins, .. } = self;
-        let client = &mut entries[index];
+        let client = &mut entries[entry];
         client.opening.resumes = resumes;
         let Ways { setup, routes } = origins.ways(origin);
         let route = routes.get(client.route);
@@ -122,16 +123,16 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     }
 
     /// A TLS handshake is done.
-    pub(crate) fn secured(&mut self, index: u32) {
-        if let Some(tls) = self.entries[index].connection.tls() {
+    pub(crate) fn secured(&mut self, entry: ConnectionId) {
+        if let Some(tls) = self.entries[entry].connection.tls() {
             self.counts.secured(tls);
         }
     }
 
     /// A connection is open: requests can be sent. Says whether its entry had one before.
-    pub(crate) fn opened(&mut self, index: u32, at_ns: u64) -> bool {
-        self.reach.reached(index, at_ns);
-        let client = &mut self.entries[index];
+    pub(crate) fn opened(&mut self, entry: ConnectionId, at_ns: u64) -> bool {
+        self.reach.reached(entry, at_ns);
+        let client = &mut self.entries[entry];
         client.opening.counted = true;
         let counts = &mut self.counts;
         counts.open_now += 1;
@@ -139,7 +140,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         counts.connections.open_max = counts.connections.open_max.max(counts.open_now);
         if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
             client.retire_ns = at_ns.saturating_add(lifetime_ns);
-            self.deadlines.watch(index, client.retire_ns);
+            self.deadlines.watch(entry, client.retire_ns);
         }
         if client.pending.is_none() {
             self.opener.succeeded();
@@ -148,10 +149,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     }
 
     /// A connection could not be opened.
-    pub(crate) fn open_failed(&mut self, index: u32, error: impl FnOnce() -> String) {
+    pub(crate) fn open_failed(&mut self, entry: ConnectionId, error: impl FnOnce() -> String) {
         self.opener.error.get_or_insert_with(error);
-        let client = &self.entries[index];
-        self.reach.failed(index, client.opening.began_ns, client.pending.is_some());
+        let client = &self.entries[entry];
+        self.reach.failed(entry, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {
             self.opener.failed();
         }

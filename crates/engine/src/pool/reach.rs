@@ -11,6 +11,8 @@
 
 use plimsoll_core::outage::Outage;
 
+use crate::id::ConnectionId;
+
 /// A connect that has taken this long when the run ends, and has not come about, is a failed one: a
 /// SYN was sent again by then (RFC 6298).
 pub(super) const SLOW_CONNECT_NS: u64 = 1_000_000_000;
@@ -76,25 +78,25 @@ impl Reach {
         self.from_ns = from_ns;
     }
 
-    fn user(&mut self, connection: u32) -> &mut User {
-        let index = if self.is_one { 0 } else { connection as usize };
+    fn user(&mut self, connection: ConnectionId) -> &mut User {
+        let index = if self.is_one { 0 } else { connection.place() as usize };
         &mut self.users[index]
     }
 
     /// A connect failed that was begun at `since_ns`.
-    pub(crate) fn failed(&mut self, connection: u32, since_ns: u64, had_request: bool) {
+    pub(crate) fn failed(&mut self, connection: ConnectionId, since_ns: u64, had_request: bool) {
         self.settle(connection);
         self.cut_off(connection, since_ns, had_request);
     }
 
     /// A connection was lost at `at_ns` before it had answered the request on it, and is not opened
     /// again at once. The connect that led to it ended nothing.
-    pub(crate) fn lost(&mut self, connection: u32, at_ns: u64) {
+    pub(crate) fn lost(&mut self, connection: ConnectionId, at_ns: u64) {
         self.cut_off(connection, at_ns, true);
         self.user(connection).until_ns = u64::MAX;
     }
 
-    fn cut_off(&mut self, connection: u32, since_ns: u64, had_request: bool) {
+    fn cut_off(&mut self, connection: ConnectionId, since_ns: u64, had_request: bool) {
         let user = self.user(connection);
         if !user.is_cut_off() {
             *user = User::cut_off(since_ns, had_request);
@@ -104,7 +106,7 @@ impl Reach {
 
     /// A connect succeeded, or the connection is no longer wanted.
     #[inline]
-    pub(crate) fn reached(&mut self, connection: u32, at_ns: u64) {
+    pub(crate) fn reached(&mut self, connection: ConnectionId, at_ns: u64) {
         if self.cut_off > 0 {
             let user = self.user(connection);
             if user.is_cut_off() {
@@ -115,7 +117,7 @@ impl Reach {
 
     /// A response came.
     #[inline]
-    pub(crate) fn answered(&mut self, connection: u32) {
+    pub(crate) fn answered(&mut self, connection: ConnectionId) {
         if self.cut_off > 0 {
             self.settle(connection);
         }
@@ -123,7 +125,7 @@ impl Reach {
 
     /// Writes down what is over: a connect came about after it.
     #[cold]
-    fn settle(&mut self, connection: u32) {
+    fn settle(&mut self, connection: ConnectionId) {
         let from_ns = self.from_ns;
         let user = *self.user(connection);
         if user.until_ns == u64::MAX {
@@ -154,9 +156,10 @@ impl Reach {
     /// All of it, at the end of a window of `window_ns` in which `tried` connections were.
     pub(crate) fn outage(&mut self, window_ns: u64, tried: u64) -> Outage {
         let end_ns = self.from_ns.saturating_add(window_ns);
-        for index in 0..self.users.len() as u32 {
-            self.reached(index, end_ns);
-            self.settle(index);
+        for place in 0..self.users.len() as u32 {
+            let connection = ConnectionId::nth(place);
+            self.reached(connection, end_ns);
+            self.settle(connection);
         }
         let users = if self.is_one { tried.min(1) } else { tried };
         let mut outage = Outage { users_ns: users * window_ns, ..self.sum };
@@ -171,19 +174,23 @@ impl Reach {
 mod tests {
     use super::*;
 
+    fn nth(place: u32) -> ConnectionId {
+        ConnectionId::nth(place)
+    }
+
     const S: u64 = 1_000_000_000;
 
     #[test]
     fn users_are_cut_off_from_the_connect_that_failed_to_the_one_that_did_not() {
         let mut reach = Reach::new(4, false);
-        reach.failed(0, S, false);
+        reach.failed(nth(0), S, false);
         reach.start(2 * S);
         assert_eq!(reach.take_interval(3 * S, S, 4), (S, 4 * S));
         // Tried again, and again.
-        reach.failed(0, 3 * S, false);
-        reach.failed(1, 3 * S, true);
-        reach.reached(0, 4 * S);
-        reach.reached(2, 4 * S);
+        reach.failed(nth(0), 3 * S, false);
+        reach.failed(nth(1), 3 * S, true);
+        reach.reached(nth(0), 4 * S);
+        reach.reached(nth(2), 4 * S);
         assert_eq!(reach.take_interval(4 * S, S, 4), (2 * S, 4 * S));
         let outage = reach.outage(4 * S, 4);
         assert_eq!((outage.cut_off_ns, outage.users_ns), (5 * S, 16 * S));
@@ -197,16 +204,16 @@ mod tests {
         reach.start(0);
         // Each connection comes about and is lost again.
         for second in 1..4 {
-            reach.lost(0, second * S);
-            reach.reached(0, second * S + S / 2);
+            reach.lost(nth(0), second * S);
+            reach.reached(nth(0), second * S + S / 2);
         }
         assert_eq!(reach.take_interval(4 * S, S, 2), (5 * S / 2, 2 * S));
-        reach.answered(0);
-        reach.answered(1);
+        reach.answered(nth(0));
+        reach.answered(nth(1));
         // A connection that was open and idle lies between these two.
-        reach.failed(1, 4 * S, false);
-        reach.reached(1, 5 * S);
-        reach.failed(1, 8 * S, false);
+        reach.failed(nth(1), 4 * S, false);
+        reach.reached(nth(1), 5 * S);
+        reach.failed(nth(1), 8 * S, false);
         let outage = reach.outage(10 * S, 2);
         assert_eq!((outage.cut_off_ns, outage.longest_ns), (5 * S / 2 + 3 * S, 5 * S / 2));
         assert_eq!(outage.failed_attempts, 2);
@@ -215,10 +222,10 @@ mod tests {
     #[test]
     fn what_was_over_before_the_measured_part_is_no_outage() {
         let mut reach = Reach::new(1, false);
-        reach.failed(0, 0, false);
-        reach.reached(0, S);
+        reach.failed(nth(0), 0, false);
+        reach.reached(nth(0), S);
         reach.start(S);
-        reach.failed(0, 3 * S, false);
+        reach.failed(nth(0), 3 * S, false);
         assert_eq!(reach.outage(S, 1), Outage { users_ns: S, ..Outage::default() });
     }
 
@@ -226,11 +233,11 @@ mod tests {
     fn any_connect_that_succeeds_ends_it_where_whichever_is_free_tries() {
         let mut reach = Reach::new(64, true);
         reach.start(0);
-        reach.failed(5, S, true);
+        reach.failed(nth(5), S, true);
         // Of a connection from before.
-        reach.answered(4);
-        reach.failed(6, 2 * S, true);
-        reach.reached(63, 3 * S);
+        reach.answered(nth(4));
+        reach.failed(nth(6), 2 * S, true);
+        reach.reached(nth(63), 3 * S);
         let outage = reach.outage(4 * S, 7);
         assert_eq!((outage.cut_off_ns, outage.users_ns), (2 * S, 4 * S));
     }

@@ -15,6 +15,7 @@ use plimsoll_io::{Driver, PayloadId};
 use crate::accounts::Accounts;
 use crate::assignment::Assignment;
 use crate::exchanges::Exchange;
+use crate::id::ConnectionId;
 use crate::lines::Lines;
 use crate::observer::{CpuUse, Observer};
 use crate::pool::Pool;
@@ -48,7 +49,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             fixed.map(|bytes| pool.driver.register(Arc::clone(bytes)))
         });
         let payloads = payloads.collect();
-        let exchanges_max = pool.entries.len() as usize * P::exchanges_max(protocol);
+        let exchanges_max = pool.entries.len() * P::exchanges_max(protocol);
         let observer = Observer::new(plan.warmup_ns > 0, cpu, &assignment.metrics);
         let mut accounts = Accounts::new::<S>(assignment, exchanges_max, observer);
         let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
@@ -62,11 +63,11 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// on its connection, or opens that for it.
     #[inline]
     pub(crate) fn start(&mut self, mut exchange: Exchange, hop: Option<Hop>) {
-        let index = exchange.client;
+        let entry = exchange.client;
         let started_ns = exchange.moments.started_ns;
         self.lines.times.progress_ns = started_ns;
-        exchange.place.address = self.lines.address(index);
-        let client = &mut self.lines.pool[index];
+        exchange.place.address = self.lines.address(entry);
+        let client = &mut self.lines.pool[entry];
         client.moment(started_ns);
         let is_open = client.connection.state() == State::Open;
         if is_open {
@@ -74,10 +75,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
         let id = self.lines.accounts.begin(exchange, hop);
         if is_open {
-            self.send(index, id);
+            self.send(entry, id);
         } else {
-            self.lines.pool[index].pending = Some(id);
-            self.lines.pool.connect(index, started_ns);
+            self.lines.pool[entry].pending = Some(id);
+            self.lines.pool.connect(entry, started_ns);
         }
     }
 
@@ -90,9 +91,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// Sends the requests that wait for an entry of the pool, as far as it can take them.
     #[inline]
-    pub(crate) fn start_waiting(&mut self, user: u32, index: u32, now_ns: u64) {
-        while self.users.has_waiting(user, index) && self.lines.pool.entries.can_go_on(index) {
-            let Some(waiting) = self.users.take_waiting(user, index) else { return };
+    pub(crate) fn start_waiting(&mut self, user: u32, entry: ConnectionId, now_ns: u64) {
+        while self.users.has_waiting(user, entry) && self.lines.pool.entries.can_go_on(entry) {
+            let Some(waiting) = self.users.take_waiting(user, entry) else { return };
             let Waiting { mut exchange, hop } = waiting;
             // It was due when it was asked for; what passed since is time without a connection. The
             // time is the event's and not the clock's: more bytes may have come with that event,
@@ -113,11 +114,11 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     pub(crate) fn look_at_deadlines(&mut self) {
         let by_ns = self.lines.pool.driver.caught_up_ns();
         let now_ns = self.lines.times.now_ns;
-        while let Some(index) = self.lines.pool.deadlines.pop(by_ns) {
-            if self.lines.look_at(index, by_ns, now_ns) {
-                self.send_withheld(index, now_ns);
+        while let Some(entry) = self.lines.pool.deadlines.pop(by_ns) {
+            if self.lines.look_at(entry, by_ns, now_ns) {
+                self.send_withheld(entry, now_ns);
             }
-            self.lines.watch_on(index);
+            self.lines.watch_on(entry);
         }
         self.lines.end_late(by_ns, now_ns);
     }
@@ -134,10 +135,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     pub(crate) fn settle_rest(&mut self) -> u64 {
         let now_ns = self.lines.read_clock();
         self.lines.pool.give_up_slow_connects(now_ns);
-        for index in 0..self.lines.pool.entries.len() {
-            let client = &self.lines.pool[index];
+        for entry in self.lines.pool.entries.ids() {
+            let client = &self.lines.pool[entry];
             if client.pending.is_some() || client.connection.open_exchanges() > 0 {
-                self.lines.abandon(index, now_ns, |_| Outcome::Unfinished);
+                self.lines.abandon(entry, now_ns, |_| Outcome::Unfinished);
             }
         }
         for waiting in self.users.drain_waiting() {

@@ -4,6 +4,7 @@ use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Protocol};
 use plimsoll_io::Driver;
 
 use super::Traffic;
+use crate::id::ConnectionId;
 use crate::source::Written;
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
@@ -13,11 +14,11 @@ const CONTINUE_WAIT_NS: u64 = 1_000_000_000;
 impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Sends a request on an open connection.
     #[inline]
-    pub(super) fn send(&mut self, index: u32, id: ExchangeId) {
-        let user = self.lines.pool.entries.user(index);
+    pub(super) fn send(&mut self, entry: ConnectionId, id: ExchangeId) {
+        let user = self.lines.pool.entries.user(entry);
         let exchange = self.lines.accounts.exchanges[id];
         if exchange.is_written {
-            self.send_kept(user, index, id);
+            self.send_kept(user, entry, id);
             return;
         }
         let target = self.prepared.target(exchange.target);
@@ -30,28 +31,28 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let payload = self.payloads[exchange.target as usize];
         let encoding = &target.encoding;
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
-        let sent_bytes = self.lines.pool.send(index, id, &message);
+        let sent_bytes = self.lines.pool.send(entry, id, &message);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         if withholds_body {
             self.lines.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
-            self.lines.pool.watch(index, until_ns);
+            self.lines.pool.watch(entry, until_ns);
         }
     }
 
     /// Sends a request that the source had written for a user before its connection was open.
     #[cold]
-    fn send_kept(&mut self, user: u32, index: u32, id: ExchangeId) {
+    fn send_kept(&mut self, user: u32, entry: ConnectionId, id: ExchangeId) {
         if let Some((bytes, is_head)) = self.users[user].written.take() {
             let request = Written { is_head, end: bytes.len() };
-            self.send_written(index, &[id], &bytes, &[request]);
+            self.send_written(entry, &[id], &bytes, &[request]);
         }
     }
 
     /// Sends requests that the source has written, all at once, as these exchanges.
     pub(crate) fn send_written(
         &mut self,
-        index: u32,
+        entry: ConnectionId,
         ids: &[ExchangeId],
         bytes: &[u8],
         requests: &[Written],
@@ -60,7 +61,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut bytes = &bytes[..requests[ids.len() - 1].end];
         for (request, id) in requests.iter().zip(ids) {
             let message = Message::Written { bytes, is_head: request.is_head };
-            let sent_bytes = self.lines.pool.send(index, *id, &message);
+            let sent_bytes = self.lines.pool.send(entry, *id, &message);
             self.lines.accounts.sent(self.lines.accounts.exchanges[*id].measured, sent_bytes);
             bytes = &[];
         }
@@ -68,35 +69,35 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// Sends the bodies of the exchanges that were released and have not ended since.
     #[cold]
-    pub(super) fn send_released(&mut self, index: u32) {
+    pub(super) fn send_released(&mut self, entry: ConnectionId) {
         while let Some(id) = self.lines.accounts.released.pop() {
-            if self.lines.pool[index].connection.exchanges().any(|open| open == id) {
-                self.send_body(index, id);
+            if self.lines.pool[entry].connection.exchanges().any(|open| open == id) {
+                self.send_body(entry, id);
             }
         }
     }
 
     /// Sends the bodies that a connection has withheld for as long as it may.
-    pub(super) fn send_withheld(&mut self, index: u32, now_ns: u64) {
+    pub(super) fn send_withheld(&mut self, entry: ConnectionId, now_ns: u64) {
         loop {
             let exchanges = &self.lines.accounts.exchanges;
-            let open = self.lines.pool[index].connection.exchanges();
+            let open = self.lines.pool[entry].connection.exchanges();
             let withheld = open.map(|id| (id, &exchanges[id])).filter(|(_, it)| it.withholds);
             let Some((id, exchange)) = withheld.min_by_key(|(_, it)| it.moments.started_ns) else {
                 return;
             };
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
             if until_ns > now_ns {
-                self.lines.pool.watch(index, until_ns);
+                self.lines.pool.watch(entry, until_ns);
                 return;
             }
-            self.send_body(index, id);
+            self.send_body(entry, id);
         }
     }
 
     /// Sends the body of an exchange that withholds it.
-    fn send_body(&mut self, index: u32, id: ExchangeId) {
-        let user = self.lines.pool.entries.user(index);
+    fn send_body(&mut self, entry: ConnectionId, id: ExchangeId) {
+        let user = self.lines.pool.entries.user(entry);
         let exchange = self.lines.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
         let filling = Filling {
@@ -105,7 +106,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             hop: self.lines.accounts.exchanges.hop(id),
         };
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };
-        let sent_bytes = self.lines.pool.send_rest(index, id, &message);
+        let sent_bytes = self.lines.pool.send_rest(entry, id, &message);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         let exchange = &mut self.lines.accounts.exchanges[id];
         exchange.withholds = false;

@@ -10,6 +10,7 @@ use crate::accounts::Ended;
 use crate::activity::{Entered, Iteration};
 use crate::admission::Due;
 use crate::exchanges::Exchange;
+use crate::id::ConnectionId;
 use crate::slots::Alike;
 use crate::source::{Answer, Reply, Request, Source, Step};
 use crate::user::Waiting;
@@ -263,7 +264,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// The exchange of the next slot, sent together with `first`. Its intended time is when its own
     /// slot was due; one that goes before that is intended when it goes, and has not waited.
-    fn next_with(&mut self, index: u32, first: &Exchange) -> Option<ExchangeId> {
+    fn next_with(&mut self, index: ConnectionId, first: &Exchange) -> Option<ExchangeId> {
         let now_ns = first.moments.started_ns;
         let due = match self.slots.peek() {
             // The warm-up's requests and the measured ones are told apart by when they are due.
@@ -293,7 +294,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
 /// A slot's exchange on an entry of the pool, for its first target.
 #[inline]
-fn exchange(client: u32, due: &Due, when: When) -> Exchange {
+fn exchange(client: ConnectionId, due: &Due, when: When) -> Exchange {
     let When { intended_ns, free_ns, started_ns } = when;
     let available_ns = intended_ns.max(free_ns);
     let moments = Moments { intended_ns, available_ns, started_ns, ..Moments::default() };

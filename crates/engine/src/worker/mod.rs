@@ -116,7 +116,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// # Errors
     /// When the driver breaks.
     pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
-        let is_due = !self.traffic.lines.pool.entries.opens_on_demand(0);
+        let entries = &self.traffic.lines.pool.entries;
+        let is_due = !entries.opens_on_demand(entries.entry(0, 0));
         if is_due {
             self.traffic.lines.read_clock();
             self.traffic.lines.pool.queue_all();
@@ -185,7 +186,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         self.traffic.lines.times.progress_ns = now_ns;
         // A connection has been free all along: what is late from here on is the tester.
         let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
-        for index in 0..self.traffic.lines.pool.entries.active() {
+        for index in self.traffic.lines.pool.entries.active_ids() {
             if self.traffic.lines.pool.entries.can_take(index) {
                 self.traffic.lines.freed.push_back((index, free_ns));
             }

@@ -6,6 +6,7 @@ use plimsoll_io::Driver;
 use super::Worker;
 use super::iterate::When;
 use crate::admission::Due;
+use crate::id::ConnectionId;
 use crate::signals::Signals;
 use crate::slots::Alike;
 use crate::source::Source;
@@ -50,10 +51,11 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.slots.take();
             let started_ns = self.traffic.lines.read_clock();
             let when = When { intended_ns: due.at_ns, free_ns: idle.since_ns, started_ns };
-            self.begin_iteration(idle.index, &due, when);
+            let user = self.traffic.lines.pool.entries.user(idle.entry);
+            self.begin_iteration(user, &due, when);
             if !S::RESUMES {
                 // It has had room all along for another.
-                self.traffic.lines.pool.entries.push_idle(idle.index, idle.since_ns);
+                self.traffic.lines.pool.entries.push_idle(idle.entry, idle.since_ns);
             }
             if self.source.is_over() {
                 return;
@@ -83,7 +85,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// A connection has room for a request (or its entry is closed and may connect).
     #[inline]
-    fn serve(&mut self, index: u32, now_ns: u64) {
+    fn serve(&mut self, index: ConnectionId, now_ns: u64) {
         let user = self.traffic.lines.pool.entries.user(index);
         self.traffic.start_waiting(user, index, now_ns);
         if self.traffic.lines.close_if_used_up(index, now_ns) {

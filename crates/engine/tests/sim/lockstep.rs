@@ -14,8 +14,8 @@ use plimsoll_engine::Signals;
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
-    Close, Driver, DriverKind, Event, Payload, PayloadId, Received, Route, SimDriver, Spin,
-    Standstill, TcpInfo, Token, Waker,
+    Close, Driver, DriverKind, Event, Payload, PayloadId, Received, Route, SimDriver, SocketId,
+    Spin, Standstill, TcpInfo, Waker,
 };
 
 use crate::peer::{Answer, Server};
@@ -71,35 +71,35 @@ impl Driver for Lockstep {
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.inner.register(bytes)
     }
-    fn connect(&mut self, token: Token, route: &Route) {
-        self.inner.connect(token, route);
+    fn connect(&mut self, socket: SocketId, route: &Route) {
+        self.inner.connect(socket, route);
     }
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        self.inner.listen(token, at)
+    fn listen(&mut self, socket: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
+        self.inner.listen(socket, at)
     }
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        self.inner.send(token, payload);
+    fn send(&mut self, socket: SocketId, payload: Payload<'_>) {
+        self.inner.send(socket, payload);
     }
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.inner.queued_bytes(token)
+    fn queued_bytes(&self, socket: SocketId) -> usize {
+        self.inner.queued_bytes(socket)
     }
-    fn shutdown(&mut self, token: Token) {
-        self.inner.shutdown(token);
+    fn shutdown(&mut self, socket: SocketId) {
+        self.inner.shutdown(socket);
     }
-    fn pause_receiving(&mut self, token: Token) {
-        self.inner.pause_receiving(token);
+    fn pause_receiving(&mut self, socket: SocketId) {
+        self.inner.pause_receiving(socket);
     }
-    fn resume_receiving(&mut self, token: Token) {
-        self.inner.resume_receiving(token);
+    fn resume_receiving(&mut self, socket: SocketId) {
+        self.inner.resume_receiving(socket);
     }
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
-        self.inner.tcp_info(token)
+    fn tcp_info(&self, socket: SocketId) -> Option<TcpInfo> {
+        self.inner.tcp_info(socket)
     }
-    fn local_address(&self, token: Token) -> Option<SocketAddr> {
-        self.inner.local_address(token)
+    fn local_address(&self, socket: SocketId) -> Option<SocketAddr> {
+        self.inner.local_address(socket)
     }
-    fn close(&mut self, token: Token, how: Close) {
-        self.inner.close(token, how);
+    fn close(&mut self, socket: SocketId, how: Close) {
+        self.inner.close(socket, how);
     }
     fn set_spin(&mut self, spin: Spin) {
         self.inner.set_spin(spin);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use mio::{Events, Poll};
 
 use crate::OsError;
-use crate::driver::Wake;
+use crate::driver::{SocketId, Wake};
 
 /// An event known before [`Driver::next`] was asked for it.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) at_ns: u64,
-    pub(super) index: u32,
+    pub(super) id: SocketId,
     pub(super) generation: u32,
     pub(super) what: PendingKind,
 }
@@ -47,7 +47,7 @@ pub(super) struct Kernel {
 #[derive(Debug)]
 pub(super) struct Agenda {
     /// Slots with work, each at most once, in the order they are served.
-    pub(super) ready: VecDeque<u32>,
+    pub(super) ready: VecDeque<SocketId>,
     /// Servings left before the kernel must be polled again.
     pub(super) turn_left: usize,
     pub(super) pending: VecDeque<Pending>,
@@ -58,7 +58,7 @@ pub(super) struct Agenda {
 /// Listeners resting after a failed accept, and when they try again.
 #[derive(Debug)]
 pub(super) struct Rest {
-    pub(super) listeners: Vec<u32>,
+    pub(super) listeners: Vec<SocketId>,
     pub(super) until_ns: u64,
 }
 

@@ -9,48 +9,48 @@ use socket2::SockRef;
 use super::slot::Handle;
 use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying};
 use crate::clock;
-use crate::driver::{Event, Operation, OsError, Received, Token};
+use crate::driver::{Event, Operation, OsError, Received, SocketId};
 use crate::{socket, stamps};
 
 impl EpollDriver {
     /// Does one thing a slot is ready for.
-    pub(super) fn serve(&mut self, index: u32) -> Option<(u64, Event)> {
-        let slot = &self.slots[index as usize];
+    pub(super) fn serve(&mut self, id: SocketId) -> Option<(u64, Event)> {
+        let slot = &self.slots[id.index()];
         match &slot.handle {
             Handle::Free | Handle::Failed(_) => None,
-            Handle::Listener(_) => self.accept(index),
-            Handle::Stream(_) if slot.connecting => self.conclude_connect(index),
+            Handle::Listener(_) => self.accept(id),
+            Handle::Stream(_) if slot.connecting => self.conclude_connect(id),
             Handle::Stream(_) => {
-                let sent = if slot.writable { self.flush(index) } else { None };
-                let slot = &self.slots[index as usize];
+                let sent = if slot.writable { self.flush(id) } else { None };
+                let slot = &self.slots[id.index()];
                 match slot.send_error {
                     _ if sent.is_some() || !slot.readable => sent,
-                    Some(error) if slot.paused => Some(self.fail(index, Operation::Send, error)),
+                    Some(error) if slot.paused => Some(self.fail(id, Operation::Send, error)),
                     _ if slot.paused => None,
-                    _ => self.receive(index),
+                    _ => self.receive(id),
                 }
             }
         }
     }
 
-    fn conclude_connect(&mut self, index: u32) -> Option<(u64, Event)> {
-        let slot = &mut self.slots[index as usize];
+    fn conclude_connect(&mut self, id: SocketId) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[id.index()];
         let Handle::Stream(stream) = &slot.handle else { return None };
         if slot.to_end
             && let Some(error) = SockRef::from(stream).take_error().unwrap_or_else(Some)
         {
-            return Some(self.fail(index, Operation::Connect, os_error(&error)));
+            return Some(self.fail(id, Operation::Connect, os_error(&error)));
         }
         if !slot.writable {
             return None;
         }
         slot.connecting = false;
         slot.writable = !slot.queue.is_empty();
-        Some((clock::now_ns(), Event::Connected(Token(index))))
+        Some((clock::now_ns(), Event::Connected(id)))
     }
 
-    fn flush(&mut self, index: u32) -> Option<(u64, Event)> {
-        let slot = &mut self.slots[index as usize];
+    fn flush(&mut self, id: SocketId) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[id.index()];
         slot.writable = false;
         let Handle::Stream(stream) = &mut slot.handle else { return None };
         match slot.queue.write_to(stream, &self.registered) {
@@ -58,7 +58,7 @@ impl EpollDriver {
                 if slot.finishing {
                     slot.finish_if_sent();
                 }
-                Some((clock::now_ns(), Event::Sent(Token(index))))
+                Some((clock::now_ns(), Event::Sent(id)))
             }
             Ok(()) => None,
             Err(error) => {
@@ -68,14 +68,14 @@ impl EpollDriver {
         }
     }
 
-    fn receive(&mut self, index: u32) -> Option<(u64, Event)> {
+    fn receive(&mut self, id: SocketId) -> Option<(u64, Event)> {
         let buffer_bytes = self.buffer_bytes();
-        let slot = &mut self.slots[index as usize];
+        let slot = &mut self.slots[id.index()];
         let Handle::Stream(stream) = &mut slot.handle else { return None };
         if slot.ended {
             slot.readable = false;
             let error = slot.send_error?;
-            return Some(self.fail(index, Operation::Send, error));
+            return Some(self.fail(id, Operation::Send, error));
         }
         // Without a buffer the slot stays readable, so its turn comes after a release.
         let buffer = self.buffers.free.pop()?;
@@ -96,30 +96,29 @@ impl EpollDriver {
             slot.readable = slot.to_end || len == buffer_bytes;
             let stamps = self.stamps.as_ref();
             let kernel_ns = stamps.zip(stamp).and_then(|(stamps, at)| stamps.convert(at, at_ns));
-            let token = Token(index);
-            let received = Received { token, buffer, len: len as u32, kernel_ns };
+            let received = Received { socket: id, buffer, len: len as u32, kernel_ns };
             return Some((at_ns, Event::Received(received)));
         }
         self.buffers.free.push(buffer);
         slot.readable = false;
         if let Some(error) = slot.send_error {
-            return Some(self.fail(index, Operation::Send, error));
+            return Some(self.fail(id, Operation::Send, error));
         }
         match result {
             Ok(_) => {
                 slot.ended = true;
-                Some((at_ns, Event::Ended(Token(index))))
+                Some((at_ns, Event::Ended(id)))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 slot.to_end = false;
                 None
             }
-            Err(error) => Some(self.fail(index, Operation::Receive, os_error(&error))),
+            Err(error) => Some(self.fail(id, Operation::Receive, os_error(&error))),
         }
     }
 
-    fn accept(&mut self, index: u32) -> Option<(u64, Event)> {
-        let slot = &mut self.slots[index as usize];
+    fn accept(&mut self, id: SocketId) -> Option<(u64, Event)> {
+        let slot = &mut self.slots[id.index()];
         let Handle::Listener(listener) = &slot.handle else { return None };
         let (stream, peer) = match retrying(|| listener.accept()) {
             Ok(accepted) => accepted,
@@ -133,22 +132,21 @@ impl EpollDriver {
                 // would fail again at once: rest, instead of spinning.
                 if error.kind() != ErrorKind::ConnectionAborted {
                     slot.readable = false;
-                    self.rest.listeners.push(index);
+                    self.rest.listeners.push(id);
                     self.rest.until_ns = self.rest.until_ns.min(at_ns + ACCEPT_REST_NS);
                 }
-                return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
+                return Some((at_ns, failed(id, Operation::Accept, os_error(&error))));
             }
         };
         let at_ns = clock::now_ns();
-        let Some(token) = self.spare.pop() else {
+        let Some(accepted) = self.spare.pop() else {
             socket::reset_on_close(&stream);
-            return Some((at_ns, failed(Token(index), Operation::Accept, OsError(libc::EMFILE))));
+            return Some((at_ns, failed(id, Operation::Accept, OsError(libc::EMFILE))));
         };
-        if let Err(error) = self.adopt(token, stream.into()) {
-            self.spare.push(token);
-            return Some((at_ns, failed(Token(index), Operation::Accept, os_error(&error))));
+        if let Err(error) = self.adopt(accepted, stream.into()) {
+            self.spare.push(accepted);
+            return Some((at_ns, failed(id, Operation::Accept, os_error(&error))));
         }
-        let (listener, token) = (Token(index), Token(token));
-        Some((at_ns, Event::Accepted { listener, token, peer }))
+        Some((at_ns, Event::Accepted { listener: id, socket: accepted, peer }))
     }
 }

@@ -1,4 +1,4 @@
-//! The state of one token: its file, what it is ready for, and what it still has to send.
+//! The state of one number: its file, what it is ready for, and what it still has to send.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use super::queue::SendQueue;
 use crate::driver::OsError;
 use crate::socket;
 
-/// The file behind a token.
+/// The file behind a number.
 #[derive(Debug)]
 pub(super) enum Handle {
-    /// The token is free.
+    /// The number is free.
     Free,
     /// `Failed` was reported or is about to be; in use until closed. The socket, if there was one.
     Failed(Option<OwnedFd>),
@@ -24,7 +24,7 @@ pub(super) enum Handle {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) handle: Handle,
-    /// Counts the uses of the token, so that what was queued for an old use is recognised.
+    /// Counts the uses of the number, so that what was queued for an old use is recognised.
     pub(super) generation: u32,
     pub(super) connecting: bool,
     /// There may be something to receive or accept.
@@ -89,7 +89,7 @@ impl Slot {
         }
     }
 
-    /// Ends the present use of the token, leaving `handle`; returns the old one.
+    /// Ends the present use of the number, leaving `handle`; returns the old one.
     pub(super) fn vacate(&mut self, handle: Handle) -> Handle {
         let old = std::mem::replace(&mut self.handle, handle);
         self.connecting = false;

@@ -1,8 +1,8 @@
 //! The simulated network: connections, faults and the scripted peer, moved along by one queue of
 //! events ordered by time.
 //!
-//! A connection has two sides: 0 opened it; 1 took it and is either a token of the same driver or
-//! the [`Peer`]. What arrives for a token becomes a [`Notice`] that the driver turns into events.
+//! A connection has two sides: 0 opened it; 1 took it and is either a socket of the same driver or
+//! the [`Peer`]. What arrives for a socket becomes a [`Notice`] that the driver turns into events.
 //! Connections are never numbered twice, so an event can't reach a later one by mistake.
 //!
 //! Absent on purpose: packets, losses and congestion. A kernel hides them, and what it lets through
@@ -16,6 +16,7 @@ use std::ops::Range;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::driver::SocketId;
 use crate::route::{Address, Route};
 use crate::tcp_info::TcpInfo;
 
@@ -43,24 +44,24 @@ impl End {
 /// What the driver is told.
 #[derive(Debug)]
 pub(super) enum Notice {
-    Connected(u32),
-    Refused(u32),
+    Connected(SocketId),
+    Refused(SocketId),
     Accepted {
-        listener: u32,
-        token: u32,
+        listener: SocketId,
+        socket: SocketId,
         end: End,
         peer: SocketAddr,
     },
-    /// A connection was reset because no token was free for it.
-    NoToken(u32),
+    /// A connection was reset because no socket was free for it.
+    NoSocket(SocketId),
     Data {
-        token: u32,
+        socket: SocketId,
         at_ns: u64,
         bytes: Vec<u8>,
     },
-    Ended(u32),
-    Reset(u32),
-    Room(u32),
+    Ended(SocketId),
+    Reset(SocketId),
+    Room(SocketId),
 }
 
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl Ord for Scheduled {
 enum Holder {
     /// Nobody yet, or nobody any more.
     None,
-    Token(u32),
+    Socket(SocketId),
     Peer,
 }
 
@@ -151,10 +152,10 @@ pub(super) struct Network {
     queue: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
     conns: Vec<Conn>,
-    listeners: Vec<(SocketAddr, u32)>,
+    listeners: Vec<(SocketAddr, SocketId)>,
     last_port: u16,
-    /// Free tokens for accepted connections.
-    pub(super) spare: Vec<u32>,
+    /// Free sockets for accepted connections.
+    pub(super) spare: Vec<SocketId>,
     peer: Option<Box<dyn Peer>>,
     actions: PeerActions,
     /// For the driver to take.
@@ -162,7 +163,11 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(options: SimOptions, peer: Option<Box<dyn Peer>>, spare: Vec<u32>) -> Self {
+    pub(super) fn new(
+        options: SimOptions,
+        peer: Option<Box<dyn Peer>>,
+        spare: Vec<SocketId>,
+    ) -> Self {
         let mut network = Self {
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             now_ns: START_NS,
@@ -257,11 +262,11 @@ impl Network {
         self.queue.peek().map(|Reverse(next)| next.key.0)
     }
 
-    pub(super) fn connect(&mut self, token: u32, route: &Route) -> End {
+    pub(super) fn connect(&mut self, socket: SocketId, route: &Route) -> End {
         let end = End { conn: self.conns.len() as u32, side: 0 };
         self.conns.push(Conn {
             route: route.clone(),
-            holders: [Holder::Token(token), Holder::None],
+            holders: [Holder::Socket(socket), Holder::None],
             finished: [false; 2],
             answered: false,
             accepted: false,
@@ -274,25 +279,25 @@ impl Network {
     }
 
     /// Listens and returns the address with its port resolved; `None` when it is taken.
-    pub(super) fn listen(&mut self, token: u32, mut at: SocketAddr) -> Option<SocketAddr> {
+    pub(super) fn listen(&mut self, socket: SocketId, mut at: SocketAddr) -> Option<SocketAddr> {
         if at.port() == 0 {
             self.last_port += 1;
             at.set_port(self.last_port);
         }
         let free = self.listeners.iter().all(|&(taken, _)| taken != at);
         free.then(|| {
-            self.listeners.push((at, token));
+            self.listeners.push((at, socket));
             at
         })
     }
 
-    pub(super) fn unlisten(&mut self, token: u32) {
-        self.listeners.retain(|&(_, listener)| listener != token);
+    pub(super) fn unlisten(&mut self, socket: SocketId) {
+        self.listeners.retain(|&(_, listener)| listener != socket);
     }
 
     /// Where a listener listens.
-    pub(super) fn listening_at(&self, token: u32) -> Option<SocketAddr> {
-        self.listeners.iter().find(|&&(_, listener)| listener == token).map(|&(at, _)| at)
+    pub(super) fn listening_at(&self, socket: SocketId) -> Option<SocketAddr> {
+        self.listeners.iter().find(|&&(_, listener)| listener == socket).map(|&(at, _)| at)
     }
 
     /// The address of this end of a TCP connection.
@@ -311,10 +316,10 @@ impl Network {
     }
 
     /// The listener a connection reaches; at a Unix socket there is only ever the peer.
-    fn listener(&self, conn: u32) -> Option<u32> {
+    fn listener(&self, conn: u32) -> Option<SocketId> {
         let Address::Tcp(to) = self.conns[conn as usize].route.to else { return None };
         let hears = |at: SocketAddr| at == to || at.ip().is_unspecified() && at.port() == to.port();
-        self.listeners.iter().find(|&&(at, _)| hears(at)).map(|&(_, token)| token)
+        self.listeners.iter().find(|&&(at, _)| hears(at)).map(|&(_, socket)| socket)
     }
 
     /// Takes what the kernel would take of these bytes; returns how many.
@@ -413,9 +418,9 @@ impl Network {
         }
     }
 
-    fn tell(&mut self, end: End, notice: fn(u32) -> Notice) {
-        if let Holder::Token(token) = self.holder(end) {
-            self.notices.push(notice(token));
+    fn tell(&mut self, end: End, notice: fn(SocketId) -> Notice) {
+        if let Holder::Socket(socket) = self.holder(end) {
+            self.notices.push(notice(socket));
         }
     }
 
@@ -473,14 +478,14 @@ impl Network {
             self.close(end, true);
             return;
         };
-        let Some(token) = self.spare.pop() else {
+        let Some(socket) = self.spare.pop() else {
             self.close(end, true);
-            self.notices.push(Notice::NoToken(listener));
+            self.notices.push(Notice::NoSocket(listener));
             return;
         };
-        self.conns[end.conn as usize].holders[1] = Holder::Token(token);
+        self.conns[end.conn as usize].holders[1] = Holder::Socket(socket);
         let peer = self.source(end.conn);
-        self.notices.push(Notice::Accepted { listener, token, end, peer });
+        self.notices.push(Notice::Accepted { listener, socket, end, peer });
     }
 
     fn arrive(&mut self, end: End, bytes: Vec<u8>) {
@@ -492,8 +497,8 @@ impl Network {
             return;
         }
         match holder {
-            Holder::Token(token) => {
-                self.notices.push(Notice::Data { token, at_ns: self.now_ns, bytes });
+            Holder::Socket(socket) => {
+                self.notices.push(Notice::Data { socket, at_ns: self.now_ns, bytes });
             }
             Holder::Peer => {
                 self.consumed(end, bytes.len());
@@ -508,7 +513,7 @@ impl Network {
     /// The connection is gone, seen from this side.
     fn lose(&mut self, end: End) {
         match self.leave(end) {
-            Holder::Token(token) => self.notices.push(Notice::Reset(token)),
+            Holder::Socket(socket) => self.notices.push(Notice::Reset(socket)),
             Holder::Peer => {
                 if let Some(peer) = &mut self.peer
                     && self.conns[end.conn as usize].accepted

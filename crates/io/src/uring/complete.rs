@@ -9,7 +9,7 @@ use super::operate::POLL_FIRST;
 use super::slot::Phase;
 use super::tag::{Op, Tag};
 use super::{ACCEPT_REST_NS, UringDriver, own};
-use crate::driver::{Event, Operation, OsError, Received, Token};
+use crate::driver::{Event, Operation, OsError, Received, SocketId};
 use crate::socket;
 
 /// Errors after which the same operation is simply tried again.
@@ -49,7 +49,7 @@ impl UringDriver {
     }
 
     fn is_current(&self, tag: Tag) -> bool {
-        self.sockets[tag.token() as usize].generation == tag.generation()
+        self.sockets[tag.socket().index()].generation == tag.generation()
     }
 
     #[inline]
@@ -60,8 +60,8 @@ impl UringDriver {
         buffer: Option<u32>,
         more: bool,
     ) -> Option<Event> {
-        let token = tag.token();
-        let socket = &mut self.sockets[token as usize];
+        let id = tag.socket();
+        let socket = &mut self.sockets[id.index()];
         let current = socket.generation == tag.generation();
         if current && !more {
             socket.receiving = false;
@@ -77,10 +77,10 @@ impl UringDriver {
             && let Some(buffer) = buffer
         {
             if !more {
-                self.arm_receive(token, 0);
+                self.arm_receive(id, 0);
             }
             let len = result as u32;
-            return Some(Event::Received(Received { token: Token(token), buffer, len, kernel_ns }));
+            return Some(Event::Received(Received { socket: id, buffer, len, kernel_ns }));
         }
         if let Some(buffer) = buffer {
             self.buffers.give_back(buffer);
@@ -106,57 +106,57 @@ impl UringDriver {
 
     /// A receive came to its end, or to a halt.
     fn receive_stopped(&mut self, tag: Tag, error: i32) -> Option<Event> {
-        let token = tag.token();
+        let id = tag.socket();
         if error == libc::ENOBUFS {
             self.starved.push(tag);
             return None;
         }
-        // Only a pause cancels a receive of this use of the token; it may be over already.
+        // Only a pause cancels a receive of this use of the number; it may be over already.
         if is_passing(error) || error == libc::ECANCELED {
-            self.arm_receive(token, 0);
+            self.arm_receive(id, 0);
             return None;
         }
-        let socket = &mut self.sockets[token as usize];
+        let socket = &mut self.sockets[id.index()];
         if error == 0 && socket.cut_short {
             socket.send_error = libc::ECONNRESET; // no orderly end
         }
         if socket.send_error != 0 {
             let error = socket.send_error;
-            return Some(self.fail(token, Operation::Send, error));
+            return Some(self.fail(id, Operation::Send, error));
         }
         if error != 0 {
-            return Some(self.fail(token, Operation::Receive, error));
+            return Some(self.fail(id, Operation::Receive, error));
         }
         socket.ended = true;
-        Some(Event::Ended(Token(token)))
+        Some(Event::Ended(id))
     }
 
     #[inline]
     fn send_completed(&mut self, tag: Tag, result: i32) -> Option<Event> {
-        let token = tag.token();
+        let id = tag.socket();
         if !self.is_current(tag) {
             self.orphans.retain(|orphan| orphan.tag != tag);
             return None;
         }
-        let socket = &mut self.sockets[token as usize];
+        let socket = &mut self.sockets[id.index()];
         if result < 0 && !is_passing(-result) {
-            return self.send_failed(token, -result);
+            return self.send_failed(id, -result);
         }
         let (_, asked) = socket.outbox.current();
         socket.cut_short = 0 < result && (result as u32) < asked;
         if socket.outbox.advance(result.max(0) as usize, &mut self.spare) {
-            self.start_send(token);
+            self.start_send(id);
             return None;
         }
         if socket.finishing {
             socket.finish_if_sent();
         }
-        (socket.phase == Phase::Open).then_some(Event::Sent(Token(token)))
+        (socket.phase == Phase::Open).then_some(Event::Sent(id))
     }
 
     #[cold]
-    fn send_failed(&mut self, token: u32, error: i32) -> Option<Event> {
-        let socket = &mut self.sockets[token as usize];
+    fn send_failed(&mut self, id: SocketId, error: i32) -> Option<Event> {
+        let socket = &mut self.sockets[id.index()];
         socket.outbox.abandon(&mut self.spare); // the kernel is done with it
         if socket.phase != Phase::Open {
             return None;
@@ -168,20 +168,20 @@ impl UringDriver {
             socket.send_error = error;
             return None;
         }
-        Some(self.fail(token, Operation::Send, error))
+        Some(self.fail(id, Operation::Send, error))
     }
 
     fn connect_completed(&mut self, tag: Tag, result: i32) -> Option<Event> {
-        let token = tag.token();
+        let id = tag.socket();
         if !self.is_current(tag) {
             return None;
         }
         if result < 0 {
-            return Some(self.fail(token, Operation::Connect, -result));
+            return Some(self.fail(id, Operation::Connect, -result));
         }
-        self.sockets[token as usize].phase = Phase::Open;
-        self.arm_receive(token, POLL_FIRST);
-        Some(Event::Connected(Token(token)))
+        self.sockets[id.index()].phase = Phase::Open;
+        self.arm_receive(id, POLL_FIRST);
+        Some(Event::Connected(id))
     }
 
     pub(super) fn accept_completed(&mut self, tag: Tag, result: i32, more: bool) -> Option<Event> {
@@ -189,9 +189,9 @@ impl UringDriver {
         if !self.is_current(tag) {
             return None;
         }
-        let listener = tag.token();
+        let listener = tag.socket();
         if !more {
-            self.sockets[listener as usize].receiving = false;
+            self.sockets[listener.index()].receiving = false;
         }
         match accepted {
             Some(fd) => {
@@ -204,27 +204,27 @@ impl UringDriver {
         }
     }
 
-    fn take_connection(&mut self, listener: u32, fd: OwnedFd) -> Option<Event> {
-        let Some(token) = self.free.pop() else {
+    fn take_connection(&mut self, listener: SocketId, fd: OwnedFd) -> Option<Event> {
+        let Some(id) = self.free.pop() else {
             socket::reset_on_close(&fd);
             return Some(Event::Failed {
-                token: Token(listener),
+                socket: listener,
                 operation: Operation::Accept,
                 error: OsError(libc::EMFILE),
             });
         };
         let Ok(peer) = socket::peer(&fd) else {
-            self.free.push(token);
+            self.free.push(id);
             return None; // reset before it could be looked at
         };
-        self.adopt(token, fd, Phase::Open);
-        self.arm_receive(token, 0);
-        Some(Event::Accepted { listener: Token(listener), token: Token(token), peer })
+        self.adopt(id, fd, Phase::Open);
+        self.arm_receive(id, 0);
+        Some(Event::Accepted { listener, socket: id, peer })
     }
 
     #[cold]
     fn accept_failed(&mut self, tag: Tag, error: i32) -> Option<Event> {
-        let listener = tag.token();
+        let listener = tag.socket();
         if is_passing(error) {
             self.arm_accept(listener);
             return None;
@@ -237,6 +237,6 @@ impl UringDriver {
             self.accept_again_ns = self.now_ns + ACCEPT_REST_NS;
         }
         let operation = Operation::Accept;
-        Some(Event::Failed { token: Token(listener), operation, error: OsError(error) })
+        Some(Event::Failed { socket: listener, operation, error: OsError(error) })
     }
 }

@@ -1,8 +1,8 @@
 //! The driver on io_uring (Linux 6.1 or later).
 //!
 //! Each connection has one multishot receive, all of them into one ring of provided buffers, and
-//! at most one send outstanding. Completions name the token and its generation, so what belongs to
-//! an earlier use of a token is dropped (and its buffer or descriptor given back). Operations are
+//! at most one send outstanding. Completions name the number and its generation, so what belongs to
+//! an earlier use of a number is dropped (and its buffer or descriptor given back). Operations are
 //! batched: a loop that keeps up makes one system call for all that is due.
 //!
 //! Memory the kernel reads or writes (receive buffers, bytes being sent, addresses) outlives the
@@ -39,7 +39,7 @@ use crate::caught_up::CaughtUp;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Spin, Standstill, Token, Waker,
+    Received, SocketId, Spin, Standstill, Waker,
 };
 use crate::route::Route;
 use crate::socket;
@@ -62,9 +62,9 @@ const ACCEPT_REST_NS: u64 = 10_000_000;
 /// leave the rest for the next.
 const COMPLETED_AT_LEAST: u32 = 16;
 
-/// An event that no completion stands for, and the use of the token it belongs to.
+/// An event that no completion stands for, and the use of the number it belongs to.
 struct Ready {
-    token: u32,
+    id: SocketId,
     generation: u32,
     event: Event,
 }
@@ -91,7 +91,7 @@ pub struct UringDriver {
     waker: Arc<EventWaker>,
     ready: VecDeque<Ready>,
     /// Tokens for accepted connections, the next one last.
-    free: Vec<u32>,
+    free: Vec<SocketId>,
     /// Connections whose receive ended because no buffer was free.
     starved: Vec<Tag>,
     /// Listeners that rest until `accept_again_ns`.
@@ -136,7 +136,7 @@ impl UringDriver {
             addresses: Addresses::default(),
             waker: Arc::new(EventWaker::new()?),
             ready: VecDeque::new(),
-            free: (reserved..options.sockets).rev().collect(),
+            free: (reserved..options.sockets).rev().map(SocketId).collect(),
             starved: Vec::new(),
             resting: Vec::new(),
             accept_again_ns: u64::MAX,
@@ -187,16 +187,16 @@ impl UringDriver {
         }
     }
 
-    fn make_ready(&mut self, token: u32, event: Event) {
-        let generation = self.sockets[token as usize].generation;
-        self.ready.push_back(Ready { token, generation, event });
+    fn make_ready(&mut self, id: SocketId, event: Event) {
+        let generation = self.sockets[id.index()].generation;
+        self.ready.push_back(Ready { id, generation, event });
     }
 
-    /// Ends what a token can report, and says why.
-    fn fail(&mut self, token: u32, operation: Operation, error: i32) -> Event {
-        let socket = &mut self.sockets[token as usize];
+    /// Ends what a number can report, and says why.
+    fn fail(&mut self, id: SocketId, operation: Operation, error: i32) -> Event {
+        let socket = &mut self.sockets[id.index()];
         socket.phase = Phase::Failed;
-        Event::Failed { token: Token(token), operation, error: OsError(error) }
+        Event::Failed { socket: id, operation, error: OsError(error) }
     }
 }
 
@@ -215,30 +215,30 @@ impl Driver for UringDriver {
         PayloadId(self.registered.len() as u32 - 1)
     }
 
-    fn connect(&mut self, token: Token, route: &Route) {
-        if let Err(error) = self.start_connect(token.0, route) {
+    fn connect(&mut self, id: SocketId, route: &Route) {
+        if let Err(error) = self.start_connect(id, route) {
             let error = error.raw_os_error().unwrap_or(libc::EIO);
-            let event = self.fail(token.0, Operation::Connect, error);
-            self.make_ready(token.0, event);
+            let event = self.fail(id, Operation::Connect, error);
+            self.make_ready(id, event);
         }
     }
 
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
+    fn listen(&mut self, id: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
         let (fd, bound) = socket::for_listening(at, &self.options, Type::STREAM)?;
-        self.adopt(token.0, fd.into(), Phase::Listening);
-        self.arm_accept(token.0);
+        self.adopt(id, fd.into(), Phase::Listening);
+        self.arm_accept(id);
         Ok(bound)
     }
 
     #[inline]
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        let socket = &mut self.sockets[token.index()];
+    fn send(&mut self, id: SocketId, payload: Payload<'_>) {
+        let socket = &mut self.sockets[id.index()];
         if socket.phase != Phase::Open || socket.send_error != 0 || socket.finishing {
             return; // its failure is on the way, or has been reported; or the caller ended it
         }
         if payload.is_empty() {
             if !socket.outbox.is_sending() {
-                self.make_ready(token.0, Event::Sent(token));
+                self.make_ready(id, Event::Sent(id));
             }
             return;
         }
@@ -250,24 +250,24 @@ impl Driver for UringDriver {
             }
         };
         if start_now {
-            self.start_send(token.0);
+            self.start_send(id);
         }
     }
 
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.sockets[token.index()].outbox.queued_bytes()
+    fn queued_bytes(&self, id: SocketId) -> usize {
+        self.sockets[id.index()].outbox.queued_bytes()
     }
 
-    fn shutdown(&mut self, token: Token) {
-        let socket = &mut self.sockets[token.index()];
+    fn shutdown(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.index()];
         if socket.phase == Phase::Open {
             socket.finishing = true;
             socket.finish_if_sent();
         }
     }
 
-    fn pause_receiving(&mut self, token: Token) {
-        let socket = &mut self.sockets[token.index()];
+    fn pause_receiving(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.index()];
         if socket.phase != Phase::Open || socket.paused {
             return;
         }
@@ -275,35 +275,35 @@ impl Driver for UringDriver {
         if socket.send_error != 0 {
             // It waited for what the peer had said before.
             let error = socket.send_error;
-            let event = self.fail(token.0, Operation::Send, error);
-            self.make_ready(token.0, event);
+            let event = self.fail(id, Operation::Send, error);
+            self.make_ready(id, event);
         } else if socket.receiving {
-            let tag = socket.tag(Op::Receive, token.0);
+            let tag = socket.tag(Op::Receive, id);
             self.push_unwatched(opcode::AsyncCancel::new(tag.0).build());
         }
     }
 
-    fn resume_receiving(&mut self, token: Token) {
-        let socket = &mut self.sockets[token.index()];
+    fn resume_receiving(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.index()];
         socket.paused = false;
         // One whose cancelling is still under way goes on when that completes.
         if socket.phase == Phase::Open && !socket.receiving && !socket.ended {
-            self.arm_receive(token.0, 0);
+            self.arm_receive(id, 0);
         }
     }
 
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
-        let socket = &self.sockets[token.index()];
+    fn tcp_info(&self, id: SocketId) -> Option<TcpInfo> {
+        let socket = &self.sockets[id.index()];
         let fd = socket.fd.as_ref().filter(|_| socket.phase != Phase::Listening)?;
         tcp_info::read(fd.as_fd())
     }
 
-    fn local_address(&self, token: Token) -> Option<SocketAddr> {
-        self.sockets[token.index()].fd.as_ref().and_then(socket::local_address)
+    fn local_address(&self, id: SocketId) -> Option<SocketAddr> {
+        self.sockets[id.index()].fd.as_ref().and_then(socket::local_address)
     }
 
-    fn close(&mut self, token: Token, how: Close) {
-        let socket = &self.sockets[token.index()];
+    fn close(&mut self, id: SocketId, how: Close) {
+        let socket = &self.sockets[id.index()];
         if socket.phase == Phase::Free {
             return;
         }
@@ -314,9 +314,9 @@ impl Driver for UringDriver {
             Some(fd) if how == Close::Reset => socket::reset_on_close(fd),
             _ => {}
         }
-        self.release_socket(token.0);
-        if token.0 >= self.options.reserved {
-            self.free.push(token.0);
+        self.release_socket(id);
+        if id.0 >= self.options.reserved {
+            self.free.push(id);
         }
         if !self.resting.is_empty() {
             self.accept_again_ns = 0; // there may be room again
@@ -365,7 +365,7 @@ impl Driver for UringDriver {
     #[inline]
     fn next(&mut self) -> Option<(u64, Event)> {
         while let Some(ready) = self.ready.pop_front() {
-            if self.sockets[ready.token as usize].generation == ready.generation {
+            if self.sockets[ready.id.index()].generation == ready.generation {
                 return Some((self.now_ns, ready.event));
             }
         }
@@ -396,9 +396,9 @@ impl Driver for UringDriver {
 
 impl Drop for UringDriver {
     fn drop(&mut self) {
-        for token in 0..self.sockets.len() as u32 {
-            if self.sockets[token as usize].phase != Phase::Free {
-                self.release_socket(token);
+        for id in (0..self.sockets.len() as u32).map(SocketId) {
+            if self.sockets[id.index()].phase != Phase::Free {
+                self.release_socket(id);
             }
         }
         self.ring.cancel_all();

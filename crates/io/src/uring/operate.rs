@@ -1,4 +1,4 @@
-//! Operations handed to the ring, and sockets put on tokens and taken off them.
+//! Operations handed to the ring, and sockets given a number and rid of it.
 
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -10,6 +10,7 @@ use super::slot::{Phase, Socket};
 use super::tag::{Op, Tag, next_generation};
 use super::{Orphan, UringDriver, buffers};
 use crate::clock::now_ns;
+use crate::driver::SocketId;
 use crate::route::Route;
 use crate::socket::for_connecting;
 
@@ -31,20 +32,20 @@ impl UringDriver {
         let entry = opcode::PollAdd::new(types::Fd(self.waker.fd()), libc::POLLIN as u32)
             .multi(true)
             .build()
-            .user_data(Tag::new(Op::Wake, 0, 0).0);
+            .user_data(Tag::new(Op::Wake, 0, SocketId(0)).0);
         // SAFETY: it points to no memory; the event lives as long as the driver.
         unsafe { self.ring.push(&entry) };
     }
 
     /// Starts to receive, unless that is paused.
-    pub(super) fn arm_receive(&mut self, token: u32, flags: u16) {
-        let socket = &mut self.sockets[token as usize];
+    pub(super) fn arm_receive(&mut self, id: SocketId, flags: u16) {
+        let socket = &mut self.sockets[id.index()];
         if socket.paused {
             return;
         }
         socket.receiving = true;
         let (handle, handle_flags) = (socket.handle, socket.handle_flags);
-        let tag = socket.tag(Op::Receive, token);
+        let tag = socket.tag(Op::Receive, id);
         self.push_receive(handle, handle_flags, flags, tag);
     }
 
@@ -73,58 +74,58 @@ impl UringDriver {
         unsafe { self.ring.push(&entry) };
     }
 
-    pub(super) fn arm_accept(&mut self, token: u32) {
-        let socket = &mut self.sockets[token as usize];
+    pub(super) fn arm_accept(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.index()];
         socket.receiving = true;
         let entry = opcode::AcceptMulti::new(types::Fd(socket.handle))
             .flags(libc::SOCK_CLOEXEC)
             .build()
-            .user_data(socket.tag(Op::Accept, token).0);
+            .user_data(socket.tag(Op::Accept, id).0);
         // SAFETY: it points to no memory.
         unsafe { self.ring.push(&entry) };
     }
 
     /// Gives the outbox's current stretch to the kernel.
     #[inline]
-    pub(super) fn start_send(&mut self, token: u32) {
-        let socket = &self.sockets[token as usize];
+    pub(super) fn start_send(&mut self, id: SocketId) {
+        let socket = &self.sockets[id.index()];
         let (start, len) = socket.outbox.current();
         let entry = opcode::Send::new(types::Fd(socket.handle), start, len)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .flags(socket.handle_flags)
-            .user_data(socket.tag(Op::Send, token).0);
+            .user_data(socket.tag(Op::Send, id).0);
         // SAFETY: the outbox keeps the bytes until the completion, or the orphans do.
         unsafe { self.ring.push(&entry) };
     }
 
-    /// Puts a socket on a token.
-    pub(super) fn adopt(&mut self, token: u32, fd: OwnedFd, phase: Phase) {
+    /// Gives a socket its number.
+    pub(super) fn adopt(&mut self, id: SocketId, fd: OwnedFd, phase: Phase) {
         let raw = fd.as_raw_fd();
-        let registered = phase != Phase::Listening && self.register_file(token, raw);
-        let socket = &mut self.sockets[token as usize];
-        debug_assert_eq!(socket.phase, Phase::Free, "token {token} is in use");
+        let registered = phase != Phase::Listening && self.register_file(id, raw);
+        let socket = &mut self.sockets[id.index()];
+        debug_assert_eq!(socket.phase, Phase::Free, "socket {} is in use", id.0);
         socket.phase = phase;
         socket.fd = Some(fd);
         (socket.handle, socket.handle_flags) = if registered {
-            (token as i32, squeue::Flags::FIXED_FILE)
+            (id.0 as i32, squeue::Flags::FIXED_FILE)
         } else {
             (raw, squeue::Flags::empty())
         };
     }
 
-    /// Registers a socket under its token's number, if that pays. The plain descriptor stays open
+    /// Registers a socket under its number, if that pays. The plain descriptor stays open
     /// for socket options.
-    fn register_file(&mut self, token: u32, fd: RawFd) -> bool {
+    fn register_file(&mut self, id: SocketId, fd: RawFd) -> bool {
         if !self.register_files {
             return false;
         }
-        // Entries of the token's last use may still be queued, its close among them.
-        let in_queue = self.sockets[token as usize].closed_at == self.ring.submissions();
+        // Entries of the number's last use may still be queued, its close among them.
+        let in_queue = self.sockets[id.index()].closed_at == self.ring.submissions();
         if in_queue && !self.ring.submit().unwrap_or(false) {
             return false;
         }
-        matches!(self.ring.submitter().register_files_update(token, &[fd]), Ok(1))
+        matches!(self.ring.submitter().register_files_update(id.0, &[fd]), Ok(1))
     }
 
     /// Opens a socket; when descriptors have run out, those of queued closes are freed first.
@@ -140,17 +141,17 @@ impl UringDriver {
         opened.map(OwnedFd::from)
     }
 
-    /// Puts a new socket on a token and lets it connect.
-    pub(super) fn start_connect(&mut self, token: u32, route: &Route) -> io::Result<()> {
+    /// Gives a new socket its number and lets it connect.
+    pub(super) fn start_connect(&mut self, id: SocketId, route: &Route) -> io::Result<()> {
         let fd = self.open_for_connecting(route)?;
         let address = self.addresses.intern(&route.to)?;
         let (start, len) = (address.as_ptr().cast(), address.len());
-        self.adopt(token, fd, Phase::Connecting);
-        let socket = &self.sockets[token as usize];
+        self.adopt(id, fd, Phase::Connecting);
+        let socket = &self.sockets[id.index()];
         let entry = opcode::Connect::new(types::Fd(socket.handle), start, len)
             .build()
             .flags(socket.handle_flags)
-            .user_data(socket.tag(Op::Connect, token).0);
+            .user_data(socket.tag(Op::Connect, id).0);
         // SAFETY: the address stays where it is for the life of the driver.
         unsafe { self.ring.push(&entry) };
         Ok(())
@@ -160,26 +161,26 @@ impl UringDriver {
     #[cold]
     pub(super) fn resume(&mut self) {
         for tag in std::mem::take(&mut self.starved) {
-            let socket = &self.sockets[tag.token() as usize];
+            let socket = &self.sockets[tag.socket().index()];
             let current = socket.generation == tag.generation() && socket.phase == Phase::Open;
             if current && !socket.receiving {
-                self.arm_receive(tag.token(), 0);
+                self.arm_receive(tag.socket(), 0);
             }
         }
         if !self.resting.is_empty() && now_ns() >= self.accept_again_ns {
             self.accept_again_ns = u64::MAX;
             for tag in std::mem::take(&mut self.resting) {
-                if self.sockets[tag.token() as usize].generation == tag.generation() {
-                    self.arm_accept(tag.token());
+                if self.sockets[tag.socket().index()].generation == tag.generation() {
+                    self.arm_accept(tag.socket());
                 }
             }
         }
     }
 
-    /// Takes the socket off its token. What is with the kernel is cancelled and the descriptors are
+    /// Frees the number of a socket. What is with the kernel is cancelled and the descriptors are
     /// closed, in that order, in the next submission.
-    pub(super) fn release_socket(&mut self, token: u32) {
-        let socket = &mut self.sockets[token as usize];
+    pub(super) fn release_socket(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.index()];
         let receive = if socket.phase == Phase::Listening { Op::Accept } else { Op::Receive };
         let outstanding = [
             (receive, socket.receiving),
@@ -190,18 +191,18 @@ impl UringDriver {
         let next = Socket { generation, ..Socket::new() };
         let mut last = std::mem::replace(socket, next);
         if let Some(bytes) = last.outbox.abandon(&mut self.spare) {
-            self.orphans.push(Orphan { tag: last.tag(Op::Send, token), _bytes: bytes });
+            self.orphans.push(Orphan { tag: last.tag(Op::Send, id), _bytes: bytes });
         }
         for (op, _) in outstanding.iter().filter(|(_, is_outstanding)| *is_outstanding) {
-            self.push_unwatched(opcode::AsyncCancel::new(last.tag(*op, token).0).build());
+            self.push_unwatched(opcode::AsyncCancel::new(last.tag(*op, id).0).build());
         }
         if last.is_registered() {
-            self.push_unwatched(opcode::Close::new(types::Fixed(token)).build());
+            self.push_unwatched(opcode::Close::new(types::Fixed(id.0)).build());
         }
         if let Some(fd) = last.fd {
             self.push_unwatched(opcode::Close::new(types::Fd(fd.into_raw_fd())).build());
         }
         // Only now: a full queue may have been submitted in between.
-        self.sockets[token as usize].closed_at = self.ring.submissions();
+        self.sockets[id.index()].closed_at = self.ring.submissions();
     }
 }

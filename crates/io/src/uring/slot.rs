@@ -1,4 +1,4 @@
-//! One token's state.
+//! One number's state.
 
 use std::os::fd::OwnedFd;
 
@@ -6,9 +6,10 @@ use io_uring::squeue;
 
 use super::outbox::Outbox;
 use super::tag::{Op, Tag};
+use crate::driver::SocketId;
 use crate::socket;
 
-/// What a token is in use for.
+/// What a number is in use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Free,
@@ -19,10 +20,10 @@ pub(super) enum Phase {
     Failed,
 }
 
-/// One token's state.
+/// One number's state.
 pub(super) struct Socket {
     pub(super) phase: Phase,
-    /// Which use of the token this is.
+    /// Which use of the number this is.
     pub(super) generation: u32,
     pub(super) fd: Option<OwnedFd>,
     /// What operations name the socket by: the descriptor, or its place among the registered files.
@@ -41,7 +42,7 @@ pub(super) struct Socket {
     pub(super) cut_short: bool,
     /// Why a send failed while received bytes may still be on their way; 0: none did.
     pub(super) send_error: i32,
-    /// [`Ring::submissions`] when the token was last closed.
+    /// [`Ring::submissions`] when the number was last closed.
     pub(super) closed_at: u64,
     pub(super) outbox: Outbox,
 }
@@ -78,7 +79,7 @@ impl Socket {
         self.handle_flags.contains(squeue::Flags::FIXED_FILE)
     }
 
-    pub(super) fn tag(&self, op: Op, token: u32) -> Tag {
-        Tag::new(op, self.generation, token)
+    pub(super) fn tag(&self, op: Op, id: SocketId) -> Tag {
+        Tag::new(op, self.generation, id)
     }
 }

@@ -1,4 +1,6 @@
-//! What a completion says of itself: which operation, on which use of which token.
+//! What a completion says of itself: which operation, on which use of which socket's number.
+
+use crate::driver::SocketId;
 
 /// Generations count modulo this.
 const GENERATIONS: u32 = 1 << 24;
@@ -16,17 +18,17 @@ pub(super) enum Op {
     Wake,
 }
 
-/// Operation, generation and token, as the kernel carries them.
+/// Operation, generation and socket, as the kernel carries them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(pub(super) u64);
 
 impl Tag {
     /// For operations whose completion is dropped.
-    pub(super) const UNWATCHED: Self = Self::new(Op::Unwatched, 0, 0);
+    pub(super) const UNWATCHED: Self = Self::new(Op::Unwatched, 0, SocketId(0));
 
     #[inline]
-    pub(super) const fn new(op: Op, generation: u32, token: u32) -> Self {
-        Self((op as u64) << 56 | (generation as u64) << 32 | token as u64)
+    pub(super) const fn new(op: Op, generation: u32, id: SocketId) -> Self {
+        Self((op as u64) << 56 | (generation as u64) << 32 | id.0 as u64)
     }
 
     #[inline]
@@ -47,8 +49,8 @@ impl Tag {
     }
 
     #[inline]
-    pub(super) fn token(self) -> u32 {
-        self.0 as u32
+    pub(super) fn socket(self) -> SocketId {
+        SocketId(self.0 as u32)
     }
 }
 
@@ -65,10 +67,10 @@ mod tests {
     fn a_tag_gives_back_what_went_in() {
         for op in [Op::Unwatched, Op::Receive, Op::Send, Op::Connect, Op::Accept, Op::Wake] {
             for generation in [0, 1, GENERATIONS - 1] {
-                for token in [0, 1, u32::MAX] {
-                    let tag = Tag::new(op, generation, token);
-                    let parts = (tag.op(), tag.generation(), tag.token());
-                    assert_eq!(parts, (op, generation, token));
+                for id in [0, 1, u32::MAX].map(SocketId) {
+                    let tag = Tag::new(op, generation, id);
+                    let parts = (tag.op(), tag.generation(), tag.socket());
+                    assert_eq!(parts, (op, generation, id));
                 }
             }
         }

@@ -38,11 +38,11 @@ fn next_event(driver: &mut UringDriver) -> Event {
     }
 }
 
-/// Connects token 0 to a plain listener and returns the other end.
+/// Connects socket 0 to a plain listener and returns the other end.
 fn connect(driver: &mut UringDriver) -> TcpStream {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    driver.connect(Token(0), &listener.local_addr().expect("it is bound").into());
-    assert_eq!(next_event(driver), Event::Connected(Token(0)));
+    driver.connect(SocketId(0), &listener.local_addr().expect("it is bound").into());
+    assert_eq!(next_event(driver), Event::Connected(SocketId(0)));
     listener.accept().expect("a client connected").0
 }
 
@@ -76,7 +76,7 @@ fn a_receive_without_buffers_goes_on_once_they_are_back() {
         assert!(received == sent, "the bytes came in another order");
         drop(writer.join().expect("the writer ends").expect("all was written"));
         held.drain(..).for_each(|buffer| driver.release(buffer));
-        assert_eq!(next_event(&mut driver), Event::Ended(Token(0)));
+        assert_eq!(next_event(&mut driver), Event::Ended(SocketId(0)));
     }
 }
 
@@ -90,11 +90,11 @@ fn full_queues_lose_nothing() {
             // SAFETY: a no-op points to nothing.
             unsafe { driver.ring.push(&nop) };
         }
-        driver.send(Token(0), Payload::Copied(b"answer"));
+        driver.send(SocketId(0), Payload::Copied(b"answer"));
         let (mut has_sent, mut has_received) = (false, false);
         while !(has_sent && has_received) {
             match next_event(&mut driver) {
-                Event::Sent(Token(0)) => has_sent = true,
+                Event::Sent(SocketId(0)) => has_sent = true,
                 Event::Received(buffer) => {
                     assert_eq!(driver.bytes(&buffer), b"hello");
                     driver.release(buffer);
@@ -106,7 +106,7 @@ fn full_queues_lose_nothing() {
         let mut answer = [0; 6];
         peer.read_exact(&mut answer).expect("it was sent");
         assert_eq!(&answer, b"answer");
-        driver.close(Token(0), Close::Graceful);
+        driver.close(SocketId(0), Close::Graceful);
         driver.wait(0).expect("the ring works");
         assert_eq!(peer.read(&mut answer).expect("an orderly end"), 0);
     }
@@ -118,21 +118,21 @@ fn bytes_of_a_send_cut_off_live_until_the_kernel_is_done() {
         let mut peer = connect(&mut driver);
         // More than the kernel's buffers of both sides take.
         let body: Vec<u8> = (0..64 << 20).map(|i: u32| i as u8).collect();
-        driver.send(Token(0), Payload::Copied(&body));
+        driver.send(SocketId(0), Payload::Copied(&body));
         let mut start = [0; 1000];
         while driver.wait(now_ns() + 1_000_000).is_ok() {
             if peer.read(&mut start).expect("some of it") > 0 {
                 break;
             }
         }
-        assert_eq!(driver.queued_bytes(Token(0)), body.len());
-        driver.close(Token(0), Close::Graceful);
+        assert_eq!(driver.queued_bytes(SocketId(0)), body.len());
+        driver.close(SocketId(0), Close::Graceful);
         assert_eq!(driver.orphans.len(), 1);
-        assert_eq!(driver.queued_bytes(Token(0)), 0);
-        // The token is free at once, and nothing of its old use shows.
+        assert_eq!(driver.queued_bytes(SocketId(0)), 0);
+        // The number is free at once, and nothing of its old use shows.
         let mut second = connect(&mut driver);
-        driver.send(Token(0), Payload::Copied(b"second use"));
-        assert_eq!(next_event(&mut driver), Event::Sent(Token(0)));
+        driver.send(SocketId(0), Payload::Copied(b"second use"));
+        assert_eq!(next_event(&mut driver), Event::Sent(SocketId(0)));
         assert!(driver.orphans.is_empty(), "the cancelled send has not completed");
         let mut rest = Vec::new();
         peer.read_to_end(&mut rest).expect("what was taken, then an end");
@@ -151,11 +151,11 @@ fn what_arrives_for_an_earlier_use_of_a_token_is_dropped() {
         for round in 0..100_u32 {
             let mut peer = connect(&mut driver);
             peer.write_all(b"never seen").expect("written");
-            driver.send(Token(0), Payload::Copied(b"perhaps seen"));
+            driver.send(SocketId(0), Payload::Copied(b"perhaps seen"));
             if round % 2 == 0 {
                 driver.wait(0).expect("the ring works"); // completions are there, untaken
             }
-            driver.close(Token(0), if round % 3 == 0 { Close::Reset } else { Close::Graceful });
+            driver.close(SocketId(0), if round % 3 == 0 { Close::Reset } else { Close::Graceful });
         }
         assert_eq!(driver.sockets[0].generation, 100);
         // All buffers are back: each can be received into again.
@@ -175,16 +175,16 @@ fn what_arrives_for_an_earlier_use_of_a_token_is_dropped() {
 fn a_reset_reaches_the_peer_and_a_bare_close_is_one_operation() {
     for mut driver in drivers() {
         let mut peer = connect(&mut driver);
-        driver.close(Token(0), Close::Reset);
+        driver.close(SocketId(0), Close::Reset);
         driver.wait(0).expect("the ring works");
         let error = peer.read(&mut [0]).expect_err("a reset");
         assert_eq!(error.raw_os_error(), Some(libc::ECONNRESET));
 
         drop(connect(&mut driver));
-        assert_eq!(next_event(&mut driver), Event::Ended(Token(0)));
+        assert_eq!(next_event(&mut driver), Event::Ended(SocketId(0)));
         driver.ring.submit().expect("the ring works");
         let registered = usize::from(driver.sockets[0].is_registered());
-        driver.close(Token(0), Close::Graceful);
+        driver.close(SocketId(0), Close::Graceful);
         assert_eq!(driver.ring.queued(), 1 + registered);
     }
 }
@@ -233,28 +233,28 @@ fn wakes_while_asleep_while_spinning_and_while_awake_are_reported() {
 fn a_connection_without_a_token_is_reset_and_said() {
     for mut driver in drivers() {
         let at = (Ipv4Addr::LOCALHOST, 0).into();
-        let at = driver.listen(Token(0), at).expect("a free port");
+        let at = driver.listen(SocketId(0), at).expect("a free port");
         let mut peers = Vec::new();
         for _ in 0..4 {
             peers.push(TcpStream::connect(at).expect("it listens"));
-            let Event::Accepted { listener, token, peer } = next_event(&mut driver) else {
+            let Event::Accepted { listener, socket: token, peer } = next_event(&mut driver) else {
                 panic!("not accepted")
             };
-            assert_eq!(listener, Token(0));
+            assert_eq!(listener, SocketId(0));
             assert!((4..8).contains(&token.0));
             assert_eq!(Some(peer), peers.last().and_then(|peer| peer.local_addr().ok()));
         }
         let mut refused = TcpStream::connect(at).expect("it listens");
         let error = OsError(libc::EMFILE);
-        let failed = Event::Failed { token: Token(0), operation: Operation::Accept, error };
+        let failed = Event::Failed { socket: SocketId(0), operation: Operation::Accept, error };
         assert_eq!(next_event(&mut driver), failed);
         let reset = refused.read(&mut [0]).expect_err("a reset");
         assert_eq!(reset.raw_os_error(), Some(libc::ECONNRESET));
 
-        driver.close(Token(6), Close::Graceful);
+        driver.close(SocketId(6), Close::Graceful);
         let _peer = TcpStream::connect(at).expect("it still listens");
         let event = next_event(&mut driver);
-        assert!(matches!(event, Event::Accepted { token: Token(6), .. }), "{event:?}");
+        assert!(matches!(event, Event::Accepted { socket: SocketId(6), .. }), "{event:?}");
 
         drop(driver);
         assert!(TcpStream::connect(at).is_err(), "the listener outlived the driver");
@@ -265,10 +265,10 @@ fn a_connection_without_a_token_is_reset_and_said() {
 fn a_listener_out_of_descriptors_rests_and_goes_on() {
     for mut driver in drivers() {
         let at = (Ipv4Addr::LOCALHOST, 0).into();
-        let at = driver.listen(Token(0), at).expect("a free port");
+        let at = driver.listen(SocketId(0), at).expect("a free port");
         driver.wait(0).expect("the ring works");
         // What the kernel would report; the real accept ends as it would have.
-        let tag = driver.sockets[0].tag(Op::Accept, 0);
+        let tag = driver.sockets[0].tag(Op::Accept, SocketId(0));
         driver.push_unwatched(opcode::AsyncCancel::new(tag.0).build());
         driver.wait(0).expect("the ring works");
         while driver.ring.pop().is_some() {}
@@ -287,19 +287,19 @@ fn what_the_peer_said_before_it_went_comes_before_the_failed_send() {
         peer.write_all(b"too large").expect("written");
         socket2::SockRef::from(&peer).set_linger(Some(std::time::Duration::ZERO)).expect("set");
         let body = vec![0; 64 << 20];
-        driver.send(Token(0), Payload::Copied(&body));
+        driver.send(SocketId(0), Payload::Copied(&body));
         let Event::Received(buffer) = next_event(&mut driver) else { panic!("no bytes") };
         assert_eq!(driver.bytes(&buffer), b"too large");
         driver.release(buffer);
         drop(peer);
-        let Event::Failed { token: Token(0), error, .. } = next_event(&mut driver) else {
+        let Event::Failed { socket: SocketId(0), error, .. } = next_event(&mut driver) else {
             panic!("a reset is not an orderly end")
         };
         assert!(matches!(error.0, libc::ECONNRESET | libc::EPIPE), "{error}");
-        driver.send(Token(0), Payload::Copied(b"ignored"));
+        driver.send(SocketId(0), Payload::Copied(b"ignored"));
         driver.wait(0).expect("the ring works");
         assert!(driver.next().is_none(), "nothing comes after a failure");
-        assert_eq!(driver.queued_bytes(Token(0)), 0);
+        assert_eq!(driver.queued_bytes(SocketId(0)), 0);
     }
 }
 
@@ -311,21 +311,21 @@ fn both_families_connect_and_are_accepted() {
             continue; // a host without IPv6
         }
         for mut driver in drivers() {
-            let at = driver.listen(Token(1), (address, 0).into()).expect("a free port");
+            let at = driver.listen(SocketId(1), (address, 0).into()).expect("a free port");
             assert_eq!(at.ip(), address);
-            driver.connect(Token(0), &at.into());
+            driver.connect(SocketId(0), &at.into());
             let (mut connected, mut accepted) = (false, None);
             while !connected || accepted.is_none() {
                 match next_event(&mut driver) {
-                    Event::Connected(Token(0)) => connected = true,
-                    Event::Accepted { listener: Token(1), token, peer } => {
+                    Event::Connected(SocketId(0)) => connected = true,
+                    Event::Accepted { listener: SocketId(1), socket: token, peer } => {
                         assert_eq!(peer.ip(), address);
                         accepted = Some(token);
                     }
                     event => panic!("{event:?}"),
                 }
             }
-            driver.close(Token(0), Close::Graceful);
+            driver.close(SocketId(0), Close::Graceful);
             let token = accepted.expect("just seen");
             assert_eq!(next_event(&mut driver), Event::Ended(token));
         }

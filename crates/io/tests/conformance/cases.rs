@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Route, Spin, Token};
+use plimsoll_io::{Close, Driver, DriverOptions, Event, Operation, Payload, Route, SocketId, Spin};
 
 use crate::world::{World, assert_same, options, pattern};
 
@@ -12,8 +12,8 @@ pub(crate) type Make<'a, D> = &'a dyn Fn(DriverOptions) -> D;
 pub(crate) type Case<D> = (&'static str, fn(Make<'_, D>));
 
 pub(crate) const MIB: usize = 1024 * 1024;
-pub(crate) const LISTENER: Token = Token(0);
-pub(crate) const CLIENT: Token = Token(1);
+pub(crate) const LISTENER: SocketId = SocketId(0);
+pub(crate) const CLIENT: SocketId = SocketId(1);
 
 pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
     vec![
@@ -52,8 +52,8 @@ fn connect_and_accept<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make, &options(2, 1));
     let at = world.listen(LISTENER);
     world.connect(CLIENT, at);
-    let (listener, token, peer) = world.accept();
-    assert_eq!((listener, token), (LISTENER, Token(2)));
+    let (listener, socket, peer) = world.accept();
+    assert_eq!((listener, socket), (LISTENER, SocketId(2)));
     assert_eq!(peer.ip(), at.ip());
     assert_ne!(peer.port(), 0);
     assert_ne!(peer, at);
@@ -110,7 +110,7 @@ fn echo<D: Driver>(make: Make<'_, D>) {
 /// Sends 8 MiB each way at the same time, in pieces, by `send`.
 fn both_ways<D: Driver>(
     make: Make<'_, D>,
-    mut send: impl FnMut(&mut World<D>, Token, &[u8], std::ops::Range<usize>),
+    mut send: impl FnMut(&mut World<D>, SocketId, &[u8], std::ops::Range<usize>),
 ) {
     let mut world = world(make, &options(2, 1));
     let at = world.listen(LISTENER);
@@ -132,22 +132,22 @@ fn both_ways<D: Driver>(
 }
 
 fn large_copied<D: Driver>(make: Make<'_, D>) {
-    both_ways(make, |world, token, bytes, range| world.send(token, &bytes[range]));
+    both_ways(make, |world, socket, bytes, range| world.send(socket, &bytes[range]));
 }
 
 fn large_registered<D: Driver>(make: Make<'_, D>) {
     let mut known = Vec::new();
-    both_ways(make, |world, token, bytes, range| {
-        let id = match known.iter().find(|&&(of, _)| of == token) {
+    both_ways(make, |world, socket, bytes, range| {
+        let id = match known.iter().find(|&&(of, _)| of == socket) {
             Some(&(_, id)) => id,
             None => {
                 let id = world.driver.register(bytes.into());
-                known.push((token, id));
+                known.push((socket, id));
                 id
             }
         };
         let (offset, len) = (range.start as u32, range.len() as u32);
-        world.driver.send(token, Payload::Registered { id, offset, len });
+        world.driver.send(socket, Payload::Registered { id, offset, len });
     });
 }
 
@@ -230,7 +230,7 @@ fn reset_is_seen_as_reset<D: Driver>(make: Make<'_, D>) {
     world.settle();
     world.close(server, Close::Graceful);
     let server = world.pair(CLIENT, at);
-    assert_eq!(server, Token(2), "the token is free again");
+    assert_eq!(server, SocketId(2), "the socket is free again");
 }
 
 fn refused_connect<D: Driver>(make: Make<'_, D>) {
@@ -260,37 +260,37 @@ fn close_during_connect<D: Driver>(make: Make<'_, D>) {
         let how = if round % 2 == 0 { Close::Graceful } else { Close::Reset };
         world.close(CLIENT, how);
         world.turn(1);
-        while let Some((_, token, _)) = world.accepted.pop_front() {
-            world.close(token, Close::Reset);
+        while let Some((_, socket, _)) = world.accepted.pop_front() {
+            world.close(socket, Close::Reset);
         }
     }
     world.settle();
-    while let Some((_, token, _)) = world.accepted.pop_front() {
-        world.close(token, Close::Reset);
+    while let Some((_, socket, _)) = world.accepted.pop_front() {
+        world.close(socket, Close::Reset);
     }
     let server = world.pair(CLIENT, at);
     world.send(server, b"still there");
     world.until("received", |world| world.of(CLIENT).received == b"still there");
 }
 
-/// Connects one token to two listeners in turn and leaves at every stage. The first one's
+/// Connects one socket to two listeners in turn and leaves at every stage. The first one's
 /// connections only get `a`s; the second one's get `b`s and then an end.
 fn token_reuse_shows_nothing_old<D: Driver>(make: Make<'_, D>) {
-    let client = Token(2);
+    let client = SocketId(2);
     let mut world = world(make, &options(3, 512));
-    let listeners = [(Token(0), b'a'), (Token(1), b'b')];
-    let at = listeners.map(|(token, _)| world.listen(token));
+    let listeners = [(SocketId(0), b'a'), (SocketId(1), b'b')];
+    let at = listeners.map(|(socket, _)| world.listen(socket));
     let serve = |world: &mut World<D>| {
-        while let Some((listener, token, _)) = world.accepted.pop_front() {
-            world.send(token, &[listeners[listener.index()].1; 64]);
-            if listener == Token(1) {
-                world.close(token, Close::Graceful);
+        while let Some((listener, socket, _)) = world.accepted.pop_front() {
+            world.send(socket, &[listeners[listener.index()].1; 64]);
+            if listener == SocketId(1) {
+                world.close(socket, Close::Graceful);
             }
         }
         for index in 3..world.seen.len() {
-            let (seen, token) = (&world.seen[index], Token(index as u32));
+            let (seen, socket) = (&world.seen[index], SocketId(index as u32));
             if seen.failed.is_some() || seen.ended {
-                world.close(token, Close::Graceful);
+                world.close(socket, Close::Graceful);
                 world.seen[index] = Default::default();
             }
         }
@@ -328,14 +328,14 @@ fn many_at_once<D: Driver>(make: Make<'_, D>) {
     const CONNECTIONS: u32 = 200;
     let mut world = world(make, &options(1 + CONNECTIONS, CONNECTIONS));
     let at = world.listen(LISTENER);
-    let clients: Vec<Token> = (1..=CONNECTIONS).map(Token).collect();
+    let clients: Vec<SocketId> = (1..=CONNECTIONS).map(SocketId).collect();
     for &client in &clients {
         world.connect(client, at);
     }
     let mut servers = Vec::new();
     world.until("all connected", |world| {
-        servers.extend(world.accepted.drain(..).map(|(_, token, _)| token));
-        servers.len() == clients.len() && clients.iter().all(|&token| world.of(token).open)
+        servers.extend(world.accepted.drain(..).map(|(_, socket, _)| socket));
+        servers.len() == clients.len() && clients.iter().all(|&socket| world.of(socket).open)
     });
     for round in 1..=3 {
         for &client in &clients {
@@ -348,7 +348,7 @@ fn many_at_once<D: Driver>(make: Make<'_, D>) {
                     world.send(server, &bytes);
                 }
             }
-            clients.iter().all(|&token| world.of(token).received.len() == round * 1000)
+            clients.iter().all(|&socket| world.of(socket).received.len() == round * 1000)
         });
     }
     for &client in &clients {
@@ -362,13 +362,13 @@ fn listener_close<D: Driver>(make: Make<'_, D>) {
     let at = world.listen(LISTENER);
     let server = world.pair(CLIENT, at);
     world.close(LISTENER, Close::Graceful);
-    world.connect(Token(2), at);
-    world.until("refused", |world| world.of(Token(2)).failed.is_some());
-    world.close(Token(2), Close::Graceful);
+    world.connect(SocketId(2), at);
+    world.until("refused", |world| world.of(SocketId(2)).failed.is_some());
+    world.close(SocketId(2), Close::Graceful);
     world.send(CLIENT, b"still open");
     world.until("received", |world| world.of(server).received == b"still open");
     let at = world.listen(LISTENER);
-    assert_ne!(world.pair(Token(2), at), server);
+    assert_ne!(world.pair(SocketId(2), at), server);
 }
 
 /// The connection may be in the kernel's queue, in the driver's, or not there yet.
@@ -391,28 +391,28 @@ fn listener_close_hides_what_it_accepted<D: Driver>(make: Make<'_, D>) {
         world.close(CLIENT, Close::Graceful);
     }
     let at = world.listen(LISTENER);
-    assert_eq!(world.pair(CLIENT, at), Token(2), "no token was lost");
+    assert_eq!(world.pair(CLIENT, at), SocketId(2), "no socket was lost");
 }
 
 fn no_token_for_an_accept<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make, &options(4, 2));
     let at = world.listen(LISTENER);
-    let first = world.pair(Token(1), at);
-    world.pair(Token(2), at);
+    let first = world.pair(SocketId(1), at);
+    world.pair(SocketId(2), at);
     for round in 1..=5 {
-        world.connect(Token(3), at);
+        world.connect(SocketId(3), at);
         world.until("reset", |world| {
-            world.of(Token(3)).failed.is_some() && world.refused.len() == round
+            world.of(SocketId(3)).failed.is_some() && world.refused.len() == round
         });
         // The reset may overtake the news of the connect.
-        let (operation, error) = world.of(Token(3)).failed.expect("just seen");
+        let (operation, error) = world.of(SocketId(3)).failed.expect("just seen");
         assert!(matches!(operation, Operation::Receive | Operation::Connect));
         assert_eq!(error, libc::ECONNRESET);
         assert_eq!(world.refused[round - 1], (LISTENER, Operation::Accept, libc::EMFILE));
-        world.close(Token(3), Close::Graceful);
+        world.close(SocketId(3), Close::Graceful);
     }
     world.close(first, Close::Graceful);
-    assert_eq!(world.pair(Token(3), at), first);
+    assert_eq!(world.pair(SocketId(3), at), first);
 }
 
 fn deadlines<D: Driver>(make: Make<'_, D>) {
@@ -482,9 +482,9 @@ fn waker<D: Driver>(make: Make<'_, D>) {
 fn release_in_any_order<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make, &options(4, 3));
     let at = world.listen(LISTENER);
-    let servers = [1, 2, 3].map(|client| world.pair(Token(client), at));
+    let servers = [1, 2, 3].map(|client| world.pair(SocketId(client), at));
     let expected: Vec<Vec<u8>> = (1..=3).map(|salt| pattern(64 * 1024, salt)).collect();
-    for (client, bytes) in (1..).map(Token).zip(&expected) {
+    for (client, bytes) in (1..).map(SocketId).zip(&expected) {
         world.send(client, bytes);
     }
     let mut got = vec![Vec::new(); 3];
@@ -500,7 +500,7 @@ fn release_in_any_order<D: Driver>(make: Make<'_, D>) {
             }
             if out.len() == 3 {
                 for received in &out {
-                    let of = servers.iter().position(|&token| token == received.token);
+                    let of = servers.iter().position(|&socket| socket == received.socket);
                     got[of.expect("a server")].extend_from_slice(world.driver.bytes(received));
                 }
                 turn += 1;
@@ -509,7 +509,7 @@ fn release_in_any_order<D: Driver>(make: Make<'_, D>) {
             }
         }
         for received in out.drain(..) {
-            let of = servers.iter().position(|&token| token == received.token);
+            let of = servers.iter().position(|&socket| socket == received.socket);
             got[of.expect("a server")].extend_from_slice(world.driver.bytes(&received));
             world.driver.release(received);
         }
@@ -524,12 +524,12 @@ fn more_than_all_buffers_hold<D: Driver>(make: Make<'_, D>) {
     let sized = DriverOptions { receive_buffer_bytes: 1024, ..options(31, 30) };
     let mut world = world(make, &sized);
     let at = world.listen(LISTENER);
-    let servers: Vec<Token> = (1..=30).map(|client| world.pair(Token(client), at)).collect();
+    let servers: Vec<SocketId> = (1..=30).map(|client| world.pair(SocketId(client), at)).collect();
     for client in 1..=30 {
-        world.send(Token(client), &pattern(256 * 1024, client as u8));
+        world.send(SocketId(client), &pattern(256 * 1024, client as u8));
     }
     world.until("all received", |world| {
-        servers.iter().all(|&token| world.of(token).received.len() == 256 * 1024)
+        servers.iter().all(|&socket| world.of(socket).received.len() == 256 * 1024)
     });
     for (client, &server) in (1..).zip(&servers) {
         assert_same(&world.of(server).received, &pattern(256 * 1024, client));
@@ -538,13 +538,13 @@ fn more_than_all_buffers_hold<D: Driver>(make: Make<'_, D>) {
 
 fn two_listeners<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make, &options(4, 2));
-    let at = [Token(0), Token(1)].map(|token| world.listen(token));
+    let at = [SocketId(0), SocketId(1)].map(|socket| world.listen(socket));
     assert_ne!(at[0], at[1]);
-    assert!(world.driver.listen(Token(2), at[0]).is_err(), "the address is taken");
+    assert!(world.driver.listen(SocketId(2), at[0]).is_err(), "the address is taken");
     for (index, &to) in at.iter().enumerate() {
-        world.connect(Token(2 + index as u32), to);
+        world.connect(SocketId(2 + index as u32), to);
         let (listener, _, _) = world.accept();
-        assert_eq!(listener, Token(index as u32));
+        assert_eq!(listener, SocketId(index as u32));
     }
 }
 

@@ -51,15 +51,15 @@ fn both_shut_down<D: Driver>(make: Make<'_, D>) {
     let at = world.listen(LISTENER);
     for _ in 0..20 {
         let server = world.pair(CLIENT, at);
-        for token in [CLIENT, server] {
-            world.send(token, b"the last");
-            world.driver.shutdown(token);
+        for socket in [CLIENT, server] {
+            world.send(socket, b"the last");
+            world.driver.shutdown(socket);
         }
         world.until("ended", |world| world.of(CLIENT).ended && world.of(server).ended);
-        for token in [CLIENT, server] {
-            assert_eq!(world.of(token).received, b"the last");
-            assert_eq!(world.of(token).failed, None);
-            world.close(token, Close::Graceful);
+        for socket in [CLIENT, server] {
+            assert_eq!(world.of(socket).received, b"the last");
+            assert_eq!(world.of(socket).failed, None);
+            world.close(socket, Close::Graceful);
         }
     }
 }
@@ -102,7 +102,7 @@ fn a_pause_holds_little_back_too<D: Driver>(make: Make<'_, D>) {
         world.settle();
         for _ in 0..3 {
             world.send(CLIENT, b"one");
-            // Something to do in the other direction, so that the token has its turns.
+            // Something to do in the other direction, so that the socket has its turns.
             world.send(server, b"two");
             world.settle();
         }

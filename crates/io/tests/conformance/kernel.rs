@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, process, thread};
 
-use plimsoll_io::{Address, Close, Driver, Operation, Route, Token};
+use plimsoll_io::{Address, Close, Driver, Operation, Route, SocketId};
 
 use crate::cases::{Case, Make};
 use crate::world::{World, anywhere, assert_same, options, pattern};
 
-const CLIENT: Token = Token(1);
+const CLIENT: SocketId = SocketId(1);
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
@@ -40,7 +40,7 @@ fn world<D: Driver>(make: Make<'_, D>) -> World<D> {
 
 fn peer_address<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
-    let at = world.listen(Token(0));
+    let at = world.listen(SocketId(0));
     let client = TcpStream::connect(at).expect("it listens");
     let (_, _, peer) = world.accept();
     assert_eq!(peer, client.local_addr().expect("connected"));
@@ -49,7 +49,7 @@ fn peer_address<D: Driver>(make: Make<'_, D>) {
 /// The peer ends its side first, and still gets an answer.
 fn half_close<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
-    let at = world.listen(Token(0));
+    let at = world.listen(SocketId(0));
     let (question, answer) = (pattern(300_000, 1), pattern(3_000_000, 2));
     let asked = question.clone();
     let peer = thread::spawn(move || {
@@ -60,12 +60,12 @@ fn half_close<D: Driver>(make: Make<'_, D>) {
         stream.read_to_end(&mut got).expect("it writes");
         got
     });
-    let (_, token, _) = world.accept();
-    world.until("ended", |world| world.of(token).ended);
-    assert_same(&world.of(token).received, &question);
-    world.send(token, &answer);
-    world.until("sent", |world| world.of(token).sent > 0);
-    world.close(token, Close::Graceful);
+    let (_, socket, _) = world.accept();
+    world.until("ended", |world| world.of(socket).ended);
+    assert_same(&world.of(socket).received, &question);
+    world.send(socket, &answer);
+    world.until("sent", |world| world.of(socket).sent > 0);
+    world.close(socket, Close::Graceful);
     world.settle(); // a close is with the kernel after the next wait
     assert_same(&peer.join().expect("the peer ends well"), &answer);
 }
@@ -102,9 +102,9 @@ fn source_addresses<D: Driver>(make: Make<'_, D>) {
         };
         let to = Address::from(listener.local_addr().expect("bound"));
         let mut world = World::new(make(options(8, 0)), 8);
-        for token in (0..8).map(Token) {
-            world.connect(token, Route { to: to.clone(), from: Some(from) });
-            world.until("connected", |world| world.of(token).open);
+        for socket in (0..8).map(SocketId) {
+            world.connect(socket, Route { to: to.clone(), from: Some(from) });
+            world.until("connected", |world| world.of(socket).open);
             let (_, peer) = listener.accept().expect("it connects");
             assert_eq!(peer.ip(), from);
             assert_ne!(peer.port(), 0);
@@ -122,19 +122,19 @@ fn tcp_info<D: Driver>(make: Make<'_, D>) {
     let at = listener.local_addr().expect("bound").as_socket().expect("IPv4");
     let mut world = World::new(make(options(3, 0)), 3);
     assert_eq!(world.driver.tcp_info(CLIENT), None);
-    for token in [0, 1].map(Token) {
-        world.connect(token, at);
-        world.until("connected", |world| world.of(token).open);
-        let info = world.driver.tcp_info(token).expect("a TCP connection");
+    for socket in [0, 1].map(SocketId) {
+        world.connect(socket, at);
+        world.until("connected", |world| world.of(socket).open);
+        let info = world.driver.tcp_info(socket).expect("a TCP connection");
         assert!(info.rtt_ns > 0 && info.rtt_min_ns.is_some() && !info.connecting, "{info:?}");
         assert_eq!((info.retransmits, info.syn_retransmits(), info.lost), (0, Some(0), 0));
     }
-    world.connect(Token(2), at);
+    world.connect(SocketId(2), at);
     let limit_ns = world.driver.clock_ns() + crate::world::PATIENCE_NS;
     loop {
         let until_ns = world.driver.clock_ns() + 10_000_000;
         world.turn(until_ns);
-        let info = world.driver.tcp_info(Token(2)).expect("a TCP connection");
+        let info = world.driver.tcp_info(SocketId(2)).expect("a TCP connection");
         assert!(info.connecting && info.rtt_min_ns.is_none(), "{info:?}");
         assert_eq!(info.syn_retransmits(), Some(info.retransmits));
         if info.retransmits > 0 {
@@ -142,14 +142,14 @@ fn tcp_info<D: Driver>(make: Make<'_, D>) {
         }
         assert!(until_ns < limit_ns, "the SYN is never sent again");
     }
-    world.close(Token(2), Close::Reset);
+    world.close(SocketId(2), Close::Reset);
     // One that failed can be asked about until it is closed.
     drop(listener);
-    world.until("reset", |world| world.of(Token(0)).failed.is_some());
-    assert!(world.driver.tcp_info(Token(0)).is_some_and(|info| info.rtt_ns > 0));
-    assert!(world.driver.local_address(Token(0)).is_some());
-    world.close(Token(0), Close::Graceful);
-    assert_eq!(world.driver.tcp_info(Token(0)), None);
+    world.until("reset", |world| world.of(SocketId(0)).failed.is_some());
+    assert!(world.driver.tcp_info(SocketId(0)).is_some_and(|info| info.rtt_ns > 0));
+    assert!(world.driver.local_address(SocketId(0)).is_some());
+    world.close(SocketId(0), Close::Graceful);
+    assert_eq!(world.driver.tcp_info(SocketId(0)), None);
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -215,7 +215,7 @@ fn connect_unix<D: Driver>(world: &mut World<D>) -> UnixStream {
     listener.accept().expect("it connects").0
 }
 
-/// All ways one ends, one after the other on one token.
+/// All ways one ends, one after the other on one socket.
 fn unix_sockets<D: Driver>(make: Make<'_, D>) {
     let mut world = world(make);
     for how in [Close::Graceful, Close::Reset] {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimDriver, SimOptions, Window};
-use plimsoll_io::{Address, Close, Driver as _, Event, Operation, TcpInfo, Token};
+use plimsoll_io::{Address, Close, Driver as _, Event, Operation, SocketId, TcpInfo};
 
 use crate::world::{World, options, pattern};
 
@@ -86,40 +86,40 @@ fn trace(seed: u64) -> Trace {
     let mut hasher = DefaultHasher::new();
     let mut trace = Trace::default();
     let mut left = [0_usize; 20];
-    for token in 0..20 {
-        driver.connect(Token(token), &somewhere().into());
+    for socket in 0..20 {
+        driver.connect(SocketId(socket), &somewhere().into());
     }
     while driver.wait(100_000_000).expect("the driver works") < 100_000_000 {
         while let Some((at_ns, event)) = driver.next() {
             (at_ns, format!("{event:?}")).hash(&mut hasher);
             let mut ask = None;
             match event {
-                Event::Connected(token) => ask = Some(token),
+                Event::Connected(socket) => ask = Some(socket),
                 Event::Received(received) => {
                     driver.bytes(&received).hash(&mut hasher);
-                    let (token, len) = (received.token, received.len());
+                    let (socket, len) = (received.socket, received.len());
                     driver.release(received);
                     trace.pieces += 1;
-                    left[token.index()] -= len;
-                    if left[token.index()] == 0 {
+                    left[socket.index()] -= len;
+                    if left[socket.index()] == 0 {
                         trace.answers += 1;
-                        ask = Some(token);
+                        ask = Some(socket);
                     }
                 }
-                Event::Failed { token, operation, .. } => {
+                Event::Failed { socket, operation, .. } => {
                     match operation {
                         Operation::Connect => trace.refused += 1,
                         _ => trace.reset += 1,
                     }
-                    driver.close(token, Close::Graceful);
-                    driver.connect(token, &somewhere().into());
+                    driver.close(socket, Close::Graceful);
+                    driver.connect(socket, &somewhere().into());
                 }
                 _ => {}
             }
-            if let Some(token) = ask {
-                left[token.index()] = 1000;
-                driver.send(token, plimsoll_io::Payload::Copied(b"0123456789"));
-                trace.partial += u32::from(driver.queued_bytes(token) > 0);
+            if let Some(socket) = ask {
+                left[socket.index()] = 1000;
+                driver.send(socket, plimsoll_io::Payload::Copied(b"0123456789"));
+                trace.partial += u32::from(driver.queued_bytes(socket) > 0);
             }
         }
     }
@@ -150,24 +150,24 @@ fn every_fault_happens() {
     }
     let calm = SimOptions { reset: 0.0, refuse: 1.0, ..faulty(1) };
     let (mut world, log) = world(1, calm);
-    world.connect(Token(0), somewhere());
-    world.until("refused", |world| world.of(Token(0)).failed.is_some());
-    assert_eq!(world.of(Token(0)).failed, Some((Operation::Connect, libc::ECONNREFUSED)));
+    world.connect(SocketId(0), somewhere());
+    world.until("refused", |world| world.of(SocketId(0)).failed.is_some());
+    assert_eq!(world.of(SocketId(0)).failed, Some((Operation::Connect, libc::ECONNREFUSED)));
     assert!(log.borrow().connected.is_empty());
 }
 
 #[test]
 fn without_faults_times_are_exact() {
     let (mut world, log) = world(1, SimOptions::default());
-    world.connect(Token(0), somewhere());
-    world.until("connected", |world| world.of(Token(0)).open);
+    world.connect(SocketId(0), somewhere());
+    world.until("connected", |world| world.of(SocketId(0)).open);
     assert_eq!(world.driver.clock_ns(), 20_001);
-    world.send(Token(0), b"x");
-    world.until("answered", |world| world.of(Token(0)).received.len() == 100);
+    world.send(SocketId(0), b"x");
+    world.until("answered", |world| world.of(SocketId(0)).received.len() == 100);
     assert_eq!(world.driver.clock_ns(), 20_001 + 70_000);
     assert_eq!(log.borrow().connected, [(10_001, PeerConn(0))]);
     assert_eq!(log.borrow().received, [(30_001, PeerConn(0), 1)]);
-    world.close(Token(0), Close::Graceful);
+    world.close(SocketId(0), Close::Graceful);
     world.settle();
     assert_eq!(log.borrow().closed, [(100_001, PeerConn(0))]);
 }
@@ -176,16 +176,16 @@ fn without_faults_times_are_exact() {
 fn a_unix_address_is_one_more_way_to_the_peer() {
     let tcp_info = Some(TcpInfo { retransmits: 3, ..TcpInfo::default() });
     let (mut world, log) = world(1, SimOptions { tcp_info, ..SimOptions::default() });
-    world.connect(Token(0), somewhere());
-    assert_eq!(world.driver.tcp_info(Token(0)), tcp_info);
-    world.close(Token(0), Close::Graceful);
-    world.connect(Token(0), Address::Unix(Path::new("/run/server.sock").into()));
-    world.until("connected", |world| world.of(Token(0)).open);
-    world.send(Token(0), b"x");
-    world.until("answered", |world| world.of(Token(0)).received.len() == 100);
+    world.connect(SocketId(0), somewhere());
+    assert_eq!(world.driver.tcp_info(SocketId(0)), tcp_info);
+    world.close(SocketId(0), Close::Graceful);
+    world.connect(SocketId(0), Address::Unix(Path::new("/run/server.sock").into()));
+    world.until("connected", |world| world.of(SocketId(0)).open);
+    world.send(SocketId(0), b"x");
+    world.until("answered", |world| world.of(SocketId(0)).received.len() == 100);
     assert_eq!(log.borrow().connected, [(10_001, PeerConn(1))]);
-    assert_eq!(world.driver.tcp_info(Token(0)), None);
-    assert_eq!(world.driver.local_address(Token(0)), None);
+    assert_eq!(world.driver.tcp_info(SocketId(0)), None);
+    assert_eq!(world.driver.local_address(SocketId(0)), None);
 }
 
 /// Sends what it was asked for after the other side has ended.
@@ -213,18 +213,18 @@ fn the_peer_is_told_of_a_half_close() {
     let peer = Box::new(Late(Vec::new()));
     let driver = SimDriver::new(&options(1, 0), SimOptions::default(), Some(peer));
     let mut late = World::new(driver, 1);
-    late.connect(Token(0), somewhere());
-    late.until("connected", |world| world.of(Token(0)).open);
-    late.send(Token(0), b"echo");
-    late.driver.shutdown(Token(0));
-    late.until("ended", |world| world.of(Token(0)).ended);
-    assert_eq!(late.of(Token(0)).received, b"echo");
+    late.connect(SocketId(0), somewhere());
+    late.until("connected", |world| world.of(SocketId(0)).open);
+    late.send(SocketId(0), b"echo");
+    late.driver.shutdown(SocketId(0));
+    late.until("ended", |world| world.of(SocketId(0)).ended);
+    assert_eq!(late.of(SocketId(0)).received, b"echo");
 
     let (mut world, log) = world(1, SimOptions::default());
-    world.connect(Token(0), somewhere());
-    world.until("connected", |world| world.of(Token(0)).open);
-    world.driver.shutdown(Token(0));
-    world.until("closed by a script that says nothing", |world| world.of(Token(0)).ended);
+    world.connect(SocketId(0), somewhere());
+    world.until("connected", |world| world.of(SocketId(0)).open);
+    world.driver.shutdown(SocketId(0));
+    world.until("closed by a script that says nothing", |world| world.of(SocketId(0)).ended);
     assert!(log.borrow().closed.is_empty());
 }
 
@@ -233,15 +233,15 @@ fn the_peer_closes_and_resets() {
     let (mut world, log) = world(1, SimOptions::default());
     for (word, failed) in [("close", None), ("reset", Some((Operation::Receive, libc::ECONNRESET)))]
     {
-        world.connect(Token(0), somewhere());
-        world.until("connected", |world| world.of(Token(0)).open);
-        world.send(Token(0), word.as_bytes());
+        world.connect(SocketId(0), somewhere());
+        world.until("connected", |world| world.of(SocketId(0)).open);
+        world.send(SocketId(0), word.as_bytes());
         world.until(word, |world| {
-            let seen = world.of(Token(0));
+            let seen = world.of(SocketId(0));
             seen.ended || seen.failed.is_some()
         });
-        assert_eq!(world.of(Token(0)).failed, failed);
-        world.close(Token(0), Close::Graceful);
+        assert_eq!(world.of(SocketId(0)).failed, failed);
+        world.close(SocketId(0), Close::Graceful);
         world.settle();
     }
     assert!(log.borrow().closed.is_empty(), "it was the peer's own doing");
@@ -251,21 +251,21 @@ fn the_peer_closes_and_resets() {
 fn a_dead_peer_resets_and_refuses_until_it_is_back() {
     let dead = Window { at_ns: 1_000_000, for_ns: 2_000_000 };
     let (mut world, log) = world(2, SimOptions { peer_dead: Some(dead), ..SimOptions::default() });
-    world.connect(Token(0), somewhere());
-    world.until("reset", |world| world.of(Token(0)).failed.is_some());
-    assert!(world.of(Token(0)).open);
+    world.connect(SocketId(0), somewhere());
+    world.until("reset", |world| world.of(SocketId(0)).failed.is_some());
+    assert!(world.of(SocketId(0)).open);
     assert_eq!(world.driver.clock_ns(), 1_010_000);
     assert_eq!(log.borrow().closed, [(1_000_000, PeerConn(0))]);
     let mut refused = 0;
     loop {
-        world.connect(Token(1), somewhere());
+        world.connect(SocketId(1), somewhere());
         world.until("an answer", |world| {
-            world.of(Token(1)).open || world.of(Token(1)).failed.is_some()
+            world.of(SocketId(1)).open || world.of(SocketId(1)).failed.is_some()
         });
-        if world.of(Token(1)).open {
+        if world.of(SocketId(1)).open {
             break;
         }
-        world.close(Token(1), Close::Graceful);
+        world.close(SocketId(1), Close::Graceful);
         refused += 1;
     }
     assert_eq!(refused, 99, "20 µs each, and the hundredth arrives as the peer is back");
@@ -277,20 +277,20 @@ fn a_stalled_peer_takes_bytes_and_answers_when_it_goes_on() {
     let stalled = Window { at_ns: 1_000_000, for_ns: 5_000_000 };
     let sim = SimOptions { peer_stalled: Some(stalled), ..SimOptions::default() };
     let (mut world, log) = world(2, sim);
-    world.connect(Token(0), somewhere());
-    world.until("connected", |world| world.of(Token(0)).open);
+    world.connect(SocketId(0), somewhere());
+    world.until("connected", |world| world.of(SocketId(0)).open);
     world.turn(stalled.at_ns);
-    world.connect(Token(1), somewhere());
-    world.until("connected by the kernel", |world| world.of(Token(1)).open);
-    world.send(Token(0), b"x");
-    world.send(Token(0), b"y");
-    world.until("sent", |world| world.of(Token(0)).sent > 0);
+    world.connect(SocketId(1), somewhere());
+    world.until("connected by the kernel", |world| world.of(SocketId(1)).open);
+    world.send(SocketId(0), b"x");
+    world.send(SocketId(0), b"y");
+    world.until("sent", |world| world.of(SocketId(0)).sent > 0);
     assert!(world.driver.clock_ns() < 1_100_000);
     assert_eq!(log.borrow().connected.len(), 1);
-    world.send(Token(0), &pattern(1_000_000, 0));
+    world.send(SocketId(0), &pattern(1_000_000, 0));
     world.turn(5_000_000);
-    assert!(world.driver.queued_bytes(Token(0)) > 0, "the peer's buffers are full");
-    world.until("answered", |world| world.of(Token(0)).received.len() >= 200);
+    assert!(world.driver.queued_bytes(SocketId(0)) > 0, "the peer's buffers are full");
+    world.until("answered", |world| world.of(SocketId(0)).received.len() >= 200);
     assert!(world.driver.clock_ns() >= 6_000_000);
     let log = log.borrow();
     assert_eq!(log.connected[1], (6_000_000, PeerConn(1)));
@@ -301,10 +301,10 @@ fn a_stalled_peer_takes_bytes_and_answers_when_it_goes_on() {
 fn a_pause_stops_the_process_but_not_the_network() {
     let pause = Window { at_ns: 50_000, for_ns: 10_000_000 };
     let (mut world, log) = world(1, SimOptions { pause: Some(pause), ..SimOptions::default() });
-    world.connect(Token(0), somewhere());
-    world.until("connected", |world| world.of(Token(0)).open);
-    world.send(Token(0), b"x");
-    world.until("answered", |world| world.of(Token(0)).received.len() == 100);
+    world.connect(SocketId(0), somewhere());
+    world.until("connected", |world| world.of(SocketId(0)).open);
+    world.send(SocketId(0), b"x");
+    world.until("answered", |world| world.of(SocketId(0)).received.len() == 100);
     assert_eq!(world.driver.clock_ns(), 10_050_000);
     assert_eq!(log.borrow().received, [(30_001, PeerConn(0), 1)]);
     let until_ns = world.driver.clock_ns() + 1_000;
@@ -316,7 +316,7 @@ fn a_pause_stops_the_process_but_not_the_network() {
 fn a_wait_that_nothing_can_end_is_an_error() {
     let mut driver = SimDriver::new(&options(1, 0), SimOptions::default(), None);
     assert!(driver.wait(u64::MAX).is_err());
-    driver.connect(Token(0), &somewhere().into());
+    driver.connect(SocketId(0), &somewhere().into());
     assert!(driver.wait(u64::MAX).is_ok());
     let (_, event) = driver.next().expect("the connect ended");
     let Event::Failed { operation: Operation::Connect, error, .. } = event else {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use plimsoll_io::{
-    Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, Route, SocketOptions,
-    Spin, Token,
+    Close, Driver, DriverKind, DriverOptions, Event, Operation, Payload, Route, SocketId,
+    SocketOptions, Spin,
 };
 
 /// Longer than anything here takes, so that what never happens ends in a failure.
@@ -28,7 +28,7 @@ pub(crate) fn options(reserved: u32, accepted: u32) -> DriverOptions {
     }
 }
 
-/// What was seen of one use of a token.
+/// What was seen of one use of a socket.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     in_use: bool,
@@ -45,10 +45,10 @@ pub(crate) struct Seen {
 pub(crate) struct World<D> {
     pub(crate) driver: D,
     pub(crate) seen: Vec<Seen>,
-    /// Accepted and not yet asked for: listener, token, peer.
-    pub(crate) accepted: VecDeque<(Token, Token, SocketAddr)>,
+    /// Accepted and not yet asked for: listener, socket, peer.
+    pub(crate) accepted: VecDeque<(SocketId, SocketId, SocketAddr)>,
     /// Failures of listeners.
-    pub(crate) refused: Vec<(Token, Operation, i32)>,
+    pub(crate) refused: Vec<(SocketId, Operation, i32)>,
     pub(crate) woken: u32,
     last_ns: u64,
 }
@@ -60,34 +60,34 @@ impl<D: Driver> World<D> {
         Self { driver, seen, accepted, refused, woken: 0, last_ns: 0 }
     }
 
-    pub(crate) fn of(&self, token: Token) -> &Seen {
-        &self.seen[token.index()]
+    pub(crate) fn of(&self, socket: SocketId) -> &Seen {
+        &self.seen[socket.index()]
     }
 
-    fn begin_use(&mut self, token: Token) {
-        assert!(!self.of(token).in_use, "{token:?} is in use");
-        self.seen[token.index()] = Seen { in_use: true, ..Seen::default() };
+    fn begin_use(&mut self, socket: SocketId) {
+        assert!(!self.of(socket).in_use, "{socket:?} is in use");
+        self.seen[socket.index()] = Seen { in_use: true, ..Seen::default() };
     }
 
-    pub(crate) fn connect(&mut self, token: Token, route: impl Into<Route>) {
-        self.begin_use(token);
-        self.driver.connect(token, &route.into());
+    pub(crate) fn connect(&mut self, socket: SocketId, route: impl Into<Route>) {
+        self.begin_use(socket);
+        self.driver.connect(socket, &route.into());
     }
 
-    pub(crate) fn listen(&mut self, token: Token) -> SocketAddr {
-        self.begin_use(token);
-        let at = self.driver.listen(token, anywhere()).expect("a free port");
+    pub(crate) fn listen(&mut self, socket: SocketId) -> SocketAddr {
+        self.begin_use(socket);
+        let at = self.driver.listen(socket, anywhere()).expect("a free port");
         assert_ne!(at.port(), 0);
         at
     }
 
-    pub(crate) fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.driver.send(token, Payload::Copied(bytes));
+    pub(crate) fn send(&mut self, socket: SocketId, bytes: &[u8]) {
+        self.driver.send(socket, Payload::Copied(bytes));
     }
 
-    pub(crate) fn close(&mut self, token: Token, how: Close) {
-        self.driver.close(token, how);
-        self.seen[token.index()].in_use = false;
+    pub(crate) fn close(&mut self, socket: SocketId, how: Close) {
+        self.driver.close(socket, how);
+        self.seen[socket.index()].in_use = false;
     }
 
     /// Waits until `until_ns` at most and takes all events; returns how many.
@@ -108,23 +108,23 @@ impl<D: Driver> World<D> {
         self.last_ns = at_ns;
         match event {
             Event::Woken => self.woken += 1,
-            Event::Accepted { listener, token, peer } => {
+            Event::Accepted { listener, socket, peer } => {
                 assert!(self.of(listener).in_use, "accepted by a closed listener");
-                self.begin_use(token);
-                self.seen[token.index()].open = true;
-                self.accepted.push_back((listener, token, peer));
+                self.begin_use(socket);
+                self.seen[socket.index()].open = true;
+                self.accepted.push_back((listener, socket, peer));
             }
-            Event::Connected(token) => {
-                let seen = self.live(token);
+            Event::Connected(socket) => {
+                let seen = self.live(socket);
                 assert!(!seen.open, "connected twice");
                 seen.open = true;
             }
-            Event::Sent(token) => {
-                assert_eq!(self.driver.queued_bytes(token), 0, "sent, but bytes are queued");
-                self.open(token).sent += 1;
+            Event::Sent(socket) => {
+                assert_eq!(self.driver.queued_bytes(socket), 0, "sent, but bytes are queued");
+                self.open(socket).sent += 1;
             }
             Event::Received(received) => {
-                let seen = &mut self.seen[received.token.index()];
+                let seen = &mut self.seen[received.socket.index()];
                 assert!(seen.in_use && seen.open && seen.failed.is_none() && !seen.ended);
                 assert!(received.len() > 0);
                 assert!(received.kernel_ns().is_none_or(|kernel_ns| kernel_ns <= at_ns));
@@ -132,29 +132,29 @@ impl<D: Driver> World<D> {
                 seen.received.extend_from_slice(self.driver.bytes(&received));
                 self.driver.release(received);
             }
-            Event::Ended(token) => {
-                let seen = self.open(token);
+            Event::Ended(socket) => {
+                let seen = self.open(socket);
                 assert!(!std::mem::replace(&mut seen.ended, true), "ended twice");
             }
-            Event::Failed { token, operation: Operation::Accept, error } => {
-                assert!(self.of(token).in_use);
-                self.refused.push((token, Operation::Accept, error.0));
+            Event::Failed { socket, operation: Operation::Accept, error } => {
+                assert!(self.of(socket).in_use);
+                self.refused.push((socket, Operation::Accept, error.0));
             }
-            Event::Failed { token, operation, error } => {
-                self.live(token).failed = Some((operation, error.0));
+            Event::Failed { socket, operation, error } => {
+                self.live(socket).failed = Some((operation, error.0));
             }
         }
     }
 
-    fn live(&mut self, token: Token) -> &mut Seen {
-        let seen = &mut self.seen[token.index()];
-        assert!(seen.in_use, "an event for a token that is free");
+    fn live(&mut self, socket: SocketId) -> &mut Seen {
+        let seen = &mut self.seen[socket.index()];
+        assert!(seen.in_use, "an event for a socket that is free");
         assert_eq!(seen.failed, None, "an event after Failed");
         seen
     }
 
-    fn open(&mut self, token: Token) -> &mut Seen {
-        let seen = self.live(token);
+    fn open(&mut self, socket: SocketId) -> &mut Seen {
+        let seen = self.live(socket);
         assert!(seen.open, "an event before the connection is there");
         seen
     }
@@ -177,13 +177,13 @@ impl<D: Driver> World<D> {
     }
 
     /// Waits for the next accepted connection.
-    pub(crate) fn accept(&mut self) -> (Token, Token, SocketAddr) {
+    pub(crate) fn accept(&mut self) -> (SocketId, SocketId, SocketAddr) {
         self.until("accepted", |world| !world.accepted.is_empty());
         self.accepted.pop_front().expect("just seen")
     }
 
-    /// Connects `client` and returns the token at the other end.
-    pub(crate) fn pair(&mut self, client: Token, to: impl Into<Route>) -> Token {
+    /// Connects `client` and returns the socket at the other end.
+    pub(crate) fn pair(&mut self, client: SocketId, to: impl Into<Route>) -> SocketId {
         self.connect(client, to);
         let (_, server, _) = self.accept();
         self.until("connected", |world| world.of(client).open);

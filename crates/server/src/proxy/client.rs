@@ -18,7 +18,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use plimsoll_io::Token;
+use plimsoll_io::SocketId;
 use plimsoll_proto::http1::{BodyLength, Limits, RequestDecoder};
 
 use super::access_log::RequestLine;
@@ -47,7 +47,7 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
     /// The upstream connection; `None` while the request is queued.
-    pub(super) link: Option<Token>,
+    pub(super) link: Option<SocketId>,
     /// The chosen upstream.
     pub(super) upstream: u8,
     /// Upstreams that could not be reached, as bits.

@@ -12,7 +12,9 @@ mod reply;
 use std::io;
 use std::net::SocketAddr;
 
-use plimsoll_io::{Close, Driver, DriverKind, Event, Operation, Payload, Received, Token, Waker};
+use plimsoll_io::{
+    Close, Driver, DriverKind, Event, Operation, Payload, Received, SocketId, Waker,
+};
 
 use crate::answer::{self, HELLO_BATCH, PreparedAnswers, Rest};
 use crate::connection::{Connection, Next, Pool, State, Step};
@@ -30,9 +32,9 @@ pub struct Server<D> {
     options: ServerOptions,
     prepared: PreparedAnswers,
     fates: Fates,
-    /// By the listener's token.
+    /// By the listener's socket.
     roles: Vec<Role>,
-    /// By token; those of listeners stay free.
+    /// By socket; those of listeners stay free.
     connections: Vec<Connection>,
     open: u32,
     timers: Timers,
@@ -71,7 +73,7 @@ impl Input<'_> {
 }
 
 impl<D: Driver> Server<D> {
-    /// A server on `driver`, whose options reserve at least as many tokens as
+    /// A server on `driver`, whose options reserve at least as many sockets as
     /// [`listen`](Self::listen) will be called. `worker` numbers the servers that share a seed,
     /// `start_ns` is when stalls are counted from, on the driver's clock.
     pub fn new(
@@ -108,8 +110,8 @@ impl<D: Driver> Server<D> {
     /// # Errors
     /// Errors of the driver.
     pub fn listen(&mut self, role: Role, at: SocketAddr) -> io::Result<SocketAddr> {
-        let token = Token(self.roles.len() as u32);
-        let bound = self.wire.driver.listen(token, at)?;
+        let socket = SocketId(self.roles.len() as u32);
+        let bound = self.wire.driver.listen(socket, at)?;
         self.roles.push(role);
         Ok(bound)
     }
@@ -126,8 +128,8 @@ impl<D: Driver> Server<D> {
         while let Some((at_ns, event)) = self.wire.driver.next() {
             self.handle(at_ns, event);
         }
-        while let Some((due_ns, token)) = self.timers.take_due(now_ns) {
-            self.on_timer(now_ns, due_ns, token);
+        while let Some((due_ns, socket)) = self.timers.take_due(now_ns) {
+            self.on_timer(now_ns, due_ns, socket);
         }
         if now_ns >= deadline_ns {
             self.close_all();
@@ -144,13 +146,13 @@ impl<D: Driver> Server<D> {
         self.deadline_ns = Some(now_ns.saturating_add(self.options.drain_ns));
         self.plain = false;
         for listener in 0..self.roles.len() {
-            self.wire.driver.close(Token(listener as u32), Close::Graceful);
+            self.wire.driver.close(SocketId(listener as u32), Close::Graceful);
         }
         for index in 0..self.connections.len() {
             if self.connections[index].is_idle()
                 || self.connections[index].state == State::Lingering
             {
-                self.close_when_sent(Token(index as u32));
+                self.close_when_sent(SocketId(index as u32));
             }
         }
     }
@@ -193,27 +195,27 @@ impl<D: Driver> Server<D> {
     fn handle(&mut self, at_ns: u64, event: Event) {
         match event {
             Event::Received(received) => self.on_received(at_ns, received),
-            Event::Sent(token) => self.on_sent(at_ns, token),
-            Event::Accepted { listener, token, peer } => self.on_accepted(listener, token, peer),
-            Event::Ended(token) => self.on_ended(token),
+            Event::Sent(socket) => self.on_sent(at_ns, socket),
+            Event::Accepted { listener, socket, peer } => self.on_accepted(listener, socket, peer),
+            Event::Ended(socket) => self.on_ended(socket),
             Event::Failed { operation: Operation::Accept, .. } => {
                 self.counters.accept_failures += 1;
             }
-            Event::Failed { token, .. } => self.close(token, Close::Reset),
+            Event::Failed { socket, .. } => self.close(socket, Close::Reset),
             Event::Woken | Event::Connected(_) => {}
         }
     }
 
-    fn on_accepted(&mut self, listener: Token, token: Token, peer: SocketAddr) {
+    fn on_accepted(&mut self, listener: SocketId, socket: SocketId, peer: SocketAddr) {
         let http1 = self.options.limits.http1;
-        while self.connections.len() <= token.index() {
+        while self.connections.len() <= socket.index() {
             self.connections.push(Connection::free(http1));
         }
-        self.connections[token.index()].open(self.roles[listener.index()], peer);
+        self.connections[socket.index()].open(self.roles[listener.index()], peer);
         self.open += 1;
         self.counters.connections += 1;
-        if !self.wire.accept(token) {
-            self.close(token, Close::Reset);
+        if !self.wire.accept(socket) {
+            self.close(socket, Close::Reset);
         }
     }
 
@@ -223,14 +225,14 @@ impl<D: Driver> Server<D> {
         if self.wire.is_secure() {
             return self.on_sealed(now_ns, received);
         }
-        self.take(now_ns, received.token, &Input::Received(&received));
+        self.take(now_ns, received.socket, &Input::Received(&received));
         self.wire.driver.release(received);
     }
 
     /// What arrived over TLS.
     fn on_sealed(&mut self, now_ns: u64, received: Received) {
-        let token = received.token;
-        if self.connections[token.index()].state == State::Closing {
+        let socket = received.socket;
+        if self.connections[socket.index()].state == State::Closing {
             return self.wire.driver.release(received);
         }
         let mut plain = std::mem::take(&mut self.decrypted);
@@ -238,64 +240,64 @@ impl<D: Driver> Server<D> {
         let stream = self.wire.decrypt(&received, &mut plain);
         self.wire.driver.release(received);
         if !plain.is_empty() {
-            self.take(now_ns, token, &Input::Held(&plain));
+            self.take(now_ns, socket, &Input::Held(&plain));
         }
         self.decrypted = plain;
         match stream {
-            _ if self.connections[token.index()].state == State::Free => {}
+            _ if self.connections[socket.index()].state == State::Free => {}
             Stream::Open => {}
-            Stream::Ended => self.on_ended(token),
+            Stream::Ended => self.on_ended(socket),
             Stream::Failed => {
                 self.counters.tls_failures += 1;
-                self.close_when_sent(token);
+                self.close_when_sent(socket);
             }
         }
     }
 
     /// Reads what arrived, and holds what is not to be read yet.
     #[inline]
-    fn take(&mut self, now_ns: u64, token: Token, input: &Input<'_>) {
+    fn take(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) {
         let mut at = 0;
-        if self.connections[token.index()].state == State::Open {
-            at = self.read(now_ns, token, input);
+        if self.connections[socket.index()].state == State::Open {
+            at = self.read(now_ns, socket, input);
         }
-        let connection = &mut self.connections[token.index()];
+        let connection = &mut self.connections[socket.index()];
         if at < input.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
             let bytes = &input.bytes(&self.wire.driver)[at..];
             if !connection.hold(bytes, self.options.limits.held_bytes) {
-                self.reset(token);
+                self.reset(socket);
             }
         }
     }
 
-    fn on_sent(&mut self, now_ns: u64, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    fn on_sent(&mut self, now_ns: u64, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         let waits = matches!(connection.state, State::Sending | State::Closing);
         // The event may be that of an earlier send, with another one queued since.
-        if !waits || self.wire.driver.queued_bytes(token) > 0 {
+        if !waits || self.wire.driver.queued_bytes(socket) > 0 {
             return;
         }
         if connection.state == State::Closing {
-            return self.close(token, Close::Graceful);
+            return self.close(socket, Close::Graceful);
         }
         connection.state = State::Open;
         if connection.rest != Rest::Nothing {
             let due_ns = self.fates.stalled_until_ns(now_ns);
-            self.perform_at(now_ns, token, due_ns, Next::Send);
+            self.perform_at(now_ns, socket, due_ns, Next::Send);
         }
-        self.resume(now_ns, token);
+        self.resume(now_ns, socket);
     }
 
-    fn on_ended(&mut self, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    fn on_ended(&mut self, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         connection.ended = true;
         if let State::Open | State::Lingering = connection.state {
-            self.close_when_sent(token);
+            self.close_when_sent(socket);
         }
     }
 
-    fn on_timer(&mut self, now_ns: u64, due_ns: u64, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    fn on_timer(&mut self, now_ns: u64, due_ns: u64, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         if connection.timer_ns != due_ns {
             return;
         }
@@ -303,10 +305,10 @@ impl<D: Driver> Server<D> {
         match connection.state {
             State::Waiting(next) => {
                 connection.state = State::Open;
-                self.perform(now_ns, token, next);
-                self.resume(now_ns, token);
+                self.perform(now_ns, socket, next);
+                self.resume(now_ns, socket);
             }
-            State::Lingering => self.close(token, Close::Graceful),
+            State::Lingering => self.close(socket, Close::Graceful),
             _ => {}
         }
     }
@@ -314,13 +316,13 @@ impl<D: Driver> Server<D> {
     /// Reads requests and answers them until the input is used up or one is not to be answered at
     /// once. Returns how much was used up.
     #[inline]
-    fn read(&mut self, now_ns: u64, token: Token, input: &Input<'_>) -> usize {
+    fn read(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) -> usize {
         let echo_bytes_max = self.options.limits.echo_bytes;
         let mut at = 0;
         let mut hellos = 0;
         while at < input.len() {
             let bytes = input.bytes(&self.wire.driver);
-            let connection = &mut self.connections[token.index()];
+            let connection = &mut self.connections[socket.index()];
             let (used, step) =
                 connection.step(&bytes[at..], self.plain, echo_bytes_max, &mut self.pool);
             at += used;
@@ -328,65 +330,70 @@ impl<D: Driver> Server<D> {
                 hellos += 1;
                 continue;
             }
-            self.send_hellos(token, std::mem::take(&mut hellos));
-            self.take_step(now_ns, token, step);
-            if self.connections[token.index()].state != State::Open {
+            self.send_hellos(socket, std::mem::take(&mut hellos));
+            self.take_step(now_ns, socket, step);
+            if self.connections[socket.index()].state != State::Open {
                 return at;
             }
         }
-        self.send_hellos(token, hellos);
-        if self.wire.driver.queued_bytes(token) > self.options.limits.queued_bytes {
-            self.connections[token.index()].state = State::Sending;
+        self.send_hellos(socket, hellos);
+        if self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes {
+            self.connections[socket.index()].state = State::Sending;
         }
         at
     }
 
     #[inline]
-    fn send_hellos(&mut self, token: Token, mut count: u32) {
+    fn send_hellos(&mut self, socket: SocketId, mut count: u32) {
         self.counters.requests += u64::from(count);
         self.counters.responses[1] += u64::from(count);
         while count > 0 {
             let batch = count.min(HELLO_BATCH);
-            self.wire.send(token, self.prepared.hellos(batch));
+            self.wire.send(socket, self.prepared.hellos(batch));
             count -= batch;
         }
     }
 
     /// Reads on in what was held, once the connection is open again.
-    fn resume(&mut self, now_ns: u64, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    fn resume(&mut self, now_ns: u64, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         if connection.state != State::Open {
             return;
         }
         let (held, from) = connection.take_held();
-        let at = from + self.read(now_ns, token, &Input::Held(&held[from..]));
-        let connection = &mut self.connections[token.index()];
+        let at = from + self.read(now_ns, socket, &Input::Held(&held[from..]));
+        let connection = &mut self.connections[socket.index()];
         match connection.state {
             State::Waiting(_) | State::Sending if at < held.len() => connection.put_held(held, at),
-            State::Open if connection.ended => self.close_when_sent(token),
+            State::Open if connection.ended => self.close_when_sent(socket),
             _ => {}
         }
     }
 
-    fn take_step(&mut self, now_ns: u64, token: Token, step: Step) {
+    fn take_step(&mut self, now_ns: u64, socket: SocketId, step: Step) {
         match step {
             Step::More | Step::Hello => {}
-            Step::Answer => self.answer(now_ns, token),
+            Step::Answer => self.answer(now_ns, socket),
             Step::Continue => {
-                self.perform_at(now_ns, token, self.fates.stalled_until_ns(now_ns), Next::Continue);
+                self.perform_at(
+                    now_ns,
+                    socket,
+                    self.fates.stalled_until_ns(now_ns),
+                    Next::Continue,
+                );
             }
             Step::Refuse(refusal) => {
                 self.counters.refused += 1;
                 let due_ns = self.fates.stalled_until_ns(now_ns);
-                self.perform_at(now_ns, token, due_ns, Next::Refuse(refusal));
+                self.perform_at(now_ns, socket, due_ns, Next::Refuse(refusal));
             }
         }
     }
 
     /// Answers the request just read: now, or when its route and the faults say.
-    fn answer(&mut self, now_ns: u64, token: Token) {
+    fn answer(&mut self, now_ns: u64, socket: SocketId) {
         self.counters.requests += 1;
-        let delay_ns = match self.connections[token.index()].request.route {
+        let delay_ns = match self.connections[socket.index()].request.route {
             Route::Delay(delay_ns) => delay_ns,
             _ => 0,
         };
@@ -396,62 +403,62 @@ impl<D: Driver> Server<D> {
         } else {
             Fate { due_ns: ready_ns, outcome: Outcome::Answer }
         };
-        self.perform_at(now_ns, token, fate.due_ns, Next::Answer(fate.outcome));
+        self.perform_at(now_ns, socket, fate.due_ns, Next::Answer(fate.outcome));
     }
 
-    fn perform_at(&mut self, now_ns: u64, token: Token, due_ns: u64, next: Next) {
+    fn perform_at(&mut self, now_ns: u64, socket: SocketId, due_ns: u64, next: Next) {
         if due_ns <= now_ns {
-            return self.perform(now_ns, token, next);
+            return self.perform(now_ns, socket, next);
         }
-        self.connections[token.index()].state = State::Waiting(next);
-        self.set_timer(token, due_ns);
+        self.connections[socket.index()].state = State::Waiting(next);
+        self.set_timer(socket, due_ns);
     }
 
-    fn set_timer(&mut self, token: Token, due_ns: u64) {
-        self.connections[token.index()].timer_ns = due_ns;
+    fn set_timer(&mut self, socket: SocketId, due_ns: u64) {
+        self.connections[socket.index()].timer_ns = due_ns;
         let connections = &self.connections;
         self.timers
-            .set(due_ns, token, |due_ns, token| connections[token.index()].timer_ns == due_ns);
+            .set(due_ns, socket, |due_ns, socket| connections[socket.index()].timer_ns == due_ns);
     }
 
-    fn perform(&mut self, now_ns: u64, token: Token, next: Next) {
+    fn perform(&mut self, now_ns: u64, socket: SocketId, next: Next) {
         match next {
-            Next::Answer(Outcome::Reset) => self.reset(token),
-            Next::Answer(Outcome::Error(status)) => self.reply(token, Some(status)),
-            Next::Answer(Outcome::Answer) => self.reply(token, None),
+            Next::Answer(Outcome::Reset) => self.reset(socket),
+            Next::Answer(Outcome::Error(status)) => self.reply(socket, Some(status)),
+            Next::Answer(Outcome::Answer) => self.reply(socket, None),
             Next::Continue => {
                 self.counters.responses[0] += 1;
-                self.wire.send(token, Payload::Copied(answer::CONTINUE));
+                self.wire.send(socket, Payload::Copied(answer::CONTINUE));
             }
-            Next::Refuse(refusal) => self.refuse(now_ns, token, refusal),
-            Next::Send => self.send_rest(token),
+            Next::Refuse(refusal) => self.refuse(now_ns, socket, refusal),
+            Next::Send => self.send_rest(socket),
         }
     }
 
-    fn close_when_sent(&mut self, token: Token) {
-        self.wire.say_closed(token);
-        if self.wire.driver.queued_bytes(token) == 0 {
-            return self.close(token, Close::Graceful);
+    fn close_when_sent(&mut self, socket: SocketId) {
+        self.wire.say_closed(socket);
+        if self.wire.driver.queued_bytes(socket) == 0 {
+            return self.close(socket, Close::Graceful);
         }
-        self.connections[token.index()].state = State::Closing;
+        self.connections[socket.index()].state = State::Closing;
     }
 
-    fn reset(&mut self, token: Token) {
+    fn reset(&mut self, socket: SocketId) {
         self.counters.resets += 1;
-        self.close(token, Close::Reset);
+        self.close(socket, Close::Reset);
     }
 
-    fn close(&mut self, token: Token, how: Close) {
-        self.wire.driver.close(token, how);
-        self.wire.forget(token);
-        self.connections[token.index()].clear(&mut self.pool);
+    fn close(&mut self, socket: SocketId, how: Close) {
+        self.wire.driver.close(socket, how);
+        self.wire.forget(socket);
+        self.connections[socket.index()].clear(&mut self.pool);
         self.open -= 1;
     }
 
     fn close_all(&mut self) {
         for index in 0..self.connections.len() {
             if self.connections[index].state != State::Free {
-                self.close(Token(index as u32), Close::Graceful);
+                self.close(SocketId(index as u32), Close::Graceful);
             }
         }
     }

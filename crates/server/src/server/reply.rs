@@ -1,7 +1,7 @@
 //! Outgoing answers: rendering them, sending them in turns, and what happens to the connection
 //! then.
 
-use plimsoll_io::{Driver, Payload, Token};
+use plimsoll_io::{Driver, Payload, SocketId};
 
 use super::Server;
 use crate::answer::{self, Length, Persistence, Rest};
@@ -15,8 +15,8 @@ const LINGER_NS: u64 = 1_000_000_000;
 
 impl<D: Driver> Server<D> {
     /// Sends an answer, or as much of it as goes out at once.
-    pub(super) fn reply(&mut self, token: Token, error: Option<u16>) {
-        let connection = &mut self.connections[token.index()];
+    pub(super) fn reply(&mut self, socket: SocketId, error: Option<u16>) {
+        let connection = &mut self.connections[socket.index()];
         connection.answers = connection.answers.saturating_add(1);
         let request = connection.request;
         let no_chunks = matches!(request.route, Route::Chunked(_)) && request.minor_version == 0;
@@ -33,14 +33,14 @@ impl<D: Driver> Server<D> {
         self.count_response(route);
         if let Route::Hello | Route::Delay(_) = route {
             let payload = self.prepared.hello(persistence, request.is_head);
-            self.wire.send(token, payload);
-            return self.finish(token);
+            self.wire.send(socket, payload);
+            return self.finish(socket);
         }
-        let rest = self.render(token, route, persistence);
+        let rest = self.render(socket, route, persistence);
         let payload = Payload::Copied(&self.scratch);
-        self.wire.send(token, payload);
-        self.connections[token.index()].rest = if request.is_head { Rest::Nothing } else { rest };
-        self.send_rest(token);
+        self.wire.send(socket, payload);
+        self.connections[socket.index()].rest = if request.is_head { Rest::Nothing } else { rest };
+        self.send_rest(socket);
     }
 
     fn count_response(&mut self, route: Route) {
@@ -53,8 +53,8 @@ impl<D: Driver> Server<D> {
     }
 
     /// Renders the head of an answer, with the body if it is small, and returns what remains.
-    fn render(&mut self, token: Token, route: Route, to: Persistence) -> Rest {
-        let connection = &self.connections[token.index()];
+    fn render(&mut self, socket: SocketId, route: Route, to: Persistence) -> Rest {
+        let connection = &self.connections[socket.index()];
         let request = &connection.request;
         let out = &mut self.scratch;
         out.clear();
@@ -83,46 +83,46 @@ impl<D: Driver> Server<D> {
         Rest::Nothing
     }
 
-    pub(super) fn refuse(&mut self, now_ns: u64, token: Token, refusal: Refusal) {
-        let is_head = self.connections[token.index()].request.is_head;
+    pub(super) fn refuse(&mut self, now_ns: u64, socket: SocketId, refusal: Refusal) {
+        let is_head = self.connections[socket.index()].request.is_head;
         self.count_response(Route::Refused(refusal));
         self.scratch.clear();
         answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, is_head);
-        self.wire.send(token, Payload::Copied(&self.scratch));
-        self.wire.say_closed(token);
-        if self.connections[token.index()].ended || self.deadline_ns.is_some() {
-            return self.close_when_sent(token);
+        self.wire.send(socket, Payload::Copied(&self.scratch));
+        self.wire.say_closed(socket);
+        if self.connections[socket.index()].ended || self.deadline_ns.is_some() {
+            return self.close_when_sent(socket);
         }
-        self.connections[token.index()].state = State::Lingering;
-        self.set_timer(token, now_ns.saturating_add(LINGER_NS));
+        self.connections[socket.index()].state = State::Lingering;
+        self.set_timer(socket, now_ns.saturating_add(LINGER_NS));
     }
 
     /// Goes on sending, one turn's worth at most. The next turn comes when the kernel has taken it.
-    pub(super) fn send_rest(&mut self, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    pub(super) fn send_rest(&mut self, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         let body = connection.work.as_ref().map_or(&[][..], |work| &work.body);
         let mut turn_bytes = 0;
         while turn_bytes < TURN_BYTES {
             let taken = connection.rest.take(&self.prepared, body, &mut self.scratch);
-            let Some(payload) = taken else { return self.finish(token) };
+            let Some(payload) = taken else { return self.finish(socket) };
             turn_bytes += payload.len();
-            self.wire.send(token, payload);
+            self.wire.send(socket, payload);
         }
         connection.state = State::Sending;
     }
 
     /// The driver has the whole answer.
-    fn finish(&mut self, token: Token) {
-        let connection = &mut self.connections[token.index()];
+    fn finish(&mut self, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
         connection.rest = Rest::Nothing;
         connection.request.is_head = false;
         if let Some(work) = connection.work.take() {
             self.pool.put(work);
         }
         if connection.last {
-            return self.close_when_sent(token);
+            return self.close_when_sent(socket);
         }
-        let slow = self.wire.driver.queued_bytes(token) > self.options.limits.queued_bytes;
+        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
         connection.state = if slow { State::Sending } else { State::Open };
     }
 }

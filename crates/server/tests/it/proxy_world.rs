@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
-use plimsoll_io::{Driver as _, DriverOptions, OsError, SimDriver, SocketOptions, Spin, Token};
+use plimsoll_io::{Driver as _, DriverOptions, OsError, SimDriver, SocketId, SocketOptions, Spin};
 use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::tls::{ServerConfig, Tls};
 use plimsoll_server::proxy::{ProxyCounters, ProxyWorker, Rules, Upstream};
@@ -251,7 +251,7 @@ impl Scene {
         let mut proxy = ProxyWorker::new(world, self.rules, 1, clients + clients_max);
         let at = proxy.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free address");
         for client in 0..clients {
-            proxy.driver_mut().connect(Token(first_client + client), &at.into());
+            proxy.driver_mut().connect(SocketId(first_client + client), &at.into());
         }
         let mut now_ns = 0;
         while now_ns < self.until_ns && !proxy.is_finished() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
-    Received, Route, SimDriver, SocketOptions, Spin, Standstill, TcpInfo, Token, Waker,
+    Received, Route, SimDriver, SocketId, SocketOptions, Spin, Standstill, TcpInfo, Waker,
 };
 use plimsoll_proto::tls::{ClientConfig, ServerName, Tls, TlsErrorKind};
 use plimsoll_server::{Counters, Role, Server, ServerOptions};
@@ -102,7 +102,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Clients on the tokens from `first_client` on, who act by `script`.
+    /// Clients on the sockets from `first_client` on, who act by `script`.
     pub(crate) fn new(
         sim: SimDriver,
         first_client: u32,
@@ -130,7 +130,7 @@ impl World {
     }
 
     fn act(&mut self, client: usize, act: Act) {
-        let token = Token(self.first_client + client as u32);
+        let socket = SocketId(self.first_client + client as u32);
         if self.gone[client] {
             return;
         }
@@ -144,22 +144,22 @@ impl World {
             }
             Act::Raw(bytes) => self.send_as(client, &bytes),
             Act::Close => {
-                self.sim.close(token, Close::Graceful);
+                self.sim.close(socket, Close::Graceful);
                 self.gone[client] = true;
             }
             Act::Reset => {
-                self.sim.close(token, Close::Reset);
+                self.sim.close(socket, Close::Reset);
                 self.gone[client] = true;
             }
-            Act::Finish => self.sim.shutdown(token),
-            Act::Pause => self.sim.pause_receiving(token),
-            Act::Resume => self.sim.resume_receiving(token),
+            Act::Finish => self.sim.shutdown(socket),
+            Act::Pause => self.sim.pause_receiving(socket),
+            Act::Resume => self.sim.resume_receiving(socket),
         }
     }
 
     fn send_as(&mut self, client: usize, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.sim.send(Token(self.first_client + client as u32), Payload::Copied(bytes));
+            self.sim.send(SocketId(self.first_client + client as u32), Payload::Copied(bytes));
         }
     }
 
@@ -180,18 +180,18 @@ impl World {
     }
 
     fn client_of(&self, event: &Event) -> Option<usize> {
-        let token = match event {
-            Event::Connected(token) | Event::Sent(token) | Event::Ended(token) => *token,
-            Event::Failed { token, .. } => *token,
-            Event::Received(received) => received.token,
+        let socket = match event {
+            Event::Connected(socket) | Event::Sent(socket) | Event::Ended(socket) => *socket,
+            Event::Failed { socket, .. } => *socket,
+            Event::Received(received) => received.socket,
             Event::Accepted { .. } | Event::Woken => return None,
         };
-        let client = token.0.checked_sub(self.first_client)? as usize;
+        let client = socket.0.checked_sub(self.first_client)? as usize;
         (client < self.seen.len()).then_some(client)
     }
 
     fn note(&mut self, at_ns: u64, client: usize, event: Event) {
-        let token = Token(self.first_client + client as u32);
+        let socket = SocketId(self.first_client + client as u32);
         match event {
             Event::Received(received) => {
                 self.receive_as(client, &received);
@@ -206,12 +206,12 @@ impl World {
             Event::Ended(_) => {
                 self.seen[client].ended_ns = Some(at_ns);
                 self.gone[client] = true;
-                self.sim.close(token, Close::Graceful);
+                self.sim.close(socket, Close::Graceful);
             }
             Event::Failed { .. } => {
                 self.seen[client].reset_ns = Some(at_ns);
                 self.gone[client] = true;
-                self.sim.close(token, Close::Reset);
+                self.sim.close(socket, Close::Reset);
             }
             _ => {}
         }
@@ -228,35 +228,35 @@ impl Driver for World {
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.sim.register(bytes)
     }
-    fn connect(&mut self, token: Token, route: &Route) {
-        self.sim.connect(token, route);
+    fn connect(&mut self, socket: SocketId, route: &Route) {
+        self.sim.connect(socket, route);
     }
-    fn listen(&mut self, token: Token, at: SocketAddr) -> io::Result<SocketAddr> {
-        self.sim.listen(token, at)
+    fn listen(&mut self, socket: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
+        self.sim.listen(socket, at)
     }
-    fn send(&mut self, token: Token, payload: Payload<'_>) {
-        self.sim.send(token, payload);
+    fn send(&mut self, socket: SocketId, payload: Payload<'_>) {
+        self.sim.send(socket, payload);
     }
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.sim.queued_bytes(token)
+    fn queued_bytes(&self, socket: SocketId) -> usize {
+        self.sim.queued_bytes(socket)
     }
-    fn shutdown(&mut self, token: Token) {
-        self.sim.shutdown(token);
+    fn shutdown(&mut self, socket: SocketId) {
+        self.sim.shutdown(socket);
     }
-    fn pause_receiving(&mut self, token: Token) {
-        self.sim.pause_receiving(token);
+    fn pause_receiving(&mut self, socket: SocketId) {
+        self.sim.pause_receiving(socket);
     }
-    fn resume_receiving(&mut self, token: Token) {
-        self.sim.resume_receiving(token);
+    fn resume_receiving(&mut self, socket: SocketId) {
+        self.sim.resume_receiving(socket);
     }
-    fn tcp_info(&self, token: Token) -> Option<TcpInfo> {
-        self.sim.tcp_info(token)
+    fn tcp_info(&self, socket: SocketId) -> Option<TcpInfo> {
+        self.sim.tcp_info(socket)
     }
-    fn local_address(&self, token: Token) -> Option<SocketAddr> {
-        self.sim.local_address(token)
+    fn local_address(&self, socket: SocketId) -> Option<SocketAddr> {
+        self.sim.local_address(socket)
     }
-    fn close(&mut self, token: Token, how: Close) {
-        self.sim.close(token, how);
+    fn close(&mut self, socket: SocketId, how: Close) {
+        self.sim.close(socket, how);
     }
     fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
         let next_ns = self.script.last().map_or(u64::MAX, |(at_ns, ..)| *at_ns);
@@ -373,7 +373,7 @@ impl Scene {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let at = server.listen(self.role, any).expect("a simulated address is free");
         for client in 0..clients {
-            server.driver_mut().connect(Token(1 + client as u32), &at.into());
+            server.driver_mut().connect(SocketId(1 + client as u32), &at.into());
         }
         let mut now_ns = 0;
         while now_ns < self.until_ns && !server.is_finished() {

@@ -135,18 +135,18 @@ impl<D: Driver> ProxyWorker<D> {
         client.held = Vec::new();
         client.held_at = 0;
         let was_paused = std::mem::take(&mut client.is_paused);
-        let token = self.client_token(index);
-        self.wire.say_closed(token);
-        self.wire.driver.shutdown(token);
+        let socket = self.client_socket(index);
+        self.wire.say_closed(socket);
+        self.wire.driver.shutdown(socket);
         if was_paused {
-            self.wire.driver.resume_receiving(token);
+            self.wire.driver.resume_receiving(socket);
         }
         self.await_end(now_ns, index);
     }
 
     /// Waits for a client to take the last response, and then for it to close.
     pub(super) fn await_end(&mut self, now_ns: u64, index: usize) {
-        if self.wire.driver.queued_bytes(self.client_token(index)) > 0 {
+        if self.wire.driver.queued_bytes(self.client_socket(index)) > 0 {
             return self.time_taking(now_ns, index);
         }
         self.clients[index].is_taking = false;
@@ -154,9 +154,9 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     pub(super) fn close_when_sent(&mut self, now_ns: u64, index: usize) {
-        let token = self.client_token(index);
-        self.wire.say_closed(token);
-        if self.wire.driver.queued_bytes(token) == 0 {
+        let socket = self.client_socket(index);
+        self.wire.say_closed(socket);
+        if self.wire.driver.queued_bytes(socket) == 0 {
             return self.close_client(index, Close::Graceful);
         }
         self.clients[index].state = State::Closing;
@@ -176,7 +176,7 @@ impl<D: Driver> ProxyWorker<D> {
     /// Writes a log line for a request that is cut off.
     pub(super) fn log_cut(&mut self, now_ns: u64, index: usize) {
         let exchange = &self.clients[index].exchange;
-        let link = exchange.link.map(|token| (token.0 - self.first_link) as usize);
+        let link = exchange.link.map(|socket| (socket.0 - self.first_link) as usize);
         let status = link.filter(|_| exchange.is_answered).map_or(0, |it| self.links[it].status);
         self.log_exchange(now_ns, index, link, status, false);
     }
@@ -187,8 +187,8 @@ impl<D: Driver> ProxyWorker<D> {
             return;
         }
         self.leave_queue(now_ns, index);
-        if let Some(token) = self.clients[index].exchange.link.take() {
-            let link = (token.0 - self.first_link) as usize;
+        if let Some(socket) = self.clients[index].exchange.link.take() {
+            let link = (socket.0 - self.first_link) as usize;
             let upstream = usize::from(self.links[link].upstream);
             if self.clients[index].exchange.is_answered {
                 let status = self.links[link].status;
@@ -262,7 +262,7 @@ impl<D: Driver> ProxyWorker<D> {
             link::State::Busy => {
                 let exchange = &self.clients[state.client as usize].exchange;
                 let is_sending = !exchange.is_read && !exchange.is_answered;
-                let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
+                let queued_bytes = self.wire.driver.queued_bytes(self.link_socket(link));
                 if is_sending && queued_bytes < state.stuck_bytes {
                     let index = state.client as usize;
                     return self.watch_request(now_ns, index, link);

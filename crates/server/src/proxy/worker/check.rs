@@ -5,7 +5,7 @@
 //!   Resting ───────▶ Connecting ──▶ Handshaking ──▶ Asking ── response, or not ──▶ Resting
 //! ```
 
-use plimsoll_io::{Close, Driver, Received, Token};
+use plimsoll_io::{Close, Driver, Received, SocketId};
 use plimsoll_proto::http1::{RequestKind, ResponseDecoder, ResponseEvent};
 
 use super::super::options::{HealthCheck, Rules};
@@ -63,15 +63,15 @@ impl Check {
 }
 
 impl<D: Driver> ProxyWorker<D> {
-    fn check_token(&self, index: usize) -> Token {
-        Token(self.first_check + index as u32)
+    fn check_socket(&self, index: usize) -> SocketId {
+        SocketId(self.first_check + index as u32)
     }
 
     pub(super) fn set_check_deadline(&mut self, index: usize, deadline_ns: u64) {
         let check = &mut self.checks[index];
         check.deadline_ns = deadline_ns;
         if deadline_ns < check.timer_ns {
-            self.set_timer(self.check_token(index), deadline_ns);
+            self.set_timer(self.check_socket(index), deadline_ns);
         }
     }
 
@@ -88,35 +88,35 @@ impl<D: Driver> ProxyWorker<D> {
         check.decoder.reset();
         let deadline_ns = now_ns.saturating_add(check.timeout_ns);
         self.set_check_deadline(index, deadline_ns);
-        let token = self.check_token(index);
-        self.wire.driver.connect(token, &self.routes[index]);
+        let socket = self.check_socket(index);
+        self.wire.driver.connect(socket, &self.routes[index]);
     }
 
     pub(super) fn on_check_connected(&mut self, now_ns: u64, index: usize) {
-        let token = self.check_token(index);
+        let socket = self.check_socket(index);
         let Some(tls) = &self.rules.upstreams[index].tls else { return self.ask(index) };
         self.checks[index].state = State::Handshaking;
-        if !self.wire.secure(token, tls) {
+        if !self.wire.secure(socket, tls) {
             self.check_failed(now_ns, index);
         }
     }
 
     fn ask(&mut self, index: usize) {
-        let token = self.check_token(index);
+        let socket = self.check_socket(index);
         let check = &mut self.checks[index];
         check.state = State::Asking;
-        self.wire.send(token, &check.request);
+        self.wire.send(socket, &check.request);
     }
 
     pub(super) fn on_check_received(&mut self, now_ns: u64, index: usize, received: Received) {
-        if !self.wire.is_secure(received.token) {
+        if !self.wire.is_secure(received.socket) {
             self.read_check(now_ns, index, &Input::Received(&received));
             return self.wire.driver.release(received);
         }
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         let stream = self.wire.decrypt(&received, &mut plain);
-        let is_agreed = !self.wire.is_handshaking(received.token);
+        let is_agreed = !self.wire.is_handshaking(received.socket);
         self.wire.driver.release(received);
         if self.checks[index].state == State::Handshaking && stream == Stream::Open && is_agreed {
             self.ask(index);
@@ -167,7 +167,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
         check.state = State::Resting;
         let next_ns = now_ns.saturating_add(check.interval_ns);
-        self.wire.close(self.check_token(index), Close::Reset);
+        self.wire.close(self.check_socket(index), Close::Reset);
         self.counters.checks_failed += u64::from(!is_well);
         self.counters.put_aside += u64::from(self.pools.learn_checked(index, is_well));
         self.set_check_deadline(index, next_ns);
@@ -178,7 +178,7 @@ impl<D: Driver> ProxyWorker<D> {
         for index in 0..self.checks.len() {
             if self.checks[index].state != State::Resting {
                 self.checks[index].state = State::Resting;
-                self.wire.close(self.check_token(index), Close::Reset);
+                self.wire.close(self.check_socket(index), Close::Reset);
             }
         }
     }

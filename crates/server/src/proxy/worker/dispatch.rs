@@ -50,15 +50,15 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// Opens a connection for a request.
     fn connect(&mut self, now_ns: u64, index: usize, link: usize) {
-        let token = self.link_token(link);
-        self.clients[index].exchange.link = Some(token);
+        let socket = self.link_socket(link);
+        self.clients[index].exchange.link = Some(socket);
         let state = &mut self.links[link];
         state.state = link::State::Connecting;
         state.client = index as u32;
         let upstream = usize::from(state.upstream);
         self.counters.upstream_connections += 1;
         self.set_link_deadline(link, now_ns.saturating_add(self.rules.timeouts.connect_ns));
-        self.wire.driver.connect(token, &self.routes[upstream]);
+        self.wire.driver.connect(socket, &self.routes[upstream]);
     }
 
     fn enqueue(&mut self, now_ns: u64, index: usize, upstream: usize) {
@@ -130,17 +130,17 @@ impl<D: Driver> ProxyWorker<D> {
     /// Sends a request, or as much of it as has arrived, on an open connection.
     #[inline]
     fn attach(&mut self, now_ns: u64, index: usize, link: usize, is_reused: bool) {
-        let token = self.link_token(link);
+        let socket = self.link_socket(link);
         let client = &mut self.clients[index];
         client.state = State::Forwarding;
-        client.exchange.link = Some(token);
+        client.exchange.link = Some(socket);
         let host_at = client.exchange.host_at as usize;
         let is_read = client.exchange.is_read;
         let state = &mut self.links[link];
         state.begin(index as u32);
         state.is_reused = is_reused;
         let sent = if host_at == 0 {
-            self.wire.send(token, &client.request)
+            self.wire.send(socket, &client.request)
         } else {
             let (line, rest) = client.request.split_at(host_at);
             self.scratch.clear();
@@ -150,7 +150,7 @@ impl<D: Driver> ProxyWorker<D> {
             self.scratch.extend_from_slice(authority.as_bytes());
             self.scratch.extend_from_slice(b"\r\n");
             self.scratch.extend_from_slice(rest);
-            self.wire.send(token, &self.scratch)
+            self.wire.send(socket, &self.scratch)
         };
         self.links[link].sent_bytes = sent;
         self.counters.upstream_bytes_sent += sent as u64;
@@ -176,14 +176,14 @@ impl<D: Driver> ProxyWorker<D> {
             return self.attach(now_ns, self.links[link].client as usize, link, false);
         };
         self.links[link].state = link::State::Handshaking;
-        if !self.wire.secure(self.link_token(link), tls) {
+        if !self.wire.secure(self.link_socket(link), tls) {
             self.connect_failed(now_ns, link, false);
         }
     }
 
     /// The handshake made progress.
     pub(super) fn on_link_secured(&mut self, now_ns: u64, link: usize) {
-        if !self.wire.is_handshaking(self.link_token(link)) {
+        if !self.wire.is_handshaking(self.link_socket(link)) {
             self.attach(now_ns, self.links[link].client as usize, link, false);
         }
     }
@@ -253,7 +253,7 @@ impl<D: Driver> ProxyWorker<D> {
         pool.idle.push(link as u32);
         // The last of the response may have been received before the pause took hold.
         if std::mem::take(&mut self.links[link].is_paused) {
-            self.wire.driver.resume_receiving(self.link_token(link));
+            self.wire.driver.resume_receiving(self.link_socket(link));
         }
         let keep_alive_ns = self.rules.timeouts.upstream_keep_alive_ns;
         self.set_link_deadline(link, now_ns.saturating_add(keep_alive_ns));
@@ -269,7 +269,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     fn free_link(&mut self, link: usize, how: Close) {
         let upstream = usize::from(self.links[link].upstream);
-        self.wire.close(self.link_token(link), how);
+        self.wire.close(self.link_socket(link), how);
         self.links[link].clear();
         let pool = &mut self.pools.pools[upstream];
         pool.busy -= 1;
@@ -279,9 +279,9 @@ impl<D: Driver> ProxyWorker<D> {
     /// Ends a connection that has no request.
     pub(super) fn close_idle(&mut self, link: usize) {
         let upstream = usize::from(self.links[link].upstream);
-        let token = self.link_token(link);
-        self.wire.say_closed(token);
-        self.wire.close(token, Close::Graceful);
+        let socket = self.link_socket(link);
+        self.wire.say_closed(socket);
+        self.wire.close(socket, Close::Graceful);
         self.links[link].clear();
         let pool = &mut self.pools.pools[upstream];
         pool.idle.retain(|&idle| idle != link as u32);

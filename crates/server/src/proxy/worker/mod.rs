@@ -4,7 +4,7 @@
 //! simulated kernel. The path of a request: an event, a decode, a head written anew, one send, and
 //! the same for the response; no allocation, no formatting, no clock.
 //!
-//! Tokens: listeners first, then upstream connections, then health checks, then clients.
+//! Sockets: listeners first, then upstream connections, then health checks, then clients.
 
 mod answer;
 mod check;
@@ -16,7 +16,7 @@ mod response;
 use std::io;
 use std::net::SocketAddr;
 
-use plimsoll_io::{Close, Driver, Event, Operation, Route, Token, Waker};
+use plimsoll_io::{Close, Driver, Event, Operation, Route, SocketId, Waker};
 
 use self::check::Check;
 use super::client::{self, Client};
@@ -66,7 +66,7 @@ pub struct ProxyWorker<D> {
     deadline_ns: Option<u64>,
 }
 
-/// What a token belongs to.
+/// What a socket belongs to.
 enum Owner {
     Client(usize),
     Link(usize),
@@ -74,9 +74,9 @@ enum Owner {
 }
 
 impl<D: Driver> ProxyWorker<D> {
-    /// A proxy on `driver`, whose options reserve `listeners` tokens for
+    /// A proxy on `driver`, whose options reserve `listeners` sockets for
     /// [`listen`](Self::listen), then [`Rules::upstream_tokens`], and which takes `clients_max`
-    /// more. The caller's own tokens, if it has any, come behind those reserved.
+    /// more. The caller's own sockets, if it has any, come behind those reserved.
     pub fn new(mut driver: D, rules: Rules, listeners: u32, clients_max: u32) -> Self {
         let (count, slots) = (rules.upstreams.len(), rules.limits.upstream_connections);
         let first_check = listeners + slots * count as u32;
@@ -127,7 +127,7 @@ impl<D: Driver> ProxyWorker<D> {
     /// When called more often than `listeners` allows.
     pub fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
         assert!(self.listeners < self.first_link, "more listeners than were reserved");
-        let bound = self.wire.driver.listen(Token(self.listeners), at)?;
+        let bound = self.wire.driver.listen(SocketId(self.listeners), at)?;
         self.listeners += 1;
         Ok(bound)
     }
@@ -144,8 +144,8 @@ impl<D: Driver> ProxyWorker<D> {
         while let Some((_, event)) = self.wire.driver.next() {
             self.handle(now_ns, event);
         }
-        while let Some((due_ns, token)) = self.timers.take_due(now_ns) {
-            self.on_timer(now_ns, due_ns, token);
+        while let Some((due_ns, socket)) = self.timers.take_due(now_ns) {
+            self.on_timer(now_ns, due_ns, socket);
         }
         if now_ns >= deadline_ns {
             self.close_all(now_ns);
@@ -161,7 +161,7 @@ impl<D: Driver> ProxyWorker<D> {
         }
         self.deadline_ns = Some(now_ns.saturating_add(self.rules.timeouts.drain_ns));
         for listener in 0..self.listeners {
-            self.wire.driver.close(Token(listener), Close::Graceful);
+            self.wire.driver.close(SocketId(listener), Close::Graceful);
         }
         for index in 0..self.clients.len() {
             let client = &self.clients[index];
@@ -213,46 +213,46 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     #[inline]
-    fn owner(&self, token: Token) -> Owner {
-        if let Some(index) = token.0.checked_sub(self.first_client) {
+    fn owner(&self, socket: SocketId) -> Owner {
+        if let Some(index) = socket.0.checked_sub(self.first_client) {
             return Owner::Client(index as usize);
         }
-        match token.0.checked_sub(self.first_check) {
+        match socket.0.checked_sub(self.first_check) {
             Some(index) => Owner::Check(index as usize),
-            None => Owner::Link(token.0.saturating_sub(self.first_link) as usize),
+            None => Owner::Link(socket.0.saturating_sub(self.first_link) as usize),
         }
     }
 
     #[inline]
-    fn client_token(&self, index: usize) -> Token {
-        Token(self.first_client + index as u32)
+    fn client_socket(&self, index: usize) -> SocketId {
+        SocketId(self.first_client + index as u32)
     }
 
     #[inline]
-    fn link_token(&self, index: usize) -> Token {
-        Token(self.first_link + index as u32)
+    fn link_socket(&self, index: usize) -> SocketId {
+        SocketId(self.first_link + index as u32)
     }
 
     #[inline]
     fn handle(&mut self, now_ns: u64, event: Event) {
         match event {
-            Event::Received(received) => match self.owner(received.token) {
+            Event::Received(received) => match self.owner(received.socket) {
                 Owner::Client(index) => self.on_client_received(now_ns, index, received),
                 Owner::Link(index) => self.on_link_received(now_ns, index, received),
                 Owner::Check(index) => self.on_check_received(now_ns, index, received),
             },
-            Event::Sent(token) => match self.owner(token) {
+            Event::Sent(socket) => match self.owner(socket) {
                 Owner::Client(index) => self.on_client_sent(now_ns, index),
                 Owner::Link(index) => self.on_link_sent(now_ns, index),
                 Owner::Check(_) => {}
             },
-            Event::Accepted { token, peer, .. } => self.on_accepted(now_ns, token, peer),
-            Event::Connected(token) => match self.owner(token) {
+            Event::Accepted { socket, peer, .. } => self.on_accepted(now_ns, socket, peer),
+            Event::Connected(socket) => match self.owner(socket) {
                 Owner::Link(index) => self.on_link_connected(now_ns, index),
                 Owner::Check(index) => self.on_check_connected(now_ns, index),
                 Owner::Client(_) => {}
             },
-            Event::Ended(token) => match self.owner(token) {
+            Event::Ended(socket) => match self.owner(socket) {
                 Owner::Client(index) => self.on_client_ended(now_ns, index),
                 Owner::Link(index) => self.on_link_ended(now_ns, index),
                 Owner::Check(index) => self.on_check_ended(now_ns, index),
@@ -260,7 +260,7 @@ impl<D: Driver> ProxyWorker<D> {
             Event::Failed { operation: Operation::Accept, .. } => {
                 self.counters.accept_failures += 1;
             }
-            Event::Failed { token, error, .. } => match self.owner(token) {
+            Event::Failed { socket, error, .. } => match self.owner(socket) {
                 Owner::Client(index) => self.drop_client(now_ns, index),
                 Owner::Link(index) if error.is_shortage() => self.on_shortage(now_ns, index),
                 Owner::Link(index) => self.on_link_failed(now_ns, index),
@@ -270,8 +270,8 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    fn on_accepted(&mut self, now_ns: u64, token: Token, peer: SocketAddr) {
-        let Owner::Client(index) = self.owner(token) else { return };
+    fn on_accepted(&mut self, now_ns: u64, socket: SocketId, peer: SocketAddr) {
+        let Owner::Client(index) = self.owner(socket) else { return };
         while self.clients.len() <= index {
             self.clients.push(Client::free(self.rules.limits.request));
         }
@@ -284,13 +284,13 @@ impl<D: Driver> ProxyWorker<D> {
         let is_secure = self.rules.tls.is_some();
         let wait_ns = if is_secure { timeouts.head_ns } else { timeouts.keep_alive_ns };
         self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
-        if !self.wire.accept(token) {
+        if !self.wire.accept(socket) {
             self.close_client(index, Close::Reset);
         }
     }
 
-    fn on_timer(&mut self, now_ns: u64, due_ns: u64, token: Token) {
-        let (deadline_ns, timer_ns) = match self.owner(token) {
+    fn on_timer(&mut self, now_ns: u64, due_ns: u64, socket: SocketId) {
+        let (deadline_ns, timer_ns) = match self.owner(socket) {
             Owner::Client(index) => self.clients[index].times(),
             Owner::Link(index) => self.links[index].times(),
             Owner::Check(index) => self.checks[index].times(),
@@ -301,9 +301,9 @@ impl<D: Driver> ProxyWorker<D> {
         *timer_ns = u64::MAX;
         if deadline_ns > now_ns {
             // It has been put off since.
-            return self.set_timer(token, deadline_ns);
+            return self.set_timer(socket, deadline_ns);
         }
-        match self.owner(token) {
+        match self.owner(socket) {
             Owner::Client(index) => self.client_expired(now_ns, index),
             Owner::Link(index) => self.link_expired(now_ns, index),
             Owner::Check(index) => self.check_expired(now_ns, index),
@@ -315,7 +315,7 @@ impl<D: Driver> ProxyWorker<D> {
         let client = &mut self.clients[index];
         client.deadline_ns = deadline_ns;
         if deadline_ns < client.timer_ns {
-            self.set_timer(self.client_token(index), deadline_ns);
+            self.set_timer(self.client_socket(index), deadline_ns);
         }
     }
 
@@ -324,24 +324,24 @@ impl<D: Driver> ProxyWorker<D> {
         let link = &mut self.links[index];
         link.deadline_ns = deadline_ns;
         if deadline_ns < link.timer_ns {
-            self.set_timer(self.link_token(index), deadline_ns);
+            self.set_timer(self.link_socket(index), deadline_ns);
         }
     }
 
     /// Sets a timer that is due before the present one.
-    fn set_timer(&mut self, token: Token, at_ns: u64) {
+    fn set_timer(&mut self, socket: SocketId, at_ns: u64) {
         if at_ns == u64::MAX {
             return;
         }
-        match self.owner(token) {
+        match self.owner(socket) {
             Owner::Client(index) => self.clients[index].timer_ns = at_ns,
             Owner::Link(index) => self.links[index].timer_ns = at_ns,
             Owner::Check(index) => self.checks[index].timer_ns = at_ns,
         }
         let Self { timers, clients, links, checks, first_link, first_check, first_client, .. } =
             self;
-        timers.set(at_ns, token, |due_ns, token| {
-            let at = |first: u32| token.0.checked_sub(first).map(|index| index as usize);
+        timers.set(at_ns, socket, |due_ns, socket| {
+            let at = |first: u32| socket.0.checked_sub(first).map(|index| index as usize);
             let timer_ns = match (at(*first_client), at(*first_check), at(*first_link)) {
                 (Some(index), ..) => clients.get(index).map(|it| it.timer_ns),
                 (_, Some(index), _) => checks.get(index).map(|it| it.timer_ns),
@@ -365,9 +365,9 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     fn close_client(&mut self, index: usize, how: Close) {
-        let token = self.client_token(index);
+        let socket = self.client_socket(index);
         self.recycle_request(index);
-        self.wire.close(token, how);
+        self.wire.close(socket, how);
         self.clients[index].clear();
         self.open -= 1;
     }

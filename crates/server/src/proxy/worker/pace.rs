@@ -71,10 +71,10 @@ impl<D: Driver> ProxyWorker<D> {
     /// Bytes that a client took: as many as its kernel has acknowledged, if that can be known. The
     /// kernel of this host takes up to a few MiB by itself, in a few large gulps. Wraps.
     fn taken_bytes(&self, index: usize) -> u64 {
-        let token = self.client_token(index);
+        let socket = self.client_socket(index);
         let driver = &self.wire.driver;
-        driver.tcp_info(token).and_then(|info| info.acked_bytes).unwrap_or_else(|| {
-            self.clients[index].sent_bytes.wrapping_sub(driver.queued_bytes(token) as u64)
+        driver.tcp_info(socket).and_then(|info| info.acked_bytes).unwrap_or_else(|| {
+            self.clients[index].sent_bytes.wrapping_sub(driver.queued_bytes(socket) as u64)
         })
     }
 

@@ -22,7 +22,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.counters.client_bytes_received += len;
         let client = &mut self.clients[index];
         client.received_bytes = client.received_bytes.wrapping_add(len);
-        if self.wire.is_secure(received.token) {
+        if self.wire.is_secure(received.socket) {
             return self.on_client_sealed(now_ns, index, received);
         }
         self.take(now_ns, index, &Input::Received(&received));
@@ -79,9 +79,9 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     fn pause_client(&mut self, index: usize) {
-        let token = self.client_token(index);
+        let socket = self.client_socket(index);
         self.clients[index].is_paused = true;
-        self.wire.driver.pause_receiving(token);
+        self.wire.driver.pause_receiving(socket);
     }
 
     /// Whether to read the client's bytes now.
@@ -91,8 +91,8 @@ impl<D: Driver> ProxyWorker<D> {
         let limits = &self.rules.limits;
         match client.state {
             State::Reading => {
-                let token = self.client_token(index);
-                self.wire.driver.queued_bytes(token) <= limits.response_buffer_bytes
+                let socket = self.client_socket(index);
+                self.wire.driver.queued_bytes(socket) <= limits.response_buffer_bytes
             }
             State::Collecting => true,
             State::Forwarding => {
@@ -120,9 +120,9 @@ impl<D: Driver> ProxyWorker<D> {
         let client = &self.clients[index];
         let has_room = client.held_bytes() <= self.rules.limits.held_bytes;
         if client.is_paused && has_room && (client.exchange.is_read || self.may_read(index)) {
-            let token = self.client_token(index);
+            let socket = self.client_socket(index);
             self.clients[index].is_paused = false;
-            self.wire.driver.resume_receiving(token);
+            self.wire.driver.resume_receiving(socket);
         }
         let client = &self.clients[index];
         if client.has_ended && client.held.is_empty() {
@@ -269,10 +269,10 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// Sends what was read of a body.
     fn stream(&mut self, now_ns: u64, index: usize) {
-        let Some(token) = self.clients[index].exchange.link else { return };
-        let link = (token.0 - self.first_link) as usize;
+        let Some(socket) = self.clients[index].exchange.link else { return };
+        let link = (socket.0 - self.first_link) as usize;
         if !self.scratch.is_empty() {
-            let sent = self.wire.send(token, &self.scratch);
+            let sent = self.wire.send(socket, &self.scratch);
             self.counters.upstream_bytes_sent += sent as u64;
             self.links[link].sent_bytes = self.links[link].sent_bytes.saturating_add(sent);
         }
@@ -286,7 +286,7 @@ impl<D: Driver> ProxyWorker<D> {
         if self.clients[index].exchange.is_answered {
             return;
         }
-        let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
+        let queued_bytes = self.wire.driver.queued_bytes(self.link_socket(link));
         let wait_ns = if self.clients[index].exchange.is_read {
             timeouts.response_ns
         } else if queued_bytes > self.rules.limits.queued_bytes {

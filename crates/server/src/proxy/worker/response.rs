@@ -29,7 +29,7 @@ impl<D: Driver> ProxyWorker<D> {
     #[inline]
     pub(super) fn on_link_received(&mut self, now_ns: u64, link: usize, received: Received) {
         self.counters.upstream_bytes_received += received.len() as u64;
-        if self.wire.is_secure(received.token) {
+        if self.wire.is_secure(received.socket) {
             return self.on_link_sealed(now_ns, link, received);
         }
         self.take_response(now_ns, link, &Input::Received(&received), true);
@@ -94,7 +94,7 @@ impl<D: Driver> ProxyWorker<D> {
         // earlier one. A part of a longer request may have left, though the driver still holds all
         // of it.
         let sent_bytes = self.links[link].sent_bytes;
-        let queued_bytes = self.wire.driver.queued_bytes(self.link_token(link));
+        let queued_bytes = self.wire.driver.queued_bytes(self.link_socket(link));
         if queued_bytes >= sent_bytes && (1..=TAKEN_WHOLE_BYTES).contains(&sent_bytes) {
             self.counters.unsolicited += 1;
             if !self.retry(now_ns, link, true) {
@@ -196,7 +196,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     #[inline]
     pub(super) fn send_to_client(&mut self, index: usize, bytes: &[u8]) {
-        let sent_bytes = self.wire.send(self.client_token(index), bytes) as u64;
+        let sent_bytes = self.wire.send(self.client_socket(index), bytes) as u64;
         self.counters.client_bytes_sent += sent_bytes;
         let client = &mut self.clients[index];
         client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
@@ -204,13 +204,13 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// More of the response is to come: sets its time, and waits for a slow client.
     fn after_response(&mut self, now_ns: u64, index: usize, link: usize) {
-        let queued_bytes = self.wire.driver.queued_bytes(self.client_token(index));
+        let queued_bytes = self.wire.driver.queued_bytes(self.client_socket(index));
         if queued_bytes <= self.rules.limits.response_buffer_bytes {
             return self.watch_response(now_ns, index, link);
         }
         self.links[link].is_paused = true;
         self.links[link].deadline_ns = u64::MAX;
-        self.wire.driver.pause_receiving(self.link_token(link));
+        self.wire.driver.pause_receiving(self.link_socket(link));
         if !self.clients[index].is_taking {
             self.time_taking(now_ns, index);
         }
@@ -228,7 +228,7 @@ impl<D: Driver> ProxyWorker<D> {
         client.exchange = client::Exchange::NONE;
         client.state = client::State::Reading;
         // What is left of a request's body would be read as the next request.
-        let is_sent = self.wire.driver.queued_bytes(self.link_token(link)) == 0;
+        let is_sent = self.wire.driver.queued_bytes(self.link_socket(link)) == 0;
         if is_reusable && is_sent && self.deadline_ns.is_none() {
             self.release_link(now_ns, link);
         } else {
@@ -243,8 +243,8 @@ impl<D: Driver> ProxyWorker<D> {
     /// Waits for a client's next request, or goes on with it if it is here.
     #[inline]
     fn await_request(&mut self, now_ns: u64, index: usize) {
-        let token = self.client_token(index);
-        if self.wire.driver.queued_bytes(token) > self.rules.limits.response_buffer_bytes {
+        let socket = self.client_socket(index);
+        if self.wire.driver.queued_bytes(socket) > self.rules.limits.response_buffer_bytes {
             self.time_taking(now_ns, index);
         } else {
             self.clients[index].is_taking = false;
@@ -260,11 +260,11 @@ impl<D: Driver> ProxyWorker<D> {
     /// The kernel has taken what was queued for a client.
     #[inline]
     pub(super) fn on_client_sent(&mut self, now_ns: u64, index: usize) {
-        let token = self.client_token(index);
+        let socket = self.client_socket(index);
         let client = &self.clients[index];
         // The event may be that of an earlier send, with another one queued since.
         let is_watched = client.is_taking || client.state == client::State::Closing;
-        if !is_watched || self.wire.driver.queued_bytes(token) > 0 {
+        if !is_watched || self.wire.driver.queued_bytes(socket) > 0 {
             return;
         }
         self.clients[index].is_taking = false;
@@ -280,17 +280,17 @@ impl<D: Driver> ProxyWorker<D> {
     /// A client has taken all that its upstream has sent so far.
     fn resume_link(&mut self, now_ns: u64, index: usize) {
         let client = &mut self.clients[index];
-        let Some(token) = client.exchange.link else { return };
+        let Some(socket) = client.exchange.link else { return };
         client.deadline_ns = u64::MAX;
         if !client.exchange.is_read {
             // The window was that of what it took.
             self.start_window(now_ns, index);
             self.time_body(now_ns, index);
         }
-        let link = (token.0 - self.first_link) as usize;
+        let link = (socket.0 - self.first_link) as usize;
         if std::mem::take(&mut self.links[link].is_paused) {
             self.watch_response(now_ns, index, link);
-            self.wire.driver.resume_receiving(token);
+            self.wire.driver.resume_receiving(socket);
         }
     }
 
@@ -315,7 +315,7 @@ impl<D: Driver> ProxyWorker<D> {
         if client.exchange.is_read || (client.held.is_empty() && !client.is_paused) {
             return;
         }
-        if self.wire.driver.queued_bytes(self.link_token(link)) == 0 {
+        if self.wire.driver.queued_bytes(self.link_socket(link)) == 0 {
             if !client.is_taking {
                 self.time_body(now_ns, index);
             }
@@ -344,7 +344,7 @@ impl<D: Driver> ProxyWorker<D> {
             State::Idle => self.close_idle(link),
             State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
             State::Busy => {
-                let is_whole = self.wire.ended_well(self.link_token(link));
+                let is_whole = self.wire.ended_well(self.link_socket(link));
                 match self.links[link].decoder.end() {
                     // Only a close could end it.
                     Ok(Some(_)) if is_whole => {
