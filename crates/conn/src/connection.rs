@@ -73,6 +73,11 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
+    /// What is spoken on it once it is open, as ALPN names it.
+    pub fn protocol_name(&self) -> &'static str {
+        self.protocol.name()
+    }
+
     /// How many more requests can be sent now; none unless it is open.
     #[inline]
     #[must_use]

@@ -33,6 +33,9 @@ pub trait Protocol: fmt::Debug {
     /// The form it gives a request before the run.
     type Encoding: Encoding;
 
+    /// What is spoken on this connection once it is open, as ALPN names it (RFC 7301).
+    fn name(&self) -> &'static str;
+
     /// The protocol on a connection that has yet to be opened.
     fn new(settings: &Self::Settings) -> Self;
 

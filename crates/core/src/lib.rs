@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod part;
 pub mod phase;
 pub mod plan;
+pub mod protocol;
 pub mod random;
 pub mod recorder;
 pub mod repeats;

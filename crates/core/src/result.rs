@@ -22,6 +22,7 @@ use crate::outage::Outage;
 use crate::part::{Part, merge_parts};
 use crate::phase::{Phase, Phases};
 use crate::plan::{Draft, Record};
+use crate::protocol::{ProtocolCounts, merge_protocols};
 use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::throughput::per_second;
@@ -239,6 +240,9 @@ pub struct RunResult {
     /// What became of the connections.
     #[serde(default)]
     pub connections: Connections,
+    /// What each protocol carried, by name.
+    #[serde(default)]
+    pub protocols: Vec<ProtocolCounts>,
     /// How far users were cut off from the server; null in documents that lack it.
     #[serde(default)]
     pub outage: Option<Outage>,
@@ -286,6 +290,7 @@ impl RunResult {
             groups: Vec::new(),
             iterations: None,
             connections: Connections::default(),
+            protocols: Vec::new(),
             outage: None,
             metrics: CustomMetrics::default(),
             series: Series::default(),
@@ -336,6 +341,8 @@ impl RunResult {
             (0u16..).zip(&recorder.status).filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
         self.errors.clone_from(&recorder.errors);
         merge_errors(&mut self.errors, &[]);
+        self.protocols.clear();
+        merge_protocols(&mut self.protocols, &recorder.protocols);
         self.metrics = recorder.metrics.totals();
         self.metrics.fold(TAG_SETS_MAX);
         self.bytes = Bytes { sent: recorder.sent_bytes, received: recorder.received_bytes };
@@ -402,6 +409,7 @@ impl RunResult {
         }
         self.merge_stages(&other.stages);
         self.connections.merge(&other.connections);
+        merge_protocols(&mut self.protocols, &other.protocols);
         match (&mut self.outage, &other.outage) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine, theirs) => *mine = mine.or(*theirs),

@@ -4,6 +4,7 @@
 use plimsoll_core::RunResult;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
+use plimsoll_core::protocol::ProtocolCounts;
 use plimsoll_core::result::{Connections, StageResult};
 use plimsoll_core::units::{format_count, format_ns};
 
@@ -106,7 +107,19 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     if connections.retransmits > 0 {
         words.push(counted(connections.retransmits, "segment") + " retransmitted");
     }
+    words.extend(protocols(result).into_iter().map(|(name, carried)| format!("{name}: {carried}")));
     words
+}
+
+/// What each protocol carried, with its name; none where there is only one.
+pub(crate) fn protocols(result: &RunResult) -> Vec<(&str, String)> {
+    let several = if result.protocols.len() > 1 { result.protocols.as_slice() } else { &[] };
+    let carried = |protocol: &ProtocolCounts| {
+        let connections = counted(protocol.connections, "connection");
+        let [completed, sent] = [protocol.completed, protocol.sent].map(format_count);
+        format!("{connections}, {completed} of {sent} requests completed")
+    };
+    several.iter().map(|protocol| (protocol.name.as_str(), carried(protocol))).collect()
 }
 
 /// Changes of the load beyond these are not shown.

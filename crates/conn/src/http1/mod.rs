@@ -74,6 +74,10 @@ impl Protocol for Http1 {
         }
     }
 
+    fn name(&self) -> &'static str {
+        "http/1.1"
+    }
+
     fn exchanges_max(settings: &Http1Settings) -> usize {
         settings.pipeline
     }

@@ -13,6 +13,7 @@ use crate::metric::Metrics;
 use crate::outcome::{ByOutcome, Outcome};
 use crate::part::{Part, Parts, Place};
 use crate::phase::{Phase, Phases};
+use crate::protocol::{ProtocolCounts, merge_protocols};
 use interval::Running;
 
 pub use interval::Interval;
@@ -55,6 +56,8 @@ pub struct Recorder {
     pub errors: Vec<ErrorCount>,
     /// What sources of work record themselves.
     pub metrics: Metrics,
+    /// What each protocol carried.
+    pub protocols: Vec<ProtocolCounts>,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
     /// Bytes received.
@@ -103,6 +106,7 @@ impl Recorder {
             status: vec![0; 1000],
             errors: Vec::new(),
             metrics: Metrics::default(),
+            protocols: Vec::new(),
             sent_bytes: 0,
             received_bytes: 0,
             disordered: 0,
@@ -257,6 +261,7 @@ impl Recorder {
         }
         merge_errors(&mut self.errors, &other.errors);
         self.metrics.merge(&other.metrics);
+        merge_protocols(&mut self.protocols, &other.protocols);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

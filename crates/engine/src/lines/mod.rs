@@ -117,7 +117,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         self.pool.reach.answered(entry);
         let client = &mut self.pool[entry];
         client.usage.answered += after.completed;
-        client.usage.served += after.measured;
+        client.usage.measured.answered += after.measured;
         if let Some(notes) = &mut self.accounts.notes
             && client.connection.state() == State::Open
         {

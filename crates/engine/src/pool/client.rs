@@ -62,8 +62,17 @@ pub(crate) struct Usage {
     pub room: u64,
     /// Responses received on the open connection.
     pub answered: u64,
-    /// Responses of the measured part received on all connections of this entry.
+    /// Requests of the measured part sent on the open connection, and responses received on it.
+    pub measured: Carried,
+    /// Responses of the measured part received on the connections that this entry had before.
     pub served: u64,
+}
+
+/// What a connection has carried.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    pub sent: u64,
+    pub answered: u64,
 }
 
 /// Backoff after the first failure; doubled with each further one.

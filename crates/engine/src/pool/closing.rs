@@ -5,6 +5,7 @@ use plimsoll_conn::{ExchangeId, Protocol, State};
 use plimsoll_io::{Close, Driver};
 
 use super::Pool;
+use super::client::Usage;
 use super::reach::SLOW_CONNECT_NS;
 use crate::id::ConnectionId;
 
@@ -42,6 +43,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         }
         client.usage.sent = 0;
         client.usage.answered = 0;
+        let carried = std::mem::take(&mut client.usage.measured);
+        client.usage.served += carried.answered;
+        self.counts.carried(client.connection.protocol_name(), &carried);
         client.due_ns = u64::MAX;
         if !is_active {
             // Something may wait for it still.
@@ -117,8 +121,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         for entry in self.entries.ids() {
             self.count_retransmits(entry);
             let client = &self.entries[entry];
+            let Usage { measured, served, .. } = &client.usage;
             if client.opening.tried {
-                self.counts.connections.served.add(client.usage.served);
+                self.counts.connections.served.add(served + measured.answered);
+                self.counts.carried(client.connection.protocol_name(), measured);
             }
         }
     }

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch};
 use plimsoll_core::Plan;
 use plimsoll_core::outage::Outage;
+use plimsoll_core::protocol::{ProtocolCounts, counts_of};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_core::series::INTERVAL_NS;
@@ -37,6 +38,7 @@ use crate::admission::Tickets;
 use crate::assignment::Assignment;
 use crate::deadlines::Deadlines;
 use crate::id::ConnectionId;
+use client::Carried;
 use fin_wait::FinWait;
 use opening::Opener;
 use origins::Origins;
@@ -72,9 +74,29 @@ pub(crate) struct Counts {
     /// TLS handshakes begun.
     handshakes: u64,
     pub connections: Connections,
+    /// What each protocol carried.
+    pub protocols: Vec<ProtocolCounts>,
 }
 
 impl Counts {
+    /// A connection is open on which this is spoken.
+    fn opened(&mut self, protocol: &str) {
+        self.open_now += 1;
+        self.connections.opened += 1;
+        self.connections.open_max = self.connections.open_max.max(self.open_now);
+        counts_of(&mut self.protocols, protocol).connections += 1;
+    }
+
+    /// A connection on which this is spoken carries no more.
+    fn carried(&mut self, protocol: &str, carried: &Carried) {
+        // One that was never open, as behind a server that is gone, has no protocol.
+        if carried.sent > 0 {
+            let counts = counts_of(&mut self.protocols, protocol);
+            counts.sent += carried.sent;
+            counts.completed += carried.answered;
+        }
+    }
+
     /// Whether the next TLS handshake may resume a session: spread evenly, `percent` of a hundred.
     fn next_resumes(&mut self, percent: u8) -> bool {
         let percent = u64::from(percent);
@@ -149,9 +171,11 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         entry: ConnectionId,
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
+        measured: bool,
     ) -> usize {
         let client = &mut self.entries[entry];
         client.usage.sent += 1;
+        client.usage.measured.sent += u64::from(measured);
         client.connection.send(&mut self.driver, exchange, message, &mut self.scratch)
     }
 

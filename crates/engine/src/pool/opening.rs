@@ -134,10 +134,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.reach.reached(entry, at_ns);
         let client = &mut self.entries[entry];
         client.opening.counted = true;
-        let counts = &mut self.counts;
-        counts.open_now += 1;
-        counts.connections.opened += 1;
-        counts.connections.open_max = counts.connections.open_max.max(counts.open_now);
+        self.counts.opened(client.connection.protocol_name());
         if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
             client.retire_ns = at_ns.saturating_add(lifetime_ns);
             self.deadlines.watch(entry, client.retire_ns);

@@ -145,6 +145,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.lines.accounts.unsent(&waiting.exchange, waiting.hop.is_some(), now_ns);
         }
         self.lines.pool.count_rest();
+        let protocols = std::mem::take(&mut self.lines.pool.counts.protocols);
+        self.lines.accounts.observer.measured.protocols = protocols;
         self.lines.accounts.settle_lags();
         now_ns
     }

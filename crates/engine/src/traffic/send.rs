@@ -31,7 +31,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let payload = self.payloads[exchange.target as usize];
         let encoding = &target.encoding;
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
-        let sent_bytes = self.lines.pool.send(entry, id, &message);
+        let sent_bytes = self.lines.pool.send(entry, id, &message, exchange.measured);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         if withholds_body {
             self.lines.accounts.exchanges[id].withholds = true;
@@ -61,8 +61,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut bytes = &bytes[..requests[ids.len() - 1].end];
         for (request, id) in requests.iter().zip(ids) {
             let message = Message::Written { bytes, is_head: request.is_head };
-            let sent_bytes = self.lines.pool.send(entry, *id, &message);
-            self.lines.accounts.sent(self.lines.accounts.exchanges[*id].measured, sent_bytes);
+            let measured = self.lines.accounts.exchanges[*id].measured;
+            let sent_bytes = self.lines.pool.send(entry, *id, &message, measured);
+            self.lines.accounts.sent(measured, sent_bytes);
             bytes = &[];
         }
     }

@@ -3,6 +3,7 @@
 
 use plimsoll_core::Phase;
 use plimsoll_core::plan::{Body, Draft};
+use plimsoll_core::protocol::ProtocolCounts;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
@@ -148,6 +149,13 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         let opened = ran.records.iter().map(|record| record.connections.opened).sum::<u64>();
         assert_eq!(greetings.count(), opened, "{}", context());
         assert!(opened <= total(|did| did.connections), "{}", context());
+        let carried = ProtocolCounts {
+            name: "toy".to_owned(),
+            connections: opened,
+            sent: ledger.sent,
+            completed: ledger.completed,
+        };
+        assert_eq!(sum.protocols, [carried], "{}", context());
         // The way there and back takes no longer than 2 ms.
         let greeting_ns = greetings.min_ns().map(|ns| ns + 2 * MS);
         assert!(greeting_ns.is_none_or(|ns| ns >= manners.hello_ns), "{}", context());

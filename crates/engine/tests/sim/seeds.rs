@@ -2,6 +2,7 @@
 //! happens, every request is accounted for and the schedule is kept.
 
 use plimsoll_core::plan::{Body, Draft, Order, Request, Target};
+use plimsoll_core::protocol::ProtocolCounts;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
@@ -202,6 +203,12 @@ pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
     }
     let served: u64 = ran.records.iter().map(|record| record.connections.served.sum()).sum();
     assert_eq!(served, ledger.completed, "{}", context());
+    let total = |of: fn(&ProtocolCounts) -> u64| sum.protocols.iter().map(of).sum::<u64>();
+    let opened: u64 = ran.records.iter().map(|record| record.connections.opened).sum();
+    assert_eq!(total(|protocol| protocol.completed), ledger.completed, "{}", context());
+    assert_eq!(total(|protocol| protocol.connections), opened, "{}", context());
+    // A request whose connection could not be opened was never sent on one.
+    assert!(total(|protocol| protocol.sent) <= ledger.sent, "{}", context());
     if changed {
         return;
     }

@@ -192,6 +192,10 @@ impl Protocol for Toy {
         }
     }
 
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
     fn exchanges_max(settings: &usize) -> usize {
         *settings
     }

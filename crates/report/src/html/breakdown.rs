@@ -136,5 +136,9 @@ pub(super) fn connections(result: &RunResult, page: &mut String) {
         rows.push(("TLS handshakes", format!("{full} full, {resumed} resumed")));
     }
     rows.push(("retransmits", format_count(connections.retransmits)));
+    let protocols = parts::protocols(result);
+    let each = protocols.iter().map(|(name, carried)| format!("{name}: {carried}"));
+    let each = each.collect::<Vec<_>>().join("; ");
+    rows.extend((!each.is_empty()).then(|| ("protocols", clipped(&each))));
     pairs("Connections", rows, page);
 }
