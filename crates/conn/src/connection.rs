@@ -74,6 +74,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// What is spoken on it once it is open, as ALPN names it.
+    #[must_use]
     pub fn protocol_name(&self) -> &'static str {
         self.protocol.name()
     }
@@ -219,6 +220,14 @@ impl<P: Protocol> Connection<P> {
     ) -> usize {
         let wire = self.protocol.send_rest(exchange, message, &mut scratch.frames);
         self.transmit(driver, wire, scratch)
+    }
+
+    /// Whether the peer's flow control holds back a part of the request that was just sent for this
+    /// exchange.
+    #[inline]
+    #[must_use]
+    pub fn is_stalled(&self, exchange: ExchangeId) -> bool {
+        self.protocol.is_stalled(exchange)
     }
 
     /// Gives up on one exchange and goes on with the others; gives the number of bytes that takes.

@@ -65,6 +65,8 @@ pub enum Progress<'a> {
     Greeted,
     /// The peer allows more exchanges at a time than before.
     Room,
+    /// The peer has room for the rest of a request that it held back: that goes out now.
+    Resumed(ExchangeId),
     /// The first byte of a response is here.
     FirstByte(ExchangeId),
     /// An interim response, 1xx. The first byte of the final one is yet to come.

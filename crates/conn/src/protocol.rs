@@ -25,7 +25,8 @@ pub enum Wire<'m> {
 ///
 /// Each exchange that was started is told of as ended exactly once: by an event (complete, refused,
 /// reset), by [`cancel`](Self::cancel), or by [`drain`](Self::drain). `out` takes the bytes that
-/// are to be sent; what is in it already stays.
+/// are to be sent; what is in it already stays. What the peer has no room for yet is the protocol's
+/// to keep, and to send as room comes.
 pub trait Protocol: fmt::Debug {
     /// What all connections of a run have in common.
     type Settings: fmt::Debug + Clone;
@@ -76,6 +77,12 @@ pub trait Protocol: fmt::Debug {
         message: &Message<'m, Self::Encoding>,
         out: &mut Vec<u8>,
     ) -> Wire<'m>;
+
+    /// Whether the peer's flow control, as a window of the stream or of the connection, holds back
+    /// a part of this exchange's request. To be asked when the request or its body has just been
+    /// handed over; [`Progress::Resumed`] says when the rest has gone. What TCP holds back is no
+    /// concern of the protocol's.
+    fn is_stalled(&self, exchange: ExchangeId) -> bool;
 
     /// Reads what was received.
     ///

@@ -1,4 +1,5 @@
-//! The phases of a request, in the order they happen, and the time that each took.
+//! The phases of a request, in the order they happen, and the time that each took. They follow one
+//! another, but for `stalled`, which is a part of `sending`.
 
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
@@ -25,6 +26,9 @@ pub enum Phase {
     Greeting,
     /// Writing the request.
     Sending,
+    /// The part of it in which the peer's flow control held the rest of the request back. HTTP/1
+    /// has nothing of the kind.
+    Stalled,
     /// From the request written to the first byte of the response.
     Waiting,
     /// From the first byte of the response to its last.
@@ -33,13 +37,14 @@ pub enum Phase {
 
 impl Phase {
     /// All phases in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Blocked,
         Self::Dns,
         Self::Connect,
         Self::Tls,
         Self::Greeting,
         Self::Sending,
+        Self::Stalled,
         Self::Waiting,
         Self::Receiving,
     ];
@@ -60,6 +65,7 @@ impl Phase {
             Self::Tls => "tls",
             Self::Greeting => "greeting",
             Self::Sending => "sending",
+            Self::Stalled => "stalled",
             Self::Waiting => "waiting",
             Self::Receiving => "receiving",
         }

@@ -37,6 +37,8 @@ pub(crate) struct Exchange {
     pub measured: bool,
     /// Whether its body waits for `100 Continue`.
     pub withholds: bool,
+    /// Whether the peer's flow control has held back a part of its request.
+    pub has_stalled: bool,
     /// The entry of the pool whose connection carries it.
     pub client: ConnectionId,
 }
@@ -236,6 +238,7 @@ mod tests {
             is_written: false,
             measured: true,
             withholds: false,
+            has_stalled: false,
             client: ConnectionId::of(SocketId(0)),
         }
     }

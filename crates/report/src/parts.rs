@@ -132,3 +132,30 @@ pub(crate) fn connections_set(connections: &Connections) -> Option<String> {
     let list = each.collect::<Vec<_>>().join(", ");
     (!list.is_empty()).then_some(list)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn protocols_are_shown_where_there_are_several() {
+        let mut result = samples::steady();
+        result.connections.opened = 3;
+        let counts = |name: &str, connections| ProtocolCounts {
+            name: name.to_owned(),
+            connections,
+            sent: 1200,
+            completed: 1100,
+        };
+        result.protocols = vec![counts("http/1.1", 1)];
+        let one = connections(&result).len();
+        result.protocols.push(counts("h2", 2));
+        let several = connections(&result);
+        let want = [
+            "http/1.1: 1 connection, 1 100 of 1 200 requests completed",
+            "h2: 2 connections, 1 100 of 1 200 requests completed",
+        ];
+        assert_eq!(several[one..], want);
+    }
+}

@@ -29,10 +29,29 @@ pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
         (Some("tls"), "tls", "TLS handshake", of(Phase::Tls)),
         (Some("greeting"), "greeting", "greeting of the protocol", of(Phase::Greeting)),
         (Some("sending"), "sending", "sending", of(Phase::Sending)),
+        (Some("stalled"), "stalled", "\u{2003}held back by flow control", of(Phase::Stalled)),
         (Some("waiting"), "waiting", "waiting for the first byte", of(Phase::Waiting)),
         (Some("receiving"), "receiving", "receiving", of(Phase::Receiving)),
     ];
     rows.into_iter()
         .map(|(short, name, words, histogram)| PhaseRow { short, name, words, histogram })
         .filter(|row| row.histogram.max_ns().is_some_and(|max_ns| max_ns > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn phases_that_took_no_time_are_not_shown() {
+        let mut result = samples::steady();
+        let names = |result: &RunResult| phases(result).map(|row| row.name).collect::<Vec<_>>();
+        let before = names(&result);
+        assert!(before.contains(&"sending") && !before.contains(&"stalled"), "{before:?}");
+        result.phases[Phase::Stalled].record(1_000);
+        let after = names(&result);
+        let at = after.iter().position(|name| *name == "stalled").unwrap();
+        assert_eq!((after.len(), after[at - 1]), (before.len() + 1, "sending"));
+    }
 }

@@ -165,6 +165,11 @@ impl Protocol for Http1 {
     }
 
     #[inline]
+    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
+        false
+    }
+
+    #[inline]
     fn receive(
         &mut self,
         mut bytes: &[u8],

@@ -24,7 +24,7 @@ pub(super) enum Timing {
     Iteration,
 }
 
-const TIMINGS: [(&str, Timing); 17] = [
+const TIMINGS: [(&str, Timing); 18] = [
     ("response", Timing::Response),
     ("service", Timing::Service),
     ("ok", Timing::Ok),
@@ -38,6 +38,7 @@ const TIMINGS: [(&str, Timing); 17] = [
     ("tls", Timing::Phase(Phase::Tls)),
     ("greeting", Timing::Phase(Phase::Greeting)),
     ("sending", Timing::Phase(Phase::Sending)),
+    ("stalled", Timing::Phase(Phase::Stalled)),
     ("waiting", Timing::Phase(Phase::Waiting)),
     ("receiving", Timing::Phase(Phase::Receiving)),
     ("receive_delay", Timing::ReceiveDelay),

@@ -187,6 +187,15 @@ impl Recorder {
         self.parts.each(place, |part| part.ended(response_ns, service_ns, outcome));
     }
 
+    /// Of the time in which a request was sent, the peer's flow control held back the rest of it
+    /// for `stalled_ns`. To be called when it has completed.
+    pub fn stalled(&mut self, moments: &Moments, stalled_ns: u64) {
+        // It is a part of sending: what is left of that is no negative time either.
+        let sending_ns = moments.written_ns.saturating_sub(moments.sent_ns);
+        self.gap_ns(stalled_ns, sending_ns);
+        self.phases[Phase::Stalled].record(stalled_ns);
+    }
+
     /// `slots` came due and found no connection before the end; each had waited this long.
     pub fn unsent(&mut self, slots: u64, waited_ns: u64, place: Place) {
         self.ledger.unsent += slots;

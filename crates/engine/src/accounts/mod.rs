@@ -5,6 +5,7 @@
 //! it.
 
 mod reading;
+mod stalls;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,12 +31,14 @@ use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
+use stalls::Stalls;
 
 pub(crate) use reading::{After, Reading};
 
 /// The accounts of a worker's requests.
 pub(crate) struct Accounts {
     pub exchanges: Exchanges,
+    stalls: Stalls,
     pub observer: Observer,
     pub notes: Option<Box<Notes>>,
     /// What is looked at in responses beside status and length.
@@ -79,6 +82,7 @@ impl Accounts {
         let inspects = wants.any() || S::RESUMES;
         Self {
             exchanges: Exchanges::new(exchanges_max, inspects, S::RESUMES),
+            stalls: Stalls::new(exchanges_max),
             observer,
             notes: Notes::of(plan),
             wants,
@@ -222,12 +226,18 @@ impl Accounts {
     #[inline]
     pub(crate) fn written(&mut self, open: impl Iterator<Item = ExchangeId>, at_ns: u64) {
         for id in open {
-            let moments = &mut self.exchanges[id].moments;
-            // What was sent earlier has been taken earlier.
-            if moments.written_ns != 0 {
-                break;
+            let exchange = &mut self.exchanges[id];
+            if exchange.moments.written_ns != 0 {
+                // What was sent earlier has been taken earlier, but for what had been held back.
+                if self.stalls.are_none() {
+                    break;
+                }
+                continue;
             }
-            moments.written_ns = at_ns;
+            if exchange.has_stalled && self.stalls.is_stalled(id) {
+                continue;
+            }
+            exchange.moments.written_ns = at_ns;
         }
     }
 

@@ -59,6 +59,7 @@ impl Reading<'_> {
         let accounts = &mut *self.accounts;
         match progress {
             Progress::FirstByte(id) => accounts.exchanges[id].moments.first_byte_ns = self.at_ns,
+            Progress::Resumed(id) => accounts.resumed(id, self.at_ns),
             Progress::Complete(id, response) => self.complete(id, response),
             Progress::Head(id, head) => self.head(id, head),
             Progress::Body(id, piece) => accounts.body(id, piece),
@@ -188,7 +189,7 @@ impl Accounts {
         Judged { mut ok, is_followed }: Judged,
         at_ns: u64,
     ) -> Outcome {
-        let Self { exchanges, observer, notes, wants, resumes, .. } = self;
+        let Self { exchanges, stalls, observer, notes, wants, resumes, .. } = self;
         if wants.checks
             && !*resumes
             && let Some(inspection) = exchanges.inspection(id)
@@ -212,7 +213,11 @@ impl Accounts {
             moments.written_ns = moments.first_byte_ns;
         }
         let outcome = Outcome::Completed { status: response.status, ok };
-        observer.recorder(exchange.measured).ended(&moments, at_ns, outcome, exchange.place);
+        let recorder = observer.recorder(exchange.measured);
+        if exchange.has_stalled {
+            recorder.stalled(&moments, stalls.end(id, moments.written_ns));
+        }
+        recorder.ended(&moments, at_ns, outcome, exchange.place);
         if is_followed && self.resumes {
             self.exchanges.free(id);
         }

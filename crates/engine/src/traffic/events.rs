@@ -126,7 +126,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             return;
         }
         if !self.lines.accounts.released.is_empty() {
-            self.send_released(entry);
+            self.send_released(entry, at_ns);
         }
         let is_spent = self.lines.pool[entry].connection.state() == State::Spent;
         if after.ended > 0 || after.room || is_spent {

@@ -4,6 +4,7 @@ use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Protocol};
 use plimsoll_io::Driver;
 
 use super::Traffic;
+use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
 use crate::source::Written;
 
@@ -33,6 +34,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
         let sent_bytes = self.lines.pool.send(entry, id, &message, exchange.measured);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
+        self.note_stall(entry, id, exchange.moments.sent_ns);
         if withholds_body {
             self.lines.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
@@ -61,19 +63,20 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut bytes = &bytes[..requests[ids.len() - 1].end];
         for (request, id) in requests.iter().zip(ids) {
             let message = Message::Written { bytes, is_head: request.is_head };
-            let measured = self.lines.accounts.exchanges[*id].measured;
+            let Exchange { measured, moments, .. } = self.lines.accounts.exchanges[*id];
             let sent_bytes = self.lines.pool.send(entry, *id, &message, measured);
             self.lines.accounts.sent(measured, sent_bytes);
+            self.note_stall(entry, *id, moments.sent_ns);
             bytes = &[];
         }
     }
 
     /// Sends the bodies of the exchanges that were released and have not ended since.
     #[cold]
-    pub(super) fn send_released(&mut self, entry: ConnectionId) {
+    pub(super) fn send_released(&mut self, entry: ConnectionId, at_ns: u64) {
         while let Some(id) = self.lines.accounts.released.pop() {
             if self.lines.pool[entry].connection.exchanges().any(|open| open == id) {
-                self.send_body(entry, id);
+                self.send_body(entry, id, at_ns);
             }
         }
     }
@@ -92,12 +95,12 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 self.lines.pool.watch(entry, until_ns);
                 return;
             }
-            self.send_body(entry, id);
+            self.send_body(entry, id, now_ns);
         }
     }
 
     /// Sends the body of an exchange that withholds it.
-    fn send_body(&mut self, entry: ConnectionId, id: ExchangeId) {
+    fn send_body(&mut self, entry: ConnectionId, id: ExchangeId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
         let exchange = self.lines.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
@@ -113,5 +116,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         exchange.withholds = false;
         // Written is what the kernel has taken whole.
         exchange.moments.written_ns = 0;
+        let at_ns = self.lines.pool[entry].moment(at_ns);
+        self.note_stall(entry, id, at_ns);
+    }
+
+    /// Notes whether the peer has no room for all that was handed over for an exchange at `at_ns`.
+    #[inline]
+    fn note_stall(&mut self, entry: ConnectionId, id: ExchangeId, at_ns: u64) {
+        if self.lines.pool[entry].connection.is_stalled(id) {
+            self.lines.accounts.stalled(id, at_ns);
+        }
     }
 }

@@ -308,6 +308,7 @@ fn exchange(client: ConnectionId, due: &Due, when: When) -> Exchange {
         is_written: false,
         measured: due.measured,
         withholds: false,
+        has_stalled: false,
         client,
     }
 }

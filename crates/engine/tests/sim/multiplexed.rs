@@ -1,10 +1,10 @@
 //! The whole engine over a multiplexed protocol: requests of one connection are answered in any
 //! order, refused, reset and given up one by one, and connections end with a goodbye.
 
-use plimsoll_core::Phase;
 use plimsoll_core::plan::{Body, Draft};
 use plimsoll_core::protocol::ProtocolCounts;
 use plimsoll_core::schedule::{Arrival, Profile};
+use plimsoll_core::{Histogram, Phase};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
 
@@ -53,18 +53,21 @@ fn random_plan(dice: &mut Dice) -> Draft {
     plan
 }
 
-fn random_manners(dice: &mut Dice) -> Manners {
+fn random_manners(dice: &mut Dice, plan: &Draft) -> Manners {
     let mut share = |most: u64| if dice.chance(50) { dice.between(0, most) } else { 0 };
+    let [refuses, resets, hangs, says_goodbye, fails] = [30, 30, 10, 10, 30].map(&mut share);
+    let has_window = plan.request.body.is_some() && dice.chance(50);
     Manners {
-        refuses: share(30),
-        resets: share(30),
-        hangs: share(10),
-        says_goodbye: share(10),
-        fails: share(30),
-        continues: share(100),
+        refuses,
+        resets,
+        hangs,
+        says_goodbye,
+        fails,
+        continues: if has_window || dice.chance(50) { 0 } else { dice.between(0, 100) },
         grows: 5,
         streams: dice.between(1, 12),
         hello_ns: dice.between(0, 20) * MS,
+        window: has_window.then(|| dice.between(0, 4)),
     }
 }
 
@@ -97,7 +100,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let plan = random_plan(&mut dice);
-        let manners = random_manners(&mut dice);
+        let manners = random_manners(&mut dice, &plan);
         let (ran, dids) = run(seed, &plan, &calm(&mut dice, seed), manners);
         let sum = ran.sum();
         let ledger = sum.ledger;
@@ -156,6 +159,10 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
             completed: ledger.completed,
         };
         assert_eq!(sum.protocols, [carried], "{}", context());
+        let held_ns = || dids.iter().flat_map(|did| &did.held_ns);
+        let stalled = &sum.phases[Phase::Stalled];
+        assert_eq!(stalled.count(), held_ns().count() as u64, "{}", context());
+        assert!(stalled.sum_ns() >= held_ns().sum(), "{}", context());
         // The way there and back takes no longer than 2 ms.
         let greeting_ns = greetings.min_ns().map(|ns| ns + 2 * MS);
         assert!(greeting_ns.is_none_or(|ns| ns >= manners.hello_ns), "{}", context());
@@ -176,12 +183,55 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
     assert!(all.iter().all(|count| *count > 1000), "too little happened: {all:?}");
 }
 
+/// Over a network on which each delivery takes the same time, a body that the server has no room
+/// for is held back for as long as the server did that, the way there and the way back.
+#[test]
+fn a_body_is_stalled_for_as_long_as_the_server_holds_it_back() {
+    let mut stalls = 0;
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        let mut plan = random_plan(&mut dice);
+        plan.request.method = "POST".to_owned();
+        plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
+        let window = Some(dice.between(0, 3));
+        let manners = Manners { window, continues: 0, ..random_manners(&mut dice, &plan) };
+        let way_ns = dice.between(10_000, MS);
+        let sim = SimOptions {
+            seed,
+            latency_ns: way_ns..way_ns + 1,
+            split: dice.between(0, 700) as f64 / 1000.0,
+            ..SimOptions::default()
+        };
+        let (ran, dids) = run(seed, &plan, &sim, manners);
+        let sum = ran.sum();
+        let mut want = Histogram::new();
+        let held_ns = || dids.iter().flat_map(|did| &did.held_ns).copied();
+        held_ns().for_each(|held_ns| want.record(held_ns + 2 * way_ns));
+        let [stalled, sending] = [Phase::Stalled, Phase::Sending].map(|phase| &sum.phases[phase]);
+        let context = || format!("seed {seed}: {manners:?}\n{dids:?}\n{plan:?}");
+        assert!(dids.iter().all(|did| did.violations.is_empty()), "{}", context());
+        let figures = |histogram: &Histogram| {
+            let ends_ns = [histogram.min_ns(), histogram.max_ns()];
+            (histogram.sum_ns(), ends_ns, histogram.buckets().collect::<Vec<_>>())
+        };
+        assert_eq!(figures(stalled), figures(&want), "{}", context());
+        // Each is a part of its own sending, and what was not held back was sent at once.
+        assert_eq!(sum.disordered, 0, "{}", context());
+        assert!(sending.sum_ns() >= stalled.sum_ns(), "{}", context());
+        if !plan.request.expect_continue {
+            assert_eq!(sending.sum_ns(), stalled.sum_ns(), "{}", context());
+        }
+        stalls += stalled.count();
+    }
+    assert!(stalls > 10_000, "{stalls} stalls");
+}
+
 #[test]
 fn over_a_bad_network_every_request_is_accounted_for() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let plan = random_plan(&mut dice);
-        let manners = random_manners(&mut dice);
+        let manners = random_manners(&mut dice, &plan);
         let network = random_network(&mut dice, seed);
         let (ran, dids) = run(seed, &plan, &network, manners);
         check(seed, &plan, &ran, false);
@@ -206,6 +256,7 @@ fn good_manners(streams: u64) -> Manners {
         grows: 5,
         streams,
         hello_ns: 0,
+        window: None,
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) const HEADER_BYTES: usize = 9;
 
 /// Kinds of frames, and what stands in their stream field if it is not the stream.
 pub(crate) mod kind {
-    /// The server's first: how many streams it allows.
+    /// The server's first: how many streams it allows; and as its payload, if there is any, how
+    /// many bytes of each body.
     pub(crate) const HELLO: u8 = 1;
     /// The same, later.
     pub(crate) const LIMIT: u8 = 2;
@@ -37,6 +38,8 @@ pub(crate) mod kind {
     pub(crate) const PONG: u8 = 11;
     /// The server wants the body that was held back.
     pub(crate) const CONTINUE: u8 = 12;
+    /// How many more bytes of a body the server has room for, in four bytes.
+    pub(crate) const WINDOW: u8 = 13;
 }
 
 pub(crate) fn write_frame(out: &mut Vec<u8>, kind: u8, stream: u32, payload: &[u8]) {
@@ -44,6 +47,11 @@ pub(crate) fn write_frame(out: &mut Vec<u8>, kind: u8, stream: u32, payload: &[u
     out.extend_from_slice(&stream.to_be_bytes());
     out.extend_from_slice(&(payload.len() as u32).to_be_bytes());
     out.extend_from_slice(payload);
+}
+
+/// The number of bytes that a payload says.
+fn bytes_of(payload: &[u8]) -> Option<usize> {
+    Some(u32::from_be_bytes(payload.try_into().ok()?) as usize)
 }
 
 /// A whole frame at the start of `bytes`: its kind, stream and payload.
@@ -91,6 +99,20 @@ struct Open {
     stream: u32,
     exchange: ExchangeId,
     response: Response,
+    /// How many bytes of the body the server has room for.
+    window: usize,
+    /// What of the body it has no room for.
+    rest: Vec<u8>,
+}
+
+impl Open {
+    /// Sends what of the body the server has room for. A first piece goes in any case, so that the
+    /// server knows that there is a body.
+    fn send_body(&mut self, out: &mut Vec<u8>) {
+        let piece: Vec<u8> = self.rest.drain(..self.window.min(self.rest.len())).collect();
+        self.window -= piece.len();
+        write_frame(out, kind::DATA, self.stream, &piece);
+    }
 }
 
 /// The client's side.
@@ -102,6 +124,8 @@ pub(crate) struct Toy {
     /// What the client wants, and what the server allows once it has said so.
     wanted: usize,
     allowed: Option<usize>,
+    /// How many bytes of each body the server has room for at first.
+    window: usize,
     is_spent: bool,
 }
 
@@ -118,7 +142,11 @@ impl Toy {
         progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
         match kind {
-            kind::HELLO => self.allowed = Some(stream as usize),
+            kind::HELLO => {
+                self.allowed = Some(stream as usize);
+                self.window = bytes_of(payload).unwrap_or(usize::MAX);
+            }
+            kind::WINDOW => self.widen(stream, bytes_of(payload).unwrap_or(0), out, progress),
             kind::LIMIT => {
                 let before = self.allowed.replace(stream as usize);
                 if before < self.allowed {
@@ -141,6 +169,24 @@ impl Toy {
             _ => return Err(Failure::Unsolicited),
         }
         Ok(())
+    }
+
+    /// The server has room for more bytes of a body.
+    fn widen(
+        &mut self,
+        stream: u32,
+        bytes: usize,
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) {
+        let Some(open) = self.open.iter_mut().find(|open| open.stream == stream) else { return };
+        open.window = open.window.saturating_add(bytes);
+        if !open.rest.is_empty() {
+            open.send_body(out);
+            if open.rest.is_empty() {
+                progress(Progress::Resumed(open.exchange));
+            }
+        }
     }
 
     fn answer(
@@ -188,6 +234,7 @@ impl Protocol for Toy {
             next_stream: 1,
             wanted: *settings,
             allowed: None,
+            window: usize::MAX,
             is_spent: false,
         }
     }
@@ -235,7 +282,7 @@ impl Protocol for Toy {
         let stream = self.next_stream;
         self.next_stream += 1;
         let response = Response { status: 0, body_bytes: 0 };
-        self.open.push(Open { stream, exchange, response });
+        self.open.push(Open { stream, exchange, response, window: self.window, rest: Vec::new() });
         let mut path = Vec::new();
         let mut withholds = false;
         match message {
@@ -258,16 +305,19 @@ impl Protocol for Toy {
         message: &Message<'m, ToyRequest>,
         out: &mut Vec<u8>,
     ) -> Wire<'m> {
-        let open = self.open.iter().find(|open| open.exchange == exchange);
+        let open = self.open.iter_mut().find(|open| open.exchange == exchange);
         if let Some(open) = open
             && let Message::Compiled { encoding, filling, .. } = message
             && encoding.has_body(filling)
         {
-            let mut body = Vec::new();
-            encoding.body.fill(filling.number, &mut body);
-            write_frame(out, kind::DATA, open.stream, &body);
+            encoding.body.fill(filling.number, &mut open.rest);
+            open.send_body(out);
         }
         Wire::Framed
+    }
+
+    fn is_stalled(&self, exchange: ExchangeId) -> bool {
+        self.open.iter().any(|open| open.exchange == exchange && !open.rest.is_empty())
     }
 
     fn receive(

@@ -25,8 +25,10 @@ pub(crate) struct Did {
     pub reset: u64,
     /// Never answered.
     pub hung: u64,
-    /// Bodies of requests.
+    /// Bodies of requests, whole or not.
     pub bodies: u64,
+    /// For how long it held back bodies that it had no room for, of requests that it answered.
+    pub held_ns: Vec<u64>,
     /// Streams that the client gave up.
     pub cancelled: u64,
     pub goodbyes: u64,
@@ -52,6 +54,9 @@ pub(crate) struct Manners {
     pub streams: u64,
     /// When it says so, ns after the connect.
     pub hello_ns: u64,
+    /// How many bytes of each body it has room for at first, where it has a window. It asks for
+    /// bodies that are held back then, and answers once it knows how long they are.
+    pub window: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +70,16 @@ struct Line {
     paths: Vec<Vec<u8>>,
     /// The streams under way, and when each will have been answered.
     open: BTreeMap<u32, u64>,
+    /// By stream.
+    bodies: BTreeMap<u32, Body>,
     has_said_goodbye: bool,
+}
+
+/// What has come of a body, and what there is room for from when on.
+#[derive(Debug, Default)]
+struct Body {
+    received: Vec<u8>,
+    room: Vec<(u64, u64)>,
 }
 
 /// A server with manners.
@@ -93,10 +107,12 @@ fn send(out: &mut PeerActions, after_ns: u64, kind: u8, stream: u32, payload: &[
 impl Peer for ToyServer {
     fn connected(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions) {
         self.did.borrow_mut().connections += 1;
-        let Manners { streams, hello_ns, .. } = self.manners;
+        let Manners { streams, hello_ns, window, .. } = self.manners;
         let line = Line { limit: streams, greets_ns: now_ns + hello_ns, ..Line::default() };
         self.lines.insert(conn, line);
-        send(out, hello_ns, kind::HELLO, streams as u32, b"");
+        let window = window.map(|bytes| (bytes as u32).to_be_bytes());
+        let payload = window.as_ref().map_or(&[][..], |bytes| &bytes[..]);
+        send(out, hello_ns, kind::HELLO, streams as u32, payload);
     }
 
     fn received(&mut self, now_ns: u64, conn: PeerConn, bytes: &[u8], out: &mut PeerActions) {
@@ -120,15 +136,40 @@ impl Peer for ToyServer {
                     line.paths.push(payload.to_vec());
                     if line.has_said_goodbye {
                         did.refused += 1;
+                    } else if self.manners.window.is_some() {
+                        // Answered with the beginning of its body.
+                        send(out, 0, kind::CONTINUE, stream, b"");
+                        line.open.insert(stream, u64::MAX);
+                        line.change(&mut self.dice, self.manners, stream, out, &mut did);
                     } else {
-                        let end_ns = answer(&mut self.dice, self.manners, stream, out, &mut did);
+                        let end_ns =
+                            answer(&mut self.dice, self.manners, stream, 0, out, &mut did).end_ns;
                         line.open.insert(stream, now_ns.saturating_add(end_ns));
                         line.change(&mut self.dice, self.manners, stream, out, &mut did);
                     }
                 }
                 kind::DATA => {
-                    did.bodies += 1;
-                    line.check_body(stream, payload, &mut did);
+                    let is_first = !line.bodies.contains_key(&stream);
+                    did.bodies += u64::from(is_first);
+                    let window = self.manners.window.unwrap_or(u64::MAX);
+                    let body = line.bodies.entry(stream).or_default();
+                    if is_first {
+                        body.room.push((0, window));
+                    }
+                    body.received.extend_from_slice(payload);
+                    let missing = line.check_body(now_ns, stream, &mut did);
+                    if is_first && self.manners.window.is_some() && line.open.contains_key(&stream)
+                    {
+                        let end_ns = line.hold(
+                            &mut self.dice,
+                            self.manners,
+                            now_ns,
+                            (stream, missing),
+                            out,
+                            &mut did,
+                        );
+                        line.open.insert(stream, now_ns.saturating_add(end_ns));
+                    }
                 }
                 _ => did.violations.push(format!("a frame of kind {kind}")),
             }
@@ -158,12 +199,51 @@ impl Line {
         }
     }
 
-    /// A body is what follows the slash of its request's path.
-    fn check_body(&self, stream: u32, payload: &[u8], did: &mut Did) {
+    /// A body is what follows the slash of its request's path. Without a window it comes at once,
+    /// with one never more than there is room for. Gives how many bytes are missing.
+    fn check_body(&self, now_ns: u64, stream: u32, did: &mut Did) -> u64 {
         let path = self.paths.get(stream as usize - 1);
-        if path.and_then(|path| path.strip_prefix(b"/")) != Some(payload) {
-            did.violations.push(format!("a body {payload:?} for {path:?}"));
+        let whole = path.and_then(|path| path.strip_prefix(b"/")).unwrap_or_default();
+        let Body { received, room } = &self.bodies[&stream];
+        let given = room.iter().filter(|(at_ns, _)| *at_ns <= now_ns);
+        let room = given.fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+        let missing = (whole.len() - received.len().min(whole.len())) as u64;
+        let is_cut_short = missing > 0 && room == u64::MAX;
+        if !whole.starts_with(received) || received.len() as u64 > room || is_cut_short {
+            did.violations.push(format!("a body {received:?} for {path:?}, with room for {room}"));
         }
+        missing
+    }
+
+    /// Makes room for the bytes of a body that are `missing`, sooner or later, and answers its
+    /// request, mostly after that. Gives the time until its stream has ended.
+    fn hold(
+        &mut self,
+        dice: &mut Dice,
+        manners: Manners,
+        now_ns: u64,
+        (stream, missing): (u32, u64),
+        out: &mut PeerActions,
+        did: &mut Did,
+    ) -> u64 {
+        let (mut after_ns, mut left) = (0, missing);
+        while left > 0 {
+            after_ns += dice.between(0, 20 * MS);
+            let bytes = dice.between(1, left + 1);
+            left -= bytes;
+            send(out, after_ns, kind::WINDOW, stream, &(bytes as u32).to_be_bytes());
+            if let Some(body) = self.bodies.get_mut(&stream) {
+                body.room.push((now_ns + after_ns, bytes));
+            }
+        }
+        let from_ns = if dice.chance(30) { 0 } else { after_ns };
+        let Answer { head_ns, end_ns } = answer(dice, manners, stream, from_ns, out, did);
+        if missing > 0
+            && let Some(head_ns) = head_ns
+        {
+            did.held_ns.push(after_ns.min(head_ns));
+        }
+        end_ns
     }
 
     /// Now and then something changes for the whole connection.
@@ -189,15 +269,30 @@ impl Line {
     }
 }
 
-/// Answers a request, or not; gives the time until its stream has ended.
+/// How a request is answered.
+struct Answer {
+    /// When its response begins, if it is to be whole.
+    head_ns: Option<u64>,
+    /// When its stream has ended.
+    end_ns: u64,
+}
+
+impl Answer {
+    fn none(end_ns: u64) -> Self {
+        Self { head_ns: None, end_ns }
+    }
+}
+
+/// Answers a request `from_ns` on from now, or not.
 fn answer(
     dice: &mut Dice,
     manners: Manners,
     stream: u32,
+    from_ns: u64,
     out: &mut PeerActions,
     did: &mut Did,
-) -> u64 {
-    let after_ns = dice.between(0, 20 * MS);
+) -> Answer {
+    let after_ns = from_ns + dice.between(0, 20 * MS);
     let Manners { refuses, resets, hangs, fails, continues, .. } = manners;
     if dice.chance(continues) {
         send(out, after_ns / 2, kind::CONTINUE, stream, b"");
@@ -205,17 +300,17 @@ fn answer(
     if dice.chance(refuses) {
         did.refused += 1;
         send(out, after_ns, kind::REFUSE, stream, b"");
-        return after_ns;
+        return Answer::none(after_ns);
     }
     if dice.chance(hangs) {
         did.hung += 1;
-        return u64::MAX;
+        return Answer::none(u64::MAX);
     }
     let resets = dice.chance(resets);
     if resets && dice.chance(50) {
         did.reset += 1;
         send(out, after_ns, kind::RESET, stream, b"");
-        return after_ns;
+        return Answer::none(after_ns);
     }
     let is_bad = dice.chance(fails);
     let status: u16 = if is_bad { 500 } else { 200 };
@@ -225,11 +320,11 @@ fn answer(
     if resets {
         did.reset += 1;
         send(out, end_ns, kind::RESET, stream, b"");
-        return end_ns;
+        return Answer::none(end_ns);
     }
     send(out, end_ns, kind::DATA, stream, b"hello");
     send(out, end_ns, kind::END, stream, b"");
     did.answered += 1;
     did.answered_badly += u64::from(is_bad);
-    end_ns
+    Answer { head_ns: Some(after_ns), end_ns }
 }
