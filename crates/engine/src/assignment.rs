@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_conn::{Encoding, Http1Settings, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::metric::Registry;
-use plimsoll_core::plan::{Spin, Timestamps};
+use plimsoll_core::plan::{Endpoint, Spin, Timestamps};
 use plimsoll_core::schedule::share;
 use plimsoll_io::{DriverOptions, Route, SocketOptions};
 use plimsoll_script::lua::Thread;
@@ -24,6 +24,8 @@ const RECEIVE_BUFFER_BYTES: u32 = 8192;
 /// A server that requests go to: how to get there.
 #[derive(Debug, Clone)]
 pub struct Origin {
+    /// Its name, as a redirect to itself may write it; the path stands for nothing.
+    pub endpoint: Endpoint,
     /// The ways to it.
     pub routes: Arc<[Route]>,
     /// How connections to it are set up.
@@ -104,7 +106,9 @@ impl<E: Encoding> Assignment<E> {
     /// The same, with further origins: the plan's is number 0, these follow.
     #[must_use]
     pub fn with_origins(self, origins: Vec<Origin>) -> Self {
-        Self { origins, ..self }
+        let endpoints = origins.iter().map(|origin| &origin.endpoint);
+        let judge = Arc::new(self.judge.with_origins(endpoints));
+        Self { origins, judge, ..self }
     }
 
     /// The same, of a source that has declared these metrics.

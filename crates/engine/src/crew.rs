@@ -47,9 +47,9 @@ pub enum Progress<'a> {
 
 /// What a worker says.
 enum Message {
-    /// The driver, how to wake it, how many connections are open, and the first thing that went
-    /// wrong with one.
-    Ready(Selection, Waker, u32, Option<String>),
+    /// The driver, how to wake it, how many connections are open if they are to be, and the first
+    /// thing that went wrong with one.
+    Ready(Selection, Waker, Option<u32>, Option<String>),
     /// A worker's second is over.
     Interval(u32, Box<Interval>),
     Done(u32, Box<Done>),
@@ -128,7 +128,8 @@ impl Crew {
                 Ok(Message::Ready(selection, waker, open, error)) => {
                     let kind = selection.kind.name().to_owned();
                     ready.driver = DriverUsed { kind, reason: selection.reason };
-                    ready.open += open;
+                    ready.opens |= open.is_some();
+                    ready.open += open.unwrap_or(0);
                     ready.error = ready.error.or(error);
                     control.add_waker(waker);
                 }
@@ -328,6 +329,8 @@ fn carry_out<D: Driver, S: Source>(
 #[derive(Default)]
 pub(crate) struct Ready {
     pub driver: DriverUsed,
+    /// Whether connections are opened before a request needs them.
+    pub opens: bool,
     /// How many connections are open.
     pub open: u32,
     /// The first thing that went wrong with a connection.

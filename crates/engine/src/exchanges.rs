@@ -34,6 +34,8 @@ pub(crate) struct Exchange {
     pub tag: u32,
     /// Whether the source has written it.
     pub is_written: bool,
+    /// Which origin it goes to.
+    pub origin: u16,
     pub measured: bool,
     /// Whether its body waits for `100 Continue`.
     pub withholds: bool,
@@ -236,6 +238,7 @@ mod tests {
             hops: 0,
             tag: 0,
             is_written: false,
+            origin: 0,
             measured: true,
             withholds: false,
             has_stalled: false,

@@ -2,6 +2,7 @@
 
 use plimsoll_conn::{Encoding, Hop};
 use plimsoll_core::Plan;
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::secret::Masks;
 use plimsoll_core::template::Template;
 
@@ -11,13 +12,21 @@ use crate::exchanges::Exchange;
 use crate::inspection::Inspection;
 use crate::source::Prepared;
 
+/// An origin with the port, and as the plan writes it.
+type OriginNames = [String; 2];
+
+fn names(endpoint: &Endpoint) -> OriginNames {
+    [endpoint.host_and_port(), endpoint.authority()]
+        .map(|authority| format!("{}://{authority}", endpoint.scheme))
+}
+
 /// The expectations of a run's targets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Judge {
     checks: Vec<Checks>,
     methods: Vec<String>,
-    /// The server as a Location may name it: with the port, and as the plan writes it.
-    origin: [String; 2],
+    /// Each origin as a Location may name it.
+    origins: Vec<OriginNames>,
     redirects: u32,
     /// The paths of the targets' requests.
     paths: Vec<Template>,
@@ -41,12 +50,19 @@ impl Judge {
         Ok(Self {
             checks,
             methods: plan.requests().map(|request| request.method.clone()).collect(),
-            origin: [endpoint.host_and_port(), endpoint.authority()]
-                .map(|authority| format!("{}://{authority}", endpoint.scheme)),
+            origins: vec![names(endpoint)],
             redirects: plan.redirects,
             paths: prepared.targets().iter().map(|target| target.path.clone()).collect(),
             masks: plan.masks.clone(),
         })
+    }
+
+    /// The same, with further origins behind the plan's.
+    pub(crate) fn with_origins<'a>(&self, further: impl Iterator<Item = &'a Endpoint>) -> Self {
+        let mut judge = self.clone();
+        judge.origins.truncate(1);
+        judge.origins.extend(further.map(names));
+        judge
     }
 
     /// What is expected of a target's responses.
@@ -70,7 +86,8 @@ impl Judge {
             Some(hop) if exchange.hops > 0 => hop.path.clone(),
             _ => self.path(exchange),
         };
-        let hop = inspection.redirection(status, method, &path, &self.origin, &self.masks)?;
+        let origin = &self.origins[usize::from(exchange.origin)];
+        let hop = inspection.redirection(status, method, &path, origin, &self.masks)?;
         if hop.is_some() && exchange.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });

@@ -105,7 +105,7 @@ pub fn run_scripted(
         let (_scripts_go_on, scripts_over) = channel();
         let led = hired.and_then(|()| {
             let ready = crew.await_ready(control)?;
-            if ready.open == 0 && !plan.connects_per_request() && !control.is_stopped() {
+            if ready.opens && ready.open == 0 && !control.is_stopped() {
                 return Err(unreachable(&lookup, ready.error));
             }
             let ahead_ns = START_AHEAD_NS.saturating_add(plan.warmup_ns);

@@ -122,6 +122,12 @@ impl<P: Protocol> Entries<P> {
         &mut self.clients
     }
 
+    /// How many connections to further origins have been tried.
+    pub(crate) fn tried_elsewhere(&self) -> u32 {
+        let further = self.clients.iter().skip(self.users as usize);
+        further.filter(|client| client.opening.tried).count() as u32
+    }
+
     /// Whether some of the active users' connections have not been tried, or are being opened.
     pub(crate) fn is_opening_any(&self) -> bool {
         let mut active = self.clients[..self.active as usize].iter();

@@ -220,8 +220,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Adds to an interval that ends at `end_ns` for how long users were cut off in it.
     pub(crate) fn note_outage(&mut self, interval: &mut Interval, end_ns: u64) {
-        let active = self.entries.active();
-        let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, active);
+        let connections = self.entries.active() + self.entries.tried_elsewhere();
+        let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, connections);
         interval.note_outage(cut_off_ns, users_ns);
     }
 

@@ -210,6 +210,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let mut exchange = Exchange {
             tag: request.tag,
             target: request.target,
+            origin: request.origin,
             place: self.traffic.prepared.place(request.target, due.stage),
             ..exchange(client, due, when)
         };
@@ -306,6 +307,7 @@ fn exchange(client: ConnectionId, due: &Due, when: When) -> Exchange {
         hops: 0,
         tag: 0,
         is_written: false,
+        origin: 0,
         measured: due.measured,
         withholds: false,
         has_stalled: false,

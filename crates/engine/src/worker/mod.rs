@@ -110,20 +110,19 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         &self.traffic.lines.pool.driver
     }
 
-    /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`.
-    /// Where connections are opened when a request needs them there is nothing to open.
+    /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`;
+    /// `None` where connections are opened when a request needs them.
     ///
     /// # Errors
     /// When the driver breaks.
-    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<u32> {
+    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<Option<u32>> {
         let entries = &self.traffic.lines.pool.entries;
-        let is_due = !entries.opens_on_demand(entries.entry(0, 0));
-        if is_due {
-            self.traffic.lines.read_clock();
-            self.traffic.lines.pool.queue_all();
+        if entries.opens_on_demand(entries.entry(0, 0)) {
+            return Ok(None);
         }
-        while is_due
-            && self.traffic.lines.pool.entries.is_opening_any()
+        self.traffic.lines.read_clock();
+        self.traffic.lines.pool.queue_all();
+        while self.traffic.lines.pool.entries.is_opening_any()
             && self.traffic.lines.times.now_ns < limit_ns
             && !signals.is_stopped()
         {
@@ -133,7 +132,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.look_at_deadlines();
         }
         let clients = self.traffic.lines.pool.entries.clients().iter();
-        Ok(clients.filter(|client| client.can_send(&self.plan)).count() as u32)
+        Ok(Some(clients.filter(|client| client.can_send(&self.plan)).count() as u32))
     }
 
     /// The first thing that went wrong with a connection before it was open.

@@ -11,7 +11,7 @@ use plimsoll_conn::{Http1, Http1Settings, Setup};
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::metric::{GROUP_DURATION, Kind, MetricId, Registry, Tags, Value};
 use plimsoll_core::outcome::Outcome;
-use plimsoll_core::plan::{Draft, Request as PlannedRequest, Target};
+use plimsoll_core::plan::{Draft, Endpoint, Request as PlannedRequest, Target};
 use plimsoll_core::result::{RunResult, Tool};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::{Histogram, Phase, gate};
@@ -240,6 +240,8 @@ impl Source for Shop {
 struct Seen {
     /// Requests that came to each address.
     requests: [u64; 2],
+    /// Those that came again, after a redirect.
+    again: [u64; 2],
     wrong: Vec<String>,
 }
 
@@ -247,6 +249,8 @@ struct Seen {
 struct Servers {
     dice: Dice,
     hangs: u64,
+    /// Whether every request is sent on, once, to the same server by its full name.
+    redirects: bool,
     lines: BTreeMap<PeerConn, (usize, Vec<u8>)>,
     seen: Rc<RefCell<Seen>>,
 }
@@ -265,15 +269,26 @@ impl Peer for Servers {
         while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
             let head: Vec<u8> = received.drain(..end + 4).collect();
             let mut seen = self.seen.borrow_mut();
+            let name = ["one", "other"][*at];
+            if head.starts_with(format!("GET /{name}?again ").as_bytes()) {
+                seen.again[*at] += 1;
+                let body = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", name.len());
+                out.send(self.dice.between(1, 10) * MS, body + name);
+                continue;
+            }
             seen.requests[*at] += 1;
             let path = [&b"GET /one "[..], b"GET /other "][*at];
             if !head.starts_with(path) {
                 seen.wrong.push(format!("{} at {at}", String::from_utf8_lossy(&head)));
             }
-            if !self.dice.chance(self.hangs) {
-                let body = ["one", "other"][*at];
-                let length = body.len();
-                let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+            if self.redirects {
+                let server = ["192.0.2.1", "elsewhere.example:8080"][*at];
+                let location = format!("Location: http://{server}/{name}?again");
+                let text = format!("HTTP/1.1 302 Found\r\n{location}\r\nContent-Length: 0\r\n\r\n");
+                out.send(self.dice.between(1, 10) * MS, text);
+            } else if !self.dice.chance(self.hangs) {
+                let length = name.len();
+                let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{name}");
                 out.send(self.dice.between(1, 10) * MS, text);
             }
         }
@@ -329,11 +344,12 @@ fn run(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64) -> Came {
 /// The same with orders given beforehand.
 fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Signals) -> Came {
     let mut logs = Vec::new();
+    let redirects = plan.redirects > 0;
     let peer = |worker: u32| {
         let seen = Rc::new(RefCell::new(Seen::default()));
         logs.push(Rc::clone(&seen));
         let dice = Dice::new(seed ^ u64::from(worker) << 32);
-        Box::new(Servers { dice, hangs, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
+        Box::new(Servers { dice, hangs, redirects, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
     };
     let settings = Http1Settings { pipeline: 1 };
     let world = World { plan, sim, settings: &settings, signals };
@@ -345,7 +361,8 @@ fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Sig
         |assignment| {
             shops += 1;
             let routes: Arc<[_]> = [elsewhere.clone().into()].into();
-            let origin = Origin { routes, setup: Setup::default() };
+            let endpoint = Endpoint::http("elsewhere.example", 8080, "/");
+            let origin = Origin { endpoint, routes, setup: Setup::default() };
             let (registry, basket) = Shop::metrics();
             let assignment = assignment.with_metrics(Arc::new(registry));
             (Shop::new(seed + (shops << 20), basket), assignment.with_origins(vec![origin]))
@@ -596,4 +613,26 @@ fn a_request_that_waits_for_its_connection_in_an_iteration_is_blocked() {
     let longest_ns = blocked.max_ns().unwrap();
     assert!((5 * MS..=sum.service.max_ns().unwrap()).contains(&longest_ns), "{longest_ns} ns");
     assert_eq!(sum.delays.lag.sum_ns(), blocked.sum_ns(), "the tester itself was never late");
+}
+
+/// A server may redirect to itself by its full name, also one that is not the plan's own.
+#[test]
+fn redirects_are_followed_at_the_origin_that_sent_them() {
+    let plan = Draft {
+        rate: None,
+        duration_ns: Some(2_000 * MS),
+        requests: None,
+        shed_after_ns: None,
+        redirects: 1,
+        drain_ns: 1000 * MS,
+        ..random_plan(&mut Dice::new(1))
+    };
+    let Came { ran, said, seen, .. } = run(3, &plan, &SimOptions::default(), 0);
+    let ledger = ran.sum().ledger;
+    let sum = |of: fn(&Seen) -> [u64; 2]| seen.iter().map(of).map(|[a, b]| a + b).sum::<u64>();
+    assert_eq!(sum(|it| it.again), sum(|it| it.requests));
+    assert!(seen[0].again[1] > 10, "{seen:?}");
+    assert_eq!((ledger.redirects, ledger.failed), (sum(|it| it.again), 0), "{ledger:?}");
+    let wrong = said.iter().flat_map(|it| &it.wrong).chain(seen.iter().flat_map(|it| &it.wrong));
+    assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
 }
