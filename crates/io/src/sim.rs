@@ -1,10 +1,11 @@
 //! A driver over a simulated kernel, network and clock: the same seed and the same calls give the
 //! same events at the same times, to the nanosecond, on any machine.
 //!
-//! The clock moves only in [`Driver::wait`], and with each event where [`SimOptions::readiness`] is
-//! set; everything else done between two waits takes no time. At
-//! the other end of a connection is a listener of the same driver or a scripted [`Peer`], and
-//! [`SimOptions`] says what goes wrong on the way.
+//! The clock moves only in [`Driver::wait`], with each look at it where work takes time
+//! ([`SimOptions::work_ns`]), and with each event where [`SimOptions::readiness`] is set;
+//! everything else done between two waits takes no time. At the other end of a connection is a
+//! listener of the same driver or a scripted [`Peer`], and [`SimOptions`] says what goes wrong on
+//! the way.
 //!
 //! Absent on purpose: real files, real time and threads. A wait that nothing could ever end is an
 //! error here, since it would be a hang with a real kernel.
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +35,7 @@ const RECEIVE_BUFFERS: u32 = 8;
 /// What a wait takes that does not sleep, so that a loop that only polls gets somewhere.
 const POLL_NS: u64 = 1_000;
 /// What taking in an event takes, where it takes time.
-const TAKING_NS: std::ops::Range<u64> = 500..5_000;
+const TAKING_NS: Range<u64> = 500..5_000;
 /// A shorter pause does not count as a standstill.
 const STANDSTILL_NS: u64 = 9_000_000;
 
@@ -96,6 +98,7 @@ pub struct SimDriver {
     pause: Option<Window>,
     stood_still: Option<Standstill>,
     readiness: bool,
+    work_ns: Range<u64>,
     /// Until when what happened has been taken in.
     caught_up_ns: u64,
     slots: Box<[Slot]>,
@@ -141,6 +144,7 @@ impl SimDriver {
             pause: sim.pause,
             stood_still: None,
             readiness: sim.readiness,
+            work_ns: sim.work_ns.clone(),
             caught_up_ns: START_NS,
             network: Network::new(sim, peer, spare),
             slots: (0..options.sockets).map(|_| free()).collect(),
@@ -364,6 +368,9 @@ impl Driver for SimDriver {
     }
 
     fn clock_ns(&mut self) -> u64 {
+        if self.work_ns.end > 1 {
+            self.now_ns += self.network.take_time(&self.work_ns);
+        }
         self.now_ns
     }
 

@@ -135,6 +135,7 @@ pub(crate) fn random_network(dice: &mut Dice, seed: u64) -> SimOptions {
         readiness: dice.chance(40),
         peer_dead: if calm { None } else { window(dice, 20) },
         peer_stalled: if calm { None } else { window(dice, 20) },
+        work_ns: if dice.chance(40) { 0..1 + dice.between(0, MS / 10) } else { 0..1 },
         ..SimOptions::default()
     }
 }

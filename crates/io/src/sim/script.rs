@@ -52,6 +52,9 @@ pub struct SimOptions {
     /// than the one before it, and a wait that a standstill of the process cuts short comes back
     /// without having looked.
     pub readiness: bool,
+    /// What the process under test does between two looks at the clock takes this long, ns. With
+    /// nothing, the clock stands still between waits.
+    pub work_ns: Range<u64>,
     /// The peer is dead: its connections are reset at the start, connects are refused throughout.
     pub peer_dead: Option<Window>,
     /// The peer is stopped (SIGSTOP): its kernel goes on taking connections and bytes, the peer
@@ -76,6 +79,7 @@ impl Default for SimOptions {
             wait_jitter_ns: 0..1,
             pause: None,
             readiness: false,
+            work_ns: 0..1,
             peer_dead: None,
             peer_stalled: None,
             tcp_info: None,
