@@ -9,13 +9,14 @@ use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_report::text::wrap;
+use plimsoll_runner::Beside;
 use plimsoll_server::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::DemoFlags;
 use crate::exit::Exit;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, is_stdout};
-use crate::run::{Beside, Loaded, load};
+use crate::run::{Loaded, Shown, load};
 use crate::terminal::columns;
 
 const STALL_NS: u64 = 300_000_000;
@@ -44,15 +45,15 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
     let rate = Profile::constant(RATE_UHZ, Some(DURATION_NS), Arrival::Uniform);
     let open = stalled(STALL_AT_NS, DURATION_NS, Some(rate), &mut outputs)?;
     if let Some(code) = open.caught.code() {
-        outputs.write(&open.result)?;
+        outputs.write(&open.ran.result)?;
         return Ok(code);
     }
     // The same stall in a closed loop, in a shorter run: it costs each connection one request.
     let mut nowhere = Outputs::open(&OutputFlags { quiet: true, ..OutputFlags::default() })?;
     let at_ns = CLOSED_DURATION_NS / 2;
     let closed = stalled(at_ns, CLOSED_DURATION_NS, None, &mut nowhere)?;
-    outputs.write(&open.result)?;
-    lesson(&open.result, &closed.result, flags)?;
+    outputs.write(&open.ran.result)?;
+    lesson(&open.ran.result, &closed.ran.result, flags)?;
     Ok(closed.caught.code().unwrap_or(ExitCode::SUCCESS))
 }
 
@@ -72,7 +73,8 @@ fn stalled(
         .iter()
         .find(|(role, _)| *role == Role::All)
         .map_or(0, |(_, address)| address.port());
-    let loaded = load(&plan(port, duration_ns, rate), outputs, true, Beside::default());
+    let shown = Shown { live: true, wait: true, title: "" };
+    let loaded = load(&plan(port, duration_ns, rate), Beside::default(), outputs, shown);
     drop(running.stop());
     loaded
 }

@@ -57,7 +57,7 @@ impl Fault {
         match self {
             Self::Plan(errors) => Exit::Usage(errors.first().told(words)),
             Self::File(_, text) => Exit::CouldNotRun(text),
-            Self::Engine(error) => crate::run::explain(error),
+            Self::Engine(error) => crate::run::explain(error.into()),
         }
     }
 }

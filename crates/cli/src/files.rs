@@ -28,8 +28,12 @@ pub(crate) fn pem(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Reads a script.
-pub(crate) fn script(path: &Path) -> Result<String, String> {
-    in_utf8(read(path, TEXT_BYTES_MAX)?)
+///
+/// # Errors
+/// Why it cannot be read, in one line that names it.
+pub(crate) fn script(path: &str) -> Result<String, String> {
+    let text = read(Path::new(path), TEXT_BYTES_MAX).and_then(in_utf8);
+    text.map_err(|why| format!("cannot read the script '{path}': {why}"))
 }
 
 /// Reads a file of text.

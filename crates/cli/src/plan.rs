@@ -143,7 +143,7 @@ fn threads(flags: &RunFlags) -> u32 {
 fn script(flags: &RunFlags) -> Result<Option<Script>, Fault> {
     let Some(path) = &flags.script else { return Ok(None) };
     let path = path.display().to_string();
-    let text = crate::script::read(&path).map_err(|line| Fault::File(Field::Script, line))?;
+    let text = crate::files::script(&path).map_err(|line| Fault::File(Field::Script, line))?;
     Ok(Some(Script { path, text: text.into(), arguments: flags.script_arguments.clone() }))
 }
 

@@ -18,6 +18,7 @@ pub mod gate;
 pub mod histogram;
 pub mod iterations;
 pub mod ledger;
+pub mod live;
 pub mod metric;
 pub mod nearest;
 pub mod outage;

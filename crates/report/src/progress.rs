@@ -1,60 +1,53 @@
 //! The live line of a run: no wider than the terminal, rewritten once a second.
 
-use plimsoll_core::Ledger;
 use plimsoll_core::clock::Clock;
+use plimsoll_core::live::LiveFigures;
 use plimsoll_core::series::Point;
-use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
-
-/// What part of a run is going on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RunPart {
-    /// The measured part.
-    #[default]
-    Measuring,
-    /// Requests are no longer started; those open may still end.
-    Draining,
-}
-
-/// A run at one moment.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProgressSnapshot<'a> {
-    /// What is going on.
-    pub stage: RunPart,
-    /// Time since that began, ns.
-    pub elapsed_ns: u64,
-    /// How long it is to last, ns; `None` when only the number of requests is known.
-    pub planned_ns: Option<u64>,
-    /// How many requests are to be started, where the plan says so.
-    pub planned_requests: Option<u64>,
-    /// Where the requests of this part went so far.
-    pub ledger: Ledger,
-    /// Events counted as errors so far.
-    pub errors: u64,
-    /// The last whole interval.
-    pub last: Option<&'a Point>,
-}
+use plimsoll_core::units::{counted, format_count, format_duration, format_ns, format_rate};
 
 /// The line, without an end of line; words that do not fit into the columns are left out from the
 /// end, because a line that wraps could not be taken away again.
 #[must_use]
-pub fn line(snapshot: &ProgressSnapshot<'_>, columns: usize) -> String {
-    let mut words = vec![position(snapshot)];
-    if let Some(point) = snapshot.last {
-        words.extend(pace(point, snapshot));
+pub fn line(figures: &LiveFigures, columns: usize) -> String {
+    let mut words = match &figures.last {
+        Some(last) => interval(figures, last),
+        None => vec![opened(figures)],
+    };
+    while words.iter().map(|word| word.chars().count() + 2).sum::<usize>() > columns + 2 {
+        words.pop();
     }
-    let ledger = &snapshot.ledger;
+    words.join("  ")
+}
+
+/// How a run begins: there is no interval yet.
+fn opened(figures: &LiveFigures) -> String {
+    let open = counted(u64::from(figures.opened.unwrap_or(0)), "connection");
+    match figures.planned.warmup_ns {
+        0 => format!("{open} open"),
+        warmup_ns => format!("{open} open, warming up for {}", format_duration(warmup_ns)),
+    }
+}
+
+/// The run to the end of its last interval.
+fn interval(figures: &LiveFigures, last: &Point) -> Vec<String> {
+    // The line shows that interval, so it matters when it began, not what goes on by now.
+    let is_draining = figures.planned.duration_ns.is_some_and(|ns| last.t_ns >= ns);
+    let planned_ns = figures.planned.duration_ns.filter(|_| !is_draining);
+    let mut words = vec![match is_draining {
+        true => draining(figures, last),
+        false => position(figures, last),
+    }];
+    words.extend(pace(last, planned_ns));
+    let ledger = &figures.ledger;
     let lost = ledger.refused + ledger.timed_out + ledger.broken;
-    let errors = if snapshot.errors == 1 { "error" } else { "errors" };
-    let counts = [(ledger.failed, "failed"), (lost, "lost"), (snapshot.errors, errors)];
+    let errors = if figures.errors == 1 { "error" } else { "errors" };
+    let counts = [(ledger.failed, "failed"), (lost, "lost"), (figures.errors, errors)];
     for (count, word) in counts {
         if count > 0 {
             words.push(format!("{} {word}", short(count)));
         }
     }
-    while words.iter().map(|word| word.chars().count() + 2).sum::<usize>() > columns + 2 {
-        words.pop();
-    }
-    words.join("  ")
+    words
 }
 
 /// A count in at most six columns.
@@ -77,23 +70,31 @@ fn whole_seconds(time_ns: u64) -> String {
     }
 }
 
-fn position(snapshot: &ProgressSnapshot<'_>) -> String {
-    let ledger = &snapshot.ledger;
-    let done =
-        ledger.completed + ledger.refused + ledger.timed_out + ledger.broken + ledger.unfinished;
-    let elapsed = whole_seconds(snapshot.elapsed_ns);
-    if snapshot.stage == RunPart::Draining {
-        let open = short(ledger.sent.saturating_sub(done));
-        return format!("draining {elapsed}, {open} open");
-    }
-    match (snapshot.planned_requests, snapshot.planned_ns) {
-        (Some(requests), _) => format!("{elapsed}  {}/{}", short(done), short(requests)),
-        (None, Some(planned_ns)) if snapshot.elapsed_ns >= planned_ns => {
+fn draining(figures: &LiveFigures, last: &Point) -> String {
+    let open = figures.ledger.sent.saturating_sub(done(figures));
+    format!("draining {}, {} open", whole_seconds(end_ns(last)), short(open))
+}
+
+fn position(figures: &LiveFigures, last: &Point) -> String {
+    let elapsed = whole_seconds(end_ns(last));
+    match (figures.planned.requests, figures.planned.duration_ns) {
+        (Some(requests), _) => format!("{elapsed}  {}/{}", short(done(figures)), short(requests)),
+        (None, Some(planned_ns)) if end_ns(last) >= planned_ns => {
             format!("{0}/{0}", planned(planned_ns))
         }
         (None, Some(planned_ns)) => format!("{elapsed}/{}", planned(planned_ns)),
         (None, None) => elapsed,
     }
+}
+
+/// Requests that have ended.
+fn done(figures: &LiveFigures) -> u64 {
+    let ledger = &figures.ledger;
+    ledger.completed + ledger.refused + ledger.timed_out + ledger.broken
+}
+
+fn end_ns(point: &Point) -> u64 {
+    point.t_ns + point.interval_ns
 }
 
 /// As the plan says it, where it is no whole number of seconds.
@@ -102,9 +103,9 @@ fn planned(planned_ns: u64) -> String {
     if is_whole { whole_seconds(planned_ns) } else { format_duration(planned_ns) }
 }
 
-/// The rate and the times of an interval. The last one may be longer than its load.
-fn pace(point: &Point, snapshot: &ProgressSnapshot<'_>) -> Vec<String> {
-    let planned_ns = snapshot.planned_ns.filter(|_| snapshot.stage == RunPart::Measuring);
+/// The rate and the times of an interval. The last one of a load that ends at `planned_ns` may be
+/// longer than its load.
+fn pace(point: &Point, planned_ns: Option<u64>) -> Vec<String> {
     let left_ns = planned_ns.map_or(u64::MAX, |ns| ns.saturating_sub(point.t_ns));
     let load_ns = point.interval_ns.min(left_ns).max(1);
     let rate = point.completed as f64 * 1e9 / load_ns as f64;
@@ -118,49 +119,63 @@ fn pace(point: &Point, snapshot: &ProgressSnapshot<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Ledger;
+    use plimsoll_core::live::Planned;
+
     use super::*;
     use crate::samples;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn for_ns(duration_ns: Option<u64>) -> Planned {
+        Planned { duration_ns, ..Planned::default() }
+    }
 
     #[test]
     fn lines() {
         let stall = samples::stall();
         let ramp = samples::ramp();
-        let measuring = ProgressSnapshot {
-            elapsed_ns: 5_000_000_000,
-            planned_ns: Some(10_000_000_000),
-            last: Some(&stall.series.points()[5]),
-            ..ProgressSnapshot::default()
-        };
+        let at = |second: usize| Some(stall.series.points()[second].clone());
+        let late = Point { t_ns: 3_722 * SECOND_NS, ..ramp.series.points()[12].clone() };
+        let planned = for_ns(Some(10 * SECOND_NS));
+        let measuring = LiveFigures { planned, last: at(5), ..LiveFigures::default() };
         let half = Ledger { sent: 600, completed: 500, ok: 500, ..Ledger::default() };
+        let of_half_a_second = for_ns(Some(5_500_000_000));
         let cases = [
-            measuring,
-            ProgressSnapshot { last: None, ..measuring },
-            ProgressSnapshot { stage: RunPart::Draining, ledger: half, last: None, ..measuring },
-            ProgressSnapshot { planned_requests: Some(12_345), ledger: half, ..measuring },
-            ProgressSnapshot { planned_ns: None, last: None, ..measuring },
-            // The sixth interval has half a second of load.
-            ProgressSnapshot { planned_ns: Some(5_500_000_000), ..measuring },
-            ProgressSnapshot {
-                elapsed_ns: 6_000_000_000,
-                planned_ns: Some(5_500_000_000),
-                ..measuring
+            LiveFigures { opened: Some(50), last: None, ..measuring.clone() },
+            LiveFigures {
+                opened: Some(1),
+                planned: Planned { warmup_ns: 5 * SECOND_NS, ..planned },
+                last: None,
+                ..measuring.clone()
             },
-            ProgressSnapshot {
-                elapsed_ns: 3_723_000_000_000,
-                planned_ns: Some(86_400_000_000_000),
+            LiveFigures { last: at(4), ..measuring.clone() },
+            LiveFigures { planned: for_ns(Some(5 * SECOND_NS)), ledger: half, ..measuring.clone() },
+            LiveFigures {
+                planned: Planned { requests: Some(12_345), ..planned },
+                ledger: half,
+                ..measuring.clone()
+            },
+            LiveFigures { planned: for_ns(None), ..measuring.clone() },
+            // The sixth interval has half a second of load.
+            LiveFigures { planned: of_half_a_second, last: at(4), ..measuring.clone() },
+            LiveFigures { planned: of_half_a_second, ..measuring },
+            LiveFigures {
+                planned: for_ns(Some(86_400 * SECOND_NS)),
                 ledger: ramp.ledger,
-                last: Some(&ramp.series.points()[12]),
+                last: Some(late),
                 errors: 412_000,
-                ..measuring
+                ..LiveFigures::default()
             },
         ];
         insta::assert_snapshot!(cases.iter().map(|case| line(case, 100)).collect::<Vec<_>>().join("\n"), @r"
-        5s/10s  1 000/s  p50 47.5 µs  p99 290 ms
-        5s/10s
-        draining 5s, 100 open
-        5s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
-        5s
-        5s/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
+        50 connections open
+        1 connection open, warming up for 5s
+        5s/10s  1 000/s  p50 39.7 µs  p99 87.9 µs
+        draining 6s, 100 open  1 000/s  p50 47.5 µs  p99 290 ms
+        6s  500/12 345  1 000/s  p50 47.5 µs  p99 290 ms
+        6s  1 000/s  p50 47.5 µs  p99 290 ms
+        5s/5500ms  1 000/s  p50 39.7 µs  p99 87.9 µs
         5500ms/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
         62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 013 failed  271 lost  412k errors
         ");
@@ -173,17 +188,24 @@ mod tests {
         histogram.record(3_600_000_000_000);
         point.response = histogram.pack();
         let huge = 999_999_999_999;
-        let snapshot = ProgressSnapshot {
-            elapsed_ns: 86_000_000_000_000,
-            planned_requests: Some(huge),
+        point.t_ns = 86_000 * SECOND_NS;
+        let figures = LiveFigures {
+            planned: Planned { requests: Some(huge), ..Planned::default() },
             ledger: Ledger { failed: huge, timed_out: huge, ..Ledger::default() },
             errors: huge,
-            last: Some(&point),
-            ..ProgressSnapshot::default()
+            last: Some(point),
+            ..LiveFigures::default()
+        };
+        let warming_up = LiveFigures {
+            planned: Planned { warmup_ns: 86_399 * SECOND_NS, ..Planned::default() },
+            opened: Some(u32::MAX),
+            ..LiveFigures::default()
         };
         for columns in [40, 80, 100] {
-            let line = line(&snapshot, columns);
-            assert!(line.chars().count() <= columns && !line.contains('\n'), "{line}");
+            for figures in [&figures, &warming_up] {
+                let line = line(figures, columns);
+                assert!(line.chars().count() <= columns && !line.contains('\n'), "{line}");
+            }
         }
     }
 }

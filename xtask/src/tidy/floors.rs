@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, Package};
 use super::Finding;
 
 /// The floor of each crate. A crate may use those on lower floors, never one beside it.
-const FLOORS: [(&str, u8); 13] = [
+const FLOORS: [(&str, u8); 14] = [
     ("plimsoll-core", 0),
     ("plimsoll-io", 1),
     ("plimsoll-proto", 1),
@@ -18,7 +18,8 @@ const FLOORS: [(&str, u8); 13] = [
     ("plimsoll-engine", 3),
     ("plimsoll-server", 3),
     ("plimsoll-conformance", 3),
-    ("plimsoll", 4),
+    ("plimsoll-runner", 4),
+    ("plimsoll", 5),
     // On the ground so that it can use none of them: automation runs the program, it is no part.
     ("xtask", 0),
 ];
@@ -131,6 +132,10 @@ mod tests {
             ("plimsoll-engine", "plimsoll-conn", false),
             ("plimsoll-engine", "plimsoll-core", false),
             ("plimsoll", "plimsoll-engine", false),
+            ("plimsoll", "plimsoll-runner", false),
+            ("plimsoll-runner", "plimsoll-engine", false),
+            ("plimsoll-engine", "plimsoll-runner", true),
+            ("plimsoll-runner", "plimsoll", true),
             ("plimsoll-io", "plimsoll-core", false),
             ("plimsoll-io", "plimsoll-proto", true),
             ("plimsoll-engine", "plimsoll-server", true),

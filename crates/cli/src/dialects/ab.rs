@@ -4,16 +4,14 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use plimsoll_core::gate::AbortWatch;
 use plimsoll_dialect::UsageText;
 use plimsoll_dialect::ab::{self, Command, Files, Heartbeat, ending};
-use plimsoll_engine::{Progress, RunError};
+use plimsoll_engine::RunError;
+use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{
-    check_document, control, load, print, print_usage, print_verdict, ready, warn, write_document,
-};
+use super::{check_document, print, print_usage, print_verdict, ready, warn, write_document};
 use crate::exit::Exit;
-use crate::run::explain;
+use crate::run::{explain, stopped_by_signals};
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     let command = match ab::parse("ab", arguments) {
@@ -29,31 +27,26 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Err(usage) => return Ok(print_usage(&usage)),
     };
     let plan = ready(command.plan(files), &ab::FLAGS)?;
-    let mut watch = AbortWatch::new(plan.abort_conditions(), &plan);
-    let (control, _) = control()?;
-    let (mut progress, mut complete, mut aborted) = (Heartbeat::new(&command), 0, None);
+    let runner = Runner::new(&plan, Beside::default());
+    // The original reports an interrupted run like any other.
+    stopped_by_signals(&runner)?;
+    let mut progress = Heartbeat::new(&command);
     print(|out| ab::banner(&command, &plan, out))?;
-    let ran = load(&plan, &mut None, &control, &mut |news| {
-        let Progress::Interval(point) = news else { return };
-        complete += point.completed;
+    let ran = runner.run(&mut |news| {
+        let News::Interval(figures, _) = news else { return };
         // Where it goes there may be nobody.
-        let _ = io::stderr().write_all(progress.lines(complete).as_bytes());
-        if let Some(condition) = watch.add(point).filter(|_| !control.is_stopped()) {
-            aborted = Some(condition.to_string());
-            control.stop();
-        }
+        let _ = io::stderr().write_all(progress.lines(figures.ledger.completed).as_bytes());
     });
-    let mut result = match ran {
-        Ok(result) => result,
-        Err(RunError::Unreachable { reason, .. }) => {
+    let result = match ran {
+        Ok(ran) => ran.result,
+        Err(RunnerError::Run(RunError::Unreachable { reason, .. })) => {
             return Ok(print_usage(&ab::not_reached(&reason)));
         }
-        Err(RunError::Resolve(_)) => {
+        Err(RunnerError::Run(RunError::Resolve(_))) => {
             return Ok(print_usage(&ab::name_not_found(&command.endpoint.host)));
         }
         Err(error) => return Err(explain(error)),
     };
-    result.aborted = aborted;
     let _ = io::stderr().write_all(progress.lines(result.ledger.completed).as_bytes());
     let end = ending(&command, &result);
     let _ = io::stderr().write_all(end.stderr.as_bytes());

@@ -10,12 +10,10 @@ use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use plimsoll_core::plan::{Field, PlanErrors, Words};
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::UsageText;
-use plimsoll_engine::{Control, Progress, RunError};
 use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
 
@@ -24,8 +22,6 @@ use crate::ending::say;
 use crate::exit::Exit;
 use crate::fault::{Fault, Flags};
 use crate::message;
-use crate::script::{Loading, Scripts};
-use crate::signals::Caught;
 use crate::terminal::columns_of_stderr;
 
 /// The tester whose name this program was started by.
@@ -90,38 +86,6 @@ fn warn(program: &str, warnings: &[String]) {
     for warning in warnings {
         message::show(&format!("{program}: {warning}"));
     }
-}
-
-/// A hand on the run, and on the script before it, for signals.
-fn control() -> Result<(Arc<Control>, Loading), Exit> {
-    let (control, loading) = (Arc::new(Control::default()), Loading::default());
-    let (to_stop, to_end) = (Arc::clone(&control), loading.clone());
-    // The originals report an interrupted run like any other.
-    Caught::watch(move || {
-        to_stop.stop();
-        to_end.stop();
-    })
-    .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-    Ok((control, loading))
-}
-
-/// Carries out a plan, with its script's states.
-fn load(
-    plan: &Plan,
-    scripts: &mut Option<Scripts>,
-    control: &Control,
-    on_progress: &mut dyn FnMut(&Progress<'_>),
-) -> Result<RunResult, RunError> {
-    let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
-    let threads = threads.unwrap_or_default();
-    let ran = plimsoll_engine::run_scripted(plan, threads, control, &mut |progress| {
-        on_progress(&progress);
-    });
-    let (result, threads) = ran?;
-    if let Some(scripts) = scripts {
-        scripts.threads = threads;
-    }
-    Ok(result)
 }
 
 /// Says on stderr what the figures are worth, and what came where no response did: the exit code is

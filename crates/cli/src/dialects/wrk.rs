@@ -3,18 +3,17 @@
 use std::process::ExitCode;
 
 use plimsoll_dialect::wrk::{self, Flavour, Periodic};
-use plimsoll_engine::{Progress, RunError};
-use plimsoll_script::lua::Api;
+use plimsoll_engine::RunError;
+use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{check_document, load, print, print_usage, print_verdict, ready, warn, write_document};
+use super::{check_document, print, print_usage, print_verdict, ready, warn, write_document};
 use crate::exit::Exit;
-use crate::run::explain;
-use crate::script::Scripts;
+use crate::run::{explain, stopped_by_signals};
 
 pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Exit> {
-    let (program, api) = match flavour {
-        Flavour::Wrk => ("wrk", Api::Wrk),
-        Flavour::Wrk2 => ("wrk2", Api::Wrk2),
+    let program = match flavour {
+        Flavour::Wrk => "wrk",
+        Flavour::Wrk2 => "wrk2",
     };
     let command = match wrk::parse(flavour, program, arguments) {
         Ok(command) => command,
@@ -27,28 +26,30 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         let usage = wrk::invalid_url(flavour, &command.url);
         return Ok(print_usage(&usage));
     };
-    let text = command.script.as_deref().map(crate::script::read).transpose();
+    let text = command.script.as_deref().map(crate::files::script).transpose();
     let text = text.map_err(Exit::CouldNotRun)?;
     let plan = ready(command.plan(endpoint, text), &wrk::FLAGS)?;
-    let (control, loading) = super::control()?;
-    let mut scripts = Scripts::load(&plan, api, &command.url, &loading)?;
+    let beside = Beside { script_url: Some(&command.url), ..Beside::default() };
+    let runner = Runner::new(&plan, beside);
+    // The originals report an interrupted run like any other.
+    stopped_by_signals(&runner)?;
     let mut periodic = Periodic::new(&command);
     let mut printed = Ok(());
-    let ran = load(&plan, &mut scripts, &control, &mut |progress| {
-        let said = match (progress, &mut periodic) {
-            (Progress::Started { .. }, _) => print(|out| wrk::write_head(&command, out)),
-            (Progress::Interval(point), Some(periodic)) => {
+    let ran = runner.run(&mut |news| {
+        let said = match (news, &mut periodic) {
+            (News::Started(_), _) => print(|out| wrk::write_head(&command, out)),
+            (News::Interval(_, point), Some(periodic)) => {
                 print(|out| periodic.push(point, out).map(drop))
             }
-            (Progress::Measuring, _) | (Progress::Interval(_), None) => Ok(()),
+            _ => Ok(()),
         };
         if said.is_err() {
             printed = said;
         }
     });
-    let result = match ran {
-        Ok(result) => result,
-        Err(RunError::Unreachable { address, reason }) => {
+    let mut ran = match ran {
+        Ok(ran) => ran,
+        Err(RunnerError::Run(RunError::Unreachable { address, reason })) => {
             let (host, service) = address.rsplit_once(':').unwrap_or((&address, ""));
             let usage = wrk::unable_to_connect(host, service, &reason);
             return Ok(print_usage(&usage));
@@ -56,18 +57,14 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         Err(error) => return Err(explain(error)),
     };
     printed?;
-    if let Some(scripts) = &mut scripts {
-        scripts.flush();
-    }
+    ran.flush_script();
     match &mut periodic {
-        Some(periodic) => print(|out| periodic.finish(&result, out))?,
-        None => print(|out| wrk::write_report(&command, &result, out))?,
+        Some(periodic) => print(|out| periodic.finish(&ran.result, out))?,
+        None => print(|out| wrk::write_report(&command, &ran.result, out))?,
     }
-    print_verdict(&result, command.quiet);
-    write_document(&result, command.json_result.as_deref())?;
+    print_verdict(&ran.result, command.quiet);
+    write_document(&ran.result, command.json_result.as_deref())?;
     // Last, because a script may end the program in it.
-    if let Some(scripts) = &mut scripts {
-        scripts.done(&result)?;
-    }
+    ran.finish_script().map_err(explain)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,16 +2,16 @@
 //! page quotes the errors exactly as the program prints them.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use clap::{Arg, ArgAction, Command};
+use plimsoll_runner::Runner;
 
 use super::examples::{EXAMPLES, Example, FILES, filled};
 use crate::args::{run_definition, run_flags};
-use crate::control::ControlSocket;
 use crate::exit::Exit;
 use crate::outputs::Outputs;
 use crate::plan_file::is_setting;
+use crate::run::{beside, explain};
 
 const HEAD: &str = "\
 # `plimsoll run`
@@ -188,11 +188,5 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     let flags = flags.map_err(|error| crate::refusal::refusal(&error, &words))?;
     let plan = crate::plan::plan(&flags)?;
     Outputs::open(&flags.outputs)?.discard();
-    if let Some(path) = &flags.control {
-        ControlSocket::open(path, &plan, Arc::default())?;
-    }
-    if let Some(subject) = &flags.monitor {
-        crate::run::find(subject)?;
-    }
-    Ok(())
+    Runner::new(&plan, beside(&flags)).check().map_err(explain)
 }

@@ -1,6 +1,5 @@
-//! `--control SOCKET`: a Unix socket that takes commands during a run. Each command is a line of
-//! JSON, and so is each answer. A thread of its own serves it and shares [`status`] with the run,
-//! under a lock that is held only to copy some numbers.
+//! The control socket: a Unix socket that takes commands during a run. Each command is a line of
+//! JSON, and so is each answer. A thread of its own serves it.
 //!
 //! Absent on purpose: TCP, and passwords. Only the owner of the file may open it, and so
 //! steer the run.
@@ -19,16 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use plimsoll_core::Plan;
-use plimsoll_engine::{Control, Progress};
+use plimsoll_core::live::LiveFigures;
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
 
-use crate::exit::Exit;
-use status::Status;
+use crate::error::RunnerError;
+use crate::handle::Handle;
 
-/// What can be done to a run that goes on.
+/// What can be seen of a run that goes on, and done to it.
 pub(crate) trait Steer: Send + Sync {
+    /// How it goes now.
+    fn figures(&self) -> LiveFigures;
     /// Ends the run soon.
     fn stop(&self);
     /// Changes the rate, µHz; an error is one line.
@@ -37,9 +37,14 @@ pub(crate) trait Steer: Send + Sync {
     fn set_connections(&self, count: u32) -> Result<(), String>;
 }
 
-impl Steer for Control {
+impl Steer for Handle {
+    fn figures(&self) -> LiveFigures {
+        Self::figures(self)
+    }
+
+    // A script that is still at its beginning comes to the end of it, and then nothing is loaded.
     fn stop(&self) {
-        Self::stop(self);
+        self.control().stop();
     }
 
     fn set_rate(&self, rate_uhz: u64) -> Result<(), String> {
@@ -57,7 +62,6 @@ pub(crate) struct ControlSocket {
     path: PathBuf,
     /// Device and inode, so that nobody else's file is taken away.
     file: (u64, u64),
-    status: Arc<Status>,
     /// Closing it ends the thread.
     alive: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
@@ -68,28 +72,21 @@ impl ControlSocket {
     ///
     /// # Errors
     /// When something is there already, or the socket cannot be made.
-    pub(crate) fn open(path: &Path, plan: &Plan, control: Arc<Control>) -> Result<Self, Exit> {
-        Self::start(path, Arc::new(Status::new(plan)), control).map_err(|error| {
-            Exit::CouldNotRun(format!("control socket '{}': {error}", path.display()))
-        })
+    pub(crate) fn open(path: &Path, handle: &Handle) -> Result<Self, RunnerError> {
+        Self::start(path, Arc::new(handle.clone()))
+            .map_err(|error| RunnerError::ControlSocket { path: path.to_owned(), error })
     }
 
-    fn start(path: &Path, status: Arc<Status>, steer: Arc<dyn Steer>) -> io::Result<Self> {
+    fn start(path: &Path, steer: Arc<dyn Steer>) -> io::Result<Self> {
         make_room(path)?;
         let listener = listener(path)?;
         let metadata = fs::symlink_metadata(path)?;
         let (alive, ended) = UnixStream::pair()?;
-        let seen = Arc::clone(&status);
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || server::serve(&listener, &ended, &seen, &*steer))?;
+            .spawn(move || server::serve(&listener, &ended, &*steer))?;
         let file = (metadata.dev(), metadata.ino());
-        Ok(Self { path: path.to_owned(), file, status, alive: Some(alive), thread: Some(thread) })
-    }
-
-    /// Takes news of the run.
-    pub(crate) fn show(&self, progress: &Progress<'_>) {
-        self.status.note(progress, plimsoll_io::clock::now_ns());
+        Ok(Self { path: path.to_owned(), file, alive: Some(alive), thread: Some(thread) })
     }
 }
 

@@ -4,17 +4,16 @@
 use plimsoll_core::nearest::did_you_mean;
 use plimsoll_core::schedule::RATE_LIMIT_UHZ;
 use plimsoll_core::units::{parse_count, parse_rate_uhz};
-use plimsoll_io::clock;
 use serde_json::{Map, Value, json};
 
 use super::Steer;
-use super::status::Status;
+use super::status::status;
 
 const COMMANDS: &str = "status, rate, connections and stop";
 
 /// The answer to a line, with its end of line.
-pub(super) fn answer(line: &[u8], status: &Status, steer: &dyn Steer) -> Vec<u8> {
-    match obey(line, status, steer) {
+pub(super) fn answer(line: &[u8], steer: &dyn Steer) -> Vec<u8> {
+    match obey(line, steer) {
         Ok(answer) => written(&answer),
         Err(text) => error_line(&text),
     }
@@ -31,7 +30,7 @@ fn written(answer: &Value) -> Vec<u8> {
     line
 }
 
-fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String> {
+fn obey(line: &[u8], steer: &dyn Steer) -> Result<Value, String> {
     let asked: Map<String, Value> = serde_json::from_slice(line)
         .map_err(|error| format!("not an object of JSON on one line: {error}"))?;
     let Some(command) = asked.get("command").and_then(Value::as_str) else {
@@ -40,7 +39,7 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
     match command {
         "status" => {
             only(&asked, None)?;
-            Ok(status.report(clock::now_ns()))
+            Ok(status(&steer.figures()))
         }
         "rate" => {
             let text = only(&asked, Some("rps"))?;
@@ -49,7 +48,6 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
                 return Err("a rate is above 0 and not above 1G/s: stop ends the run".to_owned());
             }
             steer.set_rate(rate_uhz)?;
-            status.set_rate(rate_uhz);
             Ok(json!({ "rps": rate_uhz as f64 / 1e6 }))
         }
         "connections" => {
@@ -60,7 +58,6 @@ fn obey(line: &[u8], status: &Status, steer: &dyn Steer) -> Result<Value, String
                 return Err("0 connections cannot send anything: stop ends the run".to_owned());
             }
             steer.set_connections(count)?;
-            status.set_connections(count);
             Ok(json!({ "connections": count }))
         }
         "stop" => {

@@ -8,14 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_core::Histogram;
-use plimsoll_core::plan::{Draft, Endpoint};
-use plimsoll_core::schedule::{Arrival, Profile, Stage};
+use plimsoll_core::live::{LiveFigures, RunPart};
 use plimsoll_core::series::Point;
-use plimsoll_engine::Progress;
 use serde_json::{Value, json};
 
 use super::server::{CLIENTS_LIMIT, LINE_LIMIT};
-use super::status::Status;
+use super::status::status;
 use super::{ControlSocket, Steer};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -31,6 +29,10 @@ impl Told {
 }
 
 impl Steer for Told {
+    fn figures(&self) -> LiveFigures {
+        LiveFigures { connections: 200, ..LiveFigures::default() }
+    }
+
     fn stop(&self) {
         self.note("stop".to_owned());
     }
@@ -60,8 +62,7 @@ struct Scratch {
 }
 
 fn start(path: &Path, told: &Arc<Told>) -> std::io::Result<ControlSocket> {
-    let plan = Draft::new(Endpoint::http("::1", 80, "/")).check().unwrap();
-    ControlSocket::start(path, Arc::new(Status::new(&plan)), Arc::clone(told) as Arc<dyn Steer>)
+    ControlSocket::start(path, Arc::clone(told) as Arc<dyn Steer>)
 }
 
 impl Scratch {
@@ -214,52 +215,37 @@ fn what_is_in_the_way_stays_unless_it_is_dead() {
 }
 
 #[test]
-fn status_follows_the_run() {
-    let stage = |seconds, from_uhz, to_uhz| Stage {
-        duration_ns: Some(seconds * SECOND_NS),
-        from_uhz,
-        to_uhz,
-    };
-    let stages = vec![stage(10, 100_000_000, 200_000_000), stage(10, 50_000_000, 50_000_000)];
-    let plan = Draft {
-        warmup_ns: 5 * SECOND_NS,
-        duration_ns: Some(20 * SECOND_NS),
-        rate: Some(Profile { stages, arrival: Arrival::Uniform }),
-        ..Draft::new(Endpoint::http("::1", 80, "/"))
-    };
-    let status = Status::new(&plan.check().unwrap());
-    status.note(&Progress::Started { open: 49 }, 7 * SECOND_NS);
+fn status_is_the_figures_in_its_own_words() {
     let mut times = Histogram::new();
     times.record_n(1_000_000, 10);
+    let mut figures = LiveFigures {
+        part: RunPart::WarmUp,
+        elapsed_ns: 1_500_000_000,
+        target_rps: Some(7.0),
+        connections: 50,
+        ..LiveFigures::default()
+    };
+    let before = status(&figures);
+    assert_eq!((&before["phase"], &before["elapsed_s"]), (&json!("warm_up"), &json!(1.5)));
+    assert_eq!((&before["target_rps"], &before["connections"]), (&json!(7.0), &json!(50)));
+    assert_eq!((&before["opened"], &before["last_second"]), (&Value::Null, &Value::Null));
+    figures.opened = Some(49);
     for t_s in 0..2 {
-        let point = Point {
+        figures.add(&Point {
             t_ns: t_s * SECOND_NS,
             interval_ns: SECOND_NS,
             sent: 10,
             completed: 10,
             ok: 10,
+            errors: 1,
             response: times.pack(),
             ..Point::default()
-        };
-        status.note(&Progress::Interval(&point), 14 * SECOND_NS);
+        });
     }
-    for (time_s, phase, target) in [
-        (8, "warm_up", 100.0),
-        (12, "measuring", 100.0),
-        (17, "measuring", 150.0),
-        (22, "measuring", 50.0),
-        (33, "draining", 0.0),
-    ] {
-        let report = status.report(time_s * SECOND_NS);
-        assert_eq!((&report["phase"], &report["target_rps"]), (&json!(phase), &json!(target)));
-        assert_eq!(report["elapsed_s"], json!((time_s - 7) as f64));
-    }
-    status.set_rate(7_000_000);
-    let report = status.report(18 * SECOND_NS);
-    assert_eq!(report["target_rps"], json!(7.0));
-    assert_eq!(report["opened"], json!(49));
-    assert_eq!(report["ledger"]["completed"], json!(20));
-    let last = &report["last_second"];
+    let after = status(&figures);
+    assert_eq!((&after["opened"], &after["errors"]), (&json!(49), &json!(2)));
+    assert_eq!((&after["ledger"]["completed"], &after["ledger"]["ok"]), (&json!(20), &json!(20)));
+    let last = &after["last_second"];
     assert_eq!((&last["completed"], &last["t_s"]), (&json!(10), &json!(1.0)));
     assert_eq!(last["response"]["count"], json!(10));
     let p99 = last["response"]["p99_us"].as_f64().unwrap();

@@ -10,7 +10,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::status::Status;
 use super::{Steer, command};
 
 /// Clients at a time; one more is told so and sent away.
@@ -30,12 +29,7 @@ struct Client {
 }
 
 /// Serves until the other end of `ended` is closed.
-pub(super) fn serve(
-    listener: &UnixListener,
-    ended: &UnixStream,
-    status: &Status,
-    steer: &dyn Steer,
-) {
+pub(super) fn serve(listener: &UnixListener, ended: &UnixStream, steer: &dyn Steer) {
     let mut clients: Vec<Client> = Vec::new();
     loop {
         let ready = match wait(listener, ended, &clients) {
@@ -50,7 +44,7 @@ pub(super) fn serve(
         let mut is_ready = ready[2..].iter();
         clients.retain_mut(|client| {
             let is_ready = is_ready.next().copied().unwrap_or(false);
-            !is_ready || client.go_on(status, steer).is_ok_and(|is_open| is_open)
+            !is_ready || client.go_on(steer).is_ok_and(|is_open| is_open)
         });
         if ready[1] {
             accept(listener, &mut clients);
@@ -92,14 +86,14 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
 
 impl Client {
     /// Sends, reads and answers as far as it goes without waiting; whether there is more to come.
-    fn go_on(&mut self, status: &Status, steer: &dyn Steer) -> io::Result<bool> {
+    fn go_on(&mut self, steer: &dyn Steer) -> io::Result<bool> {
         loop {
             if !self.flush()? {
                 return Ok(true);
             }
             if let Some(line) = self.take_line() {
                 if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                    self.output = command::answer(&line, status, steer);
+                    self.output = command::answer(&line, steer);
                 }
                 continue;
             }

@@ -1,7 +1,6 @@
-//! Scripts: reads them, prepares one for each worker, and passes the result to their `done`.
+//! Scripts: prepares one for each worker, and passes the result to their `done`.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,11 +9,10 @@ use plimsoll_core::plan::Endpoint;
 use plimsoll_core::secret::Secret;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::wrk::{SocketErrors, errors};
+use plimsoll_engine::RunError;
 use plimsoll_io::clock;
 use plimsoll_io::host::{reachable, resolve};
 use plimsoll_script::lua::{Api, Interrupter, Main, ScriptStart, Summary, System, Thread};
-
-use crate::exit::Exit;
 
 /// How long `wrk.connect` waits.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -27,8 +25,8 @@ pub(crate) struct Scripts {
     pub threads: Vec<Thread>,
 }
 
-/// The beginning of a script and its end, which a signal may have to cut short: they can loop for
-/// ever like any other part. While the load runs, the engine sees to that.
+/// The beginning of a script and its end, which may have to be cut short: they can loop for ever
+/// like any other part. While the load runs, the engine sees to that.
 #[derive(Clone, Default)]
 pub(crate) struct Loading {
     interrupter: Interrupter,
@@ -71,39 +69,39 @@ impl System for Host {
 
 impl Scripts {
     /// Runs the beginning of the plan's script: its text, `setup` and `init`, each as often as
-    /// there are threads. `loading` ends it from another thread.
+    /// there are threads. The script sees `url` in place of the plan's. `loading` ends it from
+    /// another thread.
     ///
     /// # Errors
-    /// What goes wrong in the script: file, line and message.
+    /// A name without an address, and what goes wrong in the script: file, line and message.
     pub(crate) fn load(
         plan: &Plan,
-        api: Api,
-        url: &str,
+        url: Option<&str>,
         loading: &Loading,
-    ) -> Result<Option<Self>, Exit> {
+    ) -> Result<Option<Self>, RunError> {
         let Some(script) = &plan.script else {
             return Ok(None);
         };
         let endpoint = &plan.endpoint;
-        let addresses = reached(endpoint).map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        let url = url.map_or_else(|| endpoint.url(), str::to_owned);
+        let addresses = reached(endpoint).map_err(RunError::Resolve)?;
         let load = ScriptStart {
-            api,
+            api: if plan.is_open_loop() { Api::Wrk2 } else { Api::Wrk },
             path: &script.path,
             text: script.text.reveal(),
             scheme: &endpoint.scheme,
             host: &endpoint.host,
-            port: port_in(url),
+            port: port_in(&url),
             target: endpoint.path.reveal(),
             headers: fields(&plan.request.headers),
             arguments: script.arguments.iter().map(|it| it.reveal().clone()).collect(),
-            url,
+            url: &url,
             threads: plan.workers,
             addresses,
             system: Arc::new(Host),
             interrupter: loading.interrupter.clone(),
         };
-        let (mut main, threads) = plimsoll_script::lua::load(&load)
-            .map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+        let (mut main, threads) = plimsoll_script::lua::load(&load)?;
         main.flush();
         loading.is_over.store(true, Ordering::SeqCst);
         Ok(Some(Self { main, loading: loading.clone(), threads }))
@@ -118,7 +116,7 @@ impl Scripts {
     ///
     /// # Errors
     /// What goes wrong in it.
-    pub(crate) fn done(&mut self, result: &RunResult) -> Result<(), Exit> {
+    pub(crate) fn done(&mut self, result: &RunResult) -> Result<(), RunError> {
         if !self.main.has_done() {
             return Ok(());
         }
@@ -133,17 +131,8 @@ impl Scripts {
         self.loading.is_over.store(false, Ordering::SeqCst);
         let done = self.main.done(&mut self.threads, &summary(result), latency, rates);
         self.main.flush();
-        done.map_err(|error| Exit::CouldNotRun(error.to_string()))
+        Ok(done?)
     }
-}
-
-/// Reads a script's file.
-///
-/// # Errors
-/// Why it cannot be read, in one line.
-pub(crate) fn read(path: &str) -> Result<String, String> {
-    crate::files::script(Path::new(path))
-        .map_err(|why| format!("cannot read the script '{path}': {why}"))
 }
 
 /// The server's addresses that take connections; all of them if none does, which the run will say.
