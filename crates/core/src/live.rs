@@ -1,6 +1,6 @@
-//! Live figures: a run at one moment, while it goes on. Whoever shows a run shows these: the line
-//! on a terminal, the answers of a control socket, a page. They are computed once, where the run
-//! is, and hold no reference, so that they can be sent.
+//! Live figures: a run at one moment, while it goes on. All that shows a run shows these: the line
+//! on a terminal, the answers of a control socket, a page. The runner computes them once. They hold
+//! no reference, so that they can be sent.
 //!
 //! Absent on purpose: verdict and gates, which are about a whole run, and histograms of all seconds
 //! together, which would have to be unpacked and added up each second.

@@ -34,8 +34,8 @@ impl Handle {
         }
     }
 
-    /// Ends the run soon, whatever it is doing: waiting for the server, running the beginning or the
-    /// end of a script, or loading. A result is marked as interrupted.
+    /// Ends the run soon, whatever it is doing: waiting for the server, loading it, or running the
+    /// beginning or the end of a script. A result is marked as interrupted.
     pub fn stop(&self) {
         self.control.stop();
         self.loading.stop();

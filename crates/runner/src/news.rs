@@ -4,8 +4,8 @@ use plimsoll_core::live::LiveFigures;
 use plimsoll_core::series::Point;
 use plimsoll_engine::RunError;
 
-/// What a run tells while it goes on, in this order. Whoever listens holds up the run's own thread,
-/// not the load.
+/// What a run tells while it goes on, in this order. The caller takes it on the run's own thread,
+/// which the load does not wait for.
 #[derive(Debug)]
 pub enum News<'a> {
     /// The first attempt to reach the server failed: the run waits for it.

@@ -143,11 +143,11 @@ fn a_server_that_is_not_there_is_an_error_with_its_reason() {
 fn a_run_that_is_stopped_while_it_waits_was_not_carried_out() {
     let directory = tempfile::tempdir().unwrap();
     let plan = nowhere(directory.path());
-    let beside = Beside { wait_ns: Some(600 * SECOND_NS), ..Beside::default() };
+    let beside = Beside { wait_ns: Some(30 * SECOND_NS), ..Beside::default() };
     let runner = Runner::new(&plan, beside);
     let handle = runner.handle();
     let ran = runner.run(&mut |news| {
-        assert!(matches!(news, News::Waiting { limit_ns: 600_000_000_000, .. }), "{news:?}");
+        assert!(matches!(news, News::Waiting { limit_ns: 30_000_000_000, .. }), "{news:?}");
         handle.stop();
     });
     let result = ran.expect("who stops a run gets its result").result;
