@@ -5,5 +5,5 @@ local counter = 0
 function request()
    counter = counter + 1
    wrk.headers["X-Counter"] = counter
-   return wrk.format(nil, "/item/" .. counter)
+   return wrk.format(nil, "/echo?n=" .. counter)
 end

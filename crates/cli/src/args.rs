@@ -41,9 +41,9 @@ pub(crate) enum Command {
     Report(Box<ReportFlags>),
     /// What a cause of the verdict, a kind of error or a gate's metric means
     Explain(ExplainFlags),
-    /// Is it faster, slower, or do the data not tell?
+    /// Is it faster, slower, or too close to tell?
     Compare(Box<CompareFlags>),
-    /// Load the built-in server with a hiccup in it: the one-minute tour
+    /// Load the built-in server with a hiccup in it: a tour of a quarter of a minute
     Demo(DemoFlags),
     /// Check whether this host is fit to measure, or for a planned run
     Doctor(DoctorFlags),
@@ -133,7 +133,7 @@ pub(crate) struct DoctorFlags {
 /// What is planned.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Planned {
-    /// Check what a run with these flags needs of this host, and send nothing
+    /// Check what a run with these flags needs of this host; sends nothing to its URL
     Run(Box<RunFlags>),
 }
 

@@ -1,4 +1,4 @@
-//! `plimsoll compare`: is one side faster, is it slower, or do the data not tell?
+//! `plimsoll compare`: is one side faster, is it slower, or is it too close to tell?
 //!
 //! Reads the sides, refuses what cannot be compared, and writes the report. `core::comparison`
 //! makes the decisions.

@@ -13,8 +13,7 @@ pub(crate) struct CompareFlags {
     pub base: String,
     /// What may be faster or slower, of the same kind
     pub new: String,
-    /// A change that must not be, p99>+10% or rate<-5%: exit with 3 where one is found beyond it;
-    /// may be given again
+    /// Exit with 3 if a change beyond this is found: p99>+10% or rate<-5%; may be given again
     #[arg(long, value_name = "LIMIT", value_parser = Limit::parse)]
     pub fail_if: Vec<Limit>,
     /// Compare though hosts, testers or loads differ; the report names in what
@@ -23,7 +22,7 @@ pub(crate) struct CompareFlags {
     /// How sure to be before anything is called faster or slower
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = confidence)]
     pub confidence: f64,
-    /// The least change that is called anything
+    /// Ignore changes smaller than this
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = least_change)]
     pub least_change: f64,
     /// What to write

@@ -82,7 +82,7 @@ pub(crate) struct ConnectionFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
     /// Trust the certificates in this file, and no others
@@ -97,7 +97,7 @@ pub(crate) struct TlsFlags {
     /// The server's name to ask for and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME")]
     pub sni: Option<String>,
-    /// Application protocols to offer; an empty one leaves the offer out
+    /// Application protocols to offer; '' offers none
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "http/1.1")]
     pub alpn: Vec<String>,
     /// The one version of TLS to speak [default: 1.2 or 1.3]

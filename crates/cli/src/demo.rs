@@ -1,5 +1,5 @@
-//! `plimsoll demo`: the one-minute tour. It loads a server that stops answering for 300 ms at a
-//! fixed rate, and shows what a closed loop would have reported about the same server.
+//! `plimsoll demo`: a tour of a quarter of a minute. It loads a server that stops answering for
+//! 300 ms at a fixed rate, and shows what a closed loop would have reported about the same server.
 
 use std::io::Write as _;
 use std::process::ExitCode;

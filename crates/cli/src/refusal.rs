@@ -14,7 +14,7 @@ use crate::exit::Exit;
 const FIRST_STEPS: &str = "\
 say what to do. Three things to try:
 
-  plimsoll demo                             a tour of one minute
+  plimsoll demo                             a tour of 12 seconds
   plimsoll http://127.0.0.1:8080/           how much can this server take?
   plimsoll -r 100 http://127.0.0.1:8080/    how long do users wait, at 100/s?
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use plimsoll_core::units::{format_duration, format_ns};
-use plimsoll_core::{Plan, RunResult};
+use plimsoll_core::{Phase, Plan, RunResult};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Ran, Runner, RunnerError, not_carried_out};
 
@@ -115,9 +115,12 @@ pub(crate) fn load(
     });
     live.clear();
     let ran = ran.map_err(|error| match error {
-        RunnerError::Run(RunError::Unreachable { .. }) if !waits => Exit::CouldNotRun(format!(
-            "{error}: if the server is still starting, wait for it with --wait 10s"
-        )),
+        // What answers a connect has started; what it says to TLS will not change.
+        RunnerError::Run(RunError::Unreachable { phase: Phase::Connect, .. }) if !waits => {
+            Exit::CouldNotRun(format!(
+                "{error}: if the server is still starting, wait for it with --wait 10s"
+            ))
+        }
         other => explain(other),
     })?;
     Ok(Loaded { ran, caught, series })
@@ -138,7 +141,10 @@ pub(crate) fn explain(error: RunnerError) -> Exit {
     let text = match error {
         RunnerError::Run(RunError::Request(_) | RunError::Expectation { .. })
         | RunnerError::Gate(_) => return Exit::Usage(error.to_string()),
-        RunnerError::NoServer { limit_ns, error: RunError::Unreachable { address, reason } } => {
+        RunnerError::NoServer {
+            limit_ns,
+            error: RunError::Unreachable { address, reason, .. },
+        } => {
             let limit = format_duration(limit_ns);
             format!("no connection to {address} could be opened in {limit} (--wait): {reason}")
         }

@@ -68,7 +68,7 @@ pub(crate) struct RunFlags {
     #[arg(short, long, value_name = "N|MIN..MAX", default_value = "50", value_parser = connections)]
     #[arg(help_heading = "Load")]
     pub connections: (u32, Option<u32>),
-    /// How long to start requests [default: 10s if neither -d nor -n]
+    /// Keep starting requests for this long [default: 10s if neither -d nor -n]
     #[arg(short, long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub duration: Option<u64>,
     /// How many requests to start, exactly
@@ -84,15 +84,15 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "S", value_parser = stages, help_heading = "Load")]
     #[arg(conflicts_with_all = ["rate", "duration", "requests"])]
     pub stages: Option<Stages>,
-    /// When each request is due: a file with a time after the start on each line
+    /// When each request is due: a file with a time on each line, 0.25 (seconds) or 250ms
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages", "arrival", "warmup"])]
     #[arg(help_heading = "Load")]
     pub rate_file: Option<PathBuf>,
     /// At a rate, drop a request that has waited this long for a connection
     #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Load")]
     pub shed_after: Option<u64>,
-    /// Run the same load N times in turn, each with a seed of its own, and report how far the runs
-    /// differ
+    /// Run the same load N times, one after another, each with a seed of its own, and report how
+    /// far the runs differ
     #[arg(long, value_name = "N", default_value = "1", value_parser = repeats)]
     #[arg(help_heading = "Load")]
     pub repeat: u32,
@@ -115,7 +115,8 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub request: RequestFlags,
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
-    /// body~=REGEX, body*=TEXT, header:NAME=VALUE; may be given again
+    /// body~=REGEX, body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX; may
+    /// be given again
     #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
     pub expect: Vec<Expectation>,
     /// Follow up to N redirects for one request, on the same server
@@ -146,14 +147,14 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>)]
     #[arg(help_heading = "Tester")]
     pub seed: u64,
-    /// How to reach the kernel
+    /// Interface to the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub driver: DriverFlag,
     /// Spin instead of sleeping: at a rate, before a request is due and shortly after work, while
     /// others leave a CPU for it (auto); all the time (on); never (off)
     #[arg(long, value_enum, default_value_t, help_heading = "Tester")]
     pub spin: SpinFlag,
-    /// CPUs to tie the threads to, in turn: 1 or 2,3
+    /// Pin the threads to these CPUs, in turn: 1 or 2,3
     #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = whole::<u32>)]
     #[arg(help_heading = "Tester")]
     pub pin: Vec<u32>,

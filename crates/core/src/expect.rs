@@ -46,11 +46,20 @@ pub enum Expectation {
 
 /// An expectation that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown expectation '{0}': write status=200..299,304, bytes=100..200, body~=REGEX, \
-     body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE or header:NAME~=REGEX"
-)]
-pub struct ExpectError(String);
+pub enum ExpectError {
+    /// Nothing of the kind can be expected.
+    #[error(
+        "unknown expectation '{0}': write status=200..299,304, bytes=100..200, body~=REGEX, \
+         body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE or header:NAME~=REGEX"
+    )]
+    Unknown(String),
+    /// A status, or a range of them.
+    #[error("'{0}' is not a status or a range of them: write status=200..299,304")]
+    Status(String),
+    /// A number of bytes, or a range.
+    #[error("'{0}' is not a number of bytes or a range: write bytes=100..200")]
+    Bytes(String),
+}
 
 impl Expectation {
     /// A stable name for results: the kind of failure when it is not met.
@@ -82,14 +91,18 @@ impl std::str::FromStr for Expectation {
 
     fn from_str(text: &str) -> Result<Self, ExpectError> {
         // Not the value it is compared with, which may be a secret.
-        let error = || ExpectError(text.split(['=', '~']).next().unwrap_or_default().to_owned());
+        let error =
+            || ExpectError::Unknown(text.split(['=', '~']).next().unwrap_or_default().to_owned());
         let owned = str::to_owned;
         if let Some(list) = text.strip_prefix("status=") {
-            let ranges = list.split(',').map(|range| status_range(range.trim()));
-            return ranges.collect::<Option<Vec<_>>>().map(Self::Status).ok_or_else(error);
+            let range = |range: &str| {
+                status_range(range.trim()).ok_or_else(|| ExpectError::Status(owned(range.trim())))
+            };
+            return list.split(',').map(range).collect::<Result<_, _>>().map(Self::Status);
         }
         if let Some(range) = text.strip_prefix("bytes=") {
-            return bytes_range(range.trim()).ok_or_else(error);
+            let range = range.trim();
+            return bytes_range(range).ok_or_else(|| ExpectError::Bytes(owned(range)));
         }
         if let Some(pattern) = text.strip_prefix("body~=") {
             return Ok(Self::BodyMatches { pattern: owned(pattern), wanted: true });
@@ -217,7 +230,9 @@ mod tests {
             "size=1",
         ] {
             let error = text.parse::<Expectation>().expect_err(text).to_string();
-            assert!(error.contains("status=200..299") && !error.contains('\n'), "{error}");
+            let possible =
+                if text.starts_with("bytes=") { "bytes=100..200" } else { "status=200..299" };
+            assert!(error.contains(possible) && !error.contains('\n'), "{error}");
         }
     }
 }

@@ -56,7 +56,7 @@ pub enum Content {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// It has no name.
-    #[error("a form part has no name: write 'name=value' or 'name=@file'")]
+    #[error("a form field has no '=': write 'name=value' or 'name=@file'")]
     Name,
     /// It would end the line it has to stand in.
     #[error("form part '{0}' has a line break in its type: leave it out")]

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plimsoll_conn::{Http1, Http1Request};
+use plimsoll_core::Phase;
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::DriverUsed;
@@ -49,7 +50,7 @@ pub enum Progress<'a> {
 enum Message {
     /// The driver, how to wake it, how many connections are open if they are to be, and the first
     /// thing that went wrong with one.
-    Ready(Selection, Waker, Option<u32>, Option<String>),
+    Ready(Selection, Waker, Option<u32>, Option<(Phase, String)>),
     /// A worker's second is over.
     Interval(u32, Box<Interval>),
     Done(u32, Box<Done>),
@@ -312,7 +313,7 @@ fn carry_out<D: Driver, S: Source>(
     let broken = |error: io::Error| RunError::Worker(error.to_string());
     let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();
-    let error = worker.opening_error().map(str::to_owned);
+    let error = worker.opening_error().cloned();
     let _ = line.messages.send(Message::Ready(selection, waker, opened, error));
     let Ok(start_ns) = line.started.recv() else {
         return Ok(None);
@@ -333,8 +334,8 @@ pub(crate) struct Ready {
     pub opens: bool,
     /// How many connections are open.
     pub open: u32,
-    /// The first thing that went wrong with a connection.
-    pub error: Option<String>,
+    /// The first thing that went wrong with a connection, and in which phase.
+    pub error: Option<(Phase, String)>,
 }
 
 /// The system has no thread left for this process.

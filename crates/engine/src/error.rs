@@ -2,6 +2,7 @@
 
 use std::io;
 
+use plimsoll_core::Phase;
 use plimsoll_core::plan::Field;
 use plimsoll_io::OsError;
 
@@ -39,6 +40,8 @@ pub enum RunError {
     Unreachable {
         /// Where to.
         address: String,
+        /// In which phase the first attempt failed.
+        phase: Phase,
         /// What the first attempt met.
         reason: String,
     },

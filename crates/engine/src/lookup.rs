@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use plimsoll_core::Plan;
 use plimsoll_core::plan::Transport;
+use plimsoll_core::{Phase, Plan};
 use plimsoll_io::host::{reachable, resolve};
 use plimsoll_io::{Address, Route};
 
@@ -105,7 +105,8 @@ impl Lookup {
         });
         match first_error {
             Some(error) if addresses.is_empty() => {
-                Err(RunError::Unreachable { address: self.place(), reason: error.to_string() })
+                let (phase, reason) = (Phase::Connect, error.to_string());
+                Err(RunError::Unreachable { address: self.place(), phase, reason })
             }
             _ => Ok(()),
         }

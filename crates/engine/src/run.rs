@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll_conn::Http1Request;
 use plimsoll_core::plan::Spin;
 use plimsoll_core::result::RunResult;
-use plimsoll_core::{Histogram, Plan};
+use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::Address;
 use plimsoll_io::clock;
 use plimsoll_io::host::{HostEnvironment, cpu_limit};
@@ -182,9 +182,10 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     Ok((addresses, dns))
 }
 
-fn unreachable(lookup: &Lookup, reason: Option<String>) -> RunError {
-    let reason = reason.unwrap_or_else(|| "none was open when all had been tried".to_owned());
-    RunError::Unreachable { address: lookup.place(), reason }
+fn unreachable(lookup: &Lookup, error: Option<(Phase, String)>) -> RunError {
+    let none = || (Phase::Connect, "none was open when all had been tried".to_owned());
+    let (phase, reason) = error.unwrap_or_else(none);
+    RunError::Unreachable { address: lookup.place(), phase, reason }
 }
 
 #[cfg(test)]

@@ -452,7 +452,7 @@ impl Driver for EpollDriver {
             }
             let has_events = !self.agenda.ready.is_empty() || !self.agenda.pending.is_empty();
             if polling {
-                self.spinning.spun(now_ns - before_ns);
+                self.spinning.looked(before_ns, now_ns);
             } else if slept && !has_events && now_ns >= sleep_until_ns {
                 self.spinning.slept(sleep_until_ns, now_ns);
             }

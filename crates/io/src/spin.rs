@@ -16,6 +16,10 @@ const MARGIN_DECAY: u64 = 128;
 /// How long the driver goes on polling after work, ns: the answer of a fast server is on its way.
 const LINGER_NS: u64 = 100_000;
 
+/// The longest time between two looks at the clock of a thread that polls: system calls and
+/// interrupts take less, being without a CPU takes more.
+const LOOK_NS_MAX: u64 = 50_000;
+
 /// How a driver spins, and how long it has.
 #[derive(Debug)]
 pub(crate) struct Spinning {
@@ -62,10 +66,14 @@ impl Spinning {
         self.margin_ns = needed_ns.max(kept_ns).clamp(MARGIN_MIN_NS, MARGIN_MAX_NS);
     }
 
-    /// This long was spent polling.
+    /// While polling, the clock was looked at twice in a row. A thread that only polls looks again
+    /// at once: if it did not, it had lost the CPU, and was not spinning.
     #[inline]
-    pub(crate) fn spun(&mut self, for_ns: u64) {
-        self.spun_ns += for_ns;
+    pub(crate) fn looked(&mut self, before_ns: u64, now_ns: u64) {
+        let for_ns = now_ns - before_ns;
+        if for_ns <= LOOK_NS_MAX {
+            self.spun_ns += for_ns;
+        }
     }
 
     pub(crate) fn spun_ns(&self) -> u64 {
@@ -106,5 +114,14 @@ mod tests {
         assert_eq!(margin_ns(&spinning), MARGIN_MIN_NS);
         spinning.slept(1000, 900_000_000);
         assert_eq!(margin_ns(&spinning), MARGIN_MAX_NS);
+    }
+    #[test]
+    fn time_without_a_cpu_is_no_spinning() {
+        let mut spinning = Spinning::new(Spin::On);
+        let looks_ns = [0, 40, 80, 80 + LOOK_NS_MAX, 5_000_000, 5_000_030];
+        for pair in looks_ns.windows(2) {
+            spinning.looked(pair[0], pair[1]);
+        }
+        assert_eq!(spinning.spun_ns(), 80 + LOOK_NS_MAX + 30);
     }
 }

@@ -37,13 +37,16 @@ fn reason(result: &RunResult) -> Option<(&'static str, u32)> {
         return Some(("few samples beyond the p99: run longer", LENGTH));
     }
     if result.elapsed_ns < SHORT_NS {
-        return Some(("too short to show what recurs: run longer", LENGTH));
+        return Some((
+            "too short to show what recurs (garbage collection, timers): run longer",
+            LENGTH,
+        ));
     }
     if !result.plan.is_open_loop() {
         return Some(("to see how long users wait, give a rate: -r", LOOPS));
     }
     let is_judged = !result.gates.is_empty();
-    is_judged.then_some(("one run does not show the spread: --repeat 5", REPEATS))
+    is_judged.then_some(("one run does not show how much runs differ: --repeat 5", REPEATS))
 }
 
 #[cfg(test)]
@@ -66,7 +69,11 @@ mod tests {
                 Some("--repeat 5 (docs/measuring-well.md, section 6)"),
             ),
             ("nothing judged", open(|result| result.gates.clear()), None),
-            ("short", open(|result| result.elapsed_ns = SHORT_NS - 1), Some("what recurs: run")),
+            (
+                "short",
+                open(|result| result.elapsed_ns = SHORT_NS - 1),
+                Some("what recurs (garbage"),
+            ),
             ("ended early", samples::parts(), None),
             ("nothing completed", samples::nothing(), None),
             ("nothing sent", samples::bare(), None),

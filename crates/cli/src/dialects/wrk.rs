@@ -49,7 +49,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     });
     let mut ran = match ran {
         Ok(ran) => ran,
-        Err(RunnerError::Run(RunError::Unreachable { address, reason })) => {
+        Err(RunnerError::Run(RunError::Unreachable { address, reason, .. })) => {
             let (host, service) = address.rsplit_once(':').unwrap_or((&address, ""));
             let usage = wrk::unable_to_connect(host, service, &reason);
             return Ok(print_usage(&usage));

@@ -338,7 +338,7 @@ fn floor(floor: &Floor) -> Vec<Finding> {
         Level::up_to(quantiles.p99_ns as f64, good_us * US, warn_us * US)
     };
     let share_advice = "the tester shares its CPU: with the server, other processes, or other \
-        machines; lateness below this cannot be had here";
+        machines; this host cannot do better";
     let mut findings = vec![
         Finding::new(
             "floor",
@@ -375,7 +375,7 @@ fn floor(floor: &Floor) -> Vec<Finding> {
                 format_ns(floor.service.p99_ns),
                 format_count(SERVICE_RPS)
             ),
-            "the least a server's time can be told from: differences below it mean nothing here",
+            "the smallest service time this host can measure; smaller differences mean nothing",
         ),
     ];
     let verdict = if floor.causes.is_empty() {

@@ -85,11 +85,14 @@ pub(crate) fn explain(flags: &ExplainFlags) -> Result<ExitCode, Exit> {
 /// All there is to say of a code. A word such as `outage` is a cause and a metric: both are told.
 /// The name of a group lists its codes.
 fn explained(groups: &[Group], code: &str, columns: usize) -> Result<String, String> {
+    let code = &*code.to_ascii_lowercase();
     if let Some(group) = groups.iter().find(|group| group.names.contains(&code)) {
         return Ok(list(group, columns) + "\n");
     }
     let found = sections(groups, code);
-    let found = match metric_name(code).filter(|_| found.is_empty()) {
+    // A time by its name alone, as reports have it: a gate would name a figure of it.
+    let metric = || metric_name(code).or_else(|| metric_name(&format!("{code}.p99")));
+    let found = match found.is_empty().then(metric).flatten() {
         Some(metric) => sections(groups, &metric),
         None => found,
     };

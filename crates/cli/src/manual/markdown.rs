@@ -16,15 +16,15 @@ use crate::run::{beside, explain};
 const HEAD: &str = "\
 # `plimsoll run`
 
-Made from the definition of the flags by `cargo run -q -- manual --markdown`; a test holds it against
-them. Each example is run by a test, and each error line is what the program says. What they load:
+`cargo run -q -- manual --markdown` generates this page from the flags; a test keeps it up to date.
+Each example is run by a test, and each error line is what the program says. What they load:
 
 ```console
 $ plimsoll serve &
 $ plimsoll serve --listen 127.0.0.1:8443 --tls --tls-save server.pem &
 ```
 
-On 127.0.0.1:3128 and on the Unix socket `web.sock` is whatever answers requests there: a proxy, say.
+The examples also need a proxy on 127.0.0.1:3128, and a server on the Unix socket `web.sock`.
 `client.pem` is a certificate with its key.
 
 Numbers are totals, never for each thread or connection. Durations: `500us`, `1.5s`, `2m`. Counts and

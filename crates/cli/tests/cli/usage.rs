@@ -118,7 +118,7 @@ fn a_call_without_arguments_shows_what_to_try() {
     let want = "\
 plimsoll: say what to do. Three things to try:
 
-  plimsoll demo                             a tour of one minute
+  plimsoll demo                             a tour of 12 seconds
   plimsoll http://127.0.0.1:8080/           how much can this server take?
   plimsoll -r 100 http://127.0.0.1:8080/    how long do users wait, at 100/s?
 

@@ -1,4 +1,4 @@
-//! The one-minute tour, and its page in a real browser.
+//! The tour, and its page in a real browser.
 
 use std::path::Path;
 use std::process::Command;

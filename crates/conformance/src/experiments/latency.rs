@@ -33,7 +33,7 @@ pub(super) const ALL: [Experiment; 7] = [
     Experiment {
         name: "few-connections",
         row: 3,
-        title: "An open loop that its connections limit, without a word",
+        title: "Too few connections limit an open loop silently",
         method: "100 requests/s for 2 s over 10 connections; each is answered in 500 ms, in the \
                  control at once",
         truth: "10 connections carry 20 requests/s: most requests wait for a connection; in the \

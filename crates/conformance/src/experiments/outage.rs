@@ -163,7 +163,10 @@ mod tests {
             valid
         }
         assert!(judged(&judging("suspect", "the server could not be reached for 2.00 s")));
-        assert!(judged(&judging("suspect", "no connection could be had in 40 % of the time")));
+        assert!(judged(&judging(
+            "suspect",
+            "users could not reach the server in 40 % of their time"
+        )));
         assert!(!judged(&judging("valid", "")));
         assert!(!judged(&judging("suspect", "late")));
     }

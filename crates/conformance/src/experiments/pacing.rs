@@ -36,7 +36,7 @@ pub(super) const ALL: [Experiment; 6] = [
     Experiment {
         name: "poisson",
         row: 5,
-        title: "Poisson arrivals are not",
+        title: "Poisson arrivals are not Poisson",
         method: "2000 requests/s, Poisson, for 4 s over 256 connections",
         truth: "arrivals per millisecond have their mean as variance; gaps are exponential",
         tolerance: "variance over mean, as above, 0.9 to 1.1; Kolmogorov-Smirnov distance of the \
@@ -47,7 +47,7 @@ pub(super) const ALL: [Experiment; 6] = [
     Experiment {
         name: "catch-up",
         row: 6,
-        title: "What a stall kept back is dropped, without a word",
+        title: "Requests that a stall kept back are dropped silently",
         method: "1000 requests/s for 4 s over 50 connections; from 1 s to 2 s the oracle reads and \
                  does not answer",
         truth: "4000 requests were due: each was sent or is reported as dropped",

@@ -1,4 +1,4 @@
-//! Comparing two sides: is one faster, is it slower, or do the data not tell?
+//! Comparing two sides: is one faster, is it slower, or is it too close to tell?
 //!
 //! [`compare`] decides on one measure from its values over repeats. [`Contrast`] is the document
 //! `plimsoll/comparison/1`: two sides, each made of results or of a study, every case that both

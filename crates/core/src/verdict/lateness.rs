@@ -72,18 +72,23 @@ pub(super) fn late(e: &Evidence) -> Option<Cause> {
     if !e.open_loop {
         return None;
     }
-    let known = QUOTED.iter().zip(e.quoted).take(TAIL).filter(|(at, _)| e.sent >= at.samples);
-    let distorted: Vec<_> = known.filter(|(_, quoted)| quoted.is_distorted()).collect();
+    let quoted = QUOTED.iter().zip(e.quoted).take(TAIL);
+    let known: Vec<_> = quoted.filter(|(at, _)| e.sent >= at.samples).collect();
+    let distorted: Vec<_> = known.iter().filter(|(_, quoted)| quoted.is_distorted()).collect();
     let (last, worst) = distorted.last()?;
     let names: Vec<&str> = distorted.iter().map(|(at, _)| at.name).collect();
+    // A quantile with too few samples to be judged is no better than those below it.
+    let is_last_known = known.last().is_some_and(|(at, _)| at.name == last.name);
+    let more = if is_last_known && known.len() < TAIL { " and everything above" } else { "" };
     // Nobody needs to be told what the plan says already.
     let how = if e.spins_always { "--pin" } else { "--pin, --spin on" };
     let text = format!(
-        "the tester itself sent {} of the requests {} late or more: doubt {}; give it a CPU of \
+        "the tester itself sent {} of the requests {} late or more: doubt {}{}; give it a CPU of \
          its own ({how}), and ask `plimsoll doctor` what is in its way",
         last.beyond,
         format_ns(worst.lateness_ns),
         names.join(", "),
+        more,
     );
     let is_lost = distorted.iter().any(|(_, quoted)| quoted.is_lost());
     cause(if is_lost { Verdict::Invalid } else { Verdict::Suspect }, "late", text)

@@ -266,6 +266,9 @@ pub fn headline(facts: Headline) -> String {
         (Verdict::Valid, true) => "the schedule was kept",
         (Verdict::Valid, false) => "the tester had room to spare",
         (Verdict::Suspect, _) => "read the causes before the figures",
+        (Verdict::Invalid, _) if facts.achieved_rps == 0.0 => {
+            return "there was no response to measure".to_owned();
+        }
         (Verdict::Invalid, _) => return "these figures are not the server's".to_owned(),
     };
     format!("{meaning} · {} responses/s", format_rate(facts.achieved_rps))

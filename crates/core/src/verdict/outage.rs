@@ -1,5 +1,5 @@
-//! Finds an outage: users could not reach the server for a part of the run, so the figures describe
-//! the rest.
+//! Finds an outage: users could not reach the server for a part of the run. In a closed loop the
+//! figures describe the rest of it.
 
 use super::{Cause, Evidence, Verdict, cause, percent};
 use crate::units::format_ns;
@@ -15,10 +15,14 @@ pub(super) fn unreachable(e: &Evidence) -> Option<Cause> {
     if outage.share < SHARE_SUSPECT && outage.longest_ns < LONGEST_SUSPECT_NS {
         return None;
     }
+    let figures = if e.open_loop {
+        "response times include that wait, and requests that were never sent count as unsent"
+    } else {
+        "a closed loop sends nothing meanwhile, so rate and quantiles describe the rest"
+    };
     let text = format!(
-        "no connection could be had, or none that answers, in {} of the users' time, for {} at the \
-         longest: they sent next to nothing meanwhile, so rate and quantiles are of the rest; see \
-         the errors",
+        "users could not reach the server, or got no answer from it, in {} of their time, for {} \
+         at the longest: {figures}; see the errors",
         percent(outage.share),
         format_ns(outage.longest_ns),
     );

@@ -190,7 +190,7 @@ fn lateness_is_held_against_the_same_quantile_of_the_response_time() {
         // Not enough requests for that quantile.
         (999, 4, 5_000, 6_000, None),
         (14, 1, 5_000, 6_000, None),
-        (14, 0, 200, 400, Some((Verdict::Suspect, "p50"))),
+        (14, 0, 200, 400, Some((Verdict::Suspect, "p50 and everything above"))),
     ] {
         let case = format!("{sent} {place} {late_us} {response_us}");
         let late = late_at(place, late_us * US, response_us * US);
@@ -219,6 +219,9 @@ fn all_distorted_quantiles_are_named() {
          p99; give it a CPU of its own (--pin, --spin on), and ask `plimsoll doctor` what is in \
          its way"
     );
+    let (_, causes) = judge(&Evidence { sent: 999, ..evidence.clone() });
+    let want = "doubt p50, p75, p90, p95 and everything above; give it";
+    assert!(causes[0].text.contains(want), "{}", causes[0].text);
     let (_, causes) = judge(&Evidence { spins_always: true, ..evidence });
     let want = "; give it a CPU of its own (--pin), and ask `plimsoll doctor` what is in its way";
     assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);

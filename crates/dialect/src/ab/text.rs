@@ -14,7 +14,7 @@ use super::{Command, table};
 const PROGRAM: &str = "This is ApacheBench, Version 2.3";
 const REVISION: &str = "$Revision$";
 const REALLY: &str =
-    concat!("Spoken by Plimsoll ", env!("CARGO_PKG_VERSION"), ", a program of its own");
+    concat!("Printed by Plimsoll ", env!("CARGO_PKG_VERSION"), ", which is not ApacheBench");
 const LICENSE: &str = "Licensed under MIT or Apache-2.0";
 
 /// The percentages of the table.

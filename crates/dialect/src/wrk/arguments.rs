@@ -55,8 +55,7 @@ const OURS: [Long; 6] = [
     long("quiet", false, QUIET),
 ];
 
-const USAGE_WRK: &str = "\
-    -c, --connections <N>  Connections to keep open (10)
+const USAGE_WRK: &str = "    -c, --connections <N>  Connections to keep open (10)
     -d, --duration    <T>  How long to send (10s)
     -t, --threads     <N>  Threads to send from (2)
 

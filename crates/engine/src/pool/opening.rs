@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_conn::{Failure, Protocol};
+use plimsoll_core::Phase;
 use plimsoll_io::Driver;
 
 use super::Pool;
@@ -22,7 +23,7 @@ pub(super) struct Opener {
     under_way: u32,
     window: u32,
     /// The first thing that went wrong with a connection before it was open.
-    error: Option<String>,
+    error: Option<(Phase, String)>,
 }
 
 impl Opener {
@@ -55,9 +56,9 @@ impl Opener {
 }
 
 impl<D: Driver, P: Protocol> Pool<D, P> {
-    /// The first thing that went wrong with a connection before it was open.
-    pub(crate) fn opening_error(&self) -> Option<&str> {
-        self.opener.error.as_deref()
+    /// The first thing that went wrong with a connection before it was open, and in which phase.
+    pub(crate) fn opening_error(&self) -> Option<&(Phase, String)> {
+        self.opener.error.as_ref()
     }
 
     /// Has the connections of all active users opened.
@@ -145,9 +146,14 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         std::mem::replace(&mut client.opening.ever_opened, true)
     }
 
-    /// A connection could not be opened.
-    pub(crate) fn open_failed(&mut self, entry: ConnectionId, error: impl FnOnce() -> String) {
-        self.opener.error.get_or_insert_with(error);
+    /// A connection could not be opened, because of what happened in a phase of that.
+    pub(crate) fn open_failed(
+        &mut self,
+        entry: ConnectionId,
+        phase: Phase,
+        error: impl FnOnce() -> String,
+    ) {
+        self.opener.error.get_or_insert_with(|| (phase, error()));
         let client = &self.entries[entry];
         self.reach.failed(entry, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {

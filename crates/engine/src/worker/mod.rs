@@ -15,8 +15,8 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_conn::{ExchangeId, Protocol};
-use plimsoll_core::Plan;
 use plimsoll_core::recorder::Interval;
+use plimsoll_core::{Phase, Plan};
 use plimsoll_io::Driver;
 
 use crate::accounts::Accounts;
@@ -135,8 +135,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         Ok(Some(clients.filter(|client| client.can_send(&self.plan)).count() as u32))
     }
 
-    /// The first thing that went wrong with a connection before it was open.
-    pub fn opening_error(&self) -> Option<&str> {
+    /// The first thing that went wrong with a connection before it was open, and in which phase.
+    pub fn opening_error(&self) -> Option<&(Phase, String)> {
         self.traffic.lines.pool.opening_error()
     }
 

@@ -256,9 +256,9 @@ impl Ring {
             } else {
                 std::hint::spin_loop();
             }
-            now = now_ns();
+            let before = std::mem::replace(&mut now, now_ns());
+            spinning.looked(before, now);
         }
-        spinning.spun(now - start_ns);
         Ok(now)
     }
 

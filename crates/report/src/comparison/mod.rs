@@ -213,14 +213,14 @@ fn legend(contrast: &Contrast) -> Vec<String> {
         format!(
             "base, new: medians over the runs. ratio: the median of the ratios of every new run to \
              every base run (Hodges-Lehmann), not that of the medians. from, to: where the true \
-             ratio lies, {percent} % sure. shows: the difference that as many runs of this noise \
-             show in about two of three cases. Ratios closer to 1 than {least_change} % are never \
+             ratio lies, {percent} % sure. shows: the smallest difference that as many \
+             runs, as noisy as these, reveal two times in three. Ratios closer to 1 than {least_change} % are never \
              called."
         ),
         format!(
             "A case is decided by failures and then by one measure alone, so that chance decides \
-             at most {} % of cases without a difference, each case by itself. A \
-             measure with \"perhaps\" or \"?\" would be called so if it were the only one.",
+             at most {} % of cases without a difference, each case by itself. \
+             \"perhaps\" or \"?\": this measure alone would have been called different.",
             (1e4 - percent * 100.0).round() / 100.0
         ),
     ]

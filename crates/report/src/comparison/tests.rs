@@ -138,11 +138,11 @@ fn one_case() {
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
-    1 than 1 % are never called.
+    the smallest difference that as many runs, as noisy as these, reveal two times in three. Ratios
+    closer to 1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
-    if it were the only one.
+    cases without a difference, each case by itself. "perhaps" or "?": this measure alone would have
+    been called different.
     "#);
 }
 
@@ -175,11 +175,11 @@ fn one_run_each() {
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
-    1 than 1 % are never called.
+    the smallest difference that as many runs, as noisy as these, reveal two times in three. Ratios
+    closer to 1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
-    if it were the only one.
+    cases without a difference, each case by itself. "perhaps" or "?": this measure alone would have
+    been called different.
     "#);
 }
 
@@ -208,11 +208,11 @@ fn several_cases() {
 
     base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run
     (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows:
-    the difference that as many runs of this noise show in about two of three cases. Ratios closer to
-    1 than 1 % are never called.
+    the smallest difference that as many runs, as noisy as these, reveal two times in three. Ratios
+    closer to 1 than 1 % are never called.
     A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of
-    cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so
-    if it were the only one.
+    cases without a difference, each case by itself. "perhaps" or "?": this measure alone would have
+    been called different.
     Of 3 cases without any difference chance calls 0.2 at most, on average.
     "#);
 }
@@ -245,8 +245,8 @@ fn one_case_in_markdown() {
 
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
-    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so if it were the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the smallest difference that as many runs, as noisy as these, reveal two times in three. Ratios closer to 1 than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. "perhaps" or "?": this measure alone would have been called different.
     "#);
 }
 
@@ -313,8 +313,8 @@ fn several_cases_in_markdown() {
 
     with this noise 5 repeats can show differences from 1.3 % up (rate)
 
-    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the difference that as many runs of this noise show in about two of three cases. Ratios closer to 1 than 1 % are never called.
-    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. A measure with "perhaps" or "?" would be called so if it were the only one.
+    base, new: medians over the runs. ratio: the median of the ratios of every new run to every base run (Hodges-Lehmann), not that of the medians. from, to: where the true ratio lies, 95 % sure. shows: the smallest difference that as many runs, as noisy as these, reveal two times in three. Ratios closer to 1 than 1 % are never called.
+    A case is decided by failures and then by one measure alone, so that chance decides at most 5 % of cases without a difference, each case by itself. "perhaps" or "?": this measure alone would have been called different.
     "#);
 }
 

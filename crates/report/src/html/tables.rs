@@ -321,7 +321,10 @@ fn pauses_words(result: &RunResult) -> String {
         || "none seen".to_owned(),
         |longest| {
             let (length, at) = (format_ns(longest.for_ns), format_ns(longest.at_ns));
-            format!("{}, the longest of {length} at {at}", format_count(pauses.len() as u64))
+            match pauses.len() {
+                1 => format!("1, of {length} at {at}"),
+                several => format!("{several}, the longest of {length} at {at}"),
+            }
         },
     )
 }

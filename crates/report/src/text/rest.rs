@@ -121,12 +121,11 @@ fn tester(result: &RunResult, width: usize) -> Vec<String> {
     text += &format!("; {} of memory", format_bytes(loader.rss_peak_bytes));
     let mut lines = words("Tester", &text, width);
     if let Some(longest) = loader.pauses.iter().max_by_key(|pause| pause.for_ns) {
-        let text = format!(
-            "{}, the longest of {} at {}",
-            counted(loader.pauses.len() as u64, "pause"),
-            format_ns(longest.for_ns),
-            format_ns(longest.at_ns),
-        );
+        let (length, at) = (format_ns(longest.for_ns), format_ns(longest.at_ns));
+        let text = match loader.pauses.len() {
+            1 => format!("1 pause of {length} at {at}"),
+            several => format!("{several} pauses, the longest of {length} at {at}"),
+        };
         lines.extend(words("", &text, width));
     }
     if !loader.receive_delay.is_empty() {

@@ -123,7 +123,7 @@ fn a_stall_under_a_rate() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run does not show the spread: --repeat 5 (docs/measuring-well.md, section 6)
+    Guide     one run does not show how much runs differ: --repeat 5 (docs/measuring-well.md, section 6)
     ");
 }
 
@@ -178,14 +178,14 @@ fn an_overloaded_server() {
                                                     the end of the body
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
-              1 pause, the longest of 420 ms at 21.3 s
+              1 pause of 420 ms at 21.3 s
     ");
 }
 
 #[test]
 fn nothing_completed() {
     insta::assert_snapshot!(report(&samples::nothing(), false), @r"
-    INVALID · these figures are not the server's
+    INVALID · there was no response to measure
     - not one response arrived
       what this means: plimsoll explain no_responses
 
@@ -367,8 +367,8 @@ fn a_narrow_terminal() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run does not show the spread: --repeat 5 (docs/measuring-well.md,
-              section 6)
+    Guide     one run does not show how much runs differ: --repeat
+              5 (docs/measuring-well.md, section 6)
     ");
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
     SUSPECT · read the causes before the figures · 1 638 responses/s on average over
@@ -436,7 +436,7 @@ fn a_narrow_terminal() {
                                                     body
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
-              1 pause, the longest of 420 ms at 21.3 s
+              1 pause of 420 ms at 21.3 s
     ");
 }
 

@@ -115,7 +115,7 @@ fn ab_prints_what_ab_prints() {
     let but = [
         "This is ApacheBench",
         "Copyright",
-        "Spoken by",
+        "Printed by",
         "Licensed",
         "WARNING",
         "ERROR",

@@ -11,7 +11,7 @@ fn the_examples_run() {
 
     let mut counter = one(include_str!("../../../../../examples/lua/counter.lua"));
     let headers = ["Host: example.org:8080", "X-Counter: 2"];
-    same(&next(&mut counter), "GET /item/2 HTTP/1.1", &headers, "");
+    same(&next(&mut counter), "GET /echo?n=2 HTTP/1.1", &headers, "");
 
     let mut token = one(include_str!("../../../../../examples/lua/token.lua"));
     assert!(next(&mut token).starts_with("POST /login HTTP/1.1\r\n"));
