@@ -9,7 +9,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plimsoll_conn::{Http1, Http1Request};
-use plimsoll_core::Phase;
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::DriverUsed;
@@ -20,7 +19,7 @@ use plimsoll_io::{Driver, Waker};
 use plimsoll_script::lua::Thread;
 
 use crate::control::Control;
-use crate::error::RunError;
+use crate::error::{OpeningError, RunError};
 use crate::record::Record;
 use crate::scripted::{self, Scripted};
 use crate::setup::setup;
@@ -50,7 +49,7 @@ pub enum Progress<'a> {
 enum Message {
     /// The driver, how to wake it, how many connections are open if they are to be, and the first
     /// thing that went wrong with one.
-    Ready(Selection, Waker, Option<u32>, Option<(Phase, String)>),
+    Ready(Selection, Waker, Option<u32>, Option<OpeningError>),
     /// A worker's second is over.
     Interval(u32, Box<Interval>),
     Done(u32, Box<Done>),
@@ -334,8 +333,8 @@ pub(crate) struct Ready {
     pub opens: bool,
     /// How many connections are open.
     pub open: u32,
-    /// The first thing that went wrong with a connection, and in which phase.
-    pub error: Option<(Phase, String)>,
+    /// The first thing that went wrong with a connection.
+    pub error: Option<OpeningError>,
 }
 
 /// The system has no thread left for this process.

@@ -56,6 +56,15 @@ pub enum RunError {
     Worker(String),
 }
 
+/// Why a connection could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpeningError {
+    /// In which phase it failed.
+    pub phase: Phase,
+    /// What went wrong, in one line.
+    pub reason: String,
+}
+
 impl RunError {
     /// The field of the plan that is wrong, where it is one.
     #[must_use]

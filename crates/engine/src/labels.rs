@@ -30,6 +30,8 @@ pub(crate) struct Group {
 pub(crate) struct Labels {
     tags: Vec<Option<TagsId>>,
     groups: Vec<Option<Group>>,
+    /// All groups beyond the limit, once there is one.
+    others: Option<Group>,
     /// The metric of the times that users were in groups, where the source has declared it.
     pub group_duration: Option<MetricId>,
 }
@@ -38,7 +40,7 @@ impl Labels {
     /// None yet, of a source that has declared these metrics.
     pub(crate) fn new(declared: &Registry) -> Self {
         let group_duration = declared.find(GROUP_DURATION).map(|(metric, _)| metric);
-        Self { tags: Vec::new(), groups: Vec::new(), group_duration }
+        Self { tags: Vec::new(), groups: Vec::new(), others: None, group_duration }
     }
 
     /// The number that a set of tags has among the metrics. `name` is asked for it the first time.
@@ -71,7 +73,9 @@ impl Labels {
     ) -> Group {
         match self.groups.get(number as usize) {
             Some(Some(known)) => *known,
-            _ if number as usize >= GROUPS_MAX => group(OTHERS, parts, metrics),
+            _ if number as usize >= GROUPS_MAX => {
+                *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics))
+            }
             _ => {
                 let group = group(&name(number), parts, metrics);
                 put(&mut self.groups, number, group);
@@ -102,4 +106,35 @@ fn put<T: Clone>(known: &mut Vec<Option<T>>, number: u32, value: T) {
         known.resize(at + 1, None);
     }
     known[at] = Some(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn each_number_is_asked_for_once_and_what_is_beyond_the_limit_is_one() {
+        let registry = Arc::new(Registry::default());
+        let (mut metrics, mut parts) = (Metrics::new(&registry), Vec::new());
+        let mut labels = Labels::new(&registry);
+        let mut asked = Vec::new();
+        let most = GROUPS_MAX as u32;
+        for number in [3, 0, 3, most, most + 7, 0] {
+            let group = labels.group(number, &mut parts, &mut metrics, |number| {
+                asked.push(number);
+                format!("group {number}")
+            });
+            let want = if number < most { format!("group {number}") } else { OTHERS.to_owned() };
+            assert_eq!(parts[usize::from(group.part)].name, want);
+        }
+        assert_eq!((asked, parts.len()), (vec![3, 0], 3));
+        let page = |number: u32| [("page", number.to_string())].into_iter().collect();
+        let known = labels.tags(5, &mut metrics, page);
+        let again = labels.tags(5, &mut metrics, |_| panic!("it is known"));
+        let beyond = labels.tags(TAG_SETS_MAX as u32, &mut metrics, |_| panic!("it is folded"));
+        assert_eq!((known == again, beyond), (true, TagsId::FOLDED));
+        assert_ne!(known, TagsId::FOLDED);
+    }
 }

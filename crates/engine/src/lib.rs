@@ -45,7 +45,7 @@ pub mod worker;
 
 pub use control::{Control, ControlError};
 pub use crew::Progress;
-pub use error::RunError;
+pub use error::{OpeningError, RunError};
 pub use outcome::not_carried_out;
 pub use preflight::{files_needed, workers};
 pub use run::{check, probe, run, run_scripted};

@@ -19,7 +19,7 @@ use plimsoll_script::lua::{Interrupter, Thread};
 
 use crate::control::Control;
 use crate::crew::{Crew, Progress, no_thread};
-use crate::error::RunError;
+use crate::error::{OpeningError, RunError};
 use crate::judge::Judge;
 use crate::lookup::Lookup;
 use crate::outcome::{Gathered, assemble};
@@ -182,9 +182,12 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
     Ok((addresses, dns))
 }
 
-fn unreachable(lookup: &Lookup, error: Option<(Phase, String)>) -> RunError {
-    let none = || (Phase::Connect, "none was open when all had been tried".to_owned());
-    let (phase, reason) = error.unwrap_or_else(none);
+fn unreachable(lookup: &Lookup, error: Option<OpeningError>) -> RunError {
+    let untold = || OpeningError {
+        phase: Phase::Connect,
+        reason: "none was open when all had been tried".to_owned(),
+    };
+    let OpeningError { phase, reason } = error.unwrap_or_else(untold);
     RunError::Unreachable { address: lookup.place(), phase, reason }
 }
 

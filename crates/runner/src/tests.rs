@@ -94,7 +94,7 @@ fn a_run_tells_its_figures_and_ends_with_a_judged_result() {
     assert_eq!(passes(result), [true, false]);
     assert!(!result.interrupted && result.aborted.is_none());
     ran.flush_script();
-    ran.finish_script().expect("there is none");
+    ran.finish_script().expect("the plan has no script");
 }
 
 #[test]

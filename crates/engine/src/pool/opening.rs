@@ -9,6 +9,7 @@ use plimsoll_io::Driver;
 
 use super::Pool;
 use super::origins::Ways;
+use crate::error::OpeningError;
 use crate::id::ConnectionId;
 
 /// Connects under way at first, per worker.
@@ -23,7 +24,7 @@ pub(super) struct Opener {
     under_way: u32,
     window: u32,
     /// The first thing that went wrong with a connection before it was open.
-    error: Option<(Phase, String)>,
+    error: Option<OpeningError>,
 }
 
 impl Opener {
@@ -56,8 +57,8 @@ impl Opener {
 }
 
 impl<D: Driver, P: Protocol> Pool<D, P> {
-    /// The first thing that went wrong with a connection before it was open, and in which phase.
-    pub(crate) fn opening_error(&self) -> Option<&(Phase, String)> {
+    /// The first thing that went wrong with a connection before it was open.
+    pub(crate) fn opening_error(&self) -> Option<&OpeningError> {
         self.opener.error.as_ref()
     }
 
@@ -151,9 +152,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         &mut self,
         entry: ConnectionId,
         phase: Phase,
-        error: impl FnOnce() -> String,
+        reason: impl FnOnce() -> String,
     ) {
-        self.opener.error.get_or_insert_with(|| (phase, error()));
+        self.opener.error.get_or_insert_with(|| OpeningError { phase, reason: reason() });
         let client = &self.entries[entry];
         self.reach.failed(entry, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {

@@ -15,12 +15,13 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_conn::{ExchangeId, Protocol};
+use plimsoll_core::Plan;
 use plimsoll_core::recorder::Interval;
-use plimsoll_core::{Phase, Plan};
 use plimsoll_io::Driver;
 
 use crate::accounts::Accounts;
 use crate::activity::Activities;
+use crate::error::OpeningError;
 use crate::lines::{Lines, Times};
 use crate::signals::{Seen, Signals};
 use crate::slots::{Alike, Slots, planned_window_ns};
@@ -135,8 +136,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         Ok(Some(clients.filter(|client| client.can_send(&self.plan)).count() as u32))
     }
 
-    /// The first thing that went wrong with a connection before it was open, and in which phase.
-    pub fn opening_error(&self) -> Option<&(Phase, String)> {
+    /// The first thing that went wrong with a connection before it was open.
+    pub fn opening_error(&self) -> Option<&OpeningError> {
         self.traffic.lines.pool.opening_error()
     }
 

@@ -11,6 +11,7 @@ mod rates;
 mod scripts;
 mod seeds;
 mod shares;
+mod shop;
 mod surface;
 mod times;
 mod toy;

@@ -185,18 +185,20 @@ fn it_is_told_of_responses_and_tells_at_the_end() {
     main.done(&mut ran.scripts, &summary, &sum.service, &sum.service).unwrap();
 }
 
+/// A script that breaks when it is asked for its fifth request.
+const BREAKS_AT_FIVE: &str = "
+    local n = 0
+    function request()
+        n = n + 1
+        if n == 5 then error('enough') end
+        return wrk.format()
+    end
+";
+
 #[test]
 fn an_error_while_it_runs_ends_the_worker_and_is_kept() {
-    let text = "
-        local n = 0
-        function request()
-            n = n + 1
-            if n == 5 then error('enough') end
-            return wrk.format()
-        end
-    ";
     let plan = scripted(plan());
-    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let (_, ran) = ran(&plan, BREAKS_AT_FIVE, Answer::Status(200, MS));
     assert_eq!(ran.script_errors.len(), 1);
     assert!(ran.script_errors[0].contains("test.lua:5: enough"), "{}", ran.script_errors[0]);
     assert_eq!(ran.sum().ledger.check(), Ok(()));
@@ -284,17 +286,9 @@ fn no_delay_is_asked_for_after_the_last_request() {
 /// A slot whose request the script could not write is not forgotten.
 #[test]
 fn a_request_that_was_not_written_is_unsent() {
-    let text = "
-        local n = 0
-        function request()
-            n = n + 1
-            if n == 5 then error('enough') end
-            return wrk.format()
-        end
-    ";
     // The first call is before the load.
     let plan = scripted(Draft { connections: 1, ..at_rate(10_000_000, S) });
-    let (_, ran) = ran(&plan, text, Answer::Status(200, MS));
+    let (_, ran) = ran(&plan, BREAKS_AT_FIVE, Answer::Status(200, MS));
     let ledger = ran.sum().ledger;
     assert_eq!((ledger.scheduled, ledger.ok, ledger.unsent), (4, 3, 1));
 }
