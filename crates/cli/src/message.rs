@@ -9,7 +9,23 @@ use crate::terminal::columns_of_stderr;
 /// Writes a message to stderr. A closed stderr is no reason to stop.
 pub(crate) fn show(text: &str) {
     let columns = io::stderr().is_terminal().then(columns_of_stderr);
-    let _ = writeln!(io::stderr(), "{}", broken(text, columns));
+    let _ = writeln!(io::stderr(), "{}", broken(&without_error_numbers(text), columns));
+}
+
+/// The standard library ends the text of a system's error in ` (os error 2)`, which tells a reader
+/// nothing.
+pub(crate) fn without_error_numbers(text: &str) -> String {
+    let mut pieces = text.split(" (os error ");
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                kept += rest;
+            }
+            _ => kept = format!("{kept} (os error {piece}"),
+        }
+    }
+    kept
 }
 
 /// A message as a terminal of this width shows it; `None` is not a terminal.
@@ -29,6 +45,18 @@ pub(crate) fn broken(text: &str, columns: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_numbers_of_errors_are_left_out() {
+        for (text, want) in [
+            ("no 'a': No such file (os error 2)", "no 'a': No such file"),
+            ("a (os error 2): b (os error 13)\nc", "a: b\nc"),
+            ("a file called (os error x) (os error 5", "a file called (os error x) (os error 5"),
+            ("", ""),
+        ] {
+            assert_eq!(without_error_numbers(text), want);
+        }
+    }
 
     #[test]
     fn a_message_is_broken_at_words_on_a_terminal_alone() {

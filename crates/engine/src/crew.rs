@@ -241,9 +241,7 @@ fn work_on_any(
     // Without it timers are some 50 µs late; the verdict sees that.
     let _ = clock::set_timer_slack_ns(1);
     if let Some(cpu) = assignment.pinned_to() {
-        clock::pin_to_cpu(cpu).map_err(|error| {
-            RunError::Limit(format!("cannot tie a worker to CPU {cpu}: {error}"))
-        })?;
+        clock::pin_to_cpu(cpu).map_err(|error| cannot_pin(cpu, &error))?;
     }
     let choice = match assignment.plan().driver {
         DriverPlan::Auto => DriverChoice::Auto,
@@ -335,6 +333,19 @@ pub(crate) struct Ready {
     pub open: u32,
     /// The first thing that went wrong with a connection.
     pub error: Option<OpeningError>,
+}
+
+/// A worker cannot be tied to this CPU, nearly always because this process may not use it.
+fn cannot_pin(cpu: usize, error: &io::Error) -> RunError {
+    let allowed = clock::allowed_cpus();
+    if allowed.contains(&cpu) {
+        return RunError::Limit(format!("cannot tie a worker to CPU {cpu}: {error}"));
+    }
+    let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
+    RunError::Limit(format!(
+        "cannot tie a worker to CPU {cpu}: this process may use {}",
+        allowed.join(", ")
+    ))
 }
 
 /// The system has no thread left for this process.

@@ -23,7 +23,7 @@ use plimsoll_io::host::{Happened, HostEnvironment, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
 use crate::record::Record;
-use crate::slots::planned_window_ns;
+use crate::slots::counted_window_ns;
 use crate::watch::Watch;
 
 /// What the workers and the start brought together.
@@ -144,8 +144,7 @@ impl CpuShares {
 fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
     let counts_iterations = sum.iterations.is_some();
     let is_as_planned = !sum.interrupted && changes.is_empty() && !counts_iterations;
-    let is_counted = plan.rate.is_some() && plan.requests.is_some();
-    let planned_ns = planned_window_ns(plan).filter(|_| is_as_planned && is_counted);
+    let planned_ns = counted_window_ns(plan).filter(|_| is_as_planned);
     let mut window_ns = planned_ns.unwrap_or(sum.window_ns);
     let asked = Asked::of(plan, &changes);
     let due = |at_ns| asked.due(at_ns);
@@ -426,7 +425,7 @@ fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> Run
 #[cfg(test)]
 mod tests {
     use plimsoll_core::outage::Outage;
-    use plimsoll_core::plan::Draft;
+    use plimsoll_core::plan::{Draft, Trace};
     use plimsoll_core::recorder::Recorder;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;
@@ -434,6 +433,7 @@ mod tests {
 
     use super::*;
     use crate::observer::CpuUse;
+    use crate::slots::planned_window_ns;
     use crate::tests::{checked, plan};
 
     const MS: u64 = 1_000_000;
@@ -476,6 +476,10 @@ mod tests {
     fn the_window_is_what_the_plan_means_and_stragglers_are_not_in_it() {
         let closed = Draft { duration_ns: Some(2 * S), ..plan() };
         let of_requests = |requests, plan: Draft| Draft { requests: Some(requests), ..plan };
+        let of_times = |offsets_ns| {
+            let trace = Some(Trace { path: String::new(), offsets_ns });
+            Draft { trace, duration_ns: None, ..plan() }
+        };
         let every = |step_ns: u64, count: u64, late_ns: u64| {
             (0..count).map(|i| i * step_ns + late_ns).collect::<Vec<_>>()
         };
@@ -514,6 +518,14 @@ mod tests {
                 every(2 * MS, 1000, 2 * MS),
                 2 * S,
                 500.0,
+            ),
+            (
+                "a list of times ends where the next one would be due",
+                of_times((0..10).map(|i| i * S).collect()),
+                9 * S,
+                every(S, 10, MS),
+                10 * S,
+                1.0,
             ),
             ("one on each connection", counted(), 0, vec![S; 4], S, 4.0),
         ] {

@@ -116,8 +116,7 @@ impl Slots {
     /// slot `n` would be due, if nothing `interrupted` it.
     pub(crate) fn window_end_ns(&self, now_ns: u64, interrupted: bool) -> u64 {
         let is_as_planned = !interrupted && self.admission.is_as_planned();
-        let is_counted = self.plan.rate.is_some() && self.plan.requests.is_some();
-        let planned_ns = planned_window_ns(&self.plan).filter(|_| is_counted && is_as_planned);
+        let planned_ns = counted_window_ns(&self.plan).filter(|_| is_as_planned);
         let end_ns = planned_ns.map(|window_ns| self.timetable.measured_ns + window_ns);
         end_ns.unwrap_or_else(|| now_ns.min(self.timetable.stop_ns))
     }
@@ -161,13 +160,20 @@ impl Slots {
     }
 }
 
-/// How long a schedule's requests are due, ns, if the plan has one and says. That of `n` requests
-/// ends where slot `n` would be due, so that ten requests at 1/s are 1/s.
+/// How long a schedule's requests are due, ns, if the plan has one and says.
 pub(crate) fn planned_window_ns(plan: &Plan) -> Option<u64> {
-    let counted_ns = match (&plan.rate, &plan.trace) {
-        (Some(profile), _) => plan.requests.map(|requests| profile.due_ns(requests)),
-        (None, Some(trace)) => trace.offsets_ns.last().copied(),
+    let duration_ns = plan.duration_ns.filter(|_| plan.is_open_loop());
+    counted_window_ns(plan).or(duration_ns)
+}
+
+/// How long the requests of a schedule of `n` requests are due, ns; `None` where the plan gives no
+/// number. It ends where slot `n` would be due, so that ten requests at 1/s are 1/s, or with the
+/// plan's duration.
+pub(crate) fn counted_window_ns(plan: &Plan) -> Option<u64> {
+    let window_ns = match (&plan.rate, &plan.trace) {
+        (Some(profile), _) => profile.due_ns(plan.requests?),
+        (None, Some(trace)) => trace.window_ns(plan.requests),
         (None, None) => return None,
     };
-    plan.duration_ns.into_iter().chain(counted_ns).min()
+    Some(plan.duration_ns.map_or(window_ns, |duration_ns| duration_ns.min(window_ns)))
 }

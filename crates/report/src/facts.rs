@@ -7,7 +7,7 @@ use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 pub(crate) use plimsoll_core::units::counted;
 use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
-use plimsoll_core::verdict::{Headline, Verdict, headline};
+use plimsoll_core::verdict::{Cause, Headline, Verdict, headline};
 use plimsoll_core::{Histogram, Phase, RunResult};
 
 /// Where a clock starts.
@@ -124,6 +124,17 @@ pub(crate) fn standing(result: &RunResult) -> Option<Standing> {
     let is_met = failed == 0 && aborted.is_none();
     let words: Vec<String> = aborted.into_iter().chain(gates).collect();
     (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
+}
+
+/// The command that explains the causes of a verdict; `None` without any.
+pub(crate) fn explain_command<'a>(causes: impl IntoIterator<Item = &'a Cause>) -> Option<String> {
+    let mut codes: Vec<&str> = Vec::new();
+    for cause in causes {
+        if !codes.contains(&cause.code.as_str()) {
+            codes.push(&cause.code);
+        }
+    }
+    (!codes.is_empty()).then(|| format!("plimsoll explain {}", codes.join(" ")))
 }
 
 /// What is wrong besides the tester's causes: a ledger that does not balance, an early end, times

@@ -23,7 +23,7 @@ pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
     let rows = [
         (None, "lag", "lag: due, not yet sent", &result.lag),
         (Some("blocked"), "blocked", "\u{2003}waiting for a connection", of(Phase::Blocked)),
-        (Some("lateness"), "tester's lateness", "\u{2003}the tester was late", late),
+        (Some("lateness"), "lateness", "\u{2003}the tester was late", late),
         (Some("dns"), "dns", "looking the name up", of(Phase::Dns)),
         (Some("connect"), "connect", "opening a connection", of(Phase::Connect)),
         (Some("tls"), "tls", "TLS handshake", of(Phase::Tls)),

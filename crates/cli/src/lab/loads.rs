@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_load_is_one_line() {
         for (lines, want) in [
-            ("rates = 10", "'rates' is not a key of a plan: the nearest is 'rate'"),
+            ("rates = 10", "'rates' is not a key of a plan: did you mean 'rate'?"),
             ("testr = 'wrk'", "'testr' is not a key of a load: did you mean 'tester'?"),
             ("rate = 'fast'", "invalid value 'fast' for '--rate <R>'"),
             ("rate = true", "rate is a text or number"),

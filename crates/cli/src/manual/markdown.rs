@@ -9,6 +9,7 @@ use plimsoll_runner::Runner;
 use super::examples::{EXAMPLES, Example, FILES, filled};
 use crate::args::{run_definition, run_flags};
 use crate::exit::Exit;
+use crate::message::without_error_numbers;
 use crate::outputs::Outputs;
 use crate::plan_file::is_setting;
 use crate::run::{beside, explain};
@@ -127,7 +128,7 @@ fn write_example(example: &Example, text: &mut String) {
     let _ = writeln!(text, "$ {}", command_line(example.wrong));
     let refusal = refusal(example.wrong);
     debug_assert!(refusal.contains(example.says), "{:?} says '{refusal}'", example.wrong);
-    let _ = write!(text, "plimsoll: {refusal}\n```\n");
+    let _ = write!(text, "plimsoll: {}\n```\n", without_error_numbers(&refusal));
 }
 
 /// How a flag is written.

@@ -224,9 +224,9 @@ pub(crate) fn setting_named<'a>(name: &str, definition: &'a Command) -> Result<&
     }
     let known: Vec<String> =
         definition.get_arguments().filter(|arg| is_setting(arg)).map(key).collect();
-    let nearest = nearest(&wanted, known.iter().map(String::as_str));
-    let nearest = nearest.map_or_else(String::new, |key| format!("the nearest is '{key}', and "));
-    Err(format!("'{name}' is not a key of a plan: {nearest}`plimsoll run --help` has them all"))
+    let meant = nearest(&wanted, known.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |key| format!("did you mean '{key}'? "));
+    Err(format!("'{name}' is not a key of a plan: {meant}`plimsoll run --help` lists them"))
 }
 
 /// A text or a number, as it would stand on a command line.

@@ -133,7 +133,7 @@ fn errors_say_the_line_and_the_key() {
         ("url = ", "plan.toml:1: "),
         (
             "url = 'http://a/'\nconections = 1",
-            "plan.toml:2: 'conections' is not a key of a plan: the nearest is 'connections'",
+            "plan.toml:2: 'conections' is not a key of a plan: did you mean 'connections'?",
         ),
         (
             "url = 'http://a/'\n\nrate = 'fast'",

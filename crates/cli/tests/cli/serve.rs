@@ -59,7 +59,7 @@ fn tls_that_cannot_be_set_up_is_said_in_one_line() {
         ),
         (
             &["--cert", &missing, "--key", &empty],
-            format!("--cert {missing}: No such file or directory (os error 2)"),
+            format!("--cert {missing}: No such file or directory"),
         ),
         (
             &["--client-ca", &empty],
@@ -67,10 +67,7 @@ fn tls_that_cannot_be_set_up_is_said_in_one_line() {
              a PEM block BEGIN CERTIFICATE is needed"
                 .to_owned(),
         ),
-        (
-            &["--tls-save", &nowhere],
-            format!("--tls-save {nowhere}: No such file or directory (os error 2)"),
-        ),
+        (&["--tls-save", &nowhere], format!("--tls-save {nowhere}: No such file or directory")),
     ] {
         let finished = run(plimsoll(&["serve", "--listen", "127.0.0.1:0"]).args(flags));
         assert_eq!(finished.code, Some(1), "{finished:?}");

@@ -80,6 +80,22 @@ pub struct Trace {
     pub offsets_ns: Vec<u64>,
 }
 
+impl Trace {
+    /// How long its first `requests` requests (all, with `None`) are due, ns: to the time of the
+    /// next one. After the last of the list, that is the mean distance of the list's times later.
+    #[must_use]
+    pub fn window_ns(&self, requests: Option<u64>) -> u64 {
+        let at = requests.and_then(|requests| usize::try_from(requests).ok());
+        if let Some(next_ns) = at.and_then(|at| self.offsets_ns.get(at)) {
+            return *next_ns;
+        }
+        let [first_ns, .., last_ns] = self.offsets_ns[..] else {
+            return self.offsets_ns.first().copied().unwrap_or(0);
+        };
+        last_ns.saturating_add((last_ns - first_ns) / (self.offsets_ns.len() as u64 - 1))
+    }
+}
+
 /// The parts of a plan, unchecked. What makes plans fills them in; what carries one out reads them
 /// through [`Plan`](crate::Plan).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,6 +23,23 @@ fn pem(text: &str) -> PemFile {
 }
 
 #[test]
+fn a_list_of_times_lasts_until_the_next_request_would_be_due() {
+    for (offsets_ns, requests, want_ns) in [
+        (&[0, 10, 20, 30][..], None, 40),
+        (&[0, 10, 20, 30], Some(3), 30),
+        (&[0, 10, 20, 30], Some(4), 40),
+        (&[0, 10, 20, 30], Some(9), 40),
+        (&[100, 200, 300], None, 400),
+        (&[7], None, 7),
+        (&[7, 7], None, 7),
+        (&[], None, 0),
+    ] {
+        let trace = Trace { path: String::new(), offsets_ns: offsets_ns.to_vec() };
+        assert_eq!(trace.window_ns(requests), want_ns, "{offsets_ns:?}, {requests:?}");
+    }
+}
+
+#[test]
 fn secrets_bodies_and_contents_of_files_stay_out_of_results() {
     let mut draft = draft();
     draft.endpoint.path = "/x?token=hush".into();

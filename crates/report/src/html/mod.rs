@@ -136,6 +136,9 @@ fn banner(result: &RunResult, page: &mut String) {
         }
         page.push_str("</ul>\n");
     }
+    if let Some(command) = facts::explain_command(&loader.causes) {
+        push(page, format_args!("<p>What this means: <code>{}</code></p>\n", Escaped(&command)));
+    }
     page.push_str("</div></header>\n");
     let (request, load) = (request_words(&result.plan), load_words(result).join(" · "));
     push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&request)));

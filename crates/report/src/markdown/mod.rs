@@ -121,6 +121,9 @@ fn verdict(result: &RunResult) -> String {
     for caveat in facts::caveats(result) {
         text += &format!("- {}\n", prose(&caveat));
     }
+    if let Some(command) = facts::explain_command(&loader.causes) {
+        text += &format!("\nWhat this means: {}\n", code(&command));
+    }
     text
 }
 

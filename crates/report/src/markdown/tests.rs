@@ -73,7 +73,7 @@ fn a_whole_report() {
     | Phase | count | p50 | p99 | max |
     | --- | ---: | ---: | ---: | ---: |
     | lag | 4 000 | 1.68 µs | 3.93 µs | 5.38 µs |
-    | tester's lateness | 4 000 | 1.68 µs | 3.93 µs | 5.38 µs |
+    | lateness | 4 000 | 1.68 µs | 3.93 µs | 5.38 µs |
     | connect | 50 | 116 µs | n/a | 154 µs |
     | sending | 4 000 | 6.00 µs | 6.00 µs | 6.00 µs |
     | waiting | 4 000 | 829 µs | 2.76 ms | 5.05 ms |
@@ -124,6 +124,8 @@ fn a_summary_of_stages() {
 
     - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate
     - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was
+
+    What this means: `plimsoll explain cpu paused`
 
     `GET http://127.0.0.1:8080/search?q=hull&page=2` · 64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 

@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 
 use plimsoll_core::repeats::Repeats;
-use plimsoll_core::verdict::Cause;
 
 use super::{
     GateRow, ROW_HEAD, causes, gates, missing, order, remarks, row, sentence, spread_head,
@@ -39,8 +38,7 @@ fn head(repeats: &Repeats, style: Style) -> Vec<String> {
     for text in remarks(repeats) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
-    let causes: Vec<&Cause> = causes(repeats).into_iter().map(|(cause, _)| cause).collect();
-    lines.extend(explains(&causes, style));
+    lines.extend(explains(causes(repeats).into_iter().map(|(cause, _)| cause), style));
     lines
 }
 

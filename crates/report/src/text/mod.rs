@@ -98,23 +98,18 @@ fn verdict(result: &RunResult, style: Style) -> Vec<String> {
     for text in causes.chain(facts::caveats(result)) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
-    lines.extend(explains(&result.loader.causes.iter().collect::<Vec<_>>(), style));
+    lines.extend(explains(&result.loader.causes, style));
     lines
 }
 
 /// The command that says more about the causes, if there are any.
-pub(crate) fn explains(causes: &[&Cause], style: Style) -> Vec<String> {
-    let mut codes: Vec<&str> = Vec::new();
-    for cause in causes {
-        if !codes.contains(&cause.code.as_str()) {
-            codes.push(&cause.code);
-        }
-    }
-    if codes.is_empty() {
-        return Vec::new();
-    }
-    let command = format!("what this means: plimsoll explain {}", codes.join(" "));
-    wrap("  ", "  ", &printable(&command), style.columns())
+pub(crate) fn explains<'a>(
+    causes: impl IntoIterator<Item = &'a Cause>,
+    style: Style,
+) -> Vec<String> {
+    let Some(command) = facts::explain_command(causes) else { return Vec::new() };
+    let line = printable(&format!("what this means: {command}"));
+    wrap("  ", "  ", &line, style.columns())
 }
 
 /// The verdict with what came of the conditions, what it means, and the rate. No word is green if a

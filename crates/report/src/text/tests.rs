@@ -279,7 +279,7 @@ fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
     mean            966 µs                   965 µs             sending      6.00 µs   6.00 µs   6.00 µs
     p50             839 µs     2 000         838 µs     2 000   waiting       829 µs   2.76 ms   5.05 ms
     p75            1.27 ms     1 000        1.26 ms     1 000   receiving    2.50 µs   2.50 µs   2.50 µs
-    p90            1.71 ms       400        1.71 ms       400
+    p90            1.71 ms       400        1.71 ms       400   of the requests that were sent
     p95            2.05 ms       200        2.04 ms       200
     p99            2.77 ms        40        2.77 ms        40
     p99.9        ~ 3.99 ms         4      ~ 3.99 ms         4

@@ -172,7 +172,7 @@ pub(super) fn spread(histogram: &Histogram) -> [String; 3] {
     [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
 }
 
-/// The phases that took time. The lag is shown as its two parts.
+/// The phases that took time, and whose requests' they are. The lag is shown as its two parts.
 fn phases(result: &RunResult) -> Vec<String> {
     let row = |row: PhaseRow<'_>| {
         let cells = spread(row.histogram).map(|cell| format!("{cell:>10}"));
@@ -183,7 +183,10 @@ fn phases(result: &RunResult) -> Vec<String> {
         return rows;
     }
     let head = format!("{:<10}{:>10}{:>10}{:>10}", "Phases", "p50", "p99", "max");
-    std::iter::once(head).chain(rows).collect()
+    let ledger = &result.ledger;
+    let unsent = ledger.unsent + ledger.shed > 0;
+    let note = unsent.then(|| "of the requests that were sent".to_owned());
+    std::iter::once(head).chain(rows).chain(note).collect()
 }
 
 /// Response times by outcome, where there was more than one.
