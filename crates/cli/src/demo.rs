@@ -74,7 +74,7 @@ fn stalled(
         .find(|(role, _)| *role == Role::All)
         .map_or(0, |(_, address)| address.port());
     let shown = Shown { live: true, wait: true, title: "" };
-    let loaded = load(&plan(port, duration_ns, rate), Beside::default(), outputs, shown);
+    let loaded = load(&plan(port, duration_ns, rate).into(), Beside::default(), outputs, shown);
     drop(running.stop());
     loaded
 }

@@ -6,6 +6,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
 use plimsoll_core::plan::error::{Message, name};
 use plimsoll_core::plan::{Draft, DriverPlan, Field, Order, PlanError, Script, Spin, Trace};
+use plimsoll_core::scenario::{RunTerms, Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::secret::Masks;
 use plimsoll_core::units::parse_duration_ns;
@@ -24,13 +25,49 @@ pub(crate) fn plan(flags: &RunFlags) -> Result<Plan, Fault> {
     seeded(flags, flags.seed)
 }
 
-/// The plan of these flags from another seed, for a repeat. The boundary between a form's parts is
-/// drawn from the seed, so a plan with a form is made anew.
+/// The scenarios of these flags from another seed, for a repeat. The boundary between a form's
+/// parts is drawn from the seed, so a plan with a form is made anew; those of scenarios stay.
 ///
 /// # Errors
 /// As above.
-pub(crate) fn repeated(flags: &RunFlags, plan: &Plan, seed: u64) -> Result<Plan, Fault> {
-    if flags.request.form.is_empty() { Ok(plan.with_seed(seed)) } else { seeded(flags, seed) }
+pub(crate) fn repeated(
+    flags: &RunFlags,
+    scenarios: &Scenarios,
+    seed: u64,
+) -> Result<Scenarios, Fault> {
+    if flags.request.form.is_empty() || scenarios.plain().is_none() {
+        return Ok(scenarios.with_seed(seed));
+    }
+    Ok(seeded(flags, seed)?.into())
+}
+
+/// The plan of one of several scenarios: without what belongs to their run.
+///
+/// # Errors
+/// Those of [`plan`].
+pub(crate) fn of_scenario(flags: &RunFlags) -> Result<Plan, Fault> {
+    check_company(flags)?;
+    let draft = Draft {
+        gates: Vec::new(),
+        abort_when: Vec::new(),
+        require_valid: false,
+        control: None,
+        ..draft(flags, flags.seed)?
+    };
+    let plan = draft.check()?;
+    plimsoll_engine::check(&plan)?;
+    Ok(plan)
+}
+
+/// What the flags say of the run and not of one of its scenarios.
+pub(crate) fn terms(flags: &RunFlags) -> RunTerms {
+    RunTerms {
+        gates: flags.conditions.gate.clone(),
+        abort_when: flags.conditions.abort_when.clone(),
+        require_valid: flags.require_valid,
+        control: flags.control.as_ref().map(|path| path.display().to_string()),
+        seed: flags.seed,
+    }
 }
 
 fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Fault> {
@@ -118,20 +155,29 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
     })
 }
 
-/// What is odd about a plan that can still be carried out, in a line each.
-pub(crate) fn notes(plan: &Plan) -> Vec<String> {
+/// What is odd about plans that can still be carried out, in a line each.
+pub(crate) fn notes(scenarios: &Scenarios) -> Vec<String> {
+    scenarios.list().iter().filter_map(note).collect()
+}
+
+fn note(scenario: &Scenario) -> Option<String> {
+    let plan = &scenario.plan;
     let order = match plan.order {
         Order::Sequential => "sequential",
         Order::Random => "random",
-        Order::Weighted => return Vec::new(),
+        Order::Weighted => return None,
+    };
+    let of = match scenario.name.as_str() {
+        "" => String::new(),
+        name => format!("scenario {name}: "),
     };
     let line = || {
         format!(
-            "note: --order {order} takes every target as often, whatever its weight: leave \
+            "note: {of}--order {order} takes every target as often, whatever its weight: leave \
              --order out to go by the weights"
         )
     };
-    plan.has_unlike_weights().then(line).into_iter().collect()
+    plan.has_unlike_weights().then(line)
 }
 
 fn threads(flags: &RunFlags) -> u32 {

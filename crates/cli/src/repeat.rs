@@ -12,9 +12,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use plimsoll_core::RunResult;
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::result::Tool;
-use plimsoll_core::{Plan, RunResult};
+use plimsoll_core::scenario::Scenarios;
 
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
@@ -34,8 +35,8 @@ pub(crate) struct Job<'a> {
     /// What its plan file calls it; `None` for the run of a command line.
     pub name: Option<&'a str>,
     pub flags: &'a RunFlags,
-    /// The plan of its first repeat. The others have seeds of their own.
-    pub plan: &'a Plan,
+    /// What its first repeat does. The others have seeds of their own.
+    pub scenarios: &'a Scenarios,
 }
 
 /// A report of one run that all repeats would write to the same place.
@@ -71,13 +72,13 @@ struct Turn<'a> {
 /// # Errors
 /// When nothing could be run or a report could not be written.
 pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
-    let plan = crate::plan::plan(flags)?;
-    say(&crate::plan::notes(&plan));
+    let scenarios = Scenarios::from(crate::plan::plan(flags)?);
+    say(&crate::plan::notes(&scenarios));
     if flags.repeat > 1 {
         check(flags)?;
-        return take_turns(&[Job { name: None, flags, plan: &plan }]);
+        return take_turns(&[Job { name: None, flags, scenarios: &scenarios }]);
     }
-    crate::run::carry_out(&plan, flags, Outputs::open(&flags.outputs)?, "")?.1
+    crate::run::carry_out(&scenarios, flags, Outputs::open(&flags.outputs)?, "")?.1
 }
 
 /// Finds what cannot be said of several repeats.
@@ -204,11 +205,11 @@ impl<'a> Turn<'a> {
         if flags.repeat == 1 {
             self.has_ended = true;
             self.announce()?;
-            let plan = self.job.plan;
-            say(&crate::plan::notes(plan));
+            let scenarios = self.job.scenarios;
+            say(&crate::plan::notes(scenarios));
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return crate::run::carry_out(plan, flags, outputs, "")?.1;
+            return crate::run::carry_out(scenarios, flags, outputs, "")?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -227,11 +228,11 @@ impl<'a> Turn<'a> {
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
         let seed = seed_of(flags.seed, repeat);
-        let plan = crate::plan::repeated(flags, self.job.plan, seed)?;
+        let scenarios = crate::plan::repeated(flags, self.job.scenarios, seed)?;
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
-        let (result, ended) = crate::run::carry_out(&plan, flags, outputs, &title)?;
+        let (result, ended) = crate::run::carry_out(&scenarios, flags, outputs, &title)?;
         self.results.push(result);
         ended
     }

@@ -3,8 +3,9 @@
 
 use std::process::ExitCode;
 
+use plimsoll_core::scenario::Scenarios;
 use plimsoll_core::units::{format_duration, format_ns};
-use plimsoll_core::{Phase, Plan, RunResult};
+use plimsoll_core::{Phase, RunResult};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Ran, Runner, RunnerError, not_carried_out};
 
@@ -43,25 +44,27 @@ pub(crate) struct Shown<'a> {
 /// # Errors
 /// A plan that cannot be carried out anywhere, or a report that could not be written.
 pub(crate) fn carry_out(
-    plan: &Plan,
+    scenarios: &Scenarios,
     flags: &RunFlags,
     mut outputs: Outputs,
     title: &str,
 ) -> Result<(RunResult, Result<ExitCode, Exit>), Exit> {
     let is_quiet = flags.outputs.quiet;
     let shown = Shown { live: !is_quiet && !flags.outputs.no_progress, wait: !is_quiet, title };
-    let Loaded { mut ran, caught, series } = match load(plan, beside(flags), &mut outputs, shown) {
-        Ok(loaded) => loaded,
-        Err(Exit::CouldNotRun(reason)) => {
-            let result = not_carried_out(plan, &reason).map_err(|error| explain(error.into()))?;
-            outputs.without_text().write(&result)?;
-            return Ok((result, Err(Exit::CouldNotRun(reason))));
-        }
-        Err(exit) => {
-            outputs.discard();
-            return Err(exit);
-        }
-    };
+    let Loaded { mut ran, caught, series } =
+        match load(scenarios, beside(flags), &mut outputs, shown) {
+            Ok(loaded) => loaded,
+            Err(Exit::CouldNotRun(reason)) => {
+                let result = not_carried_out(scenarios, &reason);
+                let result = result.map_err(|error| explain(error.into()))?;
+                outputs.without_text().write(&result)?;
+                return Ok((result, Err(Exit::CouldNotRun(reason))));
+            }
+            Err(exit) => {
+                outputs.discard();
+                return Err(exit);
+            }
+        };
     ran.flush_script();
     outputs.write(&ran.result)?;
     series?;
@@ -85,13 +88,13 @@ pub(crate) fn beside(flags: &RunFlags) -> Beside<'_> {
 /// # Errors
 /// When nothing could be run.
 pub(crate) fn load(
-    plan: &Plan,
+    scenarios: &Scenarios,
     beside: Beside<'_>,
     outputs: &mut Outputs,
     shown: Shown<'_>,
 ) -> Result<Loaded, Exit> {
     let waits = beside.wait_ns.is_some();
-    let runner = Runner::new(plan, beside);
+    let runner = Runner::new(scenarios, beside);
     let caught = stopped_by_signals(&runner)?;
     let live = Live::new(shown.live, shown.title);
     let mut series = Ok(());
@@ -116,14 +119,17 @@ pub(crate) fn load(
     live.clear();
     let ran = ran.map_err(|error| match error {
         // What answers a connect has started; what it says to TLS will not change.
-        RunnerError::Run(RunError::Unreachable { phase: Phase::Connect, .. }) if !waits => {
-            Exit::CouldNotRun(format!(
-                "{error}: if the server is still starting, wait for it with --wait 10s"
-            ))
-        }
+        RunnerError::Run(ref cause) if !waits && is_absent(cause) => Exit::CouldNotRun(format!(
+            "{error}: if the server is still starting, wait for it with --wait 10s"
+        )),
         other => explain(other),
     })?;
     Ok(Loaded { ran, caught, series })
+}
+
+/// Whether nothing took the connection: the server may still be starting.
+fn is_absent(error: &RunError) -> bool {
+    matches!(error.cause(), RunError::Unreachable { phase: Phase::Connect, .. })
 }
 
 /// Has signals stop a run.

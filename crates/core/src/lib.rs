@@ -31,6 +31,7 @@ pub mod random;
 pub mod recorder;
 pub mod repeats;
 pub mod result;
+pub mod scenario;
 pub mod schedule;
 pub mod secret;
 pub mod serde_units;

@@ -14,6 +14,8 @@ pub const TABLES: u64 = 1 << 32;
 pub const TARGETS: u64 = 1 << 40;
 /// The purpose of making the boundaries of multipart bodies.
 pub const BOUNDARIES: u64 = TARGETS + 1;
+/// The purpose of seeding the scenarios of a run.
+pub const SCENARIOS: u64 = TARGETS + 2;
 
 /// A stream of random words that can be read at any place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 mod connections;
 mod gates;
+mod scenarios;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub use crate::outcome::ByOutcome;
 pub use connections::{Connections, ConnectionsChange};
 pub(crate) use gates::verdict_value;
 pub use gates::{Gate, Unit};
+pub use scenarios::ScenarioResult;
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/result/1";
@@ -255,6 +257,10 @@ pub struct RunResult {
     pub gates: Vec<Gate>,
     /// The load before the measured part.
     pub warmup: Option<Warmup>,
+    /// Where a run has named scenarios, the whole result of each; the other fields are of all of
+    /// them together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioResult>,
     /// What only some views want. Not kept in documents.
     #[serde(skip)]
     pub details: Details,
@@ -296,6 +302,7 @@ impl RunResult {
             series: Series::default(),
             gates: Vec::new(),
             warmup: None,
+            scenarios: Vec::new(),
             details: Details::default(),
         }
     }
@@ -425,6 +432,7 @@ impl RunResult {
             mine.ledger.merge(&theirs.ledger);
             mine.response.merge(&theirs.response);
         }
+        scenarios::merge(&mut self.scenarios, &other.scenarios);
         self.gates.clear();
         self.refresh_rates();
     }

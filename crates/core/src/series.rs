@@ -3,7 +3,7 @@
 //! Points start one second long. When there are more than [`POINTS_LIMIT`], the series halves its
 //! resolution. Its memory has a ceiling, and its counts stay exact.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::histogram::Packed;
 use crate::metric::CustomMetrics;
@@ -98,16 +98,70 @@ impl Point {
         self.service.merge(&other.service);
         self.metrics.merge(&other.metrics);
     }
+
+    /// The same, of a load that started `start_ns` later.
+    #[must_use]
+    pub fn shifted(&self, start_ns: u64) -> Self {
+        let mut shifted = Self { t_ns: self.t_ns.saturating_add(start_ns), ..self.clone() };
+        shifted.metrics.shift(start_ns);
+        shifted
+    }
 }
 
-/// The points of a run, in order, each starting where the one before ends.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+/// The points of a run, in order, each starting where the one before ends. All are equally long,
+/// but for the first of a scenario that began within an interval of its run: that point ends with
+/// the run's interval, so that series of scenarios add up to the run's.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "Vec<Point>")]
 pub struct Series {
     points: Vec<Point>,
+    /// How long an interval is, ns.
+    interval_ns: u64,
+    /// How far the zero of the points' times lies behind the zero of the intervals, ns.
+    offset_ns: u64,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self::starting_at(0)
+    }
+}
+
+impl Serialize for Series {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.points.serialize(serializer)
+    }
+}
+
+impl From<Vec<Point>> for Series {
+    fn from(points: Vec<Point>) -> Self {
+        let interval_ns = match points.as_slice() {
+            [] => INTERVAL_NS,
+            [only] => only.interval_ns,
+            [_, second, ..] => second.interval_ns,
+        };
+        // A length of 0 would make intervals without an end.
+        Self { points, interval_ns: interval_ns.max(1), offset_ns: 0 }
+    }
 }
 
 impl Series {
+    /// Nothing yet, of a load that starts `offset_ns` after its run, whose intervals it keeps to.
+    #[must_use]
+    pub fn starting_at(offset_ns: u64) -> Self {
+        Self { points: Vec::new(), interval_ns: INTERVAL_NS, offset_ns }
+    }
+
+    /// A series as it was read, of a load that started `offset_ns` after its run.
+    #[must_use]
+    pub(crate) fn read_at(self, offset_ns: u64) -> Self {
+        let interval_ns = match self.points.as_slice() {
+            [only] if !offset_ns.is_multiple_of(INTERVAL_NS) => whole_ns(only, offset_ns),
+            _ => self.interval_ns,
+        };
+        Self { points: self.points, interval_ns, offset_ns }
+    }
+
     /// The points, in order.
     #[must_use]
     pub fn points(&self) -> &[Point] {
@@ -117,57 +171,78 @@ impl Series {
     /// The length of an interval, ns.
     #[must_use]
     pub fn interval_ns(&self) -> u64 {
-        self.points.first().map_or(INTERVAL_NS, |point| point.interval_ns)
+        self.interval_ns
     }
 
     /// Adds what was seen in an interval no longer than the series' own.
     pub fn add(&mut self, point: &Point) {
-        while point.t_ns / self.interval_ns() >= POINTS_LIMIT as u64 {
+        while self.place(point.t_ns) >= POINTS_LIMIT as u64 {
             self.halve();
         }
-        let interval_ns = self.interval_ns();
-        let index = usize::try_from(point.t_ns / interval_ns).expect("below the limit");
+        let index = usize::try_from(self.place(point.t_ns)).expect("below the limit");
         for i in self.points.len()..=index {
-            let t_ns = i as u64 * interval_ns;
-            self.points.push(Point { t_ns, interval_ns, ..Point::default() });
+            let empty = self.empty_at(i as u64);
+            self.points.push(empty);
         }
-        let t_ns = self.points[index].t_ns;
+        let Point { t_ns, interval_ns, .. } = self.points[index];
         // What waits is for those who watch, not for a record.
         let waiting = Packed::default();
-        self.points[index].merge(&Point { t_ns, waiting, overdue: 0, ..point.clone() });
+        self.points[index].merge(&Point {
+            t_ns,
+            interval_ns,
+            waiting,
+            overdue: 0,
+            ..point.clone()
+        });
     }
 
     /// Adds a whole series. Lossless but for the coarser of the two resolutions.
     pub fn merge(&mut self, other: &Self) {
-        while !self.points.is_empty() && self.interval_ns() < other.interval_ns() {
-            self.halve();
-        }
         if self.points.is_empty() {
-            self.points.clone_from(&other.points);
+            self.clone_from(other);
             return;
         }
-        for point in &other.points {
-            self.add(&Point { interval_ns: self.interval_ns(), ..point.clone() });
+        self.merge_shifted(other, 0);
+    }
+
+    /// Adds the series of a load that started `start_ns` after this one. It is as lossless if the
+    /// other was made to start there.
+    pub fn merge_shifted(&mut self, other: &Self, start_ns: u64) {
+        while !other.points.is_empty() && self.interval_ns < other.interval_ns {
+            self.halve();
         }
+        for point in &other.points {
+            self.add(&point.shifted(start_ns));
+        }
+    }
+
+    /// Which point a time lies in.
+    fn place(&self, t_ns: u64) -> u64 {
+        t_ns.saturating_add(self.offset_ns) / self.interval_ns - self.offset_ns / self.interval_ns
+    }
+
+    /// A point without requests.
+    fn empty_at(&self, index: u64) -> Point {
+        let begins_ns = (self.offset_ns / self.interval_ns + index) * self.interval_ns;
+        let ends_ns = begins_ns + self.interval_ns - self.offset_ns;
+        let t_ns = begins_ns.saturating_sub(self.offset_ns);
+        Point { t_ns, interval_ns: ends_ns - t_ns, ..Point::default() }
     }
 
     /// Joins neighbours, so that intervals are twice as long.
     fn halve(&mut self) {
-        let interval_ns = 2 * self.interval_ns();
-        let mut joined: Vec<Point> = Vec::with_capacity(self.points.len().div_ceil(2).max(1));
-        for pair in self.points.chunks(2) {
-            let mut point = pair[0].clone();
-            if let Some(second) = pair.get(1) {
-                point.merge(second);
-            }
-            point.interval_ns = interval_ns;
-            joined.push(point);
+        self.interval_ns *= 2;
+        for point in std::mem::take(&mut self.points) {
+            self.add(&point);
         }
-        if joined.is_empty() {
-            joined.push(Point { interval_ns, ..Point::default() });
-        }
-        self.points = joined;
     }
+}
+
+/// How long the intervals are of a series with a single point, cut short by its start.
+fn whole_ns(only: &Point, offset_ns: u64) -> u64 {
+    let lengths = std::iter::successors(Some(INTERVAL_NS), |length_ns| length_ns.checked_mul(2));
+    let mut fitting = lengths.filter(|length| length - offset_ns % length == only.interval_ns);
+    fitting.next().unwrap_or(only.interval_ns.max(1))
 }
 
 #[cfg(test)]
@@ -227,5 +302,46 @@ mod tests {
         right.merge(&tail);
         assert_eq!(left, right);
         assert_eq!(left.points().iter().map(|point| point.sent).sum::<u64>(), 16);
+    }
+
+    /// A point of a load that starts `offset_ns` after its run, in the run's second `second`.
+    fn offset_point(offset_ns: u64, second: u64, sent: u64) -> Point {
+        let t_ns = (second * INTERVAL_NS).saturating_sub(offset_ns);
+        let interval_ns = (second + 1) * INTERVAL_NS - offset_ns - t_ns;
+        Point { t_ns, interval_ns, sent, ..Point::default() }
+    }
+
+    #[test]
+    fn a_series_that_starts_within_a_second_adds_up_to_the_run_s() {
+        // Whether the start is even or odd among the longer intervals decides how seconds pair up.
+        for offset_ns in [0, 300_000_000, 1_300_000_000, 2_000_000_000, 5_999_999_999] {
+            let first = offset_ns / INTERVAL_NS;
+            for seconds in [1, 5, POINTS_LIMIT as u64 + 7, 2 * POINTS_LIMIT as u64 + 1] {
+                let mut own = Series::starting_at(offset_ns);
+                let mut want = Series::default();
+                for second in first..first + seconds {
+                    own.add(&offset_point(offset_ns, second, second % 7 + 1));
+                    want.add(&offset_point(0, second, second % 7 + 1));
+                }
+                let starts = own.points().windows(2);
+                for pair in starts.map(|pair| [&pair[0], &pair[1]]) {
+                    assert_eq!(pair[0].t_ns + pair[0].interval_ns, pair[1].t_ns, "{offset_ns}");
+                }
+                let mut run = Series::default();
+                run.merge_shifted(&own, offset_ns);
+                let sent = |series: &Series| {
+                    let points = series.points().iter().map(|point| (point.t_ns, point.sent));
+                    points.collect::<Vec<_>>()
+                };
+                while want.interval_ns() < run.interval_ns() {
+                    want.halve();
+                }
+                assert_eq!(sent(&run), sent(&want), "{offset_ns} {seconds}");
+                assert_eq!(run.points()[0].interval_ns, run.interval_ns());
+                let text = serde_json::to_string(&own).unwrap();
+                let read: Series = serde_json::from_str(&text).unwrap();
+                assert_eq!(read.read_at(offset_ns), own, "{offset_ns} {seconds}");
+            }
+        }
     }
 }

@@ -41,7 +41,7 @@ impl Count {
         self.ok += u64::from(ok);
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.all += other.all;
         self.ok += other.ok;
     }

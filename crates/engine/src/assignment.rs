@@ -33,6 +33,22 @@ pub struct Origin {
     pub setup: Setup,
 }
 
+/// A run among those that one process carries out at the same time: the scenarios of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub count: u32,
+    /// When its measured part begins, ns after that of all of them.
+    pub start_ns: u64,
+}
+
+impl Member {
+    /// A run that has the process to itself.
+    pub const ALONE: Self = Self { number: 0, count: 1, start_ns: 0 };
+}
+
 /// What a worker is told.
 #[derive(Debug)]
 pub struct Assignment<E> {
@@ -48,6 +64,7 @@ pub struct Assignment<E> {
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) tracks_addresses: bool,
     spin: Spin,
+    pub(crate) member: Member,
     pub(crate) worker: u32,
 }
 
@@ -68,7 +85,7 @@ impl<E: Encoding> Assignment<E> {
         let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
         let tickets = Arc::new(Tickets::of(&plan));
         let setup = Setup::default();
-        let worker = 0;
+        let (member, worker) = (Member::ALONE, 0);
         let origins = Vec::new();
         let metrics = Arc::default();
         Ok(Self {
@@ -82,6 +99,7 @@ impl<E: Encoding> Assignment<E> {
             tickets,
             tracks_addresses,
             spin,
+            member,
             worker,
         })
     }
@@ -100,8 +118,15 @@ impl<E: Encoding> Assignment<E> {
             tickets: Arc::clone(&self.tickets),
             tracks_addresses: self.tracks_addresses,
             spin: self.spin,
+            member: self.member,
             worker,
         }
+    }
+
+    /// The same, of a run that others go on beside.
+    #[must_use]
+    pub fn with_member(self, member: Member) -> Self {
+        Self { member, ..self }
     }
 
     /// The same, with further origins: the plan's is number 0, these follow.
@@ -151,11 +176,14 @@ impl<E: Encoding> Assignment<E> {
         Http1Settings { pipeline: self.plan.pipeline as usize }
     }
 
-    /// The CPU it is to be tied to, if the plan says so.
+    /// The CPU it is to be tied to, if the plan says so. CPUs are dealt in turn, over the workers
+    /// of all runs that go on.
     #[must_use]
     pub fn pinned_to(&self) -> Option<usize> {
         let pin = &self.plan.pin;
-        (!pin.is_empty()).then(|| pin[self.worker as usize % pin.len()] as usize)
+        let Member { number, count, .. } = self.member;
+        let turn = self.worker as usize * count as usize + number as usize;
+        (!pin.is_empty()).then(|| pin[turn % pin.len()] as usize)
     }
 
     /// What its driver has to be set up for.

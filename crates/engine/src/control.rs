@@ -33,6 +33,9 @@ pub enum ControlError {
     /// The run follows a list of times, which has its own end and no rate to change.
     #[error("the run follows a list of times: start it with a rate to change it")]
     Trace,
+    /// Each scenario has a rate and connections of its own.
+    #[error("the run has several scenarios, and no rate or connections of its own to change")]
+    Several,
     /// Orders are kept to the end of a run, and have a limit.
     #[error(transparent)]
     Orders(#[from] TooManyOrders),
@@ -51,13 +54,28 @@ struct ControlState {
     plan: Option<Arc<Plan>>,
     measured_ns: u64,
     changes: Changes,
+    /// Hands on the scenarios of the run, where it has several.
+    scenarios: Vec<Arc<Control>>,
 }
 
 impl Control {
     /// Ends the run soon; its result is marked as interrupted.
     pub fn stop(&self) {
         self.signals.stop();
+        let scenarios = self.lock().scenarios.clone();
+        scenarios.iter().for_each(|scenario| scenario.stop());
         self.wake();
+    }
+
+    /// Makes a hand on each of `count` scenarios, which end with the run.
+    pub(crate) fn of_scenarios(&self, count: usize) -> Vec<Arc<Self>> {
+        let scenarios: Vec<Arc<Self>> = (0..count).map(|_| Arc::default()).collect();
+        self.lock().scenarios.clone_from(&scenarios);
+        // It may have been stopped before it had them.
+        if self.is_stopped() {
+            scenarios.iter().for_each(|scenario| scenario.stop());
+        }
+        scenarios
     }
 
     /// Goes on at another rate, µHz, to the end of the run. Every worker changes at the same time.
@@ -66,6 +84,9 @@ impl Control {
     /// Before the load has begun, in a closed loop, and for a rate that no schedule can have.
     pub fn set_rate(&self, rate_uhz: u64) -> Result<(), ControlError> {
         let mut state = self.lock();
+        if !state.scenarios.is_empty() {
+            return Err(ControlError::Several);
+        }
         let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
         if !plan.is_open_loop() {
             return Err(ControlError::ClosedLoop);
@@ -92,6 +113,9 @@ impl Control {
     /// Before the load has begun, and for a number that the run has no room for.
     pub fn set_connections(&self, connections: u32) -> Result<(), ControlError> {
         let mut state = self.lock();
+        if !state.scenarios.is_empty() {
+            return Err(ControlError::Several);
+        }
         let plan = state.plan.as_ref().ok_or(ControlError::NotStarted)?;
         // With fewer, some workers would have nothing to do.
         let (least, most) = (plan.workers, plan.connections_limit());

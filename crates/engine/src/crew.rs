@@ -20,6 +20,7 @@ use plimsoll_script::lua::Thread;
 
 use crate::control::Control;
 use crate::error::{OpeningError, RunError};
+use crate::joint::Joint;
 use crate::record::Record;
 use crate::scripted::{self, Scripted};
 use crate::setup::setup;
@@ -74,6 +75,18 @@ pub(crate) struct Crew {
     /// To give intervals back to each worker, emptied.
     spares: Vec<Sender<Box<Interval>>>,
     messages: Receiver<Message>,
+    /// When the measured part begins, after that of all runs that go on, ns.
+    offset_ns: u64,
+}
+
+/// Workers that spin of themselves, until others need the CPUs.
+#[derive(Clone, Copy)]
+pub(crate) struct Spinning<'a> {
+    /// The CPUs they may use.
+    pub cpus: &'a [u32],
+    /// How many spin, those of other runs in this process too.
+    pub workers: u32,
+    pub signals: &'a Signals,
 }
 
 impl Crew {
@@ -85,8 +98,9 @@ impl Crew {
         control: &Control,
     ) -> (Self, Result<(), RunError>) {
         let (sender, messages) = channel();
-        let mut crew =
-            Self { threads: Vec::new(), starts: Vec::new(), spares: Vec::new(), messages };
+        let offset_ns = assignment.member.start_ns;
+        let (threads, starts, spares) = (Vec::new(), Vec::new(), Vec::new());
+        let mut crew = Self { threads, starts, spares, messages, offset_ns };
         let hired = crew.start_threads(assignment, scripts, control, &sender);
         (crew, hired)
     }
@@ -143,43 +157,37 @@ impl Crew {
     }
 
     /// Takes what the workers send until all are done, and watches the host from the start of the
-    /// measured part on. An interval is complete once no worker can add
-    /// to it any more.
+    /// measured part on.
     pub(crate) fn gather(
         &self,
         measured_ns: u64,
-        spinning: Option<(&[u32], &Signals)>,
+        spinning: Option<Spinning<'_>>,
         on_progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(BTreeMap<u32, Done>, Series, Watch), RunError> {
-        let workers = self.threads.len() as u32;
         let until_ns = measured_ns.saturating_sub(clock::now_ns());
         let first = self.messages.recv_timeout(Duration::from_nanos(until_ns)).ok();
         on_progress(Progress::Measuring);
-        let spins_on = spinning.map(|(cpus, _)| (cpus, workers));
+        let spins_on = spinning.map(|spinning| (spinning.cpus, spinning.workers));
         let mut watch = Watch::begin(measured_ns, clock::now_ns(), spins_on);
         let mut first = first.into_iter();
         let mut returned = BTreeMap::new();
-        let mut series = Series::default();
-        let mut partial: BTreeMap<u64, Point> = BTreeMap::new();
-        // For each worker, the first interval it may still tell of.
-        let mut expected_ns = vec![0; workers as usize];
-        while returned.len() < workers as usize {
+        let mut series = Series::starting_at(self.offset_ns);
+        let mut intervals = Joint::new(self.threads.iter().map(|_| 0));
+        while returned.len() < self.threads.len() {
             match first.next().map_or_else(|| self.messages.recv(), Ok) {
                 Ok(Message::Interval(worker, mut interval)) => {
                     let point = interval.pack();
                     // The worker may have ended; then nobody needs the spare.
                     let _ = self.spares[worker as usize].send(interval);
-                    expected_ns[worker as usize] = point.t_ns + point.interval_ns;
-                    let entry = partial.entry(point.t_ns);
-                    entry.and_modify(|sum| sum.merge(&point)).or_insert(point);
-                    if let Some((_, signals)) = spinning
+                    intervals.add(worker as usize, point);
+                    if let Some(spinning) = spinning
                         && watch.look(clock::now_ns())
                     {
-                        signals.give_way();
+                        spinning.signals.give_way();
                     }
                 }
                 Ok(Message::Done(worker, done)) => {
-                    expected_ns[worker as usize] = u64::MAX;
+                    intervals.end(worker as usize);
                     returned.insert(worker, *done);
                 }
                 Ok(Message::Failed(error)) => return Err(error),
@@ -187,9 +195,7 @@ impl Crew {
                     return Err(RunError::Worker("it ended without a record".to_owned()));
                 }
             }
-            let open_ns = expected_ns.iter().copied().min().unwrap_or(u64::MAX);
-            while let Some(entry) = partial.first_entry().filter(|entry| *entry.key() < open_ns) {
-                let whole = entry.remove();
+            while let Some(whole) = intervals.take_whole() {
                 on_progress(Progress::Interval(&whole));
                 series.add(&whole);
             }

@@ -54,6 +54,17 @@ pub enum RunError {
     /// A worker's driver broke while running.
     #[error("a worker stopped: {0}")]
     Worker(String),
+    /// Of several scenarios another one could not be started.
+    #[error("another scenario could not be started")]
+    GivenUp,
+    /// What happened to one of several scenarios.
+    #[error("scenario '{name}': {error}")]
+    Scenario {
+        /// Its name.
+        name: String,
+        /// What happened.
+        error: Box<RunError>,
+    },
 }
 
 /// Why a connection could not be opened.
@@ -66,6 +77,15 @@ pub struct OpeningError {
 }
 
 impl RunError {
+    /// What happened, whichever scenario it happened to.
+    #[must_use]
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::Scenario { error, .. } => error.cause(),
+            other => other,
+        }
+    }
+
     /// The field of the plan that is wrong, where it is one.
     #[must_use]
     pub fn field(&self) -> Option<Field> {
@@ -74,6 +94,7 @@ impl RunError {
             Self::Tunnel(_) => Some(Field::Proxy),
             Self::Expectation { .. } => Some(Field::Expect),
             Self::Tls(field, _) => Some(*field),
+            Self::Scenario { error, .. } => error.field(),
             _ => None,
         }
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::metric::{Metrics, Registry};
 use plimsoll_core::part::{Part, Place};
-use plimsoll_core::recorder::{Interval, Recorder};
+use plimsoll_core::recorder::{Interval, Recorder, Span};
 use plimsoll_core::schedule::Stage;
-use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_core::throughput::Answers;
 use plimsoll_core::verdict::Pause;
 use plimsoll_io::Standstill;
@@ -99,14 +98,22 @@ pub(crate) struct Observer {
     pub paused_ns: u64,
     cpu: CpuMeter,
     timetable: Timetable,
+    /// When the measured part begins, from the start of the intervals, ns.
+    offset_ns: u64,
     interval: u64,
     /// An empty interval to go on with.
     spare: Option<Box<Interval>>,
 }
 
 impl Observer {
-    /// Nothing yet, of a source that has declared `metrics`.
-    pub(crate) fn new(has_warmup: bool, cpu: fn() -> CpuUse, metrics: &Arc<Registry>) -> Self {
+    /// Nothing yet, of a source that has declared `metrics`. The measured part begins `offset_ns`
+    /// after the intervals do.
+    pub(crate) fn new(
+        has_warmup: bool,
+        cpu: fn() -> CpuUse,
+        metrics: &Arc<Registry>,
+        offset_ns: u64,
+    ) -> Self {
         let mut measured = Recorder::new();
         measured.metrics = Metrics::new(metrics);
         Self {
@@ -123,6 +130,7 @@ impl Observer {
                 in_window: None,
             },
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
+            offset_ns,
             interval: 0,
             spare: Some(Box::default()),
         }
@@ -206,7 +214,13 @@ impl Observer {
     /// When the running interval ends.
     #[inline]
     pub(crate) fn interval_end_ns(&self) -> u64 {
-        self.timetable.measured_ns.saturating_add((self.interval + 1) * INTERVAL_NS)
+        self.timetable.measured_ns.saturating_add(self.span().end_ns())
+    }
+
+    /// Where the running interval lies.
+    #[inline]
+    fn span(&self) -> Span {
+        Span::nth(self.interval, self.offset_ns)
     }
 
     /// Notes that the worker did not run for a stretch: what of it is in the measured part.
@@ -234,7 +248,7 @@ impl Observer {
         }
         let busy_ns = self.cpu.take_interval(spun_ns);
         let spare = self.spare.take().unwrap_or_default();
-        let interval = self.measured.take_interval(self.interval, busy_ns, spare);
+        let interval = self.measured.take_interval(self.span(), busy_ns, spare);
         self.interval += 1;
         Some(interval)
     }

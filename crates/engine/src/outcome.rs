@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
-use plimsoll_core::plan::Spin;
+use plimsoll_core::plan::{Draft, Spin};
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
@@ -37,6 +37,21 @@ pub(crate) struct Gathered {
     pub changes: Changes,
     /// Whether a script did not end by itself and was stopped.
     pub script_stopped: bool,
+}
+
+impl Gathered {
+    /// Of no worker.
+    pub(crate) fn nothing(started_at: SystemTime) -> Self {
+        Self {
+            records: Vec::new(),
+            series: Series::default(),
+            dns: Histogram::new(),
+            driver: DriverUsed::default(),
+            started_at,
+            changes: Changes::default(),
+            script_stopped: false,
+        }
+    }
 }
 
 /// What was changed while a run went on.
@@ -385,16 +400,8 @@ fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
 /// The result of a run that could not be carried out: invalid, for this reason. It has no load and
 /// takes the place of the reports of an earlier run.
 #[must_use]
-pub fn not_carried_out(plan: &Plan, reason: &str) -> RunResult {
-    let gathered = Gathered {
-        records: Vec::new(),
-        series: Series::default(),
-        dns: Histogram::new(),
-        driver: DriverUsed::default(),
-        started_at: clock::wall_time(),
-        changes: Changes::default(),
-        script_stopped: false,
-    };
+pub fn not_carried_out(plan: &Draft, reason: &str) -> RunResult {
+    let gathered = Gathered::nothing(clock::wall_time());
     let mut result = empty(plan, &HostEnvironment::read(), &gathered);
     let text = reason.to_owned();
     let cause = Cause { verdict: Verdict::Invalid, code: NO_RESPONSES.to_owned(), text };
@@ -403,7 +410,7 @@ pub fn not_carried_out(plan: &Plan, reason: &str) -> RunResult {
 }
 
 /// A result with everything that does not come from a record.
-fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> RunResult {
+pub(crate) fn empty(plan: &Draft, environment: &HostEnvironment, gathered: &Gathered) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let mut phases = Phases::default();
     phases[Phase::Dns].clone_from(&gathered.dns);
@@ -425,7 +432,7 @@ fn empty(plan: &Plan, environment: &HostEnvironment, gathered: &Gathered) -> Run
 #[cfg(test)]
 mod tests {
     use plimsoll_core::outage::Outage;
-    use plimsoll_core::plan::{Draft, Trace};
+    use plimsoll_core::plan::Trace;
     use plimsoll_core::recorder::Recorder;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;

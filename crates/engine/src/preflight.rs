@@ -78,11 +78,17 @@ pub fn files_needed(plan: &Plan, workers: u32) -> u64 {
     u64::from(plan.connections_limit()) + FILES_BESIDES + FILES_PER_WORKER * u64::from(workers)
 }
 
-/// Refuses what this host does not allow, after raising what can be raised.
+/// Refuses what this host does not allow, after raising what can be raised. `beside` are the file
+/// descriptors that other runs of this process need.
 ///
 /// # Errors
 /// The limit, what the plan needs, and what to do.
-pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(), RunError> {
+pub(crate) fn check_limits(
+    plan: &Plan,
+    workers: u32,
+    routes: usize,
+    beside: u64,
+) -> Result<(), RunError> {
     let bodies = plan.requests().filter_map(|request| request.body.as_ref());
     let body_bytes = bodies.map(|body| body.as_bytes().len()).max().unwrap_or(0);
     let connections = u64::from(plan.connections_limit());
@@ -91,7 +97,7 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
         return Err(RunError::Limit(text));
     }
     let limits = HostLimits::read();
-    let files = files_needed(plan, workers);
+    let files = files_needed(plan, workers).saturating_add(beside);
     let allowed = if files > limits.open_files_soft {
         raise_open_files().unwrap_or(limits.open_files_soft)
     } else {
@@ -99,9 +105,10 @@ pub(crate) fn check_limits(plan: &Plan, workers: u32, routes: usize) -> Result<(
     };
     if files > allowed {
         return Err(RunError::Limit(format!(
-            "{} would take {} file descriptors and this process may have {}: raise ulimit -n or \
+            "{}{} would take {} file descriptors and this process may have {}: raise ulimit -n or \
              lower -c",
             counted(connections, "connection"),
+            if beside > 0 { " and those of the other scenarios" } else { "" },
             format_count(files),
             format_count(allowed),
         )));
@@ -154,10 +161,12 @@ mod tests {
 
     #[test]
     fn more_connections_than_files_or_ports_are_refused() {
-        assert!(check_limits(&checked(&plan()), 1, 1).is_ok());
+        assert!(check_limits(&checked(&plan()), 1, 1, 0).is_ok());
         let many = checked(&Draft { connections: 10_000_000, ..plan() });
-        let error = check_limits(&many, 1, 1).unwrap_err().to_string();
+        let error = check_limits(&many, 1, 1, 0).unwrap_err().to_string();
         assert!(error.contains("lower -c"), "{error}");
+        let error = check_limits(&checked(&plan()), 1, 1, 10_000_000).unwrap_err().to_string();
+        assert!(error.contains("and those of the other scenarios would take 10 000 "), "{error}");
     }
 
     #[test]

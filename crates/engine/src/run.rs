@@ -2,6 +2,7 @@
 //! their records, and judge them.
 
 mod probe;
+mod scenarios;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,21 +19,20 @@ use plimsoll_io::host::{HostEnvironment, cpu_limit};
 use plimsoll_script::lua::{Interrupter, Thread};
 
 use crate::control::Control;
-use crate::crew::{Crew, Progress, no_thread};
+use crate::crew::{Crew, Progress, Spinning, no_thread};
 use crate::error::{OpeningError, RunError};
 use crate::judge::Judge;
 use crate::lookup::Lookup;
+use crate::muster::{Muster, Post};
 use crate::outcome::{Gathered, assemble};
 use crate::preflight;
 use crate::record::Record;
 use crate::setup::setup;
 use crate::source::Prepared;
-use crate::worker::{Assignment, INTERRUPT_DRAIN_NS};
+use crate::worker::{Assignment, INTERRUPT_DRAIN_NS, Member};
 
 pub use probe::probe;
-
-/// How far ahead the common start lies, so that every worker is there in time.
-const START_AHEAD_NS: u64 = 1_000_000;
+pub use scenarios::run_scenarios;
 
 /// How long a script may go on after the run should have been over, with the drain of one that was
 /// stopped, and between looks at that.
@@ -76,8 +76,31 @@ pub fn run_scripted(
     control: &Control,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(RunResult, Vec<Thread>), RunError> {
+    let muster = Muster::new(1, plan.warmup_ns);
+    let company = Company { member: Member::ALONE, post: muster.post(), files: 0 };
+    carry_out(plan, scripts, company, control, on_progress)
+}
+
+/// What a run has to know of those that go on beside it.
+struct Company<'m> {
+    member: Member,
+    /// Where it waits for them.
+    post: Post<'m>,
+    /// The file descriptors that they need.
+    files: u64,
+}
+
+/// Carries out a plan beside others, or alone.
+fn carry_out(
+    plan: &Plan,
+    scripts: Vec<Thread>,
+    mut company: Company<'_>,
+    control: &Control,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(RunResult, Vec<Thread>), RunError> {
     assert!(scripts.is_empty() || scripts.len() == plan.workers as usize, "one for each worker");
     check(plan)?;
+    let member = company.member;
     let mut lookup = Lookup::of(plan);
     let (mut addresses, dns) = timed(&lookup)?;
     lookup.leave_out_dead(&mut addresses)?;
@@ -87,15 +110,18 @@ pub fn run_scripted(
     let routes = lookup.routes(&addresses)?;
     let environment = HostEnvironment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
-    let workers = preflight::workers(plan, &addresses, cpus_allowed);
-    preflight::check_limits(plan, workers, routes.len())?;
-    let spin = preflight::spin(plan, workers, cpus_allowed, environment.cores_online, cpu_limit());
-    let spinning =
-        (spin == Spin::Auto).then_some((&environment.cpus_allowed[..], &*control.signals));
+    let workers = preflight::workers(plan, &addresses, (cpus_allowed / member.count).max(1));
+    preflight::check_limits(plan, workers, routes.len(), company.files)?;
+    // Those beside it are taken to have as many.
+    let of_all = workers.saturating_mul(member.count);
+    let spin = preflight::spin(plan, of_all, cpus_allowed, environment.cores_online, cpu_limit());
+    let (cpus, signals) = (&environment.cpus_allowed[..], &*control.signals);
+    let spinning = (spin == Spin::Auto).then_some(Spinning { cpus, workers: of_all, signals });
     let plan = Arc::new(plan.with_workers(workers));
     let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
     let ways = routes.clone().into();
     let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
+    let assignment = assignment.with_member(member);
 
     let interrupters: Vec<Interrupter> = scripts.iter().map(Thread::interrupter).collect();
     let (mut crew, hired) = Crew::hire(&assignment, scripts, control);
@@ -108,9 +134,10 @@ pub fn run_scripted(
             if ready.opens && ready.open == 0 && !control.is_stopped() {
                 return Err(unreachable(&lookup, ready.error));
             }
-            let ahead_ns = START_AHEAD_NS.saturating_add(plan.warmup_ns);
-            let started_at = clock::wall_time() + Duration::from_nanos(ahead_ns);
-            let start_ns = clock::now_ns() + START_AHEAD_NS;
+            let zero = company.post.arrive().ok_or(RunError::GivenUp)?;
+            let started_at = zero.at + Duration::from_nanos(member.start_ns);
+            let measured_ns = zero.at_ns.saturating_add(member.start_ns);
+            let start_ns = measured_ns - plan.warmup_ns;
             control.begin(&plan, start_ns);
             crew.start(start_ns);
             on_progress(Progress::Started { open: ready.open });
@@ -126,7 +153,6 @@ pub fn run_scripted(
                 let watch = move || lookup.watch(every_ns, routes, &over, tell);
                 thread::Builder::new().spawn_scoped(scope, watch).map_err(no_thread)?;
             }
-            let measured_ns = start_ns + plan.warmup_ns;
             let gathered = crew.gather(measured_ns, spinning, on_progress)?;
             Ok((ready, started_at, gathered))
         });

@@ -42,7 +42,7 @@ fn reason(result: &RunResult) -> Option<(&'static str, u32)> {
             LENGTH,
         ));
     }
-    if !result.plan.is_open_loop() {
+    if !result.is_open_loop() {
         return Some(("to see how long users wait, give a rate: -r", LOOPS));
     }
     let is_judged = !result.gates.is_empty();

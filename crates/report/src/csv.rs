@@ -72,13 +72,19 @@ fn optional<T: ToString>(name: &str, value: Option<T>) -> Column {
 fn head(result: &RunResult) -> Vec<Column> {
     let plan = &result.plan;
     let failed = result.gates.iter().filter(|gate| !gate.pass).count();
-    let loop_kind = if plan.is_open_loop() { "open" } else { "closed" };
+    let loop_kind = match plan.is_open_loop() {
+        _ if !result.scenarios.is_empty() => "scenarios",
+        true => "open",
+        false => "closed",
+    };
+    // Scenarios send requests of their own.
+    let own = |words: &str| if result.scenarios.is_empty() { text(words) } else { String::new() };
     let rate = &result.rate;
     vec![
         column("started_at", text(&result.started_at)),
         column("version", text(&result.tool.version)),
-        column("method", text(&plan.request.method)),
-        column("url", text(&plan.endpoint.to_string())),
+        column("method", own(&plan.request.method)),
+        column("url", own(&plan.endpoint.to_string())),
         column("loop", loop_kind),
         column("connections", plan.connections),
         column("verdict", result.loader.verdict.name()),

@@ -78,7 +78,7 @@ pub(crate) fn sentence(result: &RunResult) -> String {
     }
     let sentence = headline(Headline {
         verdict: result.loader.verdict,
-        open_loop: result.plan.is_open_loop(),
+        open_loop: result.is_open_loop(),
         achieved_rps: result.rate.achieved_rps,
         blocked_p99_ns: result.phases[Phase::Blocked].quantile_ns(0.99).unwrap_or(0),
     });
@@ -227,9 +227,18 @@ fn profile_words(profile: &Profile) -> String {
     }
 }
 
+/// What a run is about: what is sent or, of several scenarios, their names.
+pub(crate) fn subject(result: &RunResult) -> String {
+    if result.scenarios.is_empty() {
+        return request_words(&result.plan);
+    }
+    let names: Vec<&str> = result.scenarios.iter().map(|it| it.name.as_str()).collect();
+    format!("{}: {}", counted(names.len() as u64, "scenario"), names.join(", "))
+}
+
 /// What is sent: method and URL or, of several targets, how many from where, how they are taken,
 /// and the first.
-pub(crate) fn request_words(plan: &Draft) -> String {
+fn request_words(plan: &Draft) -> String {
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
         return format!("{} {}", plan.request.method, plan.endpoint);
@@ -257,10 +266,12 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         None => counted(plan.connections.into(), "connection"),
     };
     let mut words = vec![connections];
-    words.push(match (&plan.rate, &plan.trace) {
-        (Some(profile), _) => profile_words(profile),
-        (None, Some(trace)) => format!("times from {}", trace.path),
-        (None, None) => "closed loop".to_owned(),
+    words.extend(match (&plan.rate, &plan.trace) {
+        (Some(profile), _) => Some(profile_words(profile)),
+        (None, Some(trace)) => Some(format!("times from {}", trace.path)),
+        (None, None) if result.scenarios.is_empty() => Some("closed loop".to_owned()),
+        // Each scenario has a schedule of its own, or none.
+        (None, None) => None,
     });
     words.extend(match (plan.requests, plan.duration_ns.map(format_duration)) {
         (Some(requests), None) => Some(counted(requests, "request")),

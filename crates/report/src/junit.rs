@@ -13,7 +13,7 @@ use plimsoll_core::RunResult;
 use plimsoll_core::result::Gate;
 use plimsoll_core::verdict::Verdict;
 
-use crate::facts::{printable, request_words, sentence};
+use crate::facts::{printable, sentence, subject};
 use crate::failures;
 
 /// A case and what is in it.
@@ -48,7 +48,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
     let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", cases.len());
     let time_s = format!("{:.3}", result.elapsed_ns as f64 / 1e9);
-    let name = escaped(&format!("plimsoll: {}", request_words(&result.plan)));
+    let name = escaped(&format!("plimsoll: {}", subject(result)));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites {counts} time=\"{time_s}\">")?;
     writeln!(

@@ -27,6 +27,7 @@ mod parts;
 mod phases;
 pub mod progress;
 pub mod repeats;
+mod scenarios;
 mod server;
 pub mod study;
 pub mod text;

@@ -10,7 +10,7 @@ use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::{Part, Place};
 use plimsoll_core::plan::{Draft, Endpoint};
-use plimsoll_core::recorder::{Moments, Recorder};
+use plimsoll_core::recorder::{Moments, Recorder, Span};
 use plimsoll_core::result::Unit;
 use plimsoll_core::result::{
     Connections, ConnectionsChange, DriverUsed, Environment, Gate, Loader, Rate, RunResult,
@@ -119,7 +119,7 @@ fn fill(result: &mut RunResult, requests: &[Sent], cpu_ns: impl Fn(&Point) -> u6
     let places = Places::of(result);
     let mut index = 0;
     let mut close = |recorder: &mut Recorder, index: u64| {
-        let mut point = recorder.take_interval(index, 0, Box::default()).pack();
+        let mut point = recorder.take_interval(Span::nth(index, 0), 0, Box::default()).pack();
         point.loader_cpu_ns = cpu_ns(&point);
         result.loader.cpu_system_ns += point.loader_cpu_ns;
         result.series.add(&point);
@@ -421,7 +421,9 @@ pub(crate) fn nothing() -> RunResult {
         recorder.error(Phase::Connect, "refused", 1, || "connection refused".to_owned());
     }
     for index in 0..10 {
-        result.series.add(&recorder.take_interval(index, 3 * MS, Box::default()).pack());
+        result
+            .series
+            .add(&recorder.take_interval(Span::nth(index, 0), 3 * MS, Box::default()).pack());
     }
     result.loader.cpu_system_ns = 30 * MS;
     result.record(&recorder);

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use plimsoll_core::Plan;
 use plimsoll_core::live::LiveFigures;
+use plimsoll_core::scenario::Scenarios;
 use plimsoll_engine::{Control, ControlError, Progress};
 use plimsoll_io::clock;
 
@@ -26,11 +26,11 @@ impl fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(scenarios: &Scenarios) -> Self {
         Self {
             control: Arc::default(),
             loading: Loading::default(),
-            live: Arc::new(Mutex::new(Live::new(plan))),
+            live: Arc::new(Mutex::new(Live::new(scenarios))),
         }
     }
 

@@ -1,15 +1,26 @@
 //! Computes the live figures of a run, from what the engine tells once a second and from the orders
 //! that were given meanwhile. All who show the run get them from here.
 
-use plimsoll_core::Plan;
 use plimsoll_core::live::{LiveFigures, RunPart};
+use plimsoll_core::scenario::{Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
 use plimsoll_engine::Progress;
+
+/// The schedule of a scenario.
+#[derive(Debug)]
+struct Pace {
+    /// When it begins, ns from the start of the measured part.
+    start_ns: u64,
+    /// For how long it lasts, where its plan says so.
+    duration_ns: Option<u64>,
+    profile: Profile,
+}
 
 /// What is known of a run that goes on.
 #[derive(Debug)]
 pub(crate) struct Live {
-    profile: Option<Profile>,
+    /// The schedule of each scenario; `None` where one has no rate.
+    paces: Option<Vec<Pace>>,
     /// When the load began.
     started_ns: Option<u64>,
     /// The rate set while it ran, in place of the plan's.
@@ -19,9 +30,10 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let profile = plan.rate.clone();
-        Self { profile, started_ns: None, rate_uhz: None, known: LiveFigures::new(plan) }
+    pub(crate) fn new(scenarios: &Scenarios) -> Self {
+        let paces = scenarios.list().iter().map(Pace::of).collect();
+        let known = LiveFigures::new(scenarios.run());
+        Self { paces, started_ns: None, rate_uhz: None, known }
     }
 
     /// Takes news of the run.
@@ -70,13 +82,32 @@ impl Live {
 
     /// The rate that is aimed at now; `None` in a closed loop and for lists of times.
     fn target_rps(&self, part: RunPart, elapsed_ns: u64) -> Option<f64> {
-        let profile = self.profile.as_ref()?;
+        let paces = self.paces.as_ref()?;
         let rate_uhz = match (part, self.rate_uhz) {
             (RunPart::Draining, _) => 0.0,
             (_, Some(rate_uhz)) => rate_uhz as f64,
-            (_, None) => rate_at(profile, elapsed_ns.saturating_sub(self.known.planned.warmup_ns)),
+            (_, None) => {
+                let measured_ns = elapsed_ns.saturating_sub(self.known.planned.warmup_ns);
+                paces.iter().map(|pace| pace.rate_uhz(measured_ns)).sum()
+            }
         };
         Some(rate_uhz / 1e6)
+    }
+}
+
+impl Pace {
+    fn of(scenario: &Scenario) -> Option<Self> {
+        let Scenario { start_ns, ref plan, .. } = *scenario;
+        Some(Self { start_ns, duration_ns: plan.duration_ns, profile: plan.rate.clone()? })
+    }
+
+    /// The rate at a time of the run's measured part, µHz; 0 before the scenario and after it.
+    fn rate_uhz(&self, time_ns: u64) -> f64 {
+        let is_over = |own_ns: u64| self.duration_ns.is_some_and(|length_ns| own_ns >= length_ns);
+        match time_ns.checked_sub(self.start_ns) {
+            Some(own_ns) if !is_over(own_ns) => rate_at(&self.profile, own_ns),
+            _ => 0.0,
+        }
     }
 }
 
@@ -98,6 +129,7 @@ fn rate_at(profile: &Profile, time_ns: u64) -> f64 {
 mod tests {
     use plimsoll_core::Histogram;
     use plimsoll_core::plan::{Draft, Endpoint};
+    use plimsoll_core::scenario::RunTerms;
     use plimsoll_core::schedule::{Arrival, Stage};
     use plimsoll_core::series::Point;
 
@@ -105,7 +137,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn staged() -> Plan {
+    fn staged() -> Scenarios {
         let stage = |seconds, from_uhz, to_uhz| Stage {
             duration_ns: Some(seconds * SECOND_NS),
             from_uhz,
@@ -118,7 +150,7 @@ mod tests {
             rate: Some(Profile { stages, arrival: Arrival::Uniform }),
             ..Draft::new(Endpoint::http("::1", 80, "/"))
         };
-        plan.check().unwrap()
+        plan.check().unwrap().into()
     }
 
     fn point(t_s: u64) -> Point {
@@ -178,12 +210,41 @@ mod tests {
             duration_ns: None,
             ..Draft::new(Endpoint::http("::1", 80, "/"))
         };
-        let mut live = Live::new(&plan.check().unwrap());
+        let mut live = Live::new(&plan.check().unwrap().into());
         live.note(&Progress::Started { open: 50 }, 0);
         for (t_s, part) in [(0, RunPart::Measuring), (1, RunPart::Draining)] {
             live.note(&Progress::Interval(&point(t_s)), SECOND_NS);
             let figures = live.figures(SECOND_NS);
             assert_eq!((figures.part, figures.target_rps), (part, None));
+        }
+    }
+
+    #[test]
+    fn rates_of_scenarios_add_up_while_they_last() {
+        let of = |name: &str, start_s: u64, rps: u64, seconds: u64| {
+            let duration_ns = Some(seconds * SECOND_NS);
+            let rate = Profile::constant(rps * 1_000_000, duration_ns, Arrival::Uniform);
+            let draft = Draft {
+                duration_ns,
+                rate: Some(rate),
+                ..Draft::new(Endpoint::http("::1", 80, "/"))
+            };
+            let plan = draft.check().unwrap();
+            Scenario { name: name.to_owned(), start_ns: start_s * SECOND_NS, plan }
+        };
+        let list = vec![of("a", 0, 50, 4), of("b", 2, 100, 4)];
+        let scenarios = Scenarios::check(RunTerms::default(), list).unwrap();
+        let mut live = Live::new(&scenarios);
+        assert_eq!(live.figures(0).planned.duration_ns, Some(6 * SECOND_NS));
+        live.note(&Progress::Started { open: 100 }, 0);
+        for (time_s, part, target_rps) in [
+            (1, RunPart::Measuring, 50.0),
+            (3, RunPart::Measuring, 150.0),
+            (5, RunPart::Measuring, 100.0),
+            (6, RunPart::Draining, 0.0),
+        ] {
+            let figures = live.figures(time_s * SECOND_NS);
+            assert_eq!((figures.part, figures.target_rps), (part, Some(target_rps)), "{time_s} s");
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use plimsoll_core::RunResult;
 use plimsoll_core::gate::{self, AbortWatch, GateError};
-use plimsoll_core::{Plan, RunResult};
-use plimsoll_engine::{Progress, run_scripted};
+use plimsoll_core::scenario::Scenarios;
+use plimsoll_engine::{Progress, run_scenarios};
 use plimsoll_lab::sample::{ProcessSelector, Sampler};
 
 use crate::control::ControlSocket;
@@ -32,7 +33,7 @@ pub struct Beside<'a> {
 /// One run.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    plan: &'a Plan,
+    scenarios: &'a Scenarios,
     beside: Beside<'a>,
     handle: Handle,
 }
@@ -45,10 +46,10 @@ pub struct Ran {
 }
 
 impl<'a> Runner<'a> {
-    /// A run of this plan. Nothing happens yet.
+    /// A run of these scenarios: a plain run has one. Nothing happens yet.
     #[must_use]
-    pub fn new(plan: &'a Plan, beside: Beside<'a>) -> Self {
-        Self { plan, beside, handle: Handle::new(plan) }
+    pub fn new(scenarios: &'a Scenarios, beside: Beside<'a>) -> Self {
+        Self { scenarios, beside, handle: Handle::new(scenarios) }
     }
 
     /// A hand on the run, for other threads.
@@ -73,24 +74,24 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// Why there is no result. What goes wrong once the load has begun stands in the result.
     pub fn run(self, on_news: &mut dyn FnMut(News<'_>)) -> Result<Ran, RunnerError> {
-        let Self { plan, beside, ref handle } = self;
+        let Self { scenarios, beside, ref handle } = self;
         if let Some(limit_ns) = beside.wait_ns {
-            wait::for_server(plan, limit_ns, handle.control(), on_news)?;
+            wait::for_servers(scenarios, limit_ns, handle.control(), on_news)?;
             if handle.control().is_stopped() {
-                let mut result = not_carried_out(plan, "stopped while it waited for the server")?;
+                let reason = "stopped while it waited for the server";
+                let mut result = not_carried_out(scenarios, reason)?;
                 result.interrupted = true;
                 return Ok(Ran { result, scripts: None });
             }
         }
         let _socket = self.socket()?;
-        let sampler = beside.monitor.map(|subject| watch(subject, plan)).transpose()?;
-        let mut scripts = Scripts::load(plan, beside.script_url, handle.loading())?;
+        let sampler = beside.monitor.map(|subject| watch(subject, scenarios)).transpose()?;
+        let load = |plan| Scripts::load(plan, beside.script_url, handle.loading());
+        let mut scripts = scenarios.plain().map(load).transpose()?.flatten();
         let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
-        let mut course = Course::new(plan, handle, sampler);
-        let ran =
-            run_scripted(plan, threads.unwrap_or_default(), handle.control(), &mut |progress| {
-                course.take(&progress, on_news)
-            });
+        let mut course = Course::new(scenarios, handle, sampler);
+        let tell = &mut |progress: Progress<'_>| course.take(&progress, on_news);
+        let ran = run_scenarios(scenarios, threads.unwrap_or_default(), handle.control(), tell);
         let target = course.sampler.and_then(Sampler::finish);
         let (mut result, threads) = ran?;
         if let Some(scripts) = &mut scripts {
@@ -98,7 +99,7 @@ impl<'a> Runner<'a> {
         }
         result.target = target;
         result.aborted = course.aborted;
-        judge(plan, &mut result)?;
+        judge(scenarios, &mut result)?;
         Ok(Ran { result, scripts })
     }
 
@@ -132,14 +133,14 @@ impl Ran {
 ///
 /// # Errors
 /// A gate that cannot be read.
-pub fn not_carried_out(plan: &Plan, reason: &str) -> Result<RunResult, GateError> {
-    let mut result = plimsoll_engine::not_carried_out(plan, reason);
-    judge(plan, &mut result)?;
+pub fn not_carried_out(scenarios: &Scenarios, reason: &str) -> Result<RunResult, GateError> {
+    let mut result = plimsoll_engine::not_carried_out(scenarios.run(), reason);
+    judge(scenarios, &mut result)?;
     Ok(result)
 }
 
-fn judge(plan: &Plan, result: &mut RunResult) -> Result<(), GateError> {
-    result.gates = gate::judge(&plan.gates, result)?;
+fn judge(scenarios: &Scenarios, result: &mut RunResult) -> Result<(), GateError> {
+    result.gates = gate::judge(&scenarios.run().gates, result)?;
     Ok(())
 }
 
@@ -153,8 +154,8 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn new(plan: &Plan, handle: &'a Handle, sampler: Option<Sampler>) -> Self {
-        let conditions = AbortWatch::new(plan.abort_conditions(), plan);
+    fn new(scenarios: &Scenarios, handle: &'a Handle, sampler: Option<Sampler>) -> Self {
+        let conditions = AbortWatch::new(scenarios.abort_conditions(), scenarios.run());
         Self { handle, sampler, conditions, aborted: None }
     }
 

@@ -1,10 +1,13 @@
 //! Whole runs against a server of their own: what they tell, what ends them, and what they leave.
 
+mod scenarios;
+
 use std::path::Path;
 
+use plimsoll_core::RunResult;
 use plimsoll_core::live::{LiveFigures, RunPart};
 use plimsoll_core::plan::{Draft, Endpoint, Script, Transport};
-use plimsoll_core::{Plan, RunResult};
+use plimsoll_core::scenario::Scenarios;
 use plimsoll_engine::RunError;
 use plimsoll_server::{Role, RunningServer, ServeOptions, start};
 
@@ -31,12 +34,12 @@ fn few(endpoint: Endpoint) -> Draft {
 }
 
 /// A plan for a server that is not there.
-fn nowhere(directory: &Path) -> Plan {
+fn nowhere(directory: &Path) -> Scenarios {
     let socket = directory.join("nobody.sock").display().to_string();
     let transport = Transport { unix_socket: Some(socket), ..Transport::default() };
     let gates = vec!["errors<1%".to_owned()];
     let plan = Draft { transport, gates, ..few(Endpoint::http("a.example", 80, "/")) };
-    plan.check().unwrap()
+    plan.check().unwrap().into()
 }
 
 /// Carries a run out; the result with what it told, a word for each news.
@@ -66,10 +69,10 @@ fn passes(result: &RunResult) -> Vec<bool> {
 fn a_run_tells_its_figures_and_ends_with_a_judged_result() {
     let (_server, endpoint) = server();
     let gates = ["errors<1%", "completed>200"].map(str::to_owned).to_vec();
-    let plan = Draft { gates, ..few(endpoint) }.check().unwrap();
+    let plan: Scenarios = Draft { gates, ..few(endpoint) }.check().unwrap().into();
     let runner = Runner::new(&plan, Beside::default());
     let handle = runner.handle();
-    assert_eq!(handle.figures(), LiveFigures::new(&plan));
+    assert_eq!(handle.figures(), LiveFigures::new(plan.run()));
     let (mut parts, mut intervals, mut last) = (Vec::new(), 0, LiveFigures::default());
     let mut ran = runner
         .run(&mut |news| match news {
@@ -102,7 +105,8 @@ fn a_condition_ends_a_run() {
     let (_server, endpoint) = server();
     let abort_when = vec!["p50>1ns".to_owned()];
     let duration_ns = Some(60 * SECOND_NS);
-    let plan = Draft { abort_when, duration_ns, requests: None, ..few(endpoint) }.check().unwrap();
+    let draft = Draft { abort_when, duration_ns, requests: None, ..few(endpoint) };
+    let plan = draft.check().unwrap().into();
     let result = Runner::new(&plan, Beside::default()).run(&mut |_| {}).unwrap().result;
     assert_eq!(result.aborted.as_deref(), Some("p50>1ns"));
     assert!(result.elapsed_ns < 60 * SECOND_NS && result.ledger.completed > 0);
@@ -112,7 +116,7 @@ fn a_condition_ends_a_run() {
 fn a_run_that_was_stopped_before_is_interrupted() {
     let (_server, endpoint) = server();
     let plan = Draft { duration_ns: Some(60 * SECOND_NS), requests: None, ..few(endpoint) };
-    let plan = plan.check().unwrap();
+    let plan = plan.check().unwrap().into();
     let runner = Runner::new(&plan, Beside::default());
     runner.handle().stop();
     let result = runner.run(&mut |_| {}).unwrap().result;
@@ -189,7 +193,7 @@ fn a_script_without_an_end_is_stopped() {
     let (_server, endpoint) = server();
     let text = "while true do end".to_owned().into();
     let script = Script { path: "a.lua".to_owned(), text, arguments: Vec::new() };
-    let plan = Draft { script: Some(script), ..few(endpoint) }.check().unwrap();
+    let plan = Draft { script: Some(script), ..few(endpoint) }.check().unwrap().into();
     let runner = Runner::new(&plan, Beside::default());
     runner.handle().stop();
     let error = error_of(runner.run(&mut |_| {}));

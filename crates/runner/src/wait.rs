@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::Plan;
+use plimsoll_core::scenario::Scenarios;
 use plimsoll_engine::{Control, RunError};
 
 use crate::error::RunnerError;
@@ -20,43 +21,67 @@ const ATTEMPT_NS_MAX: u64 = 5_000_000_000;
 /// How long the last attempt may take, even if less time is left.
 const ATTEMPT_NS_MIN: u64 = 100_000_000;
 
-/// Waits until a connection of the plan opens, the run is stopped, or `limit_ns` is over. Tells of
-/// the wait if the first attempt fails.
+/// Waits until a connection of each plan opens, one after the other, the run is stopped, or
+/// `limit_ns` is over. Tells of the wait if the first attempt fails.
 ///
 /// # Errors
 /// Why no connection opened, and a plan that cannot be carried out.
-pub(crate) fn for_server(
-    plan: &Plan,
+pub(crate) fn for_servers(
+    scenarios: &Scenarios,
     limit_ns: u64,
     control: &Control,
     on_news: &mut dyn FnMut(News<'_>),
 ) -> Result<(), RunnerError> {
     let began = Instant::now();
     let mut has_failed = false;
-    loop {
+    for scenario in scenarios.list() {
+        let wait = Wait { began, limit_ns, control };
+        wait.for_server(&scenario.plan, &mut has_failed, on_news)?;
+    }
+    if has_failed && !control.is_stopped() {
         let waited_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let left_ns = limit_ns.saturating_sub(waited_ns);
-        let attempt_ns = left_ns.clamp(ATTEMPT_NS_MIN, ATTEMPT_NS_MAX);
-        let error = match plimsoll_engine::probe(plan, attempt_ns, control) {
-            Ok(()) if has_failed => {
-                on_news(News::Waited { waited_ns });
-                return Ok(());
+        on_news(News::Waited { waited_ns });
+    }
+    Ok(())
+}
+
+/// A wait under way.
+struct Wait<'a> {
+    began: Instant,
+    limit_ns: u64,
+    control: &'a Control,
+}
+
+impl Wait<'_> {
+    /// Waits for one server. `has_failed` says whether any attempt of the wait has.
+    fn for_server(
+        &self,
+        plan: &Plan,
+        has_failed: &mut bool,
+        on_news: &mut dyn FnMut(News<'_>),
+    ) -> Result<(), RunnerError> {
+        let Self { began, limit_ns, control } = *self;
+        loop {
+            let waited_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let left_ns = limit_ns.saturating_sub(waited_ns);
+            let attempt_ns = left_ns.clamp(ATTEMPT_NS_MIN, ATTEMPT_NS_MAX);
+            let error = match plimsoll_engine::probe(plan, attempt_ns, control) {
+                Ok(()) => return Ok(()),
+                Err(_) if control.is_stopped() => return Ok(()),
+                Err(error) => error,
+            };
+            if !is_absent(&error) {
+                return Err(error.into());
             }
-            Ok(()) => return Ok(()),
-            Err(_) if control.is_stopped() => return Ok(()),
-            Err(error) => error,
-        };
-        if !is_absent(&error) {
-            return Err(error.into());
+            if began.elapsed() + PAUSE > Duration::from_nanos(limit_ns) {
+                return Err(RunnerError::NoServer { limit_ns, error });
+            }
+            if !*has_failed {
+                on_news(News::Waiting { limit_ns, reason: &error });
+            }
+            *has_failed = true;
+            thread::sleep(PAUSE);
         }
-        if began.elapsed() + PAUSE > Duration::from_nanos(limit_ns) {
-            return Err(RunnerError::NoServer { limit_ns, error });
-        }
-        if !has_failed {
-            on_news(News::Waiting { limit_ns, reason: &error });
-        }
-        has_failed = true;
-        thread::sleep(PAUSE);
     }
 }
 

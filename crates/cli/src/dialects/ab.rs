@@ -27,7 +27,8 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Err(usage) => return Ok(print_usage(&usage)),
     };
     let plan = ready(command.plan(files), &ab::FLAGS)?;
-    let runner = Runner::new(&plan, Beside::default());
+    let scenarios = plan.clone().into();
+    let runner = Runner::new(&scenarios, Beside::default());
     // The original reports an interrupted run like any other.
     stopped_by_signals(&runner)?;
     let mut progress = Heartbeat::new(&command);

@@ -28,9 +28,9 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     };
     let text = command.script.as_deref().map(crate::files::script).transpose();
     let text = text.map_err(Exit::CouldNotRun)?;
-    let plan = ready(command.plan(endpoint, text), &wrk::FLAGS)?;
+    let scenarios = ready(command.plan(endpoint, text), &wrk::FLAGS)?.into();
     let beside = Beside { script_url: Some(&command.url), ..Beside::default() };
-    let runner = Runner::new(&plan, beside);
+    let runner = Runner::new(&scenarios, beside);
     // The originals report an interrupted run like any other.
     stopped_by_signals(&runner)?;
     let mut periodic = Periodic::new(&command);

@@ -25,8 +25,11 @@ pub(crate) fn execute(runs: &Runs) -> Result<ExitCode, Exit> {
     }
     check_outputs(runs, &definition)?;
     check_stdout(&prepared)?;
-    let jobs =
-        prepared.iter().map(|Prepared { name, flags, plan }| Job { name: Some(name), flags, plan });
+    let jobs = prepared.iter().map(|Prepared { name, flags, scenarios }| Job {
+        name: Some(name),
+        flags,
+        scenarios,
+    });
     take_turns(&jobs.collect::<Vec<_>>())
 }
 

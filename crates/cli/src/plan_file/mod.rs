@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches as _};
-use plimsoll_core::Plan;
 use plimsoll_core::plan::{Field, Keys, Words};
+use plimsoll_core::scenario::{Scenario, ScenarioError, Scenarios};
 
 use crate::args::key;
 use crate::exit::Exit;
@@ -49,15 +49,30 @@ pub(crate) struct Runs {
     print: bool,
 }
 
-/// One run.
+/// One run, or one of its scenarios.
 #[derive(Debug)]
 struct Run {
+    /// `run` or `scenario`.
+    what: &'static str,
     /// What the file calls it; `None` for the run of a command line.
     name: Option<String>,
     /// Its flags, in the file and beside it.
     settings: Settings,
+    /// Its scenarios; none in a plain run.
+    parts: Vec<Part>,
     /// The file, and the line where the run starts in it.
     file: Option<(PathBuf, usize)>,
+}
+
+/// A scenario of a run.
+#[derive(Debug)]
+struct Part {
+    name: String,
+    start_ns: u64,
+    /// What its table says, which takes the place of the run's.
+    settings: Settings,
+    /// Where its table starts in the file.
+    line: usize,
 }
 
 /// A run that can be carried out.
@@ -65,7 +80,7 @@ struct Run {
 struct Prepared {
     name: String,
     flags: RunFlags,
-    plan: Plan,
+    scenarios: Scenarios,
 }
 
 /// Why a run cannot be carried out.
@@ -76,6 +91,8 @@ enum Obstacle {
     Shared(SharedReport),
     /// The flags make no plan.
     Plan(Fault),
+    /// The scenarios make no run.
+    Scenarios(ScenarioError),
 }
 
 impl Runs {
@@ -95,7 +112,8 @@ impl Runs {
                 }
                 None if print => {
                     let beside = said(given, &settings, definition);
-                    let run = Run { name: None, settings, file: None };
+                    let parts = Vec::new();
+                    let run = Run { what: read::RUN, name: None, settings, parts, file: None };
                     return Ok(Some(Self { runs: vec![run], beside, print }));
                 }
                 None => return Ok(None),
@@ -133,24 +151,50 @@ fn file_in_place_of_url(given: &ArgMatches) -> Option<PathBuf> {
 }
 
 impl Run {
-    /// The run as a plan. What the file says goes through the definition of the command line, and
-    /// what was said beside it, which has been there already, takes its place.
+    /// The run with its plans. What the file says goes through the definition of the command line,
+    /// and what was said beside it, which has been there already, takes its place.
     fn prepare(&self, beside: &ArgMatches, definition: &Command) -> Result<Prepared, Exit> {
-        let prepared = self.prepared(beside, definition);
-        prepared.map_err(|obstacle| self.place(obstacle, definition))
+        let place = |obstacle| self.place(obstacle, definition);
+        let flags = self.flags(beside, definition).map_err(place)?;
+        let scenarios = if self.parts.is_empty() {
+            let plan = crate::plan::plan(&flags).map_err(Obstacle::Plan).map_err(place)?;
+            plan.into()
+        } else {
+            let scenario = |part| self.scenario(part, beside, definition);
+            let list = self.parts.iter().map(scenario).collect::<Result<Vec<_>, Exit>>()?;
+            let checked = Scenarios::check(crate::plan::terms(&flags), list);
+            checked.map_err(Obstacle::Scenarios).map_err(place)?
+        };
+        Ok(Prepared { name: self.name().to_owned(), flags, scenarios })
     }
 
-    fn prepared(&self, beside: &ArgMatches, definition: &Command) -> Result<Prepared, Obstacle> {
+    fn flags(&self, beside: &ArgMatches, definition: &Command) -> Result<RunFlags, Obstacle> {
         let words = self.settings.arguments_of_file(definition);
         let of_file = definition.clone().try_get_matches_from(words);
         let of_file = of_file.and_then(|matches| RunFlags::from_arg_matches(&matches));
         let mut flags = of_file.map_err(Obstacle::Value)?;
         flags.update_from_arg_matches(beside).map_err(Obstacle::Value)?;
-        let name = self.name().to_owned();
-        flags.outputs = named(&flags.outputs, &name);
+        flags.outputs = named(&flags.outputs, self.name());
         crate::repeat::check(&flags).map_err(Obstacle::Shared)?;
-        let plan = crate::plan::plan(&flags).map_err(Obstacle::Plan)?;
-        Ok(Prepared { name, flags, plan })
+        Ok(flags)
+    }
+
+    /// A scenario: what its table says takes the place of what the run says.
+    fn scenario(
+        &self,
+        part: &Part,
+        beside: &ArgMatches,
+        definition: &Command,
+    ) -> Result<Scenario, Exit> {
+        let settings = self.settings.overridden_by(&part.settings, definition);
+        let beside = said(beside, &settings.beside_file(), definition);
+        let file = self.file.as_ref().map(|(path, _)| (path.clone(), part.line));
+        let name = Some(part.name.clone());
+        let run = Self { what: read::SCENARIO, name, settings, parts: Vec::new(), file };
+        let flags = run.flags(&beside, definition);
+        let plan = flags.and_then(|it| crate::plan::of_scenario(&it).map_err(Obstacle::Plan));
+        let plan = plan.map_err(|obstacle| run.place(obstacle, definition))?;
+        Ok(Scenario { name: part.name.clone(), start_ns: part.start_ns, plan })
     }
 
     fn name(&self) -> &str {
@@ -170,6 +214,13 @@ impl Run {
                 let keys = fault.fields().into_iter().map(|field| field.name().to_owned());
                 (keys.collect::<Vec<_>>(), fault.told(&Placed { run: self, definition }))
             }
+            Obstacle::Scenarios(error) => {
+                let key = match &error {
+                    ScenarioError::Condition(field, _) => Some(field.name().to_owned()),
+                    _ => None,
+                };
+                (key.into_iter().collect(), Exit::Usage(error.to_string()))
+            }
         };
         let Some((path, line)) = &self.file else { return exit };
         let path = path.display();
@@ -179,7 +230,7 @@ impl Run {
             // It was given beside the file.
             Some((_, None)) => String::new(),
             None => match &self.name {
-                Some(name) => format!("{path}:{line}: run '{name}': "),
+                Some(name) => format!("{path}:{line}: {} '{name}': ", self.what),
                 None => format!("{path}: "),
             },
         };

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command};
 use plimsoll_core::secret::{Masks, holds_mask, run_flag};
+use plimsoll_core::units::format_duration;
 use toml::Value as Toml;
 
+use super::read::{SCENARIO, START};
 use super::setting::{Settings, Value, is_setting};
 use super::{Exit, Run};
 use crate::args::key;
@@ -30,10 +32,25 @@ pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> 
     let mut text = String::new();
     for run in runs {
         if run.file.is_some() {
-            let name = run.name.as_deref().unwrap_or_default();
-            let _ = write!(text, "\n[[run]]\nname = {}\n", Toml::from(name));
+            let name = Toml::from(run.name.as_deref().unwrap_or_default());
+            let table = if run.parts.is_empty() { "\n[[run]]\n" } else { "" };
+            let _ = write!(text, "{table}name = {name}\n");
         }
-        write_settings(&run.settings, definition, &mut text)?;
+        let masks = masks(&run.settings);
+        write_settings(&run.settings, &masks, definition, &mut text)?;
+        for part in &run.parts {
+            // A dot would make a table within another.
+            let name = match part.name.contains('.') {
+                true => Toml::from(part.name.as_str()).to_string(),
+                false => part.name.clone(),
+            };
+            let _ = write!(text, "\n[{SCENARIO}.{name}]\n");
+            if part.start_ns > 0 {
+                let start = Toml::from(format_duration(part.start_ns));
+                let _ = writeln!(text, "{START} = {start}");
+            }
+            write_settings(&part.settings, &masks, definition, &mut text)?;
+        }
     }
     let note = if holds_mask(&text) { MASKED } else { "" };
     Ok(format!("{HEAD}{note}{text}"))
@@ -57,10 +74,10 @@ fn masks(settings: &Settings) -> Masks {
 /// Writes settings in the order of the definition.
 fn write_settings(
     settings: &Settings,
+    masks: &Masks,
     definition: &Command,
     text: &mut String,
 ) -> Result<(), Exit> {
-    let masks = masks(settings);
     for arg in definition.get_arguments().filter(|arg| is_setting(arg) && arg.get_id() != SHOW) {
         let Some(setting) = settings.iter().find(|setting| arg.get_id() == setting.id.as_str())
         else {

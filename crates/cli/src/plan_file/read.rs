@@ -7,11 +7,15 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, Command};
 use plimsoll_core::nearest::nearest;
+use plimsoll_core::scenario::check_name;
+use plimsoll_core::units::parse_duration_ns;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
-use super::setting::{Setting, Settings, Value, is_setting, may_stand_alone, stands_alone};
-use super::{Exit, Run};
+use super::setting::{
+    Setting, Settings, Value, is_of_run, is_setting, may_stand_alone, stands_alone,
+};
+use super::{Exit, Part, Run};
 use crate::args::key;
 
 /// A plan file is written by a person, or made from what one wrote.
@@ -22,9 +26,19 @@ const RUNS_LIMIT: usize = 1000;
 
 const NAME_LIMIT: usize = 100;
 
-/// Keys that are no flags: of the file, and of each run.
+/// Keys that are no flags: of the file, of each run, and of each scenario.
 pub(super) const RUN: &str = "run";
+pub(super) const SCENARIO: &str = "scenario";
 pub(super) const NAME: &str = "name";
+pub(super) const START: &str = "start";
+
+/// Which table is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    File,
+    Run,
+    Scenario,
+}
 
 /// A file that is being read.
 struct Reader<'a> {
@@ -37,6 +51,7 @@ struct Reader<'a> {
 #[derive(Default)]
 struct Said {
     name: Option<String>,
+    start_ns: u64,
     settings: Settings,
 }
 
@@ -91,15 +106,22 @@ impl Reader<'_> {
     }
 
     fn runs(&self, document: &DeTable<'_>) -> Result<Vec<Run>, Exit> {
-        let defaults = self.table(document, true)?;
+        let defaults = self.table(document, Table::File)?;
+        let parts = self.parts(document)?;
         let Some((_, tables)) = document.iter().find(|(key, _)| key.get_ref() == RUN) else {
             let name = defaults.name.or_else(|| {
                 // Without a name of its own the run of a file is called as the file is.
                 self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
             });
             let file = Some((self.path.to_owned(), 1));
-            return Ok(vec![Run { name, settings: defaults.settings, file }]);
+            let settings = defaults.settings;
+            return Ok(vec![Run { what: RUN, name, settings, parts, file }]);
         };
+        if !parts.is_empty() {
+            let message =
+                "a file has runs or scenarios: put the scenarios into a file of their own";
+            return Err(self.error(&tables.span(), message));
+        }
         let wrong = || self.error(&tables.span(), "runs are tables: write [[run]] before each");
         let list = tables.get_ref().as_array().ok_or_else(wrong)?;
         if defaults.name.is_some() {
@@ -108,8 +130,10 @@ impl Reader<'_> {
         }
         let mut runs = Vec::new();
         for (i, table) in list.iter().enumerate() {
-            let said = self.table(table.get_ref().as_table().ok_or_else(wrong)?, false)?;
+            let said = self.table(table.get_ref().as_table().ok_or_else(wrong)?, Table::Run)?;
             runs.push(Run {
+                what: RUN,
+                parts: Vec::new(),
                 name: Some(said.name.unwrap_or_else(|| format!("run-{}", i + 1))),
                 settings: defaults.settings.overridden_by(&said.settings, self.definition),
                 file: Some((self.path.to_owned(), self.line(&table.span()))),
@@ -120,6 +144,29 @@ impl Reader<'_> {
             return Err(wrong());
         }
         Ok(runs)
+    }
+
+    /// The scenarios of the file's run, in the order of the file.
+    fn parts(&self, document: &DeTable<'_>) -> Result<Vec<Part>, Exit> {
+        let Some((_, tables)) = document.iter().find(|(key, _)| key.get_ref() == SCENARIO) else {
+            return Ok(Vec::new());
+        };
+        let wrong = || {
+            let message = "scenarios are tables: write [scenario.NAME] before each";
+            self.error(&tables.span(), message)
+        };
+        let mut entries: Vec<_> = tables.get_ref().as_table().ok_or_else(wrong)?.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        let part = |(name, table): &(&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+            let said =
+                self.table(table.get_ref().as_table().ok_or_else(wrong)?, Table::Scenario)?;
+            let text = name.get_ref().to_string();
+            check_name(&text).map_err(|error| self.error(&name.span(), &error.to_string()))?;
+            let (start_ns, settings) = (said.start_ns, said.settings);
+            Ok(Part { name: text, start_ns, settings, line: self.line(&name.span()) })
+        };
+        let parts: Vec<Part> = entries.iter().map(part).collect::<Result<_, Exit>>()?;
+        if parts.is_empty() { Err(wrong()) } else { Ok(parts) }
     }
 
     /// No two runs may have the same name, and there is an end to them.
@@ -140,18 +187,23 @@ impl Reader<'_> {
     }
 
     /// Everything a table says, in the order of the file.
-    fn table(&self, table: &DeTable<'_>, is_top: bool) -> Result<Said, Exit> {
+    fn table(&self, table: &DeTable<'_>, which: Table) -> Result<Said, Exit> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         let mut said = Said::default();
         for (name, value) in entries {
             match name.get_ref().as_ref() {
-                RUN if is_top => {}
-                NAME => said.name = Some(self.name(value)?),
+                RUN | SCENARIO if which == Table::File => {}
+                START if which == Table::Scenario => said.start_ns = self.start(value)?,
+                NAME if which != Table::Scenario => said.name = Some(self.name(value)?),
                 other => {
                     let arg = setting_named(other, self.definition)
                         .map_err(|message| self.error(&name.span(), &message))?;
                     let id = arg.get_id().as_str().to_owned();
+                    if which == Table::Scenario && is_of_run(arg) {
+                        let message = format!("'{other}' is about the whole run: write it above");
+                        return Err(self.error(&name.span(), &message));
+                    }
                     if said.settings.iter().any(|setting| setting.id == id) {
                         let message = format!("'{other}' is given twice");
                         return Err(self.error(&name.span(), &message));
@@ -189,6 +241,13 @@ impl Reader<'_> {
             })?],
         };
         Ok(Value::Texts(texts.into_iter().map(Into::into).collect()))
+    }
+
+    /// When a scenario starts, ns.
+    fn start(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Exit> {
+        let text = text(value.get_ref()).unwrap_or_default();
+        parse_duration_ns(&text)
+            .map_err(|error| self.error(&value.span(), &format!("{START}: {error}")))
     }
 
     /// Names stand in paths of files.

@@ -14,6 +14,10 @@ use crate::args::key;
 /// Flags of files that reports are added to: those of several runs go into one.
 const ADDED_TO: [&str; 1] = ["github_summary"];
 
+/// Groups of flags that are about a whole run, and further such flags.
+const OF_RUN_HEADINGS: [&str; 4] = ["Output", "Conditions", "While it runs", "Secrets"];
+const OF_RUN: [&str; 5] = ["repeat", "wait", "require_valid", "seed", "driver"];
+
 /// What a flag is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
@@ -42,6 +46,12 @@ pub(crate) fn is_setting(arg: &Arg) -> bool {
     use ArgAction::{Help, HelpLong, HelpShort, Version};
     !ABOUT_FILES.contains(&arg.get_id().as_str())
         && !matches!(arg.get_action(), Help | HelpLong | HelpShort | Version)
+}
+
+/// Whether a flag is about a whole run, and not about one of its scenarios.
+pub(super) fn is_of_run(arg: &Arg) -> bool {
+    OF_RUN.contains(&arg.get_id().as_str())
+        || arg.get_help_heading().is_some_and(|heading| OF_RUN_HEADINGS.contains(&heading))
 }
 
 /// Whether a flag stands alone, without a value.
@@ -107,6 +117,11 @@ impl Settings {
 
     pub(super) fn remove(&mut self, id: &str) {
         self.0.retain(|setting| setting.id != id);
+    }
+
+    /// Those that were given beside the file.
+    pub(super) fn beside_file(&self) -> Self {
+        Self(self.iter().filter(|setting| setting.line.is_none()).cloned().collect())
     }
 
     /// These settings, except what others say otherwise or exclude, and the others.

@@ -1,6 +1,8 @@
 //! Plan files without a run: what is read, what is refused and in which line, and every flag's way
 //! from arguments to a file and back.
 
+mod scenarios;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,7 @@ impl Scratch {
         let runs = self.read(beside)?;
         for run in &runs.runs {
             let prepared = run.prepare(&runs.beside, &definition)?;
-            plans.push((prepared.name, prepared.plan));
+            plans.push((prepared.name, prepared.scenarios.plain().expect("one plan").clone()));
         }
         Ok(plans)
     }
@@ -328,7 +330,7 @@ fn a_plan_survives_being_printed() {
         for (want, got) in want.iter().zip(&got) {
             // What does not reach the plan, such as files of reports, stands in the flags.
             assert_eq!(format!("{:?}", want.flags), format!("{:?}", got.flags), "{printed}");
-            assert_eq!(want.plan, got.plan, "{printed}");
+            assert_eq!(want.scenarios, got.scenarios, "{printed}");
         }
     }
 }

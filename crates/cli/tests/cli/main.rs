@@ -24,6 +24,7 @@ mod peer;
 mod plan_file;
 mod proxy;
 mod repeat;
+mod scenarios;
 mod secrets;
 mod serve;
 mod signals;

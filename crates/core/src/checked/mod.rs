@@ -22,6 +22,8 @@ pub use check::key_without_cert;
 pub struct Plan {
     draft: Draft,
     abort_conditions: Vec<Condition>,
+    /// Whether conditions that end the run look at what waits, those of its run too.
+    notes_waiting: bool,
 }
 
 impl Draft {
@@ -40,7 +42,10 @@ impl Draft {
     /// Everything that is wrong with it.
     pub fn check_declared(self, declared: &[Declared]) -> Result<Plan, PlanErrors> {
         let checked = check::check(self, declared);
-        checked.map(|(draft, abort_conditions)| Plan { draft, abort_conditions })
+        checked.map(|(draft, abort_conditions)| {
+            let notes_waiting = !abort_conditions.is_empty();
+            Plan { draft, abort_conditions, notes_waiting }
+        })
     }
 }
 
@@ -60,6 +65,18 @@ impl Plan {
         let mut plan = self.clone();
         plan.draft.seed = seed;
         plan
+    }
+
+    /// Whether it is to be told, interval by interval, what waits for a connection: conditions that
+    /// end the run look at it.
+    #[must_use]
+    pub fn notes_waiting(&self) -> bool {
+        self.notes_waiting
+    }
+
+    /// Has it told for the sake of conditions that are not the plan's own.
+    pub(crate) fn note_waiting(&mut self, is_noted: bool) {
+        self.notes_waiting |= is_noted;
     }
 
     /// The conditions that end the run once they hold.

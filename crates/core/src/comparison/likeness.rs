@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::plan::Draft;
-use crate::result::{Environment, RunResult};
+use crate::result::{Environment, RunResult, ScenarioResult};
 use crate::study::{LoadFacts, Study};
 use crate::units::{format_duration, format_rate};
 
@@ -49,9 +49,32 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
     facts.insert("driver".to_owned(), result.loader.driver.kind.clone());
     facts.insert("threads".to_owned(), result.loader.workers.to_string());
     facts.insert("rate".to_owned(), rate_words(&result.plan));
+    facts.extend(of_plan(&result.plan));
+    facts.insert("scenarios".to_owned(), scenario_words(&result.scenarios));
+    for scenario in &result.scenarios {
+        let plan = &scenario.result.plan;
+        let rate = ("rate".to_owned(), rate_words(plan));
+        let own = of_plan(plan).into_iter().chain([rate]);
+        facts.extend(own.map(|(name, text)| (format!("scenario {}: {name}", scenario.name), text)));
+    }
+    facts
+}
+
+/// Their names, and when they start.
+fn scenario_words(scenarios: &[ScenarioResult]) -> String {
+    let words = |it: &ScenarioResult| format!("{} at {}", it.name, format_duration(it.start_ns));
+    match scenarios {
+        [] => "none".to_owned(),
+        _ => scenarios.iter().map(words).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Of a plan: what its document says.
+fn of_plan(plan: &Draft) -> Facts {
+    let mut facts = Facts::new();
     // A side that shows its secrets is like one that masks them, and a list of differences is no
     // place for them. Plans are plain data: they cannot fail to serialize.
-    let plan = serde_json::to_value(result.plan.record()).unwrap_or_default();
+    let plan = serde_json::to_value(plan.record()).unwrap_or_default();
     for (name, value) in plan.as_object().into_iter().flatten() {
         match value.as_object().filter(|_| name != "rate") {
             None => insert(&mut facts, name.clone(), value),

@@ -49,6 +49,16 @@ impl Measured {
 /// Measures a condition's metric in its part of a result.
 pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
     let (subject, unit) = (&condition.subject, condition.limit.unit);
+    let result = match &condition.scope {
+        Scope::Scenario(name) => match result.scenario(name) {
+            Some(scenario) => &scenario.result,
+            None => {
+                let names = result.scenarios.iter().map(|scenario| scenario.name.as_str());
+                return Measured { value: None, note: not_among("scenario", name, names) };
+            }
+        },
+        _ => result,
+    };
     if let Scope::Between(from_ns, to_ns) = condition.scope {
         return between(subject, unit, (from_ns, to_ns), result);
     }
@@ -57,7 +67,7 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
         Subject::Custom(custom) => return custom.measure(&result.metrics, result.elapsed_ns),
     };
     match &condition.scope {
-        Scope::Run => of_run(metric, unit, result),
+        Scope::Run | Scope::Scenario(_) => of_run(metric, unit, result),
         Scope::Endpoint(name) => {
             named("endpoint", name, &result.endpoints, |part| of_part(metric, unit, part, result))
         }
@@ -247,10 +257,7 @@ fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
 /// that time nothing was sent that could have failed.
 fn errors(unit: Unit, result: &RunResult) -> Measured {
     let outage = result.outage.unwrap_or_default();
-    // At a rate a request that is due waits for the connection, and is itself in the ledger.
-    let is_closed = !result.plan.is_open_loop();
-    let more = if is_closed { outage.failed_attempts } else { 0 };
-    let scheduled = result.ledger.scheduled + more;
+    let scheduled = result.ledger.scheduled + result.failed_attempts();
     if scheduled == 0 {
         return Measured::none("no request was due");
     }

@@ -28,6 +28,7 @@ use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
 pub use metric::{is_built_in, metric_name, metric_names};
+pub(crate) use scope::Subplan;
 pub use watch::AbortWatch;
 
 /// A condition that cannot be read, or not on this plan: one line, what and what is possible.
@@ -117,14 +118,40 @@ impl Condition {
 
     /// Whether the plan's runs can have what it is about.
     pub(crate) fn check(&self, plan: &Draft) -> Result<(), GateError> {
-        let is_rate = matches!(&self.subject, Subject::BuiltIn(metric) if metric.is_rate());
-        let needs_target = is_rate && self.limit.unit == Unit::Share;
-        let problem = if needs_target && !plan.is_open_loop() {
+        let problem = if self.needs_target() && !plan.is_open_loop() {
             Some("a closed loop has no target rate: give a rate, such as 1000/s".to_owned())
         } else {
             self.scope.missing_from(plan)
         };
         problem.map_or(Ok(()), |problem| Err(fault(&self.text, &problem)))
+    }
+
+    /// Whether a run of these scenarios, which together make `run`, can have what it is about.
+    pub(crate) fn check_among(
+        &self,
+        run: &Draft,
+        scenarios: &[Subplan<'_>],
+    ) -> Result<(), GateError> {
+        let mut meant = scenarios.iter().filter(|it| match &self.scope {
+            Scope::Scenario(name) => it.name == name,
+            _ => true,
+        });
+        let closed = meant.find(|it| !it.plan.is_open_loop());
+        let problem = match closed.filter(|_| self.needs_target()) {
+            Some(closed) => {
+                let name = closed.name;
+                let instead = "give a rate, such as 1000/s";
+                Some(format!("scenario '{name}' is a closed loop and has no target: {instead}"))
+            }
+            None => self.scope.missing_among(run, scenarios),
+        };
+        problem.map_or(Ok(()), |problem| Err(fault(&self.text, &problem)))
+    }
+
+    /// Whether it is about a share of the target rate.
+    fn needs_target(&self) -> bool {
+        let is_rate = matches!(&self.subject, Subject::BuiltIn(metric) if metric.is_rate());
+        is_rate && self.limit.unit == Unit::Share
     }
 
     /// Measures a result and holds it against the condition.

@@ -1,5 +1,5 @@
 //! The part of a run that a condition is about: `@endpoint:NAME`, `@stage:2`, `@address:NAME`,
-//! `@group:NAME`, `@10s..20s`, `@last:10s`.
+//! `@group:NAME`, `@scenario:NAME`, `@10s..20s`, `@last:10s`.
 
 use super::metric::Source;
 use crate::nearest::nearest;
@@ -28,14 +28,25 @@ pub(super) enum Scope {
     Address(String),
     /// The requests of users in a group.
     Group(String),
+    /// The result of a scenario.
+    Scenario(String),
     /// What ended between two times from the start of the measured part, ns.
     Between(u64, u64),
     /// What ended within the last stretch of this length, ns.
     Last(u64),
 }
 
-const POSSIBLE: &str = "write @endpoint:NAME, @stage:2, @stage:NAME, @address:NAME, @group:NAME or \
-                        @10s..20s";
+const POSSIBLE: &str = "write @endpoint:NAME, @stage:2, @stage:NAME, @address:NAME, @group:NAME, \
+                        @scenario:NAME or @10s..20s";
+
+const KINDS: [&str; 6] = ["endpoint", "address", "group", "scenario", "stage", "last"];
+
+/// A scenario of a run, as far as conditions have to know it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subplan<'a> {
+    pub name: &'a str,
+    pub plan: &'a Draft,
+}
 
 impl Scope {
     /// Reads what stands behind the `@`.
@@ -49,6 +60,7 @@ impl Scope {
                 "endpoint" => Ok(Self::Endpoint(name.to_owned())),
                 "address" => Ok(Self::Address(name.to_owned())),
                 "group" => Ok(Self::Group(name.to_owned())),
+                "scenario" => Ok(Self::Scenario(name.to_owned())),
                 "stage" if name.bytes().all(|byte| byte.is_ascii_digit()) => match name.parse() {
                     Ok(number @ 1..) => Ok(Self::Stage(number)),
                     _ => Err(format!("there is no stage {name}: stages count from 1")),
@@ -56,7 +68,7 @@ impl Scope {
                 "stage" => Ok(Self::StageNamed(name.to_owned())),
                 "last" => last(name),
                 other => {
-                    let meant = nearest(other, ["endpoint", "address", "group", "stage", "last"]);
+                    let meant = nearest(other, KINDS);
                     let meant = meant.map(|kind| format!("did you mean '@{kind}:{name}'?"));
                     let advice = meant.unwrap_or_else(|| POSSIBLE.to_owned());
                     Err(format!("'@{text}' is not a part of a run: {advice}"))
@@ -76,7 +88,7 @@ impl Scope {
     /// What it is measured from at the end of a run.
     pub(super) fn source(&self) -> Source {
         match self {
-            Self::Run => Source::Run,
+            Self::Run | Self::Scenario(_) => Source::Run,
             Self::Endpoint(_) | Self::Address(_) | Self::Group(_) => Source::Part,
             Self::Stage(_) | Self::StageNamed(_) => Source::Stage,
             Self::Between(..) | Self::Last(_) => Source::Stretch,
@@ -102,12 +114,31 @@ impl Scope {
                 let names = plan.targets.iter().map(|target| target.name.as_str());
                 not_among("endpoint", name, names)
             }
+            Self::Scenario(_) => Some("the run has no scenarios: leave @scenario out".to_owned()),
             Self::Between(from_ns, _) if plan.duration_ns.is_some_and(|ns| ns <= *from_ns) => {
                 let duration = format_duration(plan.duration_ns.unwrap_or(0));
                 Some(format!("the run is over after {duration}"))
             }
             _ => None,
         }
+    }
+}
+
+impl Scope {
+    /// Why a run of these scenarios, which together make `run`, cannot have it, if so.
+    pub(super) fn missing_among(&self, run: &Draft, scenarios: &[Subplan<'_>]) -> Option<String> {
+        let own = match self {
+            Self::Scenario(name) => {
+                return not_among("scenario", name, scenarios.iter().map(|it| it.name));
+            }
+            Self::Endpoint(_) => "endpoints",
+            Self::Address(_) => "addresses",
+            Self::Stage(_) | Self::StageNamed(_) => "stages",
+            _ => return self.missing_from(run),
+        };
+        let name = scenarios.first().map_or("NAME", |first| first.name);
+        let instead = format!("judge a whole one, with @scenario:{name}");
+        Some(format!("each scenario has {own} of its own: {instead}"))
     }
 }
 

@@ -151,6 +151,14 @@ impl CustomMetrics {
         }
     }
 
+    /// Has everything happen `later_ns` later: gauges know when they were set.
+    pub(crate) fn shift(&mut self, later_ns: u64) {
+        for metric in &mut self.0 {
+            metric.value.shift(later_ns);
+            metric.tagged.iter_mut().for_each(|tagged| tagged.value.shift(later_ns));
+        }
+    }
+
     pub(super) fn add(&mut self, metric: &CustomMetric) {
         match self.0.binary_search_by(|known| known.order().cmp(&metric.order())) {
             Ok(at) => self.0[at].merge(metric),

@@ -128,6 +128,15 @@ impl Value {
         }
     }
 
+    /// Has it recorded `later_ns` later.
+    pub(super) fn shift(&mut self, later_ns: u64) {
+        if let Self::Gauge(gauge) = self
+            && gauge.sets > 0
+        {
+            gauge.last_at_ns = gauge.last_at_ns.saturating_add(later_ns);
+        }
+    }
+
     /// Adds all of a value of the same kind. Lossless, associative and commutative. Leaves a value
     /// of another kind alone: [`CustomMetrics`](super::CustomMetrics) keeps those apart.
     pub fn merge(&mut self, other: &Self) {

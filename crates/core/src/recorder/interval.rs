@@ -6,6 +6,32 @@ use crate::ledger::Ledger;
 use crate::metric::{IntervalMetrics, Metrics};
 use crate::series::{INTERVAL_NS, Point};
 
+/// Where an interval lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Its start, ns from the start of the measured part.
+    pub t_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+}
+
+impl Span {
+    /// Interval number `index` of a load that starts `offset_ns` after its run, whose intervals it
+    /// keeps to: the first is shorter where the load starts within one.
+    #[must_use]
+    pub fn nth(index: u64, offset_ns: u64) -> Self {
+        let missing_ns = offset_ns % INTERVAL_NS;
+        let t_ns = (index * INTERVAL_NS).saturating_sub(missing_ns);
+        Self { t_ns, length_ns: (index + 1) * INTERVAL_NS - missing_ns - t_ns }
+    }
+
+    /// Its end, ns from the start of the measured part.
+    #[must_use]
+    pub fn end_ns(self) -> u64 {
+        self.t_ns + self.length_ns
+    }
+}
+
 /// A stretch of the run, as the recorder fills it. [`Interval::pack`] makes the small form of it,
 /// and leaves it empty to be filled again; that takes a while, so it is not for a worker to do.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +49,12 @@ impl Interval {
     pub fn note_outage(&mut self, cut_off_ns: u64, users_ns: u64) {
         self.point.cut_off_ns = cut_off_ns;
         self.point.users_ns = users_ns;
+    }
+
+    /// How long it is, ns.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.point.interval_ns
     }
 
     /// Notes how many requests were waiting when it ended, and for how long.
@@ -94,11 +126,11 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Ends the interval, number `index`, and goes on with an empty one. `ledger` and
-    /// `received_bytes` are what has been counted by now.
+    /// Ends the interval and goes on with an empty one. `ledger` and `received_bytes` are what has
+    /// been counted by now.
     pub(super) fn take(
         &mut self,
-        index: u64,
+        span: Span,
         ledger: Ledger,
         received_bytes: u64,
         metrics: &mut Metrics,
@@ -110,8 +142,8 @@ impl Running {
         let before = std::mem::replace(&mut self.ledger, ledger);
         let received_before = std::mem::replace(&mut self.received_bytes, received_bytes);
         interval.point = Point {
-            t_ns: index * INTERVAL_NS,
-            interval_ns: INTERVAL_NS,
+            t_ns: span.t_ns,
+            interval_ns: span.length_ns,
             sent: ledger.sent - before.sent,
             completed: ledger.completed - before.completed,
             ok: ledger.ok - before.ok,

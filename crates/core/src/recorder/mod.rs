@@ -16,7 +16,7 @@ use crate::phase::{Phase, Phases};
 use crate::protocol::{ProtocolCounts, merge_protocols};
 use interval::Running;
 
-pub use interval::Interval;
+pub use interval::{Interval, Span};
 
 /// The moments of a request, ns on one monotonic clock, each at or after the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -244,15 +244,15 @@ impl Recorder {
         self.by_outcome.all()
     }
 
-    /// Ends the running interval, number `index`, and goes on with an empty one.
+    /// Ends the running interval, which lies where `span` says, and goes on with an empty one.
     pub fn take_interval(
         &mut self,
-        index: u64,
+        span: Span,
         loader_cpu_ns: u64,
         empty: Box<Interval>,
     ) -> Box<Interval> {
         let Self { ledger, received_bytes, metrics, running, .. } = self;
-        let mut interval = running.take(index, *ledger, *received_bytes, metrics, empty);
+        let mut interval = running.take(span, *ledger, *received_bytes, metrics, empty);
         interval.note_cpu(loader_cpu_ns);
         interval
     }

@@ -79,7 +79,7 @@ fn an_interval_holds_what_came_since_the_last() {
             recorder.started(&moments(), Place::NOWHERE);
             recorder.ended(&moments(), 400, Outcome::TimedOut, Place::NOWHERE);
         }
-        let point = recorder.take_interval(index, 5, Box::default()).pack();
+        let point = recorder.take_interval(Span::nth(index, 0), 5, Box::default()).pack();
         assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
         assert_eq!(point.response.unpack().count(), index + 1);
         assert_eq!(point.lateness_max_ns, 5);
@@ -99,7 +99,7 @@ fn an_interval_is_empty_when_nothing_was_counted_in_it() {
     ];
     for (index, act) in acts.into_iter().enumerate() {
         act(&mut recorder);
-        let interval = recorder.take_interval(index as u64, 5, Box::default());
+        let interval = recorder.take_interval(Span::nth(index as u64, 0), 5, Box::default());
         assert_eq!(interval.is_empty(), index == 0, "{index}");
     }
 }

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::part::Place;
 use crate::phase::Phase;
 use crate::plan::Endpoint;
-use crate::recorder::Moments;
+use crate::recorder::{Moments, Span};
 use crate::usage::{CgroupUsage, NetworkUsage, UsageSample, Watched};
 
 fn empty() -> RunResult {
@@ -41,7 +41,8 @@ fn of(latencies_ns: &[u64]) -> RunResult {
         recorder.error(Phase::Waiting, "closed", 1, || format!("after {latency_ns}"));
     }
     let mut result = empty();
-    let mut interval = recorder.take_interval(latencies_ns.len() as u64 % 4, 17, Box::default());
+    let span = Span::nth(latencies_ns.len() as u64 % 4, 0);
+    let mut interval = recorder.take_interval(span, 17, Box::default());
     result.series.add(&interval.pack());
     result.record(&recorder);
     result.loader.pauses.push(Pause { at_ns: latencies_ns.len() as u64, for_ns: 1 });

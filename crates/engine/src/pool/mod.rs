@@ -30,7 +30,6 @@ use plimsoll_core::outage::Outage;
 use plimsoll_core::protocol::{ProtocolCounts, counts_of};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
-use plimsoll_core::series::INTERVAL_NS;
 use plimsoll_io::{Driver, Received, Route};
 use plimsoll_proto::tls::Tls;
 
@@ -221,7 +220,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Adds to an interval that ends at `end_ns` for how long users were cut off in it.
     pub(crate) fn note_outage(&mut self, interval: &mut Interval, end_ns: u64) {
         let connections = self.entries.active() + self.entries.tried_elsewhere();
-        let (cut_off_ns, users_ns) = self.reach.take_interval(end_ns, INTERVAL_NS, connections);
+        let (cut_off_ns, users_ns) =
+            self.reach.take_interval(end_ns, interval.length_ns(), connections);
         interval.note_outage(cut_off_ns, users_ns);
     }
 

@@ -29,7 +29,7 @@ use crate::source::Source;
 use crate::traffic::Traffic;
 use crate::waiting::note_waiting;
 
-pub use crate::assignment::{Assignment, Origin};
+pub use crate::assignment::{Assignment, Member, Origin};
 pub use crate::observer::CpuUse;
 pub use crate::record::Record;
 
@@ -49,6 +49,8 @@ pub type OnInterval<'a> = dyn FnMut(Box<Interval>) -> Option<Box<Interval>> + 'a
 pub struct Worker<D: Driver, P: Protocol, S: Source> {
     plan: Arc<Plan>,
     worker: u32,
+    /// Whether other runs go on beside this one: its start may lie far ahead.
+    has_company: bool,
     slots: Slots,
     source: S,
     activities: Activities,
@@ -89,6 +91,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         traffic.lines.accounts.take_interest(source.interest());
         Self {
             worker: assignment.worker,
+            has_company: assignment.member.count > 1,
             slots: Slots::new(&plan, assignment.worker, Arc::clone(&assignment.tickets)),
             source,
             activities: Activities::new(traffic.lines.pool.entries.users()),
@@ -156,9 +159,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         // Requests of iterations are due when users come to them.
         let planned_ns = planned_window_ns(&self.plan).filter(|_| !S::COUNTS_ITERATIONS);
         self.traffic.lines.start_at(self.slots.timetable, planned_ns);
-        while self.traffic.lines.times.now_ns < start_ns {
-            self.wait(start_ns)?;
-        }
+        self.await_start(start_ns, signals)?;
         self.begin();
         loop {
             self.traffic.look_at_deadlines();
@@ -180,12 +181,32 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         Ok(())
     }
 
+    /// Waits for the start, and keeps the connections up meanwhile. A run that is stopped before it
+    /// starts no request.
+    fn await_start(&mut self, start_ns: u64, signals: &Signals) -> io::Result<()> {
+        while self.has_company && self.traffic.lines.times.now_ns + TICK_NS < start_ns {
+            let now_ns = self.traffic.lines.times.now_ns;
+            if signals.is_stopped() {
+                self.obey(signals, now_ns);
+                return Ok(());
+            }
+            self.traffic.look_at_deadlines();
+            self.traffic.open_queued(now_ns, true);
+            self.wait((now_ns + TICK_NS).min(self.traffic.lines.next_deadline_ns()))?;
+        }
+        while self.traffic.lines.times.now_ns < start_ns {
+            self.wait(start_ns)?;
+        }
+        Ok(())
+    }
+
     fn begin(&mut self) {
         let now_ns = self.traffic.lines.times.now_ns;
         self.stage.running = true;
         self.traffic.lines.times.progress_ns = now_ns;
         // A connection has been free all along: what is late from here on is the tester.
-        let free_ns = if self.plan.is_open_loop() { self.slots.timetable.start_ns } else { now_ns };
+        let start_ns = self.slots.timetable.start_ns.min(now_ns);
+        let free_ns = if self.plan.is_open_loop() { start_ns } else { now_ns };
         for index in self.traffic.lines.pool.entries.active_ids() {
             if self.traffic.lines.pool.entries.can_take(index) {
                 self.traffic.lines.freed.push_back((index, free_ns));
@@ -260,7 +281,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 // Once requests are no longer started nobody tries to connect.
                 if self.stage.stopped_ns.is_none() {
                     pool.note_outage(&mut interval, end_ns);
-                    if !self.plan.abort_when.is_empty() {
+                    if self.plan.notes_waiting() {
                         note_waiting(&mut interval, end_ns, &accounts.exchanges, &self.slots);
                     }
                 }

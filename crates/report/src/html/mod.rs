@@ -14,6 +14,7 @@ mod breakdown;
 mod figures;
 mod intervals;
 mod metrics;
+mod scenarios;
 mod tables;
 
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ use plimsoll_core::verdict::Verdict;
 
 use crate::Clock;
 use crate::facts::{
-    self, Tail, caveats, incomplete_words, load_words, percent, request_words, tester_cores,
+    self, Tail, caveats, incomplete_words, load_words, percent, subject, tester_cores,
 };
 use crate::page::escape::Escaped;
 use crate::page::push;
@@ -64,6 +65,7 @@ fn page(result: &RunResult) -> String {
         tables::statuses(result, page);
         tables::errors(result, page);
     });
+    scenarios::scenarios(result, &mut page);
     let has_names = !result.endpoints.is_empty() || !result.groups.is_empty();
     if has_names || result.addresses.len() > 1 {
         page.push_str("<section>\n<h2>Each part</h2>\n");
@@ -90,12 +92,8 @@ fn page(result: &RunResult) -> String {
 }
 
 fn head(result: &RunResult, page: &mut String) {
-    let title = format!(
-        "{} · {} · {}",
-        result.loader.verdict.name(),
-        request_words(&result.plan),
-        result.tool.name
-    );
+    let title =
+        format!("{} · {} · {}", result.loader.verdict.name(), subject(result), result.tool.name);
     crate::page::head(&title, STYLE, page);
 }
 
@@ -140,7 +138,7 @@ fn banner(result: &RunResult, page: &mut String) {
         push(page, format_args!("<p>What this means: <code>{}</code></p>\n", Escaped(&command)));
     }
     page.push_str("</div></header>\n");
-    let (request, load) = (request_words(&result.plan), load_words(result).join(" · "));
+    let (request, load) = (subject(result), load_words(result).join(" · "));
     push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&request)));
     push(page, format_args!("<span>{}</span>", Escaped(&load)));
     push(page, format_args!("<time>{}</time></p>\n", Escaped(&result.started_at)));

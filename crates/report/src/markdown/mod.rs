@@ -6,6 +6,7 @@
 
 pub(crate) mod escape;
 mod metrics;
+mod scenarios;
 
 use std::io::{self, Write};
 
@@ -15,9 +16,7 @@ use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, RunResult};
 
 use crate::Clock;
-use crate::facts::{
-    self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, request_words, tester_cores,
-};
+use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, subject, tester_cores};
 use crate::parts::{self, Row, Step};
 use crate::{host, server};
 use escape::{code, prose};
@@ -34,6 +33,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         verdict(result),
         plan(result),
         gates(result),
+        scenarios::scenarios(result),
         stages(result),
         rates(result),
         ledger(result),
@@ -62,6 +62,7 @@ pub fn write_summary(result: &RunResult, out: &mut dyn Write) -> io::Result<()> 
         verdict(result),
         plan(result),
         gates(result),
+        scenarios::scenarios(result),
         stages(result),
         rates(result),
         latency(result),
@@ -128,7 +129,7 @@ fn verdict(result: &RunResult) -> String {
 }
 
 fn plan(result: &RunResult) -> String {
-    let (request, load) = (request_words(&result.plan), load_words(result).join(" · "));
+    let (request, load) = (subject(result), load_words(result).join(" · "));
     format!("{} · {}", code(&request), prose(&load))
 }
 

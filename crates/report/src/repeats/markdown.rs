@@ -9,7 +9,7 @@ use super::{
     GateRow, ROW_HEAD, gates, missing, order, remarks, row, sentence, spread_head, spread_row,
     standing,
 };
-use crate::facts::{load_words, request_words};
+use crate::facts::{load_words, subject};
 use crate::markdown::escape::{code, prose};
 use crate::markdown::{table_of, write_blocks};
 
@@ -43,12 +43,7 @@ fn head(repeats: &Repeats) -> String {
 fn load(repeats: &Repeats) -> String {
     let Some(first) = repeats.runs.first() else { return String::new() };
     let words = load_words(first).join(" · ");
-    format!(
-        "{} · {} · {}",
-        code(&request_words(&first.plan)),
-        prose(&words),
-        prose(&order(repeats))
-    )
+    format!("{} · {} · {}", code(&subject(first)), prose(&words), prose(&order(repeats)))
 }
 
 fn gate_rows(repeats: &Repeats) -> String {

@@ -9,6 +9,7 @@
 
 mod metrics;
 mod rest;
+mod scenarios;
 pub(crate) mod table;
 mod times;
 
@@ -66,6 +67,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Resul
         verdict(result, style),
         plan(result, width),
         rest::gates(result, style),
+        scenarios::scenarios(result, style),
         times::stages(result, style),
         beside(&requests(result, style), &rates(result), width),
         times::times(result, style),
@@ -146,7 +148,7 @@ const REQUEST_LINES: usize = 3;
 
 /// One line where it fits, else the request and the load on their own.
 pub(crate) fn plan(result: &RunResult, width: usize) -> Vec<String> {
-    let request = printable(&facts::request_words(&result.plan));
+    let request = printable(&facts::subject(result));
     let load = printable(&load_words(result).join(" · "));
     if request.chars().count() + 3 + load.chars().count() <= width {
         return vec![format!("{request} · {load}")];

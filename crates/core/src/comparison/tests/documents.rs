@@ -7,7 +7,7 @@ use crate::comparison::document::shared;
 use crate::comparison::*;
 use crate::outage::Outage;
 use crate::plan::{Draft, Endpoint};
-use crate::result::{ConnectionsChange, RateChange, RunResult, Tool};
+use crate::result::{ConnectionsChange, RateChange, RunResult, ScenarioResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
 use crate::usage::Usage;
@@ -107,6 +107,31 @@ fn results_that_are_no_repeats_make_no_side() {
     );
     assert!(Side::of_results("x", &both, true).is_ok());
     assert!(matches!(Side::of_results("x", &[], false), Err(SideError::Empty(_))));
+}
+
+#[test]
+fn scenarios_and_their_plans_are_to_be_alike() {
+    let of = |second: u32, connections: &[u32]| {
+        let scenario = |(start_ns, &connections): (u64, &u32)| {
+            let mut own = result(second, 1000);
+            own.plan.connections = connections;
+            own.plan.endpoint.host = format!("host {second}");
+            ScenarioResult { name: format!("s{start_ns}"), start_ns, result: own }
+        };
+        let mut run = result(second, 1000);
+        run.scenarios = (0..).zip(connections).map(scenario).collect();
+        Side::of_results("side", &[("r".to_owned(), run)], false).unwrap()
+    };
+    let base = of(0, &[5, 6]);
+    for (connections, want) in [
+        (&[5, 6][..], None),
+        (&[5, 7], Some("scenario s1: connections 6 and 7")),
+        (&[5], Some("scenarios s0 at 0s, s1 at 1ns and s0 at 0s")),
+        (&[], Some("scenarios s0 at 0s, s1 at 1ns and none")),
+    ] {
+        let want: Vec<&str> = want.into_iter().collect();
+        assert_eq!(base.differences(&of(1, connections)), want, "{connections:?}");
+    }
 }
 
 #[test]

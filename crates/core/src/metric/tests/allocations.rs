@@ -5,7 +5,7 @@ use allocation_counter::measure;
 use super::*;
 use crate::outcome::Outcome;
 use crate::part::Place;
-use crate::recorder::{Moments, Recorder};
+use crate::recorder::{Moments, Recorder, Span};
 
 const PAGES: [&str; 3] = ["home", "search", "cart"];
 
@@ -47,7 +47,7 @@ fn recording_allocates_nothing_once_a_metric_was_used_with_its_tags() {
     let mut spare = Box::default();
     for second in 1..5u64 {
         // The running second takes over what the one before had, so it allocates nothing either.
-        spare = recorder.take_interval(second, 0, spare);
+        spare = recorder.take_interval(Span::nth(second, 0), 0, spare);
         let _ = spare.pack();
         let count = measure(|| {
             record(&mut recorder.metrics, &ids, second * 500);
@@ -64,6 +64,6 @@ fn recording_allocates_nothing_once_a_metric_was_used_with_its_tags() {
     assert!(new_tags.count_total > 0, "a new set of tags needs memory once");
     // Once the intervals that go around are made, ending one allocates nothing.
     let mut ended = None;
-    let ending = measure(|| ended = Some(recorder.take_interval(9, 0, spare)));
+    let ending = measure(|| ended = Some(recorder.take_interval(Span::nth(9, 0), 0, spare)));
     assert_eq!((ending.count_total, ended.is_some()), (0, true));
 }
