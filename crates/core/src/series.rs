@@ -242,7 +242,7 @@ impl Series {
 fn whole_ns(only: &Point, offset_ns: u64) -> u64 {
     let lengths = std::iter::successors(Some(INTERVAL_NS), |length_ns| length_ns.checked_mul(2));
     let mut fitting = lengths.filter(|length| length - offset_ns % length == only.interval_ns);
-    fitting.next().unwrap_or(only.interval_ns.max(1))
+    fitting.next().unwrap_or_else(|| only.interval_ns.max(1))
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub enum RunError {
         /// Its name.
         name: String,
         /// What happened.
-        error: Box<RunError>,
+        error: Box<Self>,
     },
 }
 

@@ -34,7 +34,7 @@ pub(super) fn print(runs: &[Run], definition: &Command) -> Result<String, Exit> 
         if run.file.is_some() {
             let name = Toml::from(run.name.as_deref().unwrap_or_default());
             let table = if run.parts.is_empty() { "\n[[run]]\n" } else { "" };
-            let _ = write!(text, "{table}name = {name}\n");
+            let _ = writeln!(text, "{table}name = {name}");
         }
         let masks = masks(&run.settings);
         write_settings(&run.settings, &masks, definition, &mut text)?;

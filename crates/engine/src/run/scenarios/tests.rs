@@ -127,3 +127,38 @@ fn a_scenario_that_waits_for_the_warm_up_of_another_can_be_stopped() {
     assert_eq!((result.ledger.check(), result.ledger.scheduled), (Ok(()), 0));
     assert!(count.load(Ordering::SeqCst) < 100, "the warm-up was stopped too");
 }
+
+#[test]
+fn a_stop_ends_a_scenario_whose_server_does_not_finish_the_handshake() {
+    let (address, _count) = server();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let mut stuck = scenario("stuck", 0, silent.local_addr().ok());
+    let mut draft = stuck.plan.into_draft();
+    draft.endpoint.scheme = "https".to_owned();
+    draft.tls.insecure = true;
+    stuck.plan = draft.check().expect("a plan");
+    let control = Control::default();
+    let scenarios = of(vec![scenario("open", 0, Some(address)), stuck]);
+    let run = thread::scope(|scope| {
+        scope.spawn(|| {
+            // The handshake has begun, and nobody will answer it.
+            let _stream = silent.accept().expect("a connection");
+            control.stop();
+        });
+        run_scenarios(&scenarios, Vec::new(), &control, &mut |_| {})
+    });
+    let (result, _) = run.expect("who stops a run gets its result");
+    assert!(result.interrupted);
+    assert_eq!(result.ledger.check(), Ok(()));
+}
+
+#[test]
+fn the_error_is_that_of_the_scenario_that_failed_by_itself() {
+    let list = vec![scenario("waits", 0, None), scenario("fails", 0, None)];
+    let mut course = Course::new(&list);
+    course.failed(0, RunError::GivenUp);
+    course.failed(1, RunError::Limit("the reason".to_owned()));
+    course.failed(0, RunError::Limit("a later one".to_owned()));
+    let error = course.finish().err().map(|error| error.to_string());
+    assert_eq!(error.as_deref(), Some("scenario 'fails': the reason"));
+}
