@@ -27,7 +27,7 @@ use crate::setup::setup;
 use crate::signals::Signals;
 use crate::source::Source;
 use crate::watch::Watch;
-use crate::worker::{Assignment, CpuUse, Worker};
+use crate::worker::{Assignment, Connected, CpuUse, Worker};
 
 /// How long the opening of connections may take before the run starts with what is open.
 const OPENING_LIMIT_NS: u64 = 10_000_000_000;
@@ -48,9 +48,8 @@ pub enum Progress<'a> {
 
 /// What a worker says.
 enum Message {
-    /// The driver, how to wake it, how many connections are open if they are to be, and the first
-    /// thing that went wrong with one.
-    Ready(Selection, Waker, Option<u32>, Option<OpeningError>),
+    /// The driver, how to wake it, and what came of opening the connections.
+    Ready(Selection, Waker, Connected),
     /// A worker's second is over.
     Interval(u32, Box<Interval>),
     Done(u32, Box<Done>),
@@ -139,7 +138,7 @@ impl Crew {
         let mut ready = Ready::default();
         for _ in &self.threads {
             match self.messages.recv() {
-                Ok(Message::Ready(selection, waker, open, error)) => {
+                Ok(Message::Ready(selection, waker, Connected { open, error })) => {
                     let kind = selection.kind.name().to_owned();
                     ready.driver = DriverUsed { kind, reason: selection.reason };
                     ready.opens |= open.is_some();
@@ -314,10 +313,9 @@ fn carry_out<D: Driver, S: Source>(
     signals: &Signals,
 ) -> Result<Option<(Record, S)>, RunError> {
     let broken = |error: io::Error| RunError::Worker(error.to_string());
-    let opened = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
+    let connected = worker.open(clock::now_ns() + OPENING_LIMIT_NS, signals).map_err(broken)?;
     let waker = worker.driver().waker();
-    let error = worker.opening_error().cloned();
-    let _ = line.messages.send(Message::Ready(selection, waker, opened, error));
+    let _ = line.messages.send(Message::Ready(selection, waker, connected));
     let Ok(start_ns) = line.started.recv() else {
         return Ok(None);
     };

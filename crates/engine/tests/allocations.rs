@@ -68,7 +68,7 @@ fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
     let mut worker = Worker::<_, Http1, _>::new(driver, assignment, &settings, cpu, source);
     let signals = Signals::default();
     let opened = worker.open(clock::now_ns() + 10 * S, &signals).expect("a driver that works");
-    assert_eq!(opened, Some(CONNECTIONS));
+    assert_eq!(opened.open, Some(CONNECTIONS));
     let mut spares = vec![Box::default(), Box::default()];
     let info = measure(|| {
         worker

@@ -62,6 +62,15 @@ pub struct Worker<D: Driver, P: Protocol, S: Source> {
     stage: Stage,
 }
 
+/// What came of opening a worker's connections.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// How many are open; `None` where connections are opened when a request needs them.
+    pub open: Option<u32>,
+    /// The first thing that went wrong with one.
+    pub error: Option<OpeningError>,
+}
+
 /// How far a worker's run has come; ns on the driver's clock.
 #[derive(Debug)]
 struct Stage {
@@ -114,15 +123,14 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         &self.traffic.lines.pool.driver
     }
 
-    /// Opens the connections. Returns how many are open when each was tried once, or at `limit_ns`;
-    /// `None` where connections are opened when a request needs them.
+    /// Opens the connections: tries each once, until `limit_ns` at most.
     ///
     /// # Errors
     /// When the driver breaks.
-    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<Option<u32>> {
+    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<Connected> {
         let entries = &self.traffic.lines.pool.entries;
         if entries.opens_on_demand(entries.entry(0, 0)) {
-            return Ok(None);
+            return Ok(Connected::default());
         }
         self.traffic.lines.read_clock();
         self.traffic.lines.pool.queue_all();
@@ -136,12 +144,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.look_at_deadlines();
         }
         let clients = self.traffic.lines.pool.entries.clients().iter();
-        Ok(Some(clients.filter(|client| client.can_send(&self.plan)).count() as u32))
-    }
-
-    /// The first thing that went wrong with a connection before it was open.
-    pub fn opening_error(&self) -> Option<&OpeningError> {
-        self.traffic.lines.pool.opening_error()
+        let open = clients.filter(|client| client.can_send(&self.plan)).count() as u32;
+        let error = self.traffic.lines.pool.opening_error().cloned();
+        Ok(Connected { open: Some(open), error })
     }
 
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the

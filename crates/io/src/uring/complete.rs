@@ -68,7 +68,7 @@ impl UringDriver {
         }
         if !current || socket.phase != Phase::Open {
             if let Some(buffer) = buffer {
-                self.buffers.give_back(buffer);
+                self.incoming.buffers.give_back(buffer);
             }
             return None;
         }
@@ -83,7 +83,7 @@ impl UringDriver {
             return Some(Event::Received(Received { socket: id, buffer, len, kernel_ns }));
         }
         if let Some(buffer) = buffer {
-            self.buffers.give_back(buffer);
+            self.incoming.buffers.give_back(buffer);
         }
         self.receive_stopped(tag, -result)
     }
@@ -96,9 +96,9 @@ impl UringDriver {
         result: i32,
         buffer: Option<u32>,
     ) -> (i32, Option<NonZeroU64>) {
-        match (&self.stamping, buffer) {
+        match (&self.incoming.stamping, buffer) {
             (Some(stamping), Some(buffer)) if result > 0 => {
-                stamping.open(self.buffers.whole(buffer, result as u32), self.now_ns)
+                stamping.open(self.incoming.buffers.whole(buffer, result as u32), self.turn.now_ns)
             }
             _ => (result, None),
         }
@@ -144,7 +144,7 @@ impl UringDriver {
         }
         let (_, asked) = socket.outbox.current();
         socket.cut_short = 0 < result && (result as u32) < asked;
-        if socket.outbox.advance(result.max(0) as usize, &mut self.spare) {
+        if socket.outbox.advance(result.max(0) as usize, &mut self.outgoing.spare) {
             self.start_send(id);
             return None;
         }
@@ -157,7 +157,7 @@ impl UringDriver {
     #[cold]
     fn send_failed(&mut self, id: SocketId, error: i32) -> Option<Event> {
         let socket = &mut self.sockets[id.index()];
-        socket.outbox.abandon(&mut self.spare); // the kernel is done with it
+        socket.outbox.abandon(&mut self.outgoing.spare); // the kernel is done with it
         if socket.phase != Phase::Open {
             return None;
         }
@@ -233,8 +233,8 @@ impl UringDriver {
             self.arm_accept(listener);
         } else {
             // Trying at once would fail at once, again and again.
-            self.resting.push(tag);
-            self.accept_again_ns = self.now_ns + ACCEPT_REST_NS;
+            self.rest.listeners.push(tag);
+            self.rest.until_ns = self.turn.now_ns + ACCEPT_REST_NS;
         }
         let operation = Operation::Accept;
         Some(Event::Failed { socket: listener, operation, error: OsError(error) })

@@ -18,6 +18,7 @@ mod buffers;
 mod complete;
 mod operate;
 mod outbox;
+mod parts;
 mod ring;
 mod slot;
 mod stamping;
@@ -50,6 +51,7 @@ use crate::tcp_info::{self, TcpInfo};
 use self::addresses::Addresses;
 use self::buffers::Buffers;
 use self::outbox::Spare;
+use self::parts::{Incoming, Outgoing, Rest, Turn};
 use self::ring::{Ring, explain};
 use self::slot::{Phase, Socket};
 use self::stamping::{HEADER_BYTES, Stamping};
@@ -79,14 +81,10 @@ struct Orphan {
 pub struct UringDriver {
     // Dropped first: nothing below may be freed while the ring is open.
     ring: Ring,
-    buffers: Buffers,
-    /// Only with [`DriverOptions::receive_timestamps`].
-    stamping: Option<Stamping>,
+    incoming: Incoming,
+    outgoing: Outgoing,
     sockets: Box<[Socket]>,
     orphans: Vec<Orphan>,
-    /// Memory for what is to be sent.
-    spare: Spare,
-    registered: Vec<Arc<[u8]>>,
     addresses: Addresses,
     waker: Arc<EventWaker>,
     ready: VecDeque<Ready>,
@@ -94,18 +92,10 @@ pub struct UringDriver {
     free: Vec<SocketId>,
     /// Connections whose receive ended because no buffer was free.
     starved: Vec<Tag>,
-    /// Listeners that rest until `accept_again_ns`.
-    resting: Vec<Tag>,
-    accept_again_ns: u64,
+    rest: Rest,
+    turn: Turn,
     /// Whether sockets are registered as files.
     register_files: bool,
-    /// Completions that were there when the wait ended. Later ones have another time.
-    turn_left: usize,
-    now_ns: u64,
-    spinning: Spinning,
-    caught_up: CaughtUp,
-    /// Only once it is asked for.
-    watch: Option<Watch>,
     options: DriverOptions,
 }
 
@@ -127,25 +117,24 @@ impl UringDriver {
             options.long_lived && ring.submitter().register_files_sparse(options.sockets).is_ok();
         let mut driver = Self {
             ring,
-            buffers,
-            stamping,
+            incoming: Incoming { buffers, stamping },
+            outgoing: Outgoing { spare: Spare::default(), registered: Vec::new() },
             sockets: (0..options.sockets).map(|_| Socket::new()).collect(),
             orphans: Vec::new(),
-            spare: Spare::default(),
-            registered: Vec::new(),
             addresses: Addresses::default(),
             waker: Arc::new(EventWaker::new()?),
             ready: VecDeque::new(),
             free: (reserved..options.sockets).rev().map(SocketId).collect(),
             starved: Vec::new(),
-            resting: Vec::new(),
-            accept_again_ns: u64::MAX,
+            rest: Rest { listeners: Vec::new(), until_ns: u64::MAX },
+            turn: Turn {
+                left: 0,
+                now_ns: now_ns(),
+                spinning: Spinning::new(options.spin),
+                caught_up: CaughtUp::new(now_ns(), options.sockets, COMPLETED_AT_LEAST),
+                watch: None,
+            },
             register_files,
-            turn_left: 0,
-            now_ns: now_ns(),
-            spinning: Spinning::new(options.spin),
-            caught_up: CaughtUp::new(now_ns(), options.sockets, COMPLETED_AT_LEAST),
-            watch: None,
             options: options.clone(),
         };
         driver.prove().map_err(|error| explain("io_uring self-test", &error))?;
@@ -169,12 +158,14 @@ impl UringDriver {
                 let buffer = io_uring::cqueue::buffer_select(completion.flags()).map(u32::from);
                 let (len, _) = self.open_received(completion.result(), buffer);
                 match (len, buffer) {
-                    (1, Some(buffer)) if self.buffers.bytes(buffer, 1) == b"x" => {
+                    (1, Some(buffer)) if self.incoming.buffers.bytes(buffer, 1) == b"x" => {
                         received = io_uring::cqueue::more(completion.flags());
-                        self.buffers.give_back(buffer);
+                        self.incoming.buffers.give_back(buffer);
                     }
                     (0, buffer) if received => {
-                        buffer.into_iter().for_each(|buffer| self.buffers.give_back(buffer));
+                        buffer
+                            .into_iter()
+                            .for_each(|buffer| self.incoming.buffers.give_back(buffer));
                         return Ok(());
                     }
                     (error, _) if error < 0 => return Err(io::Error::from_raw_os_error(-error)),
@@ -211,8 +202,8 @@ impl Driver for UringDriver {
     }
 
     fn register(&mut self, bytes: Arc<[u8]>) -> PayloadId {
-        self.registered.push(bytes);
-        PayloadId(self.registered.len() as u32 - 1)
+        self.outgoing.registered.push(bytes);
+        PayloadId(self.outgoing.registered.len() as u32 - 1)
     }
 
     fn connect(&mut self, id: SocketId, route: &Route) {
@@ -243,10 +234,10 @@ impl Driver for UringDriver {
             return;
         }
         let start_now = match payload {
-            Payload::Copied(bytes) => socket.outbox.push_copied(bytes, &mut self.spare),
+            Payload::Copied(bytes) => socket.outbox.push_copied(bytes, &mut self.outgoing.spare),
             Payload::Registered { id, offset, len } => {
                 let range = offset as usize..offset as usize + len as usize;
-                socket.outbox.push_registered(&self.registered[id.0 as usize][range])
+                socket.outbox.push_registered(&self.outgoing.registered[id.0 as usize][range])
             }
         };
         if start_now {
@@ -318,62 +309,63 @@ impl Driver for UringDriver {
         if id.0 >= self.options.reserved {
             self.free.push(id);
         }
-        if !self.resting.is_empty() {
-            self.accept_again_ns = 0; // there may be room again
+        if !self.rest.listeners.is_empty() {
+            self.rest.until_ns = 0; // there may be room again
         }
     }
 
     #[inline]
     fn wait(&mut self, until_ns: u64) -> io::Result<u64> {
         let mut until_ns = until_ns;
-        if !self.starved.is_empty() || !self.resting.is_empty() {
+        if !self.starved.is_empty() || !self.rest.listeners.is_empty() {
             self.resume();
-            until_ns = until_ns.min(self.accept_again_ns);
+            until_ns = until_ns.min(self.rest.until_ns);
         }
         if !self.ready.is_empty() {
             until_ns = 0;
         }
-        self.now_ns = self.ring.wait(until_ns, &mut self.spinning, &mut self.watch)?;
-        self.caught_up.looked(self.now_ns, !self.ring.holds_back());
-        self.turn_left = self.ring.completions();
-        if let Some(stamping) = &mut self.stamping {
+        self.turn.now_ns =
+            self.ring.wait(until_ns, &mut self.turn.spinning, &mut self.turn.watch)?;
+        self.turn.caught_up.looked(self.turn.now_ns, !self.ring.holds_back());
+        self.turn.left = self.ring.completions();
+        if let Some(stamping) = &mut self.incoming.stamping {
             stamping.stamps.measure();
         }
-        Ok(self.now_ns)
+        Ok(self.turn.now_ns)
     }
 
     fn set_spin(&mut self, spin: Spin) {
-        self.spinning.set(spin);
+        self.turn.spinning.set(spin);
     }
 
     fn spun_ns(&self) -> u64 {
-        self.spinning.spun_ns()
+        self.turn.spinning.spun_ns()
     }
 
     fn caught_up_ns(&self) -> u64 {
-        self.caught_up.at_ns()
+        self.turn.caught_up.at_ns()
     }
 
     fn watch_standstills(&mut self) {
-        self.watch = Some(Watch::new(now_ns(), thread_cpu_ns()));
+        self.turn.watch = Some(Watch::new(now_ns(), thread_cpu_ns()));
     }
 
     fn take_standstill(&mut self) -> Option<Standstill> {
-        self.watch.as_mut().and_then(Watch::take)
+        self.turn.watch.as_mut().and_then(Watch::take)
     }
 
     #[inline]
     fn next(&mut self) -> Option<(u64, Event)> {
         while let Some(ready) = self.ready.pop_front() {
             if self.sockets[ready.id.index()].generation == ready.generation {
-                return Some((self.now_ns, ready.event));
+                return Some((self.turn.now_ns, ready.event));
             }
         }
-        while self.turn_left > 0 {
-            self.turn_left -= 1;
+        while self.turn.left > 0 {
+            self.turn.left -= 1;
             let completion = self.ring.pop()?;
             if let Some(event) = self.complete(&completion) {
-                return Some((self.now_ns, event));
+                return Some((self.turn.now_ns, event));
             }
         }
         None
@@ -381,12 +373,12 @@ impl Driver for UringDriver {
 
     #[inline]
     fn bytes(&self, received: &Received) -> &[u8] {
-        self.buffers.bytes(received.buffer, received.len)
+        self.incoming.buffers.bytes(received.buffer, received.len)
     }
 
     #[inline]
     fn release(&mut self, received: Received) {
-        self.buffers.give_back(received.buffer);
+        self.incoming.buffers.give_back(received.buffer);
     }
 
     fn waker(&self) -> Waker {

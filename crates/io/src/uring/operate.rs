@@ -57,7 +57,7 @@ impl UringDriver {
         flags: u16,
         tag: Tag,
     ) {
-        let entry = match &self.stamping {
+        let entry = match &self.incoming.stamping {
             None => opcode::Recv::new(types::Fd(handle), std::ptr::null_mut(), 0)
                 .ioprio(RECEIVE_MULTISHOT | flags)
                 .buf_group(buffers::GROUP)
@@ -167,9 +167,9 @@ impl UringDriver {
                 self.arm_receive(tag.socket(), 0);
             }
         }
-        if !self.resting.is_empty() && now_ns() >= self.accept_again_ns {
-            self.accept_again_ns = u64::MAX;
-            for tag in std::mem::take(&mut self.resting) {
+        if !self.rest.listeners.is_empty() && now_ns() >= self.rest.until_ns {
+            self.rest.until_ns = u64::MAX;
+            for tag in std::mem::take(&mut self.rest.listeners) {
                 if self.sockets[tag.socket().index()].generation == tag.generation() {
                     self.arm_accept(tag.socket());
                 }
@@ -190,7 +190,7 @@ impl UringDriver {
         let generation = next_generation(socket.generation);
         let next = Socket { generation, ..Socket::new() };
         let mut last = std::mem::replace(socket, next);
-        if let Some(bytes) = last.outbox.abandon(&mut self.spare) {
+        if let Some(bytes) = last.outbox.abandon(&mut self.outgoing.spare) {
             self.orphans.push(Orphan { tag: last.tag(Op::Send, id), _bytes: bytes });
         }
         for (op, _) in outstanding.iter().filter(|(_, is_outstanding)| *is_outstanding) {
