@@ -213,9 +213,6 @@ impl Server {
                 None
             }
         };
-        if block.is_loop {
-            return Err(Fault::Stream(block.stream, StreamError::PriorityLoop));
-        }
         if block.ends {
             self.completing = self.streams.find(block.stream);
         }
@@ -240,7 +237,9 @@ impl Server {
             self.session.given_up.add(id);
             return Ok(None);
         }
-        self.parts = fields.finish().map_err(|error| Fault::Stream(id, error))?;
+        let parts = fields.finish().map_err(|error| Fault::Stream(id, error))?;
+        check_priority(block)?;
+        self.parts = parts;
         if self.streams.count() >= self.options.streams as usize {
             frame::write_rst_stream(out, id, ErrorCode::REFUSED_STREAM);
             self.session.given_up.add(id);
@@ -265,6 +264,7 @@ impl Server {
             return Err(fault(StreamError::Sequence));
         }
         fields.finish().map_err(fault)?;
+        check_priority(block)?;
         Ok(Happened::Trailers(block.stream))
     }
 
@@ -382,4 +382,8 @@ impl Server {
         self.session.given_up.add(id);
         Ok(None)
     }
+}
+
+fn check_priority(block: &BlockSignal) -> Result<(), Fault> {
+    if block.is_loop { Err(Fault::Stream(block.stream, StreamError::PriorityLoop)) } else { Ok(()) }
 }

@@ -48,6 +48,10 @@ fn malformed_requests() {
         let lines = "greeted, request 3 POST http a /, closed, 1 open";
         check(&format!("{fields:?}"), &bytes, lines, "RST 1 PROTOCOL_ERROR");
     }
+    let own = [&b"\0\0\0\x01\0"[..], &block(&GET)].concat();
+    let bytes = client().frame(kind::HEADERS, 0x25, 1, &own).post(3);
+    let lines = "greeted, request 3 POST http a /, closed, 1 open";
+    check("a head that depends on its own stream", &bytes, lines, "RST 1 PROTOCOL_ERROR");
     let short = [&POST[..], &[("content-length", "2")]].concat();
     let one = "greeted, request 1 POST http a /";
     for (why, bytes, lines, sent) in [
