@@ -10,5 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod http2;
 pub mod proxy_protocol;
 pub mod tls;

@@ -1,0 +1,100 @@
+//! What a client's bytes mean to the caller.
+
+use std::ops::Range;
+
+use crate::http2::head::RequestParts;
+use crate::http2::{ErrorCode, Headers, StreamError};
+
+/// What happened. Requests are named by their streams.
+#[derive(Debug, Clone)]
+pub enum ServerEvent<'a> {
+    /// The client has announced its settings.
+    Greeted,
+    /// The head of a request, which opens its stream.
+    Request(u32, RequestHead<'a>),
+    /// A piece of its body; never empty.
+    Body(u32, &'a [u8]),
+    /// Its trailers.
+    Trailers(u32, Headers<'a>),
+    /// The request is complete.
+    End(u32),
+    /// The rest of this stream's response, which a window had held back, has been sent.
+    Resumed(u32),
+    /// The client gave the stream up: it is closed.
+    Reset(u32, ErrorCode),
+    /// The client broke the protocol on this stream, which is closed. Not told of requests whose
+    /// head was broken.
+    Broken(u32, StreamError),
+    /// The client does not need the connection for longer than its open streams.
+    Draining(ErrorCode),
+}
+
+/// The head of a request.
+#[derive(Debug, Clone)]
+pub struct RequestHead<'a> {
+    pub(super) parts: &'a RequestParts,
+    pub(super) text: &'a [u8],
+    pub(super) lines: &'a [u8],
+}
+
+impl<'a> RequestHead<'a> {
+    /// The method, as sent: methods are case-sensitive.
+    #[must_use]
+    pub fn method(&self) -> &'a str {
+        self.text(&self.parts.pseudo.method).unwrap_or_default()
+    }
+
+    /// The scheme; none of a plain CONNECT.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&'a str> {
+        self.text(&self.parts.pseudo.scheme)
+    }
+
+    /// The server that is asked, if `:authority` names it; a Host field may, too.
+    #[must_use]
+    pub fn authority(&self) -> Option<&'a str> {
+        self.text(&self.parts.pseudo.authority)
+    }
+
+    /// Path and query, or `*`; none of a plain CONNECT.
+    #[must_use]
+    pub fn path(&self) -> Option<&'a str> {
+        self.text(&self.parts.pseudo.path)
+    }
+
+    /// The protocol of an extended CONNECT (RFC 8441).
+    #[must_use]
+    pub fn protocol(&self) -> Option<&'a str> {
+        self.text(&self.parts.pseudo.protocol)
+    }
+
+    /// How long the body is to be, if the head says so. The machine checks it.
+    #[must_use]
+    pub fn content_length(&self) -> Option<u64> {
+        self.parts.content_length
+    }
+
+    /// The other fields in order.
+    #[must_use]
+    pub fn headers(&self) -> Headers<'a> {
+        Headers::of_head(self.lines)
+    }
+
+    fn text(&self, range: &Option<Range<usize>>) -> Option<&'a str> {
+        std::str::from_utf8(&self.text[range.clone()?]).ok()
+    }
+}
+
+/// An event before it borrows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Happened {
+    Greeted,
+    Request(u32),
+    Body(u32, Range<usize>),
+    Trailers(u32),
+    End(u32),
+    Resumed(u32),
+    Reset(u32, ErrorCode),
+    Broken(u32, StreamError),
+    Draining(ErrorCode),
+}

@@ -1,0 +1,389 @@
+//! What a client's frames do to the server's streams.
+
+use super::event::Happened;
+use super::{Key, Server};
+use crate::http2::error::Fault;
+use crate::http2::frame::{self, FrameHead, flag};
+use crate::http2::head::{RequestFields, TrailerFields};
+use crate::http2::session::{BlockSignal, Signal};
+use crate::http2::settings::WINDOW_BYTES_DEFAULT;
+use crate::http2::{ConnectionError, ErrorCode, StreamError};
+
+/// What a signal came to.
+enum Step {
+    /// All of the input was read.
+    More,
+    /// Nothing to tell.
+    Quiet,
+    Happened(Happened),
+}
+
+impl Server {
+    /// Reads on until something has happened, or the input is used up.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Happened>, ConnectionError> {
+        if let Some(error) = self.session.failed {
+            return Err(error);
+        }
+        loop {
+            let fault = match self.step(input, at, out) {
+                Ok(Step::More) => return Ok(None),
+                Ok(Step::Quiet) => continue,
+                Ok(Step::Happened(happened)) => return Ok(Some(happened)),
+                Err(fault) => fault,
+            };
+            match self.judge(fault, out) {
+                Ok(None) => {}
+                Ok(Some(happened)) => return Ok(Some(happened)),
+                Err(error) => {
+                    let last_stream = self.highest_stream.min(self.last_stream);
+                    return Err(self.session.fail(error, last_stream, out));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, input: &[u8], at: &mut usize, out: &mut Vec<u8>) -> Result<Step, Fault> {
+        if let Some(happened) = self.backlog(out)? {
+            return Ok(Step::Happened(happened));
+        }
+        if !self.preface.is_empty() && !self.read_preface(input, at)? {
+            return Ok(Step::More);
+        }
+        let happened = match self.session.next(input, at, out)? {
+            Signal::More => return Ok(Step::More),
+            Signal::Done => None,
+            Signal::Settings { is_first, window_shift, .. } => {
+                self.settings(window_shift)?;
+                is_first.then_some(Happened::Greeted)
+            }
+            Signal::Acknowledged => {
+                self.acknowledged();
+                None
+            }
+            Signal::Widened => {
+                self.resumes = true;
+                None
+            }
+            Signal::HeadersBegun(id) => self.headers_begun(id).map(|()| None)?,
+            Signal::Headers(block) => self.headers(&block, input, out)?,
+            Signal::DataBegun { head, content_bytes } => {
+                self.data_begun(head, content_bytes).map(|()| None)?
+            }
+            Signal::Piece(id, range) => {
+                self.hands_out(id, range.len()).then_some(Happened::Body(id, range))
+            }
+            Signal::DataEnd(head) => {
+                self.data_end(head, out);
+                None
+            }
+            Signal::Reset(id, code) => self.client_reset(id, code)?,
+            Signal::Window(id, increment) => self.window(id, increment, out)?,
+            Signal::GoAway { code, .. } => Some(Happened::Draining(code)),
+        };
+        Ok(happened.map_or(Step::Quiet, Step::Happened))
+    }
+
+    /// Compares what has come with the preface. Whether that was all of it.
+    #[cold]
+    fn read_preface(&mut self, input: &[u8], at: &mut usize) -> Result<bool, ConnectionError> {
+        let bytes = self.preface.len().min(input.len() - *at);
+        let (expected, rest) = self.preface.split_at(bytes);
+        if input[*at..*at + bytes] != *expected {
+            return Err(ConnectionError::BadPreface);
+        }
+        *at += bytes;
+        self.preface = rest;
+        Ok(rest.is_empty())
+    }
+
+    /// What earlier frames set off.
+    #[inline]
+    fn backlog(&mut self, out: &mut Vec<u8>) -> Result<Option<Happened>, Fault> {
+        if let Some(key) = self.completing.take() {
+            return self.complete(key).map(Some);
+        }
+        if self.resumes {
+            let resumed = self.resume(out);
+            self.resumes = resumed.is_some();
+            return Ok(resumed.map(Happened::Resumed));
+        }
+        Ok(None)
+    }
+
+    /// Sends what larger windows allow, oldest stream first, until one response has been sent
+    /// whole.
+    fn resume(&mut self, out: &mut Vec<u8>) -> Option<u32> {
+        let mut next = self.streams.oldest();
+        while let Some(key) = next {
+            next = self.streams.after(key);
+            let id = self.streams.id(key);
+            if self.resume_stream(key, out) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Sends what the windows allow of one stream. Whether something was held back and nothing is
+    /// any more.
+    fn resume_stream(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        let id = self.streams.id(key);
+        let upload = &mut self.streams[key].upload;
+        if !upload.is_stalled() || !upload.resume(id, &mut self.session.line(out)) {
+            return false;
+        }
+        self.settle(key);
+        true
+    }
+
+    /// The client has changed its settings, and so the windows of open streams.
+    fn settings(&mut self, window_shift: i64) -> Result<(), ConnectionError> {
+        if window_shift == 0 {
+            return Ok(());
+        }
+        let mut next = self.streams.oldest();
+        while let Some(key) = next {
+            next = self.streams.after(key);
+            let shifted = self.streams[key].upload.shift(window_shift);
+            shifted.map_err(|_| ConnectionError::WindowOverflow)?;
+        }
+        self.resumes = true;
+        Ok(())
+    }
+
+    /// From here on the client knows our settings. Windows that were opened larger than those say
+    /// shrink.
+    fn acknowledged(&mut self) {
+        let shift = i64::from(self.options.window_bytes) - i64::from(WINDOW_BYTES_DEFAULT);
+        let mut next = self.streams.oldest().filter(|_| shift < 0);
+        while let Some(key) = next {
+            next = self.streams.after(key);
+            self.streams[key].window.shift(shift);
+        }
+    }
+
+    /// Judges a frame for a stream that is not open and does not open one.
+    #[cold]
+    fn check_closed(&self, id: u32) -> Result<(), ConnectionError> {
+        self.check_used(id)?;
+        let skipped_none = self.highest_stream.div_ceil(2) == self.opened;
+        match id {
+            _ if self.session.given_up.may_have(id) || id > self.last_stream => Ok(()),
+            _ if skipped_none || id == self.highest_stream => Err(ConnectionError::StreamClosed),
+            _ => Err(ConnectionError::BadStreamId),
+        }
+    }
+
+    /// RST_STREAM and WINDOW_UPDATE may come for a closed stream, but not for an idle one.
+    fn check_used(&self, id: u32) -> Result<(), ConnectionError> {
+        let is_idle = id.is_multiple_of(2) || id > self.highest_stream;
+        if is_idle { Err(ConnectionError::IdleStream) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn headers_begun(&mut self, id: u32) -> Result<(), ConnectionError> {
+        if id.is_multiple_of(2) {
+            return Err(ConnectionError::BadStreamId);
+        }
+        if id > self.highest_stream || self.streams.find(id).is_some() {
+            return Ok(());
+        }
+        self.check_closed(id)
+    }
+
+    #[inline]
+    fn headers(
+        &mut self,
+        block: &BlockSignal,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Happened>, Fault> {
+        let happened = match self.streams.find(block.stream) {
+            Some(key) => Some(self.trailers(key, block, input)?),
+            None if block.stream > self.highest_stream => self.request(block, input, out)?,
+            None => {
+                self.session.decode(&block.at, input, |_, _| {})?;
+                None
+            }
+        };
+        if block.ends {
+            self.completing = self.streams.find(block.stream);
+        }
+        Ok(happened)
+    }
+
+    /// The head of a new request.
+    fn request(
+        &mut self,
+        block: &BlockSignal,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Happened>, Fault> {
+        let id = block.stream;
+        self.highest_stream = id;
+        self.opened += 1;
+        let list_bytes_max = self.session.limits.list_bytes as usize;
+        let fields = RequestFields::new(&mut self.lines, &mut self.text, list_bytes_max);
+        let mut fields = fields.with_protocol(self.options.connect_protocol);
+        self.session.decode(&block.at, input, |name, value| fields.field(name, value))?;
+        if id > self.last_stream {
+            self.session.given_up.add(id);
+            return Ok(None);
+        }
+        let parts = fields.finish().map_err(|error| Fault::Stream(id, error))?;
+        check_priority(block)?;
+        self.parts = parts;
+        if self.streams.count() >= self.options.streams as usize {
+            frame::write_rst_stream(out, id, ErrorCode::REFUSED_STREAM);
+            self.session.given_up.add(id);
+            return Ok(None);
+        }
+        let window_bytes = self.initial_window_bytes();
+        let key = self.streams.open(id);
+        self.streams[key].begin(self.parts.content_length, window_bytes);
+        self.streams[key].upload.begin(self.session.peer.window_bytes, false);
+        Ok(Some(Happened::Request(id)))
+    }
+
+    fn trailers(&mut self, key: Key, block: &BlockSignal, input: &[u8]) -> Result<Happened, Fault> {
+        let fault = |error| Fault::Stream(block.stream, error);
+        let list_bytes_max = self.session.limits.list_bytes as usize;
+        let mut fields = TrailerFields::new(&mut self.lines, list_bytes_max);
+        self.session.decode(&block.at, input, |name, value| fields.field(name, value))?;
+        if self.streams[key].has_ended {
+            return Err(fault(StreamError::HalfClosed));
+        }
+        if !block.ends {
+            return Err(fault(StreamError::Sequence));
+        }
+        fields.finish().map_err(fault)?;
+        check_priority(block)?;
+        Ok(Happened::Trailers(block.stream))
+    }
+
+    #[inline]
+    fn data_begun(&mut self, head: FrameHead, content_bytes: u32) -> Result<(), Fault> {
+        self.handed_out_bytes = 0;
+        let Some(key) = self.streams.find(head.stream) else {
+            return Ok(self.check_closed(head.stream)?);
+        };
+        let fault = |error| Fault::Stream(head.stream, error);
+        let stream = &mut self.streams[key];
+        if stream.has_ended {
+            return Err(fault(StreamError::HalfClosed));
+        }
+        let received = stream.window.receive(head.length);
+        received.map_err(|_| fault(StreamError::WindowExceeded))?;
+        stream.body(content_bytes).map_err(fault)
+    }
+
+    /// A piece of a body: counts it, and says whether its stream is still open.
+    #[inline]
+    fn hands_out(&mut self, id: u32, bytes: usize) -> bool {
+        let is_open = self.streams.find(id).is_some();
+        if is_open {
+            self.handed_out_bytes += bytes as u32;
+        }
+        is_open
+    }
+
+    #[inline]
+    fn data_end(&mut self, head: FrameHead, out: &mut Vec<u8>) {
+        let held_bytes = if self.options.holds_windows { self.handed_out_bytes } else { 0 };
+        let released_bytes = head.length - held_bytes;
+        self.session.release(released_bytes, out);
+        let Some(key) = self.streams.find(head.stream) else { return };
+        if head.has(flag::END_STREAM) {
+            self.completing = Some(key);
+        } else if let Some(increment) = self.streams[key].window.release(released_bytes) {
+            frame::write_window_update(out, head.stream, increment);
+        }
+    }
+
+    fn complete(&mut self, key: Key) -> Result<Happened, Fault> {
+        let id = self.streams.id(key);
+        self.streams[key].end().map_err(|error| Fault::Stream(id, error))?;
+        self.settle(key);
+        Ok(Happened::End(id))
+    }
+
+    /// The client gives a stream up.
+    fn client_reset(&mut self, id: u32, code: ErrorCode) -> Result<Option<Happened>, Fault> {
+        let Some(key) = self.streams.find(id) else {
+            self.check_used(id)?;
+            return Ok(None);
+        };
+        self.close(key);
+        self.count_reset()?;
+        Ok(Some(Happened::Reset(id, code)))
+    }
+
+    /// Each stream given up costs the work that was begun for it, and frees its place for another
+    /// (CVE-2023-44487, CVE-2025-8671).
+    fn count_reset(&mut self) -> Result<(), ConnectionError> {
+        self.resets += 1;
+        if self.resets > self.session.limits.resets {
+            return Err(ConnectionError::ResetFlood);
+        }
+        Ok(())
+    }
+
+    fn window(
+        &mut self,
+        id: u32,
+        increment: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Happened>, Fault> {
+        let fault = |error| Fault::Stream(id, error);
+        let Some(key) = self.streams.find(id) else {
+            self.check_used(id)?;
+            return Ok(None);
+        };
+        if increment == 0 {
+            return Err(fault(StreamError::ZeroIncrement));
+        }
+        let widened = self.streams[key].upload.shift(i64::from(increment));
+        widened.map_err(|_| fault(StreamError::WindowOverflow))?;
+        Ok(self.resume_stream(key, out).then_some(Happened::Resumed(id)))
+    }
+
+    /// Ends what a fault ends: the connection, by an error, or a stream.
+    #[cold]
+    fn judge(
+        &mut self,
+        fault: Fault,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Happened>, ConnectionError> {
+        let (id, error) = match fault {
+            Fault::Connection(error) => return Err(error),
+            Fault::Stream(id, error) => (id, error),
+        };
+        self.count_reset()?;
+        if let Some(key) = self.streams.find(id) {
+            self.give_up(key, error.code(), out);
+            return Ok(Some(Happened::Broken(id, error)));
+        }
+        // A PRIORITY frame can be for an idle stream, and no RST_STREAM may name one (RFC 9113
+        // 6.4).
+        if id > self.highest_stream {
+            return Err(match error {
+                StreamError::PriorityLength => ConnectionError::BadFrameLength,
+                _ => ConnectionError::IdleStream,
+            });
+        }
+        frame::write_rst_stream(out, id, error.code());
+        self.session.given_up.add(id);
+        Ok(None)
+    }
+}
+
+fn check_priority(block: &BlockSignal) -> Result<(), Fault> {
+    if block.is_loop { Err(Fault::Stream(block.stream, StreamError::PriorityLoop)) } else { Ok(()) }
+}

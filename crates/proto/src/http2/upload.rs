@@ -1,0 +1,175 @@
+//! Sends the body of a message as far as the peer's windows allow, and keeps the rest.
+
+use std::sync::Arc;
+
+use super::flow::{Overflow, SendWindow};
+use super::frame;
+
+/// A buffer that grew beyond this is given back after use.
+const KEEP_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a body that are to be sent.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// None.
+    Empty,
+    /// Bytes of the caller's. What the peer has no room for is copied.
+    Bytes(&'a [u8]),
+    /// Bytes that never vary. What the peer has no room for is referred to.
+    Shared(&'a Arc<[u8]>),
+}
+
+impl Body<'_> {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Empty => &[],
+            Self::Bytes(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// The way to the peer.
+#[derive(Debug)]
+pub(super) struct Line<'l> {
+    /// The connection's window.
+    pub(super) window: &'l mut SendWindow,
+    pub(super) frame_bytes_max: usize,
+    pub(super) out: &'l mut Vec<u8>,
+}
+
+/// Our side of one stream.
+#[derive(Debug, Default)]
+pub(super) struct Upload {
+    window: SendWindow,
+    /// What is held back: the bytes of one of these from `at` on.
+    shared: Option<Arc<[u8]>>,
+    copied: Vec<u8>,
+    at: usize,
+    /// END_STREAM goes out with the last of what is held back.
+    ends: bool,
+    has_ended: bool,
+}
+
+impl Upload {
+    /// Begins a stream whose window is as large. `has_ended`: its HEADERS said that nothing
+    /// follows.
+    pub(super) fn begin(&mut self, window_bytes: u32, has_ended: bool) {
+        self.forget();
+        self.window = SendWindow::new(window_bytes);
+        self.ends = has_ended;
+        self.has_ended = has_ended;
+    }
+
+    /// Lets go of what is held back.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        self.at = 0;
+        self.shared = None;
+        if !self.copied.is_empty() {
+            self.empty();
+        }
+    }
+
+    #[cold]
+    fn empty(&mut self) {
+        self.copied.clear();
+        if self.copied.capacity() > KEEP_BYTES_MAX {
+            self.copied = Vec::new();
+        }
+    }
+
+    /// HEADERS have ended the stream.
+    pub(super) fn end(&mut self) {
+        (self.ends, self.has_ended) = (true, true);
+    }
+
+    /// Whether END_STREAM has been sent.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Whether nothing can be added any more.
+    pub(super) fn is_last(&self) -> bool {
+        self.ends
+    }
+
+    fn held(&self) -> &[u8] {
+        let bytes = self.shared.as_deref().unwrap_or(&self.copied);
+        &bytes[self.at..]
+    }
+
+    /// Whether windows hold something back.
+    pub(super) fn is_stalled(&self) -> bool {
+        !self.held().is_empty()
+    }
+
+    /// The peer changes the stream's window.
+    pub(super) fn shift(&mut self, bytes: i64) -> Result<(), Overflow> {
+        self.window.shift(bytes)
+    }
+
+    /// Adds to the body; `ends`: this is the last of it.
+    pub(super) fn push(&mut self, stream: u32, body: Body<'_>, ends: bool, line: &mut Line<'_>) {
+        self.ends = ends;
+        if self.is_stalled() {
+            return self.hold_more(body.bytes());
+        }
+        let sent = self.send(stream, body.bytes(), line);
+        let rest = &body.bytes()[sent..];
+        match body {
+            _ if rest.is_empty() => {}
+            Body::Shared(bytes) => {
+                self.shared = Some(Arc::clone(bytes));
+                self.at = sent;
+            }
+            _ => self.copied.extend_from_slice(rest),
+        }
+    }
+
+    fn hold_more(&mut self, bytes: &[u8]) {
+        if let Some(shared) = self.shared.take() {
+            self.copied.extend_from_slice(&shared[self.at..]);
+            self.at = 0;
+        }
+        self.copied.extend_from_slice(bytes);
+    }
+
+    /// Sends what the windows allow by now of what was held back. Whether that was all of it.
+    pub(super) fn resume(&mut self, stream: u32, line: &mut Line<'_>) -> bool {
+        let (shared, copied) = (self.shared.take(), std::mem::take(&mut self.copied));
+        let bytes = shared.as_deref().unwrap_or(&copied);
+        let sent = self.send(stream, &bytes[self.at..], line);
+        (self.shared, self.copied) = (shared, copied);
+        self.at += sent;
+        if self.is_stalled() {
+            return false;
+        }
+        self.forget();
+        true
+    }
+
+    /// Sends as much of `bytes` as the windows allow; gives how many bytes that is.
+    fn send(&mut self, stream: u32, bytes: &[u8], line: &mut Line<'_>) -> usize {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let room = self.window.room().min(line.window.room()).min(line.frame_bytes_max);
+            let piece = room.min(bytes.len() - sent);
+            if piece == 0 {
+                return sent;
+            }
+            let end = sent + piece;
+            let is_last = self.ends && end == bytes.len();
+            frame::write_data(line.out, stream, &bytes[sent..end], is_last);
+            self.window.take(piece);
+            line.window.take(piece);
+            self.has_ended = is_last;
+            sent = end;
+        }
+        if self.ends && !self.has_ended {
+            frame::write_data(line.out, stream, &[], true);
+            self.has_ended = true;
+        }
+        sent
+    }
+}
