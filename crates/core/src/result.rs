@@ -313,11 +313,12 @@ impl RunResult {
         self.elapsed_ns > 0
     }
 
-    /// Whether it was left without one whole response, though nobody told it to stop before.
+    /// Whether it, or one of its scenarios that began, was left without one whole response, though
+    /// nobody told it to stop before.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         let was_stopped = self.interrupted && self.aborted.is_none();
-        self.ledger.completed == 0 && !was_stopped
+        (self.ledger.completed == 0 && !was_stopped) || self.unanswered_scenario().is_some()
     }
 
     /// Whether the verdict is below the one that the plan requires.

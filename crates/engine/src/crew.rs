@@ -44,6 +44,9 @@ pub enum Progress<'a> {
     Measuring,
     /// A second of the measured part is over.
     Interval(&'a Point),
+    /// Every scenario of several has started its last request. Of a plain run, its plan says when
+    /// that is.
+    Over,
 }
 
 /// What a worker says.

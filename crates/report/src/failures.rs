@@ -15,6 +15,17 @@ pub fn unanswered(result: &RunResult) -> Option<String> {
     if !result.was_carried_out() {
         return Some(printable(&not_carried_out(result)));
     }
+    let silent = result.unanswered_scenario().filter(|_| result.ledger.completed > 0);
+    Some(match silent {
+        Some(scenario) => {
+            printable(&format!("scenario {}: {}", scenario.name, no_response(&scenario.result)))
+        }
+        None => printable(&no_response(result)),
+    })
+}
+
+/// That not one response came, and why.
+fn no_response(result: &RunResult) -> String {
     let asked = match result.ledger.sent {
         0 => "not one request could be sent".to_owned(),
         sent => format!("no response to {}", counted(sent, "request")),
@@ -23,8 +34,7 @@ pub fn unanswered(result: &RunResult) -> Option<String> {
         Some(error) => format!("{} ({})", error.sample, error.phase.name()),
         None => incomplete_words(result).join(", "),
     };
-    let line = if why.is_empty() { asked } else { format!("{asked}: {why}") };
-    Some(printable(&line))
+    if why.is_empty() { asked } else { format!("{asked}: {why}") }
 }
 
 /// Why the load did not begin.
@@ -69,6 +79,7 @@ pub(crate) fn measured(gate: &Gate) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::result::ScenarioResult;
     use plimsoll_core::verdict::Verdict;
 
     use super::*;
@@ -98,6 +109,28 @@ mod tests {
         assert_eq!(unanswered(&unrun).as_deref(), Some(want));
         unrun.interrupted = true;
         assert_eq!(unanswered(&unrun), None);
+    }
+
+    #[test]
+    fn a_scenario_without_a_response_is_named() {
+        let scenario = |name: &str, result: RunResult| {
+            let name = name.to_owned();
+            ScenarioResult { name, start_ns: 0, result }
+        };
+        let run = |list| {
+            let empty = RunResult::empty(samples::steady().tool, &samples::steady().plan);
+            RunResult::of_scenarios(empty, list)
+        };
+        let both = run(vec![scenario("a", samples::steady()), scenario("b", samples::steady())]);
+        assert_eq!(unanswered(&both), None);
+        let mut one =
+            run(vec![scenario("a", samples::steady()), scenario("b", samples::nothing())]);
+        let want = "scenario b: not one request could be sent: connection refused (connect)";
+        assert_eq!(unanswered(&one).as_deref(), Some(want));
+        one.scenarios[1].result.interrupted = true;
+        assert_eq!(unanswered(&one), None, "it was stopped before");
+        let none = run(vec![scenario("b", samples::nothing())]);
+        assert_eq!(unanswered(&none).as_deref(), want.strip_prefix("scenario b: "));
     }
 
     #[test]

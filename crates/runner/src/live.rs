@@ -25,6 +25,8 @@ pub(crate) struct Live {
     started_ns: Option<u64>,
     /// The rate set while it ran, in place of the plan's.
     rate_uhz: Option<u64>,
+    /// Every scenario has started its last request.
+    is_over: bool,
     /// As the last news left them.
     known: LiveFigures,
 }
@@ -33,7 +35,7 @@ impl Live {
     pub(crate) fn new(scenarios: &Scenarios) -> Self {
         let paces = scenarios.list().iter().map(Pace::of).collect();
         let known = LiveFigures::new(scenarios.run());
-        Self { paces, started_ns: None, rate_uhz: None, known }
+        Self { paces, started_ns: None, rate_uhz: None, is_over: false, known }
     }
 
     /// Takes news of the run.
@@ -45,6 +47,7 @@ impl Live {
             }
             Progress::Measuring => {}
             Progress::Interval(point) => self.known.add(point),
+            Progress::Over => self.is_over = true,
         }
     }
 
@@ -71,7 +74,8 @@ impl Live {
             RunPart::Opening
         } else if elapsed_ns < planned.warmup_ns {
             RunPart::WarmUp
-        } else if planned.duration_ns.is_some_and(|duration_ns| measured_ns >= duration_ns)
+        } else if self.is_over
+            || planned.duration_ns.is_some_and(|duration_ns| measured_ns >= duration_ns)
             || planned.requests.is_some_and(|requests| self.known.ledger.sent >= requests)
         {
             RunPart::Draining

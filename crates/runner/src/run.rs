@@ -170,6 +170,7 @@ impl<'a> Course<'a> {
                 }
                 on_news(News::Measuring(&figures));
             }
+            Progress::Over => self.conditions.end(),
             Progress::Interval(point) => {
                 on_news(News::Interval(&figures, point));
                 // What comes after a condition held, or after a signal, says nothing of the server.

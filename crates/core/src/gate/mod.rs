@@ -29,7 +29,7 @@ use value::{Limit, Operator};
 pub use measure::stage_rate_rps;
 pub use metric::{is_built_in, metric_name, metric_names};
 pub(crate) use scope::Subplan;
-pub use watch::AbortWatch;
+pub use watch::{AbortWatch, LastRequest};
 
 /// A condition that cannot be read, or not on this plan: one line, what and what is possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,10 +118,9 @@ impl Condition {
 
     /// Whether the plan's runs can have what it is about.
     pub(crate) fn check(&self, plan: &Draft) -> Result<(), GateError> {
-        let problem = if self.needs_target() && !plan.is_open_loop() {
-            Some("a closed loop has no target rate: give a rate, such as 1000/s".to_owned())
-        } else {
-            self.scope.missing_from(plan)
+        let problem = match without_target(plan).filter(|_| self.needs_target()) {
+            Some(load) => Some(format!("{load} has no target rate: give a rate, such as 1000/s")),
+            None => self.scope.missing_from(plan),
         };
         problem.map_or(Ok(()), |problem| Err(fault(&self.text, &problem)))
     }
@@ -136,12 +135,11 @@ impl Condition {
             Scope::Scenario(name) => it.name == name,
             _ => true,
         });
-        let closed = meant.find(|it| !it.plan.is_open_loop());
-        let problem = match closed.filter(|_| self.needs_target()) {
-            Some(closed) => {
-                let name = closed.name;
+        let aimless = meant.find_map(|it| Some((it.name, without_target(it.plan)?)));
+        let problem = match aimless.filter(|_| self.needs_target()) {
+            Some((name, load)) => {
                 let instead = "give a rate, such as 1000/s";
-                Some(format!("scenario '{name}' is a closed loop and has no target: {instead}"))
+                Some(format!("scenario '{name}' is {load} and has no target: {instead}"))
             }
             None => self.scope.missing_among(run, scenarios),
         };
@@ -165,6 +163,15 @@ impl Condition {
             unit: self.limit.unit,
             note: measured.note,
         }
+    }
+}
+
+/// What a load is that has no target rate; `None` at a rate.
+fn without_target(plan: &Draft) -> Option<&'static str> {
+    match (&plan.rate, &plan.trace) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some("a list of times"),
+        (None, None) => Some("a closed loop"),
     }
 }
 

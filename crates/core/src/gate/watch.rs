@@ -8,15 +8,52 @@ use super::stretch::Stretch;
 use crate::plan::Draft;
 use crate::series::Point;
 
+/// Whether the last request of a load was started, as far as its plan and its intervals tell.
+#[derive(Debug)]
+pub struct LastRequest {
+    /// When it is due, if the plan says.
+    window_ns: Option<u64>,
+    /// How many requests there are, if the plan says.
+    requests: Option<u64>,
+    started: u64,
+    is_over: bool,
+}
+
+impl LastRequest {
+    /// That of this plan, whose load has yet to begin.
+    #[must_use]
+    pub fn of(plan: &Draft) -> Self {
+        let trace = plan.trace.as_ref().and_then(|trace| trace.offsets_ns.last().copied());
+        let window_ns = plan.duration_ns.into_iter().chain(trace).min();
+        Self { window_ns, requests: plan.requests, started: 0, is_over: false }
+    }
+
+    /// Takes the next interval. Whether the last request was started in it or before.
+    pub fn add(&mut self, point: &Point) -> bool {
+        let end_ns = point.t_ns.saturating_add(point.interval_ns);
+        self.started += point.sent + point.shed;
+        self.is_over |= self.window_ns.is_some_and(|window_ns| end_ns > window_ns)
+            || self.requests.is_some_and(|requests| self.started >= requests);
+        self.is_over
+    }
+
+    /// The load has ended, whatever its plan says.
+    pub fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Whether it was started.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
 /// Conditions and what is known of a run that goes on.
 #[derive(Debug)]
 pub struct AbortWatch {
     watched: Vec<Watched>,
-    /// When the last request is due, if the plan says.
-    window_ns: Option<u64>,
-    /// How many there are, if the plan says.
-    requests: Option<u64>,
-    started: u64,
+    last: LastRequest,
     /// All of the run so far.
     sum: Stretch,
     /// Its last intervals, as many as a condition looks back.
@@ -35,7 +72,6 @@ impl AbortWatch {
     /// Watches a run of this plan for conditions made by [`Condition::parse_abort`].
     #[must_use]
     pub fn new(conditions: &[Condition], plan: &Draft) -> Self {
-        let trace = plan.trace.as_ref().and_then(|trace| trace.offsets_ns.last().copied());
         let looks_back = |condition: &Condition| match condition.scope {
             Scope::Last(for_ns) => for_ns,
             _ => 0,
@@ -46,13 +82,17 @@ impl AbortWatch {
             .collect();
         Self {
             watched,
-            window_ns: plan.duration_ns.into_iter().chain(trace).min(),
-            requests: plan.requests,
-            started: 0,
+            last: LastRequest::of(plan),
             sum: Stretch::default(),
             recent: VecDeque::new(),
             recent_ns: conditions.iter().map(looks_back).max().unwrap_or(0),
         }
+    }
+
+    /// The last request was started, though the plan does not say when: nothing is checked from now
+    /// on.
+    pub fn end(&mut self) {
+        self.last.end();
     }
 
     /// Takes the next interval of the run. The first condition that has held for its time, if any.
@@ -60,9 +100,7 @@ impl AbortWatch {
     /// in which a load ends looks like one in which it dwindles.
     pub fn add(&mut self, point: &Point) -> Option<&Condition> {
         let end_ns = point.t_ns.saturating_add(point.interval_ns);
-        self.started += point.sent + point.shed;
-        let is_over = self.window_ns.is_some_and(|window_ns| end_ns > window_ns)
-            || self.requests.is_some_and(|requests| self.started >= requests);
+        let is_over = self.last.add(point);
         if self.watched.is_empty() || is_over {
             return None;
         }

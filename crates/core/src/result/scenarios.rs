@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cause, RunResult, Verdict};
 use crate::plan::Draft;
 use crate::throughput::Count;
+use crate::verdict::NO_RESPONSES;
 
 /// What happened in a scenario of a run. Its times are its own: 0 is when it started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,7 +61,11 @@ impl ScenarioResult {
             // That a scenario has no responses because the run ended first is no reason to doubt
             // the others.
             result.loader.verdict = Verdict::Valid;
-            result.loader.causes.clear();
+            result.loader.causes = vec![Cause {
+                verdict: Verdict::Valid,
+                code: NO_RESPONSES.to_owned(),
+                text: format!("note: scenario {}: the run ended before it began", self.name),
+            }];
         }
         // Names of one scenario may mean another server's in the next.
         result.endpoints.clear();
@@ -147,6 +152,13 @@ impl RunResult {
             let mut counted = scenarios.iter().filter(|it| it.result.iterations.is_some());
             iterations.target_per_second = sum(&mut counted);
         }
+    }
+
+    /// The first scenario that began and got no response, though nobody told it to stop before.
+    #[must_use]
+    pub fn unanswered_scenario(&self) -> Option<&ScenarioResult> {
+        let is_silent = |result: &Self| result.was_carried_out() && result.is_unanswered();
+        self.scenarios.iter().find(|scenario| is_silent(&scenario.result))
     }
 
     /// The result of a scenario, by its name.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::gate;
-use crate::plan::Script;
+use crate::plan::{Script, Trace};
 use crate::result::{RunResult, ScenarioResult, Tool};
 use crate::schedule::{Arrival, Profile};
 
@@ -93,7 +93,15 @@ fn what_makes_no_run_is_refused() {
 
 #[test]
 fn conditions_are_about_the_run_or_a_scenario() {
-    let list = || vec![scenario("api", 0, open()), scenario("batch", 0, closed())];
+    let trace = || Some(Trace { path: "times".to_owned(), offsets_ns: vec![0, 5] });
+    let listed = || Draft { trace: trace(), rate: None, ..open() };
+    let list = || {
+        vec![
+            scenario("api", 0, open()),
+            scenario("batch", 0, closed()),
+            scenario("list", 0, listed()),
+        ]
+    };
     for (gate, want) in [
         ("p99@scenario:api<1s", ""),
         ("errors<1%", ""),
@@ -101,9 +109,10 @@ fn conditions_are_about_the_run_or_a_scenario() {
         ("verdict@scenario:batch>=valid", ""),
         ("rate@0s..20s>10", ""),
         ("p99@scenario:apo<1s", "no scenario 'apo': did you mean 'api'?"),
-        ("p99@scenario:x<1s", "no scenario 'x'; there is: api, batch"),
+        ("p99@scenario:x<1s", "no scenario 'x'; there is: api, batch, list"),
         ("rate>=90%", "scenario 'batch' is a closed loop and has no target: "),
         ("rate@scenario:batch>=90%", "scenario 'batch' is a closed loop and has no target: "),
+        ("rate@scenario:list>=90%", "scenario 'list' is a list of times and has no target: "),
         (
             "p99@endpoint:/<1s",
             "each scenario has endpoints of its own: judge a whole one, with @scenario:api",

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_core::gate::LastRequest;
 use plimsoll_core::result::{RunResult, ScenarioResult};
 use plimsoll_core::scenario::{Scenario, Scenarios};
 use plimsoll_core::series::{INTERVAL_NS, Point};
@@ -94,7 +95,7 @@ fn tell(sender: &Sender<Told>, number: usize, progress: &Progress<'_>) {
     let told = match progress {
         Progress::Started { open } => Told::Started(*open),
         // The run's own measured part begins for all at once.
-        Progress::Measuring => return,
+        Progress::Measuring | Progress::Over => return,
         Progress::Interval(point) => Told::Interval(number, Box::new((*point).clone())),
     };
     // The receiver waits for every scenario.
@@ -108,6 +109,8 @@ struct Course<'s> {
     started: usize,
     open: u32,
     is_measuring: bool,
+    last: Vec<LastRequest>,
+    is_over: bool,
     results: Vec<Option<RunResult>>,
     /// The first that says why the run failed.
     error: Option<RunError>,
@@ -123,6 +126,8 @@ impl<'s> Course<'s> {
             started: 0,
             open: 0,
             is_measuring: false,
+            last: list.iter().map(|scenario| LastRequest::of(&scenario.plan)).collect(),
+            is_over: false,
             results: list.iter().map(|_| None).collect(),
             error: None,
         }
@@ -140,11 +145,13 @@ impl<'s> Course<'s> {
             match self.next(told, muster) {
                 Ok(Told::Started(open)) => self.has_started(open, on_progress),
                 Ok(Told::Interval(number, point)) => {
+                    self.last[number].add(&point);
                     let point = on_grid(&point, self.list[number].start_ns);
                     self.intervals.add(number, point);
                 }
                 Ok(Told::Ended(number, ran)) => {
                     self.intervals.end(number);
+                    self.last[number].end();
                     match ran {
                         Ok(result) => self.results[number] = Some(*result),
                         Err(error) => {
@@ -158,6 +165,11 @@ impl<'s> Course<'s> {
                     on_progress(Progress::Measuring);
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let has_begun = self.started == self.list.len();
+            if has_begun && !self.is_over && self.last.iter().all(LastRequest::is_over) {
+                self.is_over = true;
+                on_progress(Progress::Over);
             }
             while let Some(whole) = self.intervals.take_whole() {
                 on_progress(Progress::Interval(&whole));

@@ -130,6 +130,31 @@ fn a_condition_of_the_run_ends_all_scenarios() {
     assert_eq!((sent_of(&result, "later").scheduled, result.ledger.check()), (0, Ok(())));
 }
 
+/// One scenario has an end in time and no number, the other a number and no end in time. All
+/// requests are under way after a second; two of them are answered a second later.
+#[test]
+fn nothing_is_checked_after_the_last_request_of_all_was_started() {
+    let (_server, endpoint) = server();
+    let slow = Endpoint { path: "/delay/2500ms".into(), ..endpoint.clone() };
+    let list = vec![
+        scenario("few", 0, Draft { connections: 2, requests: Some(2), ..few(slow) }),
+        scenario("paced", 0, paced(endpoint, 50, 1)),
+    ];
+    let abort_when = vec!["rate@last:1s<10".to_owned()];
+    let terms = RunTerms { abort_when, ..RunTerms::default() };
+    let scenarios = Scenarios::check(terms, list).expect("a run");
+    let mut parts = Vec::new();
+    let runner = Runner::new(&scenarios, Beside::default());
+    let on_news = &mut |news: News<'_>| {
+        if let News::Interval(figures, _) = news {
+            parts.push(figures.part);
+        }
+    };
+    let result = runner.run(on_news).expect("it runs").result;
+    assert_eq!((result.aborted, result.ledger.ok), (None, 52));
+    assert_eq!(parts.last(), Some(&RunPart::Draining), "{parts:?}");
+}
+
 #[test]
 fn a_missing_server_is_told_with_its_scenario() {
     let (_server, endpoint) = server();

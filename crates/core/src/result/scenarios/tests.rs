@@ -148,7 +148,9 @@ fn what_never_began_does_not_make_a_run_longer() {
     let run = run_of(vec![made(&A), late]);
     assert_eq!((run.elapsed_ns, run.rate.window_ns), (4_001_000_000, 4 * SECOND_NS));
     assert!(run.interrupted);
-    assert_eq!((run.loader.verdict, run.loader.causes.len()), (Verdict::Valid, 0));
+    let notes: Vec<&str> = run.loader.causes.iter().map(|cause| cause.text.as_str()).collect();
+    assert_eq!(run.loader.verdict, Verdict::Valid);
+    assert_eq!(notes, ["note: scenario b: the run ended before it began"]);
     assert_eq!(run.scenarios[1].result.loader.verdict, Verdict::Invalid);
 }
 

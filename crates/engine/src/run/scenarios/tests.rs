@@ -88,6 +88,7 @@ fn a_stop_ends_all_and_those_that_have_not_begun() {
             first.get_or_insert(point.sent);
             control.stop();
         }
+        Progress::Over => {}
     });
     let (result, _) = run.expect("it ran");
     assert_eq!(parts, [4, 0], "all connections are open before the first request");
