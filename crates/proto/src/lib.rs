@@ -9,6 +9,7 @@
 //! Peers are not trusted: no input panics, and every length has a limit.
 #![forbid(unsafe_code)]
 
+mod cuts;
 pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;

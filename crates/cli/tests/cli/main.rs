@@ -22,6 +22,7 @@ mod outage;
 mod outputs;
 mod peer;
 mod plan_file;
+mod planned;
 mod proxy;
 mod repeat;
 mod scenarios;

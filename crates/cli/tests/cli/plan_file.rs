@@ -7,28 +7,8 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::closed::ClosedPort;
-use crate::support::{Finished, Report, Running, Server, plimsoll, run};
-
-/// A directory with a plan file.
-struct Plan(tempfile::TempDir);
-
-impl Plan {
-    fn new(text: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        fs::write(directory.path().join("plan.toml"), text).expect("a file");
-        Self(directory)
-    }
-
-    fn run(&self, beside: &[&str]) -> Finished {
-        let mut command = plimsoll(&["run", "plan.toml"]);
-        run(command.args(beside).current_dir(self.0.path()))
-    }
-
-    fn report(&self, name: &str) -> Report {
-        let path = self.0.path().join(name);
-        Report::read(&fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}")))
-    }
-}
+use crate::planned::Plan;
+use crate::support::{Report, Running, Server, plimsoll, run};
 
 #[test]
 fn reports_come_one_after_the_other_with_the_names_of_their_runs() {
@@ -99,9 +79,9 @@ fn a_signal_ends_the_run_and_those_that_would_follow() {
         server.url("/"),
     ));
     let mut command = plimsoll(&["run", "plan.toml", "--timeseries", "{name}.ndjson"]);
-    let mut running = Running::start(command.current_dir(plan.0.path()));
+    let mut running = Running::start(command.current_dir(plan.path()));
     assert_eq!(running.next_line(crate::support::Stream::Out), "== a (1 of 2) ==\n");
-    let series = plan.0.path().join("a.ndjson");
+    let series = plan.path().join("a.ndjson");
     while running.ended().is_none() && length(&series) == 0 {
         std::thread::yield_now();
     }

@@ -1,28 +1,11 @@
 //! Scenarios of a plan file from the outside: the report, the document, the exit code, and signals.
 
-use std::fs;
-
 use rustix::process::Signal;
 
 use crate::closed::ClosedPort;
 use crate::peer::{Answer, OK, Peer};
-use crate::support::{Finished, Report, Running, Server, plimsoll, run};
-
-/// A directory with a plan file.
-struct Plan(tempfile::TempDir);
-
-impl Plan {
-    fn new(text: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        fs::write(directory.path().join("plan.toml"), text).expect("a file");
-        Self(directory)
-    }
-
-    fn run(&self, beside: &[&str]) -> Finished {
-        let mut command = plimsoll(&["run", "plan.toml"]);
-        run(command.args(beside).current_dir(self.0.path()))
-    }
-}
+use crate::planned::Plan;
+use crate::support::{Report, Running, Server, plimsoll, run};
 
 #[test]
 fn a_run_of_scenarios_is_reported_and_judged() {
@@ -40,13 +23,12 @@ fn a_run_of_scenarios_is_reported_and_judged() {
     for words in ["2 scenarios: a, b", "500ms", "1 OF 2 GATES FAILED"] {
         assert!(finished.stdout.contains(words), "{words}: {finished:?}");
     }
-    let text = fs::read_to_string(plan.0.path().join("out.json")).expect("a document");
-    let report = Report::read(&text);
+    let report = plan.report("out.json");
     assert_eq!(report.ledger(["sent", "ok", "failed"]), [70, 30, 40]);
     assert_eq!(report.at("/scenarios/0/result/ledger/ok"), &30);
     assert_eq!(report.at("/scenarios/1/result/ledger/failed"), &40);
     assert_eq!(report.at("/scenarios/1/start_s"), &0.5);
-    let printed = run(plimsoll(&["report", "out.json"]).current_dir(plan.0.path()));
+    let printed = run(plimsoll(&["report", "out.json"]).current_dir(plan.path()));
     assert!(printed.stdout.contains("2 scenarios: a, b"), "{printed:?}");
 }
 
@@ -64,8 +46,7 @@ fn without_one_server_there_is_no_load() {
     let said = "scenario 'gone': no connection to ";
     assert!(finished.stderr.contains(said) && finished.stderr.contains("--wait"), "{finished:?}");
     assert_eq!(peer.requests().len(), 0);
-    let text = fs::read_to_string(plan.0.path().join("out.json")).expect("a document");
-    assert_eq!(Report::read(&text).at("/loader/verdict"), "invalid");
+    assert_eq!(plan.report("out.json").at("/loader/verdict"), "invalid");
 }
 
 #[test]
@@ -77,7 +58,7 @@ fn a_signal_ends_all_scenarios() {
         peer.url("/"),
     ));
     let mut command = plimsoll(&["run", "plan.toml", "--format", "json"]);
-    let running = Running::start(command.current_dir(plan.0.path()));
+    let running = Running::start(command.current_dir(plan.path()));
     peer.wait_for_requests(50);
     let finished = running.finish_by(Signal::INT);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(130), ""), "{finished:?}");

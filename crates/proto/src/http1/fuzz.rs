@@ -7,6 +7,7 @@ use super::{
     BodyLength, DecodeError, Headers, Limits, RequestDecoder, RequestEvent, RequestKind,
     ResponseDecoder, ResponseEvent,
 };
+use crate::cuts::{check_cuts, inputs};
 
 /// Feeds `data` to a response decoder in many ways and panics if they differ.
 pub fn fuzz_response(data: &[u8]) {
@@ -27,29 +28,6 @@ pub fn fuzz_request(data: &[u8]) {
 /// Limits that ordinary messages run into.
 fn tight_limits() -> Limits {
     Limits { head_bytes: 64, headers: 2, chunk_line_bytes: 8, trailer_bytes: 12, body_bytes: 10 }
-}
-
-/// Compares the trace of the whole with those of a number of ways to cut it.
-fn check_cuts(data: &[u8], trace: impl Fn(&[usize]) -> Vec<String>) {
-    const CUTS_MAX: usize = 64;
-    let whole = trace(&[]);
-    let every_byte: Vec<usize> = (1..data.len()).collect();
-    assert_eq!(trace(&every_byte), whole, "byte by byte");
-    let stride = 1 + data.len() / CUTS_MAX;
-    for cut in (1..data.len()).step_by(stride) {
-        assert_eq!(trace(&[cut]), whole, "cut at {cut}");
-    }
-    for length in [2, 3, 5, 17, 64] {
-        let cuts: Vec<usize> = (1..data.len()).step_by(length).collect();
-        assert_eq!(trace(&cuts), whole, "cut every {length}");
-    }
-}
-
-/// The inputs that `data` makes when cut before each of `cuts`, which ascend.
-fn inputs<'a>(data: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let starts = std::iter::once(0).chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain(std::iter::once(data.len()));
-    starts.zip(ends).map(|(start, end)| &data[start..end])
 }
 
 /// What became of a response stream and its close, one line per event.

@@ -7,6 +7,7 @@ use super::{
     Body, Client, ClientOptions, ConnectionError, Event, Headers, Limits, Outgoing, Server,
     ServerEvent, ServerOptions,
 };
+use crate::cuts::{check_cuts, inputs};
 
 /// Feeds `data` to a client with open requests in many ways and panics if they differ.
 pub fn fuzz_client(data: &[u8]) {
@@ -25,29 +26,6 @@ pub fn fuzz_server(data: &[u8]) {
 /// Limits that ordinary messages run into.
 fn tight_limits() -> Limits {
     Limits { block_bytes: 64, continuations: 1, list_bytes: 150, resets: 1, futile_frames: 3 }
-}
-
-/// Compares the trace of the whole with those of a number of ways to cut it.
-fn check_cuts(data: &[u8], trace: impl Fn(&[usize]) -> Trace) {
-    const CUTS_MAX: usize = 64;
-    let whole = trace(&[]);
-    let every_byte: Vec<usize> = (1..data.len()).collect();
-    assert_eq!(trace(&every_byte), whole, "byte by byte");
-    let stride = 1 + data.len() / CUTS_MAX;
-    for cut in (1..data.len()).step_by(stride) {
-        assert_eq!(trace(&[cut]), whole, "cut at {cut}");
-    }
-    for length in [2, 3, 5, 17, 64] {
-        let cuts: Vec<usize> = (1..data.len()).step_by(length).collect();
-        assert_eq!(trace(&cuts), whole, "cut every {length}");
-    }
-}
-
-/// The inputs that `data` makes when cut before each of `cuts`, which ascend.
-fn inputs<'a>(data: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let starts = std::iter::once(0).chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain(std::iter::once(data.len()));
-    starts.zip(ends).map(|(start, end)| &data[start..end])
 }
 
 /// What became of a stream of bytes and its close: a line for each event, pieces of a body joined,

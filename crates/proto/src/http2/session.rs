@@ -42,7 +42,7 @@ pub(super) struct Session {
 /// A header block that more than one frame makes up.
 #[derive(Debug, Default)]
 struct Assembly {
-    /// The stream it is for; 0 when there is none.
+    /// The stream that the block is for; 0 between blocks.
     stream: u32,
     ends: bool,
     is_loop: bool,

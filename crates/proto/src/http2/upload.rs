@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use super::StreamError;
 use super::flow::{Overflow, SendWindow};
 use super::frame;
+use super::session::Session;
+use super::streams::{Key, Streams};
 
 /// A buffer that grew beyond this is given back after use.
 const KEEP_BYTES_MAX: usize = 64 * 1024;
@@ -171,5 +174,62 @@ impl Upload {
             self.has_ended = true;
         }
         sent
+    }
+}
+
+/// A stream with a side of ours.
+pub(super) trait Sending {
+    fn upload(&mut self) -> &mut Upload;
+}
+
+impl<S: Default + Sending> Streams<S> {
+    /// The peer's settings change the windows of all open streams.
+    pub(super) fn shift_windows(&mut self, bytes: i64) -> Result<(), Overflow> {
+        let mut next = self.oldest();
+        while let Some(key) = next {
+            next = self.after(key);
+            self[key].upload().shift(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The peer makes the window of one stream larger. Whether the rest of what was held back has
+    /// been sent.
+    pub(super) fn widen(
+        &mut self,
+        key: Key,
+        increment: u32,
+        session: &mut Session,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StreamError> {
+        if increment == 0 {
+            return Err(StreamError::ZeroIncrement);
+        }
+        let widened = self[key].upload().shift(i64::from(increment));
+        widened.map_err(|_| StreamError::WindowOverflow)?;
+        Ok(self.resume(key, session, out))
+    }
+
+    /// Sends what larger windows allow, oldest stream first, until one has been sent whole.
+    #[cold]
+    pub(super) fn resume_oldest(
+        &mut self,
+        session: &mut Session,
+        out: &mut Vec<u8>,
+    ) -> Option<Key> {
+        let mut next = self.oldest();
+        while let Some(key) = next {
+            next = self.after(key);
+            if self.resume(key, session, out) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    fn resume(&mut self, key: Key, session: &mut Session, out: &mut Vec<u8>) -> bool {
+        let id = self.id(key);
+        let upload = self[key].upload();
+        upload.is_stalled() && upload.resume(id, &mut session.line(out))
     }
 }

@@ -13,7 +13,7 @@
 use super::event::Response;
 use crate::http2::flow::ReceiveWindow;
 use crate::http2::head::ResponseParts;
-use crate::http2::upload::Upload;
+use crate::http2::upload::{Sending, Upload};
 use crate::http2::{INTERIM_MAX, StreamError};
 
 /// Where a response stands.
@@ -40,6 +40,12 @@ pub(super) struct Exchange {
     content_length: Option<u64>,
     pub(super) upload: Upload,
     pub(super) window: ReceiveWindow,
+}
+
+impl Sending for Exchange {
+    fn upload(&mut self) -> &mut Upload {
+        &mut self.upload
+    }
 }
 
 impl Exchange {

@@ -97,41 +97,20 @@ impl Client {
             }
         }
         if self.backlog.resumes {
-            let resumed = self.resume(out);
+            let resumed = self.streams.resume_oldest(&mut self.session, out);
             self.backlog.resumes = resumed.is_some();
-            return Ok(resumed.map(Happened::Resumed));
+            return Ok(resumed.map(|key| Happened::Resumed(self.streams[key].number)));
         }
         Ok(None)
     }
 
-    /// Sends what larger windows allow, oldest request first, until one has been sent whole.
-    #[cold]
-    fn resume(&mut self, out: &mut Vec<u8>) -> Option<u32> {
-        let mut next = self.streams.oldest();
-        while let Some(key) = next {
-            next = self.streams.after(key);
-            let id = self.streams.id(key);
-            let exchange = &mut self.streams[key];
-            let is_stalled = exchange.upload.is_stalled();
-            if is_stalled && exchange.upload.resume(id, &mut self.session.line(out)) {
-                return Some(exchange.number);
-            }
-        }
-        None
-    }
-
     /// The server has changed its settings, and so the windows of open streams.
     fn settings(&mut self, window_shift: i64) -> Result<(), ConnectionError> {
-        if window_shift == 0 {
-            return Ok(());
-        }
-        let mut next = self.streams.oldest();
-        while let Some(key) = next {
-            next = self.streams.after(key);
-            let shifted = self.streams[key].upload.shift(window_shift);
+        if window_shift != 0 {
+            let shifted = self.streams.shift_windows(window_shift);
             shifted.map_err(|_| ConnectionError::WindowOverflow)?;
+            self.backlog.resumes = true;
         }
-        self.backlog.resumes = true;
         Ok(())
     }
 
@@ -273,20 +252,13 @@ impl Client {
         increment: u32,
         out: &mut Vec<u8>,
     ) -> Result<Option<Happened>, Fault> {
-        let fault = |error| Fault::Stream(id, error);
         let Some(key) = self.streams.find(id) else {
             self.check_used(id)?;
             return Ok(None);
         };
-        if increment == 0 {
-            return Err(fault(StreamError::ZeroIncrement));
-        }
-        let exchange = &mut self.streams[key];
-        let widened = exchange.upload.shift(i64::from(increment));
-        widened.map_err(|_| fault(StreamError::WindowOverflow))?;
-        let is_stalled = exchange.upload.is_stalled();
-        let is_whole = is_stalled && exchange.upload.resume(id, &mut self.session.line(out));
-        Ok(is_whole.then_some(Happened::Resumed(exchange.number)))
+        let widened = self.streams.widen(key, increment, &mut self.session, out);
+        let is_whole = widened.map_err(|error| Fault::Stream(id, error))?;
+        Ok(is_whole.then_some(Happened::Resumed(self.streams[key].number)))
     }
 
     /// The server takes no streams after `last_stream`. A later GOAWAY may lower it.

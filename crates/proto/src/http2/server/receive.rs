@@ -110,51 +110,27 @@ impl Server {
             return self.complete(key).map(Some);
         }
         if self.resumes {
-            let resumed = self.resume(out);
+            let resumed = self.streams.resume_oldest(&mut self.session, out);
             self.resumes = resumed.is_some();
-            return Ok(resumed.map(Happened::Resumed));
+            return Ok(resumed.map(|key| self.resumed(key)));
         }
         Ok(None)
     }
 
-    /// Sends what larger windows allow, oldest stream first, until one response has been sent
-    /// whole.
-    fn resume(&mut self, out: &mut Vec<u8>) -> Option<u32> {
-        let mut next = self.streams.oldest();
-        while let Some(key) = next {
-            next = self.streams.after(key);
-            let id = self.streams.id(key);
-            if self.resume_stream(key, out) {
-                return Some(id);
-            }
-        }
-        None
-    }
-
-    /// Sends what the windows allow of one stream. Whether something was held back and nothing is
-    /// any more.
-    fn resume_stream(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+    /// The rest of what was held back of a response has been sent.
+    fn resumed(&mut self, key: Key) -> Happened {
         let id = self.streams.id(key);
-        let upload = &mut self.streams[key].upload;
-        if !upload.is_stalled() || !upload.resume(id, &mut self.session.line(out)) {
-            return false;
-        }
         self.settle(key);
-        true
+        Happened::Resumed(id)
     }
 
     /// The client has changed its settings, and so the windows of open streams.
     fn settings(&mut self, window_shift: i64) -> Result<(), ConnectionError> {
-        if window_shift == 0 {
-            return Ok(());
-        }
-        let mut next = self.streams.oldest();
-        while let Some(key) = next {
-            next = self.streams.after(key);
-            let shifted = self.streams[key].upload.shift(window_shift);
+        if window_shift != 0 {
+            let shifted = self.streams.shift_windows(window_shift);
             shifted.map_err(|_| ConnectionError::WindowOverflow)?;
+            self.resumes = true;
         }
-        self.resumes = true;
         Ok(())
     }
 
@@ -341,17 +317,13 @@ impl Server {
         increment: u32,
         out: &mut Vec<u8>,
     ) -> Result<Option<Happened>, Fault> {
-        let fault = |error| Fault::Stream(id, error);
         let Some(key) = self.streams.find(id) else {
             self.check_used(id)?;
             return Ok(None);
         };
-        if increment == 0 {
-            return Err(fault(StreamError::ZeroIncrement));
-        }
-        let widened = self.streams[key].upload.shift(i64::from(increment));
-        widened.map_err(|_| fault(StreamError::WindowOverflow))?;
-        Ok(self.resume_stream(key, out).then_some(Happened::Resumed(id)))
+        let widened = self.streams.widen(key, increment, &mut self.session, out);
+        let is_whole = widened.map_err(|error| Fault::Stream(id, error))?;
+        Ok(is_whole.then(|| self.resumed(key)))
     }
 
     /// Ends what a fault ends: the connection, by an error, or a stream.

@@ -9,7 +9,7 @@
 
 use crate::http2::StreamError;
 use crate::http2::flow::ReceiveWindow;
-use crate::http2::upload::Upload;
+use crate::http2::upload::{Sending, Upload};
 
 #[derive(Debug, Default)]
 pub(super) struct Stream {
@@ -19,6 +19,12 @@ pub(super) struct Stream {
     body_bytes: u64,
     pub(super) upload: Upload,
     pub(super) window: ReceiveWindow,
+}
+
+impl Sending for Stream {
+    fn upload(&mut self) -> &mut Upload {
+        &mut self.upload
+    }
 }
 
 impl Stream {
