@@ -4,8 +4,8 @@
 //! them over a corpus; the tables of the tests use the same traces.
 
 use super::{
-    Body, Client, ClientOptions, ConnectionError, Event, Headers, Limits, Outgoing, Server,
-    ServerEvent, ServerOptions,
+    Body, Client, ClientOptions, ConnectionError, Event, Headers, Limits, Outgoing, Receiving,
+    Server, ServerEvent, ServerOptions,
 };
 use crate::cuts::{check_cuts, inputs};
 
@@ -89,7 +89,11 @@ pub(super) fn start_requests(client: &mut Client, out: &mut Vec<u8>) {
 
 /// What a client with open requests makes of what a server sends.
 pub(super) fn trace_client(limits: Limits, data: &[u8], cuts: &[usize]) -> Trace {
-    let mut client = Client::new(ClientOptions { streams: 3, limits, ..ClientOptions::default() });
+    let mut client = Client::new(ClientOptions {
+        streams: 3,
+        receiving: Receiving { limits, ..ClientOptions::default().receiving },
+        ..ClientOptions::default()
+    });
     let mut trace = Trace::default();
     let mut sent = Vec::new();
     client.begin(&mut sent);
@@ -158,7 +162,11 @@ impl Trace {
 
 /// What a server that answers each request makes of what a client sends.
 pub(super) fn trace_server(limits: Limits, data: &[u8], cuts: &[usize]) -> Trace {
-    let options = ServerOptions { streams: 2, limits, ..ServerOptions::default() };
+    let options = ServerOptions {
+        streams: 2,
+        receiving: Receiving { limits, ..ServerOptions::default().receiving },
+        ..ServerOptions::default()
+    };
     let mut server = Server::new(options);
     let mut trace = Trace::default();
     let mut sent = Vec::new();

@@ -12,7 +12,7 @@ use super::reader::{Place, Reader, Unit};
 use super::rules;
 use super::settings::{Settings, WINDOW_BYTES_DEFAULT, id, pairs};
 use super::upload::Line;
-use super::{ConnectionError, ErrorCode, Limits, StreamError};
+use super::{ConnectionError, ErrorCode, Limits, Receiving, StreamError};
 
 /// What one connection has, whichever role.
 #[derive(Debug)]
@@ -105,13 +105,12 @@ impl Session {
     pub(super) fn new(
         is_server: bool,
         local: Settings,
-        window_bytes: u32,
+        receiving: &Receiving,
         shared_fields: usize,
-        limits: Limits,
     ) -> Self {
         Self {
             is_server,
-            limits,
+            limits: receiving.limits,
             reader: Reader::new(),
             decoder: hpack::Decoder::new(local.header_table_bytes),
             encoder: hpack::Encoder::new(shared_fields),
@@ -119,7 +118,7 @@ impl Session {
             is_acknowledged: false,
             peer: Settings::INITIAL,
             is_greeted: false,
-            window_bytes,
+            window_bytes: receiving.connection_window_bytes,
             send_window: SendWindow::new(WINDOW_BYTES_DEFAULT),
             receive_window: ReceiveWindow::new(WINDOW_BYTES_DEFAULT),
             block: Assembly::default(),

@@ -76,13 +76,8 @@ impl Client {
     #[must_use]
     pub fn new(options: ClientOptions) -> Self {
         let options = options.bounded();
-        let session = Session::new(
-            false,
-            options.settings(),
-            options.connection_window_bytes,
-            options.shared_fields,
-            options.limits,
-        );
+        let (settings, shared_fields) = (options.settings(), options.shared_fields);
+        let session = Session::new(false, settings, &options.receiving, shared_fields);
         Self {
             options,
             session,

@@ -60,13 +60,8 @@ impl Server {
     #[must_use]
     pub fn new(options: ServerOptions) -> Self {
         let options = options.bounded();
-        let session = Session::new(
-            true,
-            options.settings(),
-            options.connection_window_bytes,
-            options.shared_fields,
-            options.limits,
-        );
+        let (settings, shared_fields) = (options.settings(), options.shared_fields);
+        let session = Session::new(true, settings, &options.receiving, shared_fields);
         Self {
             options,
             session,
@@ -252,8 +247,8 @@ impl Server {
     /// default.
     fn initial_window_bytes(&self) -> u32 {
         match self.session.is_acknowledged {
-            true => self.options.window_bytes,
-            false => self.options.window_bytes.max(WINDOW_BYTES_DEFAULT),
+            true => self.options.receiving.window_bytes,
+            false => self.options.receiving.window_bytes.max(WINDOW_BYTES_DEFAULT),
         }
     }
 

@@ -137,7 +137,8 @@ impl Server {
     /// From here on the client knows our settings. Windows that were opened larger than those say
     /// shrink.
     fn acknowledged(&mut self) {
-        let shift = i64::from(self.options.window_bytes) - i64::from(WINDOW_BYTES_DEFAULT);
+        let shift =
+            i64::from(self.options.receiving.window_bytes) - i64::from(WINDOW_BYTES_DEFAULT);
         let mut next = self.streams.oldest().filter(|_| shift < 0);
         while let Some(key) = next {
             next = self.streams.after(key);

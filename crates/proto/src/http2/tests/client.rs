@@ -3,9 +3,10 @@
 //!
 //! The cases follow the sections of RFC 9113; h2spec's list served to find missing ones.
 
+use super::super::flow::WINDOW_MAX;
 use super::super::frame::{flag, kind};
 use super::super::fuzz::trace_client;
-use super::super::{Client, ClientOptions, ErrorCode, Event, Limits};
+use super::super::{Client, ClientOptions, ErrorCode, Event, Limits, Receiving};
 use super::Bytes;
 use super::frames::{block, names};
 
@@ -360,7 +361,10 @@ fn begins_anew() {
 /// blocks still change the table, and their bytes are given back to the connection's window.
 #[test]
 fn cancelled_requests() {
-    let options = ClientOptions { connection_window_bytes: 65_535, ..ClientOptions::default() };
+    let options = ClientOptions {
+        receiving: Receiving::with_windows(WINDOW_MAX, 65_535),
+        ..ClientOptions::default()
+    };
     let mut client = Client::new(ClientOptions { streams: 2, ..options });
     let mut out = Vec::new();
     client.begin(&mut out);

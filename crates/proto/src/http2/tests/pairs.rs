@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::super::{
-    Block, BlockBuilder, Body, Client, ClientOptions, ErrorCode, Event, Outgoing, Server,
-    ServerEvent, ServerOptions, SharedFields, Value,
+    Block, BlockBuilder, Body, Client, ClientOptions, ErrorCode, Event, Limits, Outgoing,
+    Receiving, Server, ServerEvent, ServerOptions, SharedFields, Value,
 };
 use super::frames::names;
 use super::windows::Watch;
@@ -71,18 +71,24 @@ fn world() -> impl Strategy<Value = World> {
             requests,
             client: ClientOptions {
                 streams: sides.0,
-                window_bytes: sides.1,
-                connection_window_bytes: sides.2,
-                header_table_bytes: tables.0,
-                frame_bytes: tables.2,
+                receiving: Receiving {
+                    window_bytes: sides.1,
+                    connection_window_bytes: sides.2,
+                    header_table_bytes: tables.0,
+                    frame_bytes: tables.2,
+                    limits: Limits::default(),
+                },
                 ..ClientOptions::default()
             },
             server: ServerOptions {
                 streams: sides.3,
-                window_bytes: sides.4,
-                connection_window_bytes: sides.5,
-                header_table_bytes: tables.1,
-                frame_bytes: tables.3,
+                receiving: Receiving {
+                    window_bytes: sides.4,
+                    connection_window_bytes: sides.5,
+                    header_table_bytes: tables.1,
+                    frame_bytes: tables.3,
+                    limits: Limits::default(),
+                },
                 ..ServerOptions::default()
             },
             pieces,

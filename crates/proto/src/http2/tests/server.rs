@@ -6,7 +6,7 @@
 
 use super::super::frame::{flag, kind};
 use super::super::fuzz::trace_server;
-use super::super::{Body, ErrorCode, Limits, Server, ServerEvent, ServerOptions};
+use super::super::{Body, ErrorCode, Limits, Receiving, Server, ServerEvent, ServerOptions};
 use super::Bytes;
 use super::frames::{GET, POST, block, names};
 
@@ -227,8 +227,7 @@ fn shutdown_in_two_steps() {
 #[test]
 fn windows_held_by_the_caller() {
     let options = ServerOptions {
-        window_bytes: 20_000,
-        connection_window_bytes: 65_535,
+        receiving: Receiving::with_windows(20_000, 65_535),
         holds_windows: true,
         ..ServerOptions::default()
     };
@@ -255,7 +254,10 @@ fn windows_held_by_the_caller() {
 /// Until the client has acknowledged a smaller window, it may use the default.
 #[test]
 fn windows_before_acknowledgement() {
-    let small = ServerOptions { window_bytes: 10, ..ServerOptions::default() };
+    let small = ServerOptions {
+        receiving: Receiving::with_windows(10, 1 << 24),
+        ..ServerOptions::default()
+    };
     let greeting = || Bytes(super::super::client::PREFACE.to_vec()).settings(&[]);
     let acknowledged = |bytes: Bytes| bytes.frame(kind::SETTINGS, flag::ACK, 0, b"");
     for (why, bytes, want) in [
