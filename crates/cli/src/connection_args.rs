@@ -49,7 +49,7 @@ pub(crate) struct ConnectionFlags {
     /// Close a connection at this age, between two requests
     #[arg(long, value_name = "T", value_parser = parse_duration_ns)]
     pub conn_lifetime: Option<u64>,
-    /// Requests in flight on one connection
+    /// Requests in flight on one connection of HTTP/1
     #[arg(long, value_name = "N", default_value = "1", value_parser = count32)]
     pub pipeline: u32,
     /// Addresses for a name, instead of looking it up: HOST:PORT:ADDR,ADDR

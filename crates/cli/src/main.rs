@@ -18,6 +18,7 @@ mod fault;
 mod files;
 #[cfg(test)]
 mod help_tests;
+mod http2_args;
 mod lab;
 mod lab_args;
 mod listen;

@@ -5,7 +5,9 @@ use std::path::Path;
 use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
 use plimsoll_core::plan::error::{Message, name};
-use plimsoll_core::plan::{Draft, DriverPlan, Field, Order, PlanError, Script, Spin, Trace};
+use plimsoll_core::plan::{
+    Draft, DriverPlan, Field, HttpVersion, Order, PlanError, Script, Spin, Trace,
+};
 use plimsoll_core::scenario::{RunTerms, Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::secret::Masks;
@@ -121,6 +123,8 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         redirects: flags.redirects,
         cookies: flags.cookies,
         transport: flags.connection.transport(),
+        http_version: http_version(&flags.request.http),
+        http2: flags.http2.plan(),
         tls: flags.tls.tls().map_err(|(field, line)| Fault::File(field, line))?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
@@ -178,6 +182,14 @@ fn note(scenario: &Scenario) -> Option<String> {
         )
     };
     plan.has_unlike_weights().then(line)
+}
+
+fn http_version(text: &str) -> HttpVersion {
+    match text {
+        "2" => HttpVersion::Http2,
+        "auto" => HttpVersion::Auto,
+        _ => HttpVersion::Http1,
+    }
 }
 
 fn threads(flags: &RunFlags) -> u32 {

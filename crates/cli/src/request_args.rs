@@ -38,8 +38,9 @@ pub(crate) struct RequestFlags {
     /// Send bodies after the server's 100 Continue
     #[arg(long)]
     pub expect_continue: bool,
-    /// Version of HTTP
-    #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.0", "1.1"])]
+    /// Version of HTTP; auto: what the first connection agrees on in TLS
+    #[arg(long, value_name = "V", default_value = "1.1")]
+    #[arg(value_parser = ["1.0", "1.1", "2", "auto"])]
     pub http: String,
     /// Several requests, from a file (- is stdin): vegeta's formats, or TOML
     #[arg(long, value_name = "FILE")]

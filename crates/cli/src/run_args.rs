@@ -12,6 +12,7 @@ use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
+use crate::http2_args::Http2Flags;
 use crate::output_args::OutputFlags;
 use crate::request_args::{RequestFlags, secret};
 use crate::value_args::{DriverFlag, count32, threads};
@@ -129,6 +130,8 @@ pub(crate) struct RunFlags {
 
     #[command(flatten)]
     pub connection: ConnectionFlags,
+    #[command(flatten)]
+    pub http2: Http2Flags,
     #[command(flatten)]
     pub tls: TlsFlags,
 

@@ -14,6 +14,7 @@
 //! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
 //! and servers do not wait for it.
 
+use plimsoll_core::protocol::Allowed;
 use plimsoll_io::{Address, Close, Driver, Payload, Route, SocketId};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
@@ -77,6 +78,12 @@ impl<P: Protocol> Connection<P> {
     #[must_use]
     pub fn protocol_name(&self) -> &'static str {
         self.protocol.name()
+    }
+
+    /// What the server allows, once it has said so.
+    #[must_use]
+    pub fn allowed(&self) -> Option<Allowed> {
+        self.protocol.allowed()
     }
 
     /// How many more requests can be sent now; none unless it is open.
@@ -168,7 +175,7 @@ impl<P: Protocol> Connection<P> {
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
         match &setup.tls {
-            None => self.begin_protocol(&mut scratch.out),
+            None => self.begin_protocol(&mut scratch.frames),
             Some(tls) => {
                 self.state = State::Handshaking;
                 let session = Tls::client(&tls.config, &tls.name, resume, &mut scratch.out)?;
@@ -186,9 +193,18 @@ impl<P: Protocol> Connection<P> {
     /// Sends what a call has left in `scratch`; gives the number of bytes.
     #[inline]
     pub fn flush<D: Driver>(&mut self, driver: &mut D, scratch: &mut Scratch) -> usize {
-        let bytes = scratch.out.len();
+        let Scratch { frames, out, .. } = scratch;
+        match &mut self.tls {
+            // It fails only after a failure that receiving has reported, or the peer's goodbye,
+            // whose end of stream is on its way: then there is nobody to send it to.
+            Some(tls) if !frames.is_empty() => _ = tls.send(frames, out),
+            None if out.is_empty() => std::mem::swap(frames, out),
+            None => out.extend_from_slice(frames),
+            Some(_) => {}
+        }
+        let bytes = out.len();
         if bytes > 0 {
-            driver.send(self.socket, Payload::Copied(&scratch.out));
+            driver.send(self.socket, Payload::Copied(out));
         }
         scratch.trim();
         bytes
@@ -196,6 +212,9 @@ impl<P: Protocol> Connection<P> {
 
     /// Starts an exchange: sends its request. Gives the number of bytes that takes. There must be
     /// room, but for a message without bytes, which was sent with the one before it.
+    ///
+    /// Where the protocol [gathers](Protocol::GATHERS) the request stands in `scratch`, and
+    /// [`flush`](Self::flush) sends it.
     #[inline]
     pub fn send<D: Driver>(
         &mut self,
@@ -206,7 +225,7 @@ impl<P: Protocol> Connection<P> {
     ) -> usize {
         debug_assert_eq!(self.state(), State::Open);
         let wire = self.protocol.start(exchange, message, &mut scratch.frames);
-        self.transmit(driver, wire, scratch)
+        if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) }
     }
 
     /// Sends the body of a request that was started without it; `message` is the same. Gives the
@@ -219,7 +238,7 @@ impl<P: Protocol> Connection<P> {
         scratch: &mut Scratch,
     ) -> usize {
         let wire = self.protocol.send_rest(exchange, message, &mut scratch.frames);
-        self.transmit(driver, wire, scratch)
+        if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) }
     }
 
     /// Whether the peer's flow control holds back a part of the request that was just sent for this
@@ -230,16 +249,10 @@ impl<P: Protocol> Connection<P> {
         self.protocol.is_stalled(exchange)
     }
 
-    /// Gives up on one exchange and goes on with the others; gives the number of bytes that takes.
-    /// `None`: this protocol can't, and the connection has to be closed.
-    pub fn cancel<D: Driver>(
-        &mut self,
-        driver: &mut D,
-        exchange: ExchangeId,
-        scratch: &mut Scratch,
-    ) -> Option<usize> {
-        let goes_on = self.protocol.cancel(exchange, &mut scratch.frames);
-        goes_on.then(|| self.transmit(driver, Wire::Framed, scratch))
+    /// Gives up on one exchange and goes on with the others; what is to be sent for that stands in
+    /// `scratch`. `false`: this protocol can't, and the connection has to be closed.
+    pub fn cancel(&mut self, exchange: ExchangeId, scratch: &mut Scratch) -> bool {
+        self.protocol.cancel(exchange, &mut scratch.frames)
     }
 
     /// Sends what is to go on the wire; gives its length before TLS or, with TLS, behind it.
@@ -255,24 +268,17 @@ impl<P: Protocol> Connection<P> {
                 driver.send(self.socket, Payload::Registered { id, offset: 0, len: len as u32 });
                 return len;
             }
+            Wire::Framed => return self.flush(driver, scratch),
+            Wire::Bytes([]) => return 0,
             Wire::Bytes(bytes) => bytes,
-            Wire::Framed => &scratch.frames,
         };
-        if bytes.is_empty() {
-            return 0;
-        }
-        if let Some(tls) = &mut self.tls {
-            // It fails only after a failure that receiving has reported, or the peer's goodbye,
-            // whose end of stream is on its way: then there is nobody to send it to.
-            let _ = tls.send(bytes, &mut scratch.out);
-            return self.flush(driver, scratch);
-        }
-        let sent_bytes = bytes.len();
-        driver.send(self.socket, Payload::Copied(bytes));
-        if wire == Wire::Framed {
-            scratch.trim();
-        }
-        sent_bytes
+        let Some(tls) = &mut self.tls else {
+            driver.send(self.socket, Payload::Copied(bytes));
+            return bytes.len();
+        };
+        // As in `flush`.
+        let _ = tls.send(bytes, &mut scratch.out);
+        self.flush(driver, scratch)
     }
 
     /// Takes received bytes. `progress` is called for each step of each response in them. What is
@@ -295,7 +301,7 @@ impl<P: Protocol> Connection<P> {
         if self.tunnel.is_some() {
             return self.receive_tunnel(setup, resume, scratch, bytes, &mut progress);
         }
-        self.read(bytes, &mut scratch.out, &mut progress)
+        self.read(bytes, &mut scratch.frames, &mut progress)
     }
 
     /// Has the protocol read, and looks whether it has been greeted.
@@ -340,15 +346,16 @@ impl<P: Protocol> Connection<P> {
             return Err(taken.err().map_or(Failure::Closed, Failure::Tls));
         }
         if self.state == State::Handshaking && is_secured {
+            if !P::is_agreed(tls.alpn()) {
+                let agreed = tls.alpn().map(|name| String::from_utf8_lossy(name).into_owned());
+                self.tls = Some(tls);
+                return Err(Failure::OtherProtocol { agreed, wanted: self.protocol.name() });
+            }
             self.begin_protocol(frames);
             progress(Progress::Secured);
         }
         // What came before a failure has come.
         let read = self.read(plain, frames, progress);
-        if !frames.is_empty() {
-            // As in `transmit`.
-            let _ = tls.send(frames, out);
-        }
         self.tls = Some(tls);
         read?;
         taken?;
@@ -372,7 +379,7 @@ impl<P: Protocol> Connection<P> {
         self.begin_tls(setup, resume, scratch)?;
         match self.tls {
             Some(_) => self.receive_tls(scratch, after, progress),
-            None => self.read(after, &mut scratch.out, progress),
+            None => self.read(after, &mut scratch.frames, progress),
         }
     }
 

@@ -3,6 +3,7 @@
 //! An event names its exchange, since a protocol may answer in any order.
 
 use plimsoll_proto::http1::{DecodeError, Headers};
+use plimsoll_proto::http2::ConnectionError;
 use plimsoll_proto::tls::TlsError;
 
 /// One exchange: a request and its answer. The caller numbers them, and may use a number again once
@@ -83,12 +84,26 @@ pub enum Progress<'a> {
     Reset(ExchangeId, &'static str),
 }
 
+/// The [kind](Failure::kind) of [`Failure::OtherProtocol`].
+pub const OTHER_PROTOCOL: &str = "other_protocol";
+
 /// Why a connection can't be used any further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The bytes are not what the protocol allows.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// The frames are not what HTTP/2 allows.
+    #[error(transparent)]
+    Http2(#[from] ConnectionError),
+    /// TLS agreed on another protocol than the run's, or on none.
+    #[error("{}", other_protocol(.agreed.as_deref(), wanted))]
+    OtherProtocol {
+        /// What the server chose of what it was offered (RFC 7301).
+        agreed: Option<String>,
+        /// What is spoken in this run.
+        wanted: &'static str,
+    },
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -112,6 +127,8 @@ impl Failure {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Decode(error) => error.kind(),
+            Self::Http2(error) => error.kind(),
+            Self::OtherProtocol { .. } => OTHER_PROTOCOL,
             Self::Tls(error) => error.kind().name(),
             Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
@@ -123,5 +140,12 @@ impl Failure {
     #[must_use]
     pub fn is_close(&self) -> bool {
         matches!(self, Self::Closed | Self::ClosedEarly)
+    }
+}
+
+fn other_protocol(agreed: Option<&str>, wanted: &str) -> String {
+    match agreed {
+        None => format!("the server does not offer {wanted} in TLS (ALPN)"),
+        Some(agreed) => format!("the server chose {agreed} in TLS (ALPN), and not {wanted}"),
     }
 }

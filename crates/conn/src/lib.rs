@@ -7,14 +7,16 @@
 mod connection;
 mod event;
 mod http1;
+mod http2;
 mod protocol;
 mod request;
 mod setup;
 
 pub use connection::{Connection, State};
-pub use event::{ExchangeId, Failure, Head, Progress, Response, fields};
+pub use event::{ExchangeId, Failure, Head, OTHER_PROTOCOL, Progress, Response, fields};
 pub use http1::{Http1, Http1Request, Http1Settings};
-pub use plimsoll_proto::http1::{DecodeError, EncodeError, Headers};
+pub use http2::{Http2, Http2Request, Http2Settings};
+pub use plimsoll_proto::http1::{DecodeError, Headers};
 pub use protocol::{Protocol, Wire};
-pub use request::{CompiledRequest, Encoding, Field, Filling, Framing, Hop, Message};
+pub use request::{CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message};
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};

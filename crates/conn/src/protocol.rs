@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use plimsoll_core::protocol::Allowed;
 use plimsoll_io::PayloadId;
 
 use crate::event::{ExchangeId, Failure, Progress};
@@ -34,8 +35,16 @@ pub trait Protocol: fmt::Debug {
     /// The form it gives a request before the run.
     type Encoding: Encoding;
 
+    /// Whether requests that are started together leave together: what [`start`](Self::start)
+    /// writes is kept until [`Connection::flush`](crate::Connection::flush). Then all that it
+    /// sends is [`Wire::Framed`].
+    const GATHERS: bool;
+
     /// What is spoken on this connection once it is open, as ALPN names it (RFC 7301).
     fn name(&self) -> &'static str;
+
+    /// Whether this is what TLS has agreed on (RFC 7301).
+    fn is_agreed(alpn: Option<&[u8]>) -> bool;
 
     /// The protocol on a connection that has yet to be opened.
     fn new(settings: &Self::Settings) -> Self;
@@ -48,6 +57,11 @@ pub trait Protocol: fmt::Debug {
 
     /// Whether the peer has said what a client must know before its first request.
     fn is_greeted(&self) -> bool;
+
+    /// What the peer allows, once it has said so.
+    fn allowed(&self) -> Option<Allowed> {
+        None
+    }
 
     /// How many more exchanges can be started now.
     fn room(&self) -> usize;

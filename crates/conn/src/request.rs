@@ -9,13 +9,30 @@ use std::sync::Arc;
 
 use plimsoll_core::template::Template;
 use plimsoll_io::PayloadId;
-use plimsoll_proto::http1::EncodeError;
+use plimsoll_proto::http1::write_request_head;
+use plimsoll_proto::{http1, http2};
+
+/// Fields that go with a body: a request sent on without it leaves them out (as the Fetch standard
+/// has it, section 4.4, and those of the framing).
+pub(crate) const BODY_FIELDS: [&str; 7] = [
+    "Content-Type",
+    "Content-Length",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Location",
+    "Transfer-Encoding",
+    "Expect",
+];
+
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// One of the requests of a run.
 #[derive(Debug)]
 pub struct CompiledRequest {
     /// Its method.
     pub method: String,
+    /// `http` or `https`.
+    pub scheme: String,
     /// What stands before the path where a proxy is spoken to: the target's scheme and authority
     /// (RFC 9112 section 3.2.2). Empty otherwise.
     pub prefix: String,
@@ -33,6 +50,32 @@ pub struct CompiledRequest {
     pub takes_cookies: bool,
     /// Whether it is sent on where a response redirects it to.
     pub follows_redirects: bool,
+}
+
+impl CompiledRequest {
+    /// Refuses a head whose bytes, apart from what templates put there, would not be read back as
+    /// they were meant.
+    pub(crate) fn check_literals(&self) -> Result<(), EncodeError> {
+        let text = |template: &Template| {
+            let bytes: Vec<u8> = template.literals().flatten().copied().collect();
+            // The plan holds text, and templates are cut from it between characters.
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let fields: Vec<(&str, String)> =
+            self.given_fields().map(|(name, value)| (name, text(value))).collect();
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+        let (method, path) = (&self.method, text(&self.path));
+        write_request_head(&mut Vec::new(), method, &path, self.http_minor, fields)?;
+        Ok(())
+    }
+
+    /// The fields with a value of their own, in order.
+    pub(crate) fn given_fields(&self) -> impl Iterator<Item = (&str, &Template)> {
+        self.fields.iter().filter_map(|field| match field {
+            Field::Given(name, value) => Some((name.as_str(), value)),
+            Field::Length => None,
+        })
+    }
 }
 
 /// A field of a request's head.
@@ -69,7 +112,7 @@ pub struct Hop {
 pub struct Filling<'a> {
     /// Its number in the run: with the seed it decides what templates put in.
     pub number: u64,
-    /// Its user's cookies as a line of the head, with its line break; empty without any.
+    /// The value of the field with its user's cookies; empty without any.
     pub cookies: &'a [u8],
     /// Where it was redirected to, if it was.
     pub hop: Option<&'a Hop>,
@@ -100,13 +143,27 @@ pub enum Message<'a, E> {
     },
 }
 
+/// Why a request was not encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// HTTP/1 would not be read back as it was meant.
+    #[error(transparent)]
+    Http1(#[from] http1::EncodeError),
+    /// HTTP/2 has no such field.
+    #[error(transparent)]
+    Http2(#[from] http2::EncodeError),
+}
+
 /// The form that a protocol gives a request before the run.
 pub trait Encoding: fmt::Debug + Send + Sync + Sized {
+    /// What all requests of a run have in common.
+    type Shared: fmt::Debug + Default + Send + Sync;
+
     /// Encodes a request.
     ///
     /// # Errors
     /// When the request would not be read back as it was meant.
-    fn of(request: CompiledRequest) -> Result<Self, EncodeError>;
+    fn of(request: CompiledRequest, shared: &mut Self::Shared) -> Result<Self, EncodeError>;
 
     /// Takes a request that a script wrote, as HTTP/1 has it.
     fn of_written(bytes: &[u8]) -> Self;
@@ -121,4 +178,28 @@ pub trait Encoding: fmt::Debug + Send + Sync + Sized {
 
     /// Whether anything follows the head of this request.
     fn has_body(&self, filling: &Filling<'_>) -> bool;
+}
+
+/// A template that puts in nothing.
+pub(crate) fn literal(bytes: &[u8]) -> Template {
+    let mut template = Template::default();
+    template.push_bytes(bytes);
+    template
+}
+
+/// Appends a path that a peer chose as a request may hold it: what cannot stand there is
+/// percent-encoded, and a fragment is left out.
+pub(crate) fn push_target(out: &mut Vec<u8>, path: &str) {
+    let path = path.split('#').next().unwrap_or_default();
+    if !path.starts_with('/') {
+        out.push(b'/');
+    }
+    for &byte in path.as_bytes() {
+        if byte > b' ' && byte != 0x7f {
+            out.push(byte);
+        } else {
+            let digit = |nibble: u8| HEX[usize::from(nibble)];
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 0xf)]);
+        }
+    }
 }

@@ -4,9 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use plimsoll_proto::http1::{EncodeError, write_request_head};
+use plimsoll_proto::http1::write_request_head;
 use plimsoll_proto::proxy_protocol;
 use plimsoll_proto::tls::{ClientConfig, ServerName};
+
+use crate::request::EncodeError;
 
 /// Version of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +77,9 @@ impl Setup {
 pub struct Scratch {
     /// Decrypted bytes.
     pub(crate) plain: Vec<u8>,
-    /// What a protocol has framed, before it is encrypted.
+    /// What a protocol has written, before it is encrypted.
     pub(crate) frames: Vec<u8>,
-    /// Bytes to be sent.
+    /// Bytes for the wire that go before that: the setup's, and TLS records.
     pub(crate) out: Vec<u8>,
     /// How much of each is kept for the next use.
     keep_bytes: usize,
@@ -98,7 +100,14 @@ impl Scratch {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
+        self.out.is_empty() && self.frames.is_empty()
+    }
+
+    /// How many bytes wait to be sent.
+    #[inline]
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.out.len() + self.frames.len()
     }
 
     /// Takes back memory that one large message needed.

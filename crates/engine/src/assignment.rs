@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding, Http1Settings, Setup};
+use plimsoll_conn::{Encoding, Setup};
 use plimsoll_core::Plan;
 use plimsoll_core::metric::Registry;
 use plimsoll_core::plan::{Endpoint, Spin, Timestamps};
@@ -51,7 +51,7 @@ impl Member {
 
 /// What a worker is told.
 #[derive(Debug)]
-pub struct Assignment<E> {
+pub struct Assignment<E: Encoding> {
     pub(crate) plan: Arc<Plan>,
     pub(crate) prepared: Arc<Prepared<E>>,
     pub(crate) judge: Arc<Judge>,
@@ -168,12 +168,6 @@ impl<E: Encoding> Assignment<E> {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// What its connections have in common where they speak HTTP/1.
-    #[must_use]
-    pub fn http1(&self) -> Http1Settings {
-        Http1Settings { pipeline: self.plan.pipeline as usize }
     }
 
     /// The CPU it is to be tied to, if the plan says so. CPUs are dealt in turn, over the workers

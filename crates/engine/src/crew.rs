@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_conn::{Http1, Http1Request};
+use plimsoll_conn::Protocol;
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::DriverUsed;
@@ -26,6 +26,7 @@ use crate::scripted::{self, Scripted};
 use crate::setup::setup;
 use crate::signals::Signals;
 use crate::source::Source;
+use crate::spoken::Spoken;
 use crate::watch::Watch;
 use crate::worker::{Assignment, Connected, CpuUse, Worker};
 
@@ -94,8 +95,8 @@ pub(crate) struct Spinning<'a> {
 impl Crew {
     /// Starts a worker for each part of the plan, with a script of its own if there are any. Where
     /// that fails those that were started are left; [`dismiss`](Self::dismiss) ends them.
-    pub(crate) fn hire(
-        assignment: &Assignment<Http1Request>,
+    pub(crate) fn hire<P: Spoken>(
+        assignment: &Assignment<P::Encoding>,
         scripts: Vec<Thread>,
         control: &Control,
     ) -> (Self, Result<(), RunError>) {
@@ -103,13 +104,13 @@ impl Crew {
         let offset_ns = assignment.member.start_ns;
         let (threads, starts, spares) = (Vec::new(), Vec::new(), Vec::new());
         let mut crew = Self { threads, starts, spares, messages, offset_ns };
-        let hired = crew.start_threads(assignment, scripts, control, &sender);
+        let hired = crew.start_threads::<P>(assignment, scripts, control, &sender);
         (crew, hired)
     }
 
-    fn start_threads(
+    fn start_threads<P: Spoken>(
         &mut self,
-        assignment: &Assignment<Http1Request>,
+        assignment: &Assignment<P::Encoding>,
         scripts: Vec<Thread>,
         control: &Control,
         sender: &Sender<Message>,
@@ -127,7 +128,7 @@ impl Crew {
             let signals = Arc::clone(&control.signals);
             let thread = thread::Builder::new()
                 .name(format!("worker {worker}"))
-                .spawn(move || work(&assignment, &line, script, &signals))
+                .spawn(move || work::<P>(&assignment, &line, script, &signals))
                 .map_err(no_thread)?;
             self.threads.push(thread);
             self.starts.push(start);
@@ -225,13 +226,13 @@ impl Crew {
 }
 
 /// A worker thread, on the driver it gets.
-fn work(
-    assignment: &Assignment<Http1Request>,
+fn work<P: Spoken>(
+    assignment: &Assignment<P::Encoding>,
     line: &Line,
     script: Option<Thread>,
     signals: &Signals,
 ) {
-    let message = match work_on_any(assignment, line, script, signals) {
+    let message = match work_on_any::<P>(assignment, line, script, signals) {
         Ok(None) => return,
         Ok(Some(done)) => Message::Done(line.worker, Box::new(done)),
         Err(error) => Message::Failed(error),
@@ -240,8 +241,8 @@ fn work(
     let _ = line.messages.send(message);
 }
 
-fn work_on_any(
-    assignment: &Assignment<Http1Request>,
+fn work_on_any<P: Spoken>(
+    assignment: &Assignment<P::Encoding>,
     line: &Line,
     script: Option<Thread>,
     signals: &Signals,
@@ -259,31 +260,30 @@ fn work_on_any(
     let (opened, selection) =
         open(choice, &assignment.driver_options()).map_err(RunError::Driver)?;
     match opened {
-        Opened::Uring(driver) => work_on(driver, selection, assignment, line, script, signals),
-        Opened::Epoll(driver) => work_on(driver, selection, assignment, line, script, signals),
+        Opened::Uring(driver) => {
+            work_on::<_, P>(driver, selection, assignment, line, script, signals)
+        }
+        Opened::Epoll(driver) => {
+            work_on::<_, P>(driver, selection, assignment, line, script, signals)
+        }
     }
 }
 
 /// The worker's life; `None` when the run was given up before its start.
-fn work_on<D: Driver>(
+fn work_on<D: Driver, P: Spoken>(
     driver: D,
     selection: Selection,
-    assignment: &Assignment<Http1Request>,
+    assignment: &Assignment<P::Encoding>,
     line: &Line,
     script: Option<Thread>,
     signals: &Signals,
 ) -> Result<Option<Done>, RunError> {
-    let settings = assignment.http1();
+    let settings = P::settings(assignment);
     match script {
         Some(thread) if scripted::takes_part(&thread) => {
             let source = Scripted::new(thread);
-            let worker = Worker::<_, Http1, _>::new(
-                driver,
-                assignment,
-                &settings,
-                CpuUse::of_thread,
-                source,
-            );
+            let worker =
+                Worker::<_, P, _>::new(driver, assignment, &settings, CpuUse::of_thread, source);
             let Some((record, mut source)) = carry_out(worker, selection, line, signals)? else {
                 return Ok(None);
             };
@@ -295,13 +295,8 @@ fn work_on<D: Driver>(
         }
         script => {
             let source = assignment.source();
-            let worker = Worker::<_, Http1, _>::new(
-                driver,
-                assignment,
-                &settings,
-                CpuUse::of_thread,
-                source,
-            );
+            let worker =
+                Worker::<_, P, _>::new(driver, assignment, &settings, CpuUse::of_thread, source);
             let done = carry_out(worker, selection, line, signals)?;
             Ok(done.map(|(record, _)| (record, script)))
         }
@@ -309,8 +304,8 @@ fn work_on<D: Driver>(
 }
 
 /// Opens a worker's connections, waits for the common start, and runs.
-fn carry_out<D: Driver, S: Source>(
-    mut worker: Worker<D, Http1, S>,
+fn carry_out<D: Driver, P: Protocol, S: Source>(
+    mut worker: Worker<D, P, S>,
     selection: Selection,
     line: &Line,
     signals: &Signals,

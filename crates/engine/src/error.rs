@@ -72,6 +72,8 @@ pub enum RunError {
 pub struct OpeningError {
     /// In which phase it failed.
     pub phase: Phase,
+    /// The name of what went wrong, as errors are counted by it.
+    pub kind: &'static str,
     /// What went wrong, in one line.
     pub reason: String,
 }
@@ -134,7 +136,7 @@ pub(crate) const ABANDONED: &str = "abandoned";
 /// The server says that it has not processed the request.
 pub(crate) const REFUSED: &str = "request_refused";
 /// Any other error of the operating system.
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 #[cfg(test)]
 mod tests {

@@ -37,6 +37,7 @@ mod setup;
 mod signals;
 mod slots;
 pub mod source;
+mod spoken;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -52,3 +53,4 @@ pub use outcome::not_carried_out;
 pub use preflight::{files_needed, workers};
 pub use run::{check, probe, run, run_scenarios, run_scripted};
 pub use signals::{Signals, TooManyOrders};
+pub use spoken::Spoken;

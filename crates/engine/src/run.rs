@@ -9,18 +9,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_conn::Http1Request;
-use plimsoll_core::plan::Spin;
+use plimsoll_conn::{Encoding, Http1, Http1Request, Http2, Http2Request};
+use plimsoll_core::plan::{HttpVersion, Spin};
 use plimsoll_core::result::RunResult;
 use plimsoll_core::{Histogram, Phase, Plan};
-use plimsoll_io::Address;
 use plimsoll_io::clock;
 use plimsoll_io::host::{HostEnvironment, cpu_limit};
+use plimsoll_io::{Address, Route};
 use plimsoll_script::lua::{Interrupter, Thread};
 
 use crate::control::Control;
 use crate::crew::{Crew, Progress, Spinning, no_thread};
-use crate::error::{OpeningError, RunError};
+use crate::error::{OTHER, OpeningError, RunError};
 use crate::judge::Judge;
 use crate::lookup::Lookup;
 use crate::muster::{Muster, Post};
@@ -29,8 +29,10 @@ use crate::preflight;
 use crate::record::Record;
 use crate::setup::setup;
 use crate::source::Prepared;
+use crate::spoken::{Spoken, Version};
 use crate::worker::{Assignment, INTERRUPT_DRAIN_NS, Member};
 
+use probe::agreed;
 pub use probe::probe;
 pub use scenarios::run_scenarios;
 
@@ -45,8 +47,19 @@ const SCRIPT_LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// A request, an expectation, or a certificate that cannot be used.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
-    Judge::new(plan, &Prepared::<Http1Request>::new(plan)?)?;
+    match plan.http_version {
+        HttpVersion::Http1 => check_requests::<Http1Request>(plan)?,
+        HttpVersion::Http2 => check_requests::<Http2Request>(plan)?,
+        HttpVersion::Auto => {
+            check_requests::<Http1Request>(plan)?;
+            check_requests::<Http2Request>(plan)?;
+        }
+    }
     setup(plan).map(drop)
+}
+
+fn check_requests<E: Encoding>(plan: &Plan) -> Result<(), RunError> {
+    Judge::new(plan, &Prepared::<E>::new(plan)?).map(drop)
 }
 
 /// Carries out a plan.
@@ -108,6 +121,7 @@ fn carry_out(
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;
+    let version = agreed(plan, &lookup, &routes, control)?;
     let environment = HostEnvironment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;
     let workers = preflight::workers(plan, &addresses, (cpus_allowed / member.count).max(1));
@@ -119,12 +133,18 @@ fn carry_out(
     let spinning = (spin == Spin::Auto).then_some(Spinning { cpus, workers: of_all, signals });
     let plan = Arc::new(plan.with_workers(workers));
     let refresh_ns = plan.transport.dns_refresh_ns.filter(|_| lookup.can_change());
-    let ways = routes.clone().into();
-    let assignment = Assignment::new(Arc::clone(&plan), ways, refresh_ns.is_some(), spin)?;
-    let assignment = assignment.with_member(member);
-
+    let terms = Terms {
+        plan: Arc::clone(&plan),
+        routes: routes.clone().into(),
+        addresses_change: refresh_ns.is_some(),
+        spin,
+        member,
+    };
     let interrupters: Vec<Interrupter> = scripts.iter().map(Thread::interrupter).collect();
-    let (mut crew, hired) = Crew::hire(&assignment, scripts, control);
+    let (mut crew, hired) = match version {
+        Version::Http1 => terms.hire::<Http1>(scripts, control)?,
+        Version::Http2 => terms.hire::<Http2>(scripts, control)?,
+    };
     let (ready, started_at, (returned, series, watch)) = thread::scope(|scope| {
         // Dropped at the end of the scope, when no worker is left, which ends the watches.
         let (_going_on, over) = channel();
@@ -171,6 +191,28 @@ fn carry_out(
     Ok((result, scripts.into_iter().flatten().collect()))
 }
 
+/// What workers are told, whatever they speak.
+struct Terms {
+    plan: Arc<Plan>,
+    routes: Arc<[Route]>,
+    addresses_change: bool,
+    spin: Spin,
+    member: Member,
+}
+
+impl Terms {
+    /// Starts the workers, which speak `P`. They are to be dismissed also where one failed.
+    fn hire<P: Spoken>(
+        self,
+        scripts: Vec<Thread>,
+        control: &Control,
+    ) -> Result<(Crew, Result<(), RunError>), RunError> {
+        let Self { plan, routes, addresses_change, spin, member } = self;
+        let assignment = Assignment::<P::Encoding>::new(plan, routes, addresses_change, spin)?;
+        Ok(Crew::hire::<P>(&assignment.with_member(member), scripts, control))
+    }
+}
+
 /// When a run should be over at the latest, drain and all; `u64::MAX` without a duration.
 fn last_ns(plan: &Plan, start_ns: u64) -> u64 {
     let duration_ns = plan.duration_ns.unwrap_or(u64::MAX);
@@ -211,9 +253,10 @@ fn timed(lookup: &Lookup) -> Result<(Vec<Address>, Histogram), RunError> {
 fn unreachable(lookup: &Lookup, error: Option<OpeningError>) -> RunError {
     let untold = || OpeningError {
         phase: Phase::Connect,
+        kind: OTHER,
         reason: "none was open when all had been tried".to_owned(),
     };
-    let OpeningError { phase, reason } = error.unwrap_or_else(untold);
+    let OpeningError { phase, reason, .. } = error.unwrap_or_else(untold);
     RunError::Unreachable { address: lookup.place(), phase, reason }
 }
 

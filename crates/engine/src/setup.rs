@@ -3,7 +3,7 @@
 use plimsoll_conn::{ProxyHeader, Setup, TlsSetup, connect_request};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
-use plimsoll_core::plan::{Field, PemFile, ProxyProtocol, TlsPlan, TlsVersions};
+use plimsoll_core::plan::{Field, HttpVersion, PemFile, ProxyProtocol, TlsVersions};
 use plimsoll_proto::tls::{
     ClientConfig, ClientOptions, Identity, ServerName, Verify, Version, Versions,
 };
@@ -39,11 +39,12 @@ fn tls(plan: &Plan) -> Result<TlsSetup, RunError> {
     let wrong = |field, error: &dyn std::fmt::Display| RunError::Tls(field, error.to_string());
     let name = ServerName::parse(name).map_err(|error| wrong(of_name, &error))?;
     let of_files = if tls.cert.is_some() { Field::Cert } else { Field::Cacert };
-    let config = ClientConfig::new(&options(tls)).map_err(|error| wrong(of_files, &error))?;
+    let config = ClientConfig::new(&options(plan)).map_err(|error| wrong(of_files, &error))?;
     Ok(TlsSetup { config, name })
 }
 
-fn options(tls: &TlsPlan) -> ClientOptions {
+fn options(plan: &Plan) -> ClientOptions {
+    let tls = &plan.tls;
     let verify = match &tls.cacert {
         _ if tls.insecure => Verify::Nothing,
         Some(file) => Verify::Roots(content(file)),
@@ -58,8 +59,16 @@ fn options(tls: &TlsPlan) -> ClientOptions {
         TlsVersions::Only12 => Versions::Only(Version::Tls12),
         TlsVersions::Only13 => Versions::Only(Version::Tls13),
     };
-    let alpn = tls.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
-    ClientOptions { verify, identity, alpn, versions }
+    ClientOptions { verify, identity, alpn: offered(plan), versions }
+}
+
+/// The protocols to choose from, the one liked most first (RFC 7301).
+fn offered(plan: &Plan) -> Vec<Vec<u8>> {
+    match plan.http_version {
+        HttpVersion::Http1 => plan.tls.alpn.iter().map(|name| name.as_bytes().to_vec()).collect(),
+        HttpVersion::Http2 => vec![b"h2".to_vec()],
+        HttpVersion::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+    }
 }
 
 fn content(file: &PemFile) -> Vec<u8> {

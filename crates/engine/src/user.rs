@@ -113,14 +113,14 @@ impl IndexMut<u32> for Users {
 #[derive(Debug, Default)]
 pub(crate) struct Cookies {
     pairs: Vec<(String, String)>,
-    /// All of them as a header line, made anew when they change.
-    line: Vec<u8>,
+    /// All of them as the value of a field, made anew when they change.
+    value: Vec<u8>,
 }
 
 impl Cookies {
-    /// The Cookie header to send, with its line end; empty without cookies.
-    pub(crate) fn line(&self) -> &[u8] {
-        &self.line
+    /// The value of the Cookie field to send; empty without cookies.
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.value
     }
 
     /// Takes the cookies that a response sets.
@@ -133,7 +133,7 @@ impl Cookies {
             }
         }
         if is_changed {
-            self.write_line();
+            self.write_value();
         }
     }
 
@@ -155,16 +155,13 @@ impl Cookies {
         }
     }
 
-    fn write_line(&mut self) {
-        self.line.clear();
+    fn write_value(&mut self) {
+        self.value.clear();
         for (i, (name, value)) in self.pairs.iter().enumerate() {
-            let before: &[u8] = if i == 0 { b"Cookie: " } else { b"; " };
+            let before: &[u8] = if i == 0 { b"" } else { b"; " };
             for part in [before, name.as_bytes(), b"=", value.as_bytes()] {
-                self.line.extend_from_slice(part);
+                self.value.extend_from_slice(part);
             }
-        }
-        if !self.pairs.is_empty() {
-            self.line.extend_from_slice(b"\r\n");
         }
     }
 }
@@ -187,13 +184,13 @@ mod tests {
         let mut set = |value: &[u8]| {
             let lines = [b"HTTP/1.1 200 OK\r\nSet-Cookie: ", value, b"\r\n\r\n"].concat();
             cookies.take(&Head::new(200, &lines));
-            String::from_utf8_lossy(cookies.line()).into_owned()
+            String::from_utf8_lossy(cookies.value()).into_owned()
         };
         for (value, line) in [
-            (&b"a=1; Path=/; HttpOnly"[..], "Cookie: a=1\r\n"),
-            (b"b=two", "Cookie: a=1; b=two\r\n"),
-            (b"a=3", "Cookie: b=two; a=3\r\n"),
-            (b"b=; Max-Age=0", "Cookie: a=3\r\n"),
+            (&b"a=1; Path=/; HttpOnly"[..], "a=1"),
+            (b"b=two", "a=1; b=two"),
+            (b"a=3", "b=two; a=3"),
+            (b"b=; Max-Age=0", "a=3"),
             (b"a=; max-age=-1", ""),
             (b"novalue", ""),
             (b"=x", ""),

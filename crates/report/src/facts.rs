@@ -2,7 +2,7 @@
 //! plan in words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
-use plimsoll_core::plan::{Body, Draft, Endpoint, Order, TargetFile};
+use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile};
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 pub(crate) use plimsoll_core::units::counted;
@@ -284,8 +284,13 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         let threads = counted(result.loader.workers.into(), "thread");
         words.push(format!("{}, {threads}", result.loader.driver.kind));
     }
-    if plan.request.http_minor == 0 {
-        words.push("HTTP/1.0".to_owned());
+    match plan.http_version {
+        HttpVersion::Http1 if plan.request.http_minor == 0 => words.push("HTTP/1.0".to_owned()),
+        HttpVersion::Http1 => {}
+        HttpVersion::Http2 | HttpVersion::Auto => words.push(version_words(result)),
+    }
+    if plan.http2.streams > 1 {
+        words.push(format!("{} streams per connection", plan.http2.streams));
     }
     if plan.pipeline > 1 {
         words.push(format!("{} pipelined", plan.pipeline));
@@ -297,6 +302,21 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         words.push(format!("body of {}", plimsoll_core::units::format_bytes(body_bytes(body))));
     }
     words
+}
+
+/// Which version of HTTP was spoken, as far as the run has found out.
+pub(crate) fn version_words(result: &RunResult) -> String {
+    let plan = &result.plan;
+    let of_http1 = || format!("HTTP/1.{}", plan.request.http_minor);
+    match plan.http_version {
+        HttpVersion::Http1 => of_http1(),
+        HttpVersion::Http2 => "HTTP/2".to_owned(),
+        HttpVersion::Auto if result.protocols.is_empty() => "HTTP/2 or HTTP/1.1".to_owned(),
+        HttpVersion::Auto if result.protocols.iter().any(|it| it.name == "h2") => {
+            "HTTP/2, as agreed in TLS".to_owned()
+        }
+        HttpVersion::Auto => of_http1() + ", as HTTP/2 was not agreed in TLS",
+    }
 }
 
 /// How long the request's body is.

@@ -6,7 +6,7 @@ use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
 use plimsoll_core::protocol::ProtocolCounts;
 use plimsoll_core::result::{Connections, StageResult};
-use plimsoll_core::units::{format_count, format_ns};
+use plimsoll_core::units::{format_bytes, format_count, format_ns};
 
 use crate::Clock;
 use crate::facts::{Tail, counted, percent};
@@ -108,7 +108,27 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
         words.push(counted(connections.retransmits, "segment") + " retransmitted");
     }
     words.extend(protocols(result).into_iter().map(|(name, carried)| format!("{name}: {carried}")));
+    words.extend(allowed(result));
     words
+}
+
+/// What servers allowed on a connection, where the protocol has them say so.
+pub(crate) fn allowed(result: &RunResult) -> Option<String> {
+    let allowed = result.protocols.iter().find_map(|protocol| protocol.allowed)?;
+    let asked = result.plan.http2.streams;
+    let streams = match allowed.streams {
+        None => "any number of streams".to_owned(),
+        Some(streams) if streams < asked => {
+            format!("{} of the {asked} asked for", counted(streams.into(), "stream"))
+        }
+        Some(streams) => counted(streams.into(), "stream"),
+    };
+    let [window, table] = [allowed.window_bytes, allowed.header_table_bytes];
+    let [window, table] = [window, table].map(|bytes| format_bytes(bytes.into()));
+    Some(format!(
+        "the server allows {streams} per connection, a window of {window}, a header table of \
+         {table}"
+    ))
 }
 
 /// What each protocol carried, with its name; none where there is only one.
@@ -135,6 +155,8 @@ pub(crate) fn connections_set(connections: &Connections) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::protocol::Allowed;
+
     use super::*;
     use crate::samples;
 
@@ -147,6 +169,7 @@ mod tests {
             connections,
             sent: 1200,
             completed: 1100,
+            allowed: None,
         };
         result.protocols = vec![counts("http/1.1", 1)];
         let one = connections(&result).len();
@@ -157,5 +180,34 @@ mod tests {
             "h2: 2 connections, 1 100 of 1 200 requests completed",
         ];
         assert_eq!(several[one..], want);
+    }
+
+    #[test]
+    fn what_the_server_allows_is_told_and_whether_it_was_the_limit() {
+        let mut result = samples::steady();
+        assert_eq!(allowed(&result), None);
+        result.plan.http2.streams = 100;
+        for (streams, told) in [
+            (None, "any number of streams"),
+            (Some(100), "100 streams"),
+            (Some(10), "10 streams of the 100 asked for"),
+            (Some(1), "1 stream of the 100 asked for"),
+        ] {
+            let allowed_by_server = Allowed {
+                streams,
+                window_bytes: 65_536,
+                header_table_bytes: 4096,
+                frame_bytes: 16_384,
+            };
+            result.protocols = vec![ProtocolCounts {
+                allowed: Some(allowed_by_server),
+                ..ProtocolCounts::default()
+            }];
+            let want = format!(
+                "the server allows {told} per connection, a window of 64.0 KiB, a header table of \
+                 4.00 KiB"
+            );
+            assert_eq!(allowed(&result), Some(want));
+        }
     }
 }

@@ -124,7 +124,7 @@ fn port_held_s(addresses: &[SocketAddr], tcp_tw_reuse: Option<u32>) -> u64 {
 }
 
 fn connections(plan: &Plan) -> Finding {
-    let given = u64::from(plan.connections_limit()) * u64::from(plan.pipeline);
+    let given = u64::from(plan.connections_limit()) * u64::from(plan.in_flight_per_connection());
     let Some(rate) = &plan.rate else {
         let value = format!("{} in flight at a time", counted(given, "request"));
         return Finding::good("plan", "connections", value);

@@ -116,7 +116,37 @@ pub(crate) const EXAMPLES: &[Example] = &[
     flag("method", &["-X", "DELETE", "-n", "10", U], &["-X", "G T", U], "method"),
     flag("headers", &["-H", "X-Id: 7", "-n", "10", "{url}/echo"], &["-H", "X-Id", U], "no colon"),
     flag("body", &["-b", "@order.json", "-n", "10", "{url}/echo"], &["-b", "@none", U], "'none'"),
-    flag("http", &["--http", "1.0", "-n", "10", U], &["--http", "7", U], "1.0, 1.1"),
+    flag("http", &["--http", "2", "-n", "10", U], &["--http", "7", U], "1.0, 1.1, 2, auto"),
+    flag(
+        "streams",
+        &["--http", "2", "-m", "10", "-n", "100", U],
+        &["-m", "10", U],
+        "-m is about HTTP/2: give --http 2",
+    ),
+    flag(
+        "window",
+        &["--http", "2", "--window", "65535", "-n", "10", U],
+        &["--http", "2", "--window", "0", U],
+        "give 1 to 2147483647 bytes",
+    ),
+    flag(
+        "connection_window",
+        &["--http", "2", "--connection-window", "1M", "-n", "10", U],
+        &["--http", "2", "--connection-window", "100", U],
+        "give 65535 to 2147483647 bytes",
+    ),
+    flag(
+        "header_table_size",
+        &["--http", "2", "--header-table-size", "0", "-n", "10", U],
+        &["--http", "2", "--header-table-size", "2M", U],
+        "give 0 to 1048576 bytes",
+    ),
+    flag(
+        "max_frame_size",
+        &["--http", "2", "--max-frame-size", "1M", "-n", "10", U],
+        &["--http", "2", "--max-frame-size", "1k", U],
+        "give 16384 to 16777215 bytes",
+    ),
     flag(
         "requests_per_conn",
         &["--requests-per-conn", "5", "-n", "100", U],

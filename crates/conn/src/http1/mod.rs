@@ -64,6 +64,8 @@ impl Protocol for Http1 {
     type Settings = Http1Settings;
     type Encoding = Http1Request;
 
+    const GATHERS: bool = false;
+
     fn new(settings: &Http1Settings) -> Self {
         Self {
             decoder: ResponseDecoder::new(Limits::default()),
@@ -76,6 +78,11 @@ impl Protocol for Http1 {
 
     fn name(&self) -> &'static str {
         "http/1.1"
+    }
+
+    /// Servers without ALPN speak it.
+    fn is_agreed(alpn: Option<&[u8]>) -> bool {
+        alpn != Some(b"h2")
     }
 
     fn exchanges_max(settings: &Http1Settings) -> usize {

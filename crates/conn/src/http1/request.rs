@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use plimsoll_core::template::Template;
-use plimsoll_proto::http1::{
-    EncodeError, RequestKind, write_content_length, write_head_end, write_last_chunk,
-    write_request_head,
-};
+use plimsoll_proto::http1::{RequestKind, write_content_length, write_head_end, write_last_chunk};
 
-use crate::request::{CompiledRequest, Encoding, Field, Filling, Framing};
+use crate::request::{
+    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, literal,
+    push_target,
+};
 
 /// Chunked bodies are cut into pieces of this size.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -24,18 +24,6 @@ const LAST_CHUNK_BYTES: usize = 5;
 const LENGTH_LINE_BYTES: usize = 38;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
-
-/// Fields that go with a body: a request sent on without it leaves them out (as the Fetch standard
-/// has it, section 4.4, and those of the framing).
-const BODY_FIELDS: [&str; 7] = [
-    "Content-Type",
-    "Content-Length",
-    "Content-Encoding",
-    "Content-Language",
-    "Content-Location",
-    "Transfer-Encoding",
-    "Expect",
-];
 
 /// One of the requests of a run as HTTP/1 sends it.
 #[derive(Debug)]
@@ -82,8 +70,10 @@ struct Redirect {
 }
 
 impl Encoding for Http1Request {
-    fn of(request: CompiledRequest) -> Result<Self, EncodeError> {
-        check_literals(&request)?;
+    type Shared = ();
+
+    fn of(request: CompiledRequest, _shared: &mut ()) -> Result<Self, EncodeError> {
+        request.check_literals()?;
         let kind = if request.method == "HEAD" { RequestKind::Head } else { RequestKind::Plain };
         let redirect = request.follows_redirects.then(|| Box::new(Redirect::of(&request)));
         let takes_cookies = request.takes_cookies;
@@ -159,7 +149,7 @@ impl Http1Request {
             push_target(out, &hop.path);
             if hop.as_get {
                 redirect.fields.fill(number, out);
-                out.extend_from_slice(cookies);
+                push_cookies(out, cookies);
                 write_head_end(out);
                 return out.len() - start;
             }
@@ -179,7 +169,7 @@ impl Http1Request {
             Form::Fixed { bytes, line_end, head_end } => {
                 let blank_line = head_end - 2;
                 out.extend_from_slice(&bytes[*line_end..blank_line]);
-                out.extend_from_slice(filling.cookies);
+                push_cookies(out, filling.cookies);
                 out.extend_from_slice(&bytes[blank_line..]);
                 out.len() - start - (bytes.len() - head_end)
             }
@@ -234,7 +224,7 @@ impl Varying {
             write_content_length(out, self.body.bytes(number) as u64);
         }
         self.fields[1].fill(number, out);
-        out.extend_from_slice(cookies);
+        push_cookies(out, cookies);
         write_head_end(out);
         let body = out.len();
         self.body.fill(number, out);
@@ -277,31 +267,14 @@ fn write_fields<'f>(minor: u8, fields: impl IntoIterator<Item = &'f Field>) -> [
     parts
 }
 
-fn literal(bytes: &[u8]) -> Template {
-    let mut template = Template::default();
-    template.push_bytes(bytes);
-    template
-}
-
-/// Refuses a head whose bytes, apart from what templates put there, would not be read back as they
-/// were meant.
-fn check_literals(request: &CompiledRequest) -> Result<(), EncodeError> {
-    let text = |template: &Template| {
-        let bytes: Vec<u8> = template.literals().flatten().copied().collect();
-        // The plan holds text, and templates are cut from it between characters.
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let fields: Vec<(&str, String)> = request
-        .fields
-        .iter()
-        .filter_map(|field| match field {
-            Field::Given(name, value) => Some((name.as_str(), text(value))),
-            Field::Length => None,
-        })
-        .collect();
-    let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
-    let (method, path) = (&request.method, text(&request.path));
-    write_request_head(&mut Vec::new(), method, &path, request.http_minor, fields)
+/// Appends the field with a user's cookies, if it has any.
+#[inline]
+fn push_cookies(out: &mut Vec<u8>, cookies: &[u8]) {
+    if !cookies.is_empty() {
+        out.extend_from_slice(b"Cookie: ");
+        out.extend_from_slice(cookies);
+        out.extend_from_slice(b"\r\n");
+    }
 }
 
 /// Cuts what stands from `body` on into chunks (RFC 9112 section 7.1).
@@ -322,20 +295,4 @@ fn cut_into_chunks(out: &mut Vec<u8>, body: usize) {
 fn push_hex(out: &mut Vec<u8>, length: usize) {
     let digits = length.ilog2() / 4 + 1;
     out.extend((0..digits).rev().map(|digit| HEX[length >> (4 * digit) & 0xf]));
-}
-
-/// Appends a path as a request line may hold it.
-fn push_target(out: &mut Vec<u8>, path: &str) {
-    let path = path.split('#').next().unwrap_or_default();
-    if !path.starts_with('/') {
-        out.push(b'/');
-    }
-    for &byte in path.as_bytes() {
-        if byte > b' ' && byte != 0x7f {
-            out.push(byte);
-        } else {
-            let digit = |nibble: u8| HEX[usize::from(nibble)].to_ascii_uppercase();
-            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 0xf)]);
-        }
-    }
 }

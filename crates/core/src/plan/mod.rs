@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod error;
 mod field;
+pub mod http2;
 pub(crate) mod places;
 mod record;
 mod request;
@@ -25,6 +26,7 @@ use crate::template::Table;
 
 pub use error::{Keys, PlanError, PlanErrors, Words};
 pub use field::Field;
+pub use http2::{Http2Plan, HttpVersion};
 pub use record::Record;
 pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
 pub use transport::{
@@ -134,6 +136,12 @@ pub struct Draft {
     /// How TLS is spoken.
     #[serde(default)]
     pub tls: TlsPlan,
+    /// Which version of HTTP is spoken.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub http_version: HttpVersion,
+    /// How HTTP/2 is spoken, where it is.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub http2: Http2Plan,
     /// Open connections; at a rate, those to begin with.
     pub connections: u32,
     /// At a rate, how many there may be when those there are do not suffice.
@@ -173,7 +181,7 @@ pub struct Draft {
         with = "crate::serde_units::optional_from_ns"
     )]
     pub connection_lifetime_ns: Option<u64>,
-    /// Requests in flight on one connection.
+    /// Requests in flight on one connection of HTTP/1.
     pub pipeline: u32,
     /// The program that decides what is sent, where there is one; `request` and `targets` are what
     /// it has made of the plan then.
@@ -232,6 +240,8 @@ impl Draft {
             cookies: false,
             transport: Transport::default(),
             tls: TlsPlan::default(),
+            http_version: HttpVersion::default(),
+            http2: Http2Plan::default(),
             connections: 50,
             connections_max: None,
             workers: 0,
@@ -265,6 +275,15 @@ impl Draft {
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         let one = self.targets.is_empty().then_some(&self.request);
         one.into_iter().chain(self.targets.iter().map(|target| &target.request))
+    }
+
+    /// How many requests may be in flight on one connection.
+    #[must_use]
+    pub fn in_flight_per_connection(&self) -> u32 {
+        match self.http_version {
+            HttpVersion::Http1 => self.pipeline,
+            HttpVersion::Http2 | HttpVersion::Auto => self.http2.streams,
+        }
     }
 
     /// Whether requests are due at times set in advance.

@@ -71,18 +71,18 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
             self.connect_timed_out(entry, now_ns);
             return;
         }
-        match self.pool.cancel(entry, id) {
-            Some(sent_bytes) => self.cancelled(entry, id, sent_bytes, now_ns),
-            None => self.closed_by_timeout(entry, id, by_ns, now_ns),
+        if self.pool.cancel(entry, id) {
+            self.cancelled(entry, id, now_ns);
+        } else {
+            self.closed_by_timeout(entry, id, by_ns, now_ns);
         }
     }
 
     /// One exchange timed out; the others of its connection go on.
-    fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, sent_bytes: usize, now_ns: u64) {
+    fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, now_ns: u64) {
         let now_ns = self.pool[entry].moment(now_ns);
         self.times.progress_ns = now_ns;
         let timeout_ns = self.plan.timeout_ns;
-        self.accounts.sent(self.accounts.exchanges[id].measured, sent_bytes);
         self.accounts.timed_out(id, now_ns, || nothing_within(timeout_ns));
         self.go_on(entry, now_ns, &After::default());
     }

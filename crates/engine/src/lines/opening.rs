@@ -92,7 +92,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     ) {
         let phase = phase(&self.pool[entry].connection, &self.accounts.exchanges);
         self.accounts.observer.recorder_at(at_ns).error(phase, kind, 1, &sample);
-        self.pool.open_failed(entry, phase, sample);
+        self.pool.open_failed(entry, phase, kind, sample);
         self.abandon(entry, at_ns, |_| outcome);
         self.close(entry, at_ns, Close::Reset);
     }

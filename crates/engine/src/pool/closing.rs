@@ -14,10 +14,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// request can take the closed entry at once.
     #[must_use]
     pub(crate) fn close(&mut self, entry: ConnectionId, now_ns: u64, how: Close) -> bool {
+        self.flush_of(entry);
         self.count_retransmits(entry);
         let is_active = self.entries.user(entry) < self.entries.active();
         let client = &mut self.entries[entry];
         debug_assert_eq!(client.connection.open_exchanges(), 0);
+        let allowed = client.connection.allowed();
         drop(client.connection.close(&mut self.driver, how));
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
         self.tickets.uncover(std::mem::take(&mut client.usage.room));
@@ -45,7 +47,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.answered = 0;
         let carried = std::mem::take(&mut client.usage.measured);
         client.usage.served += carried.answered;
-        self.counts.carried(client.connection.protocol_name(), &carried);
+        self.counts.carried(client.connection.protocol_name(), &carried, allowed);
         client.due_ns = u64::MAX;
         if !is_active {
             // Something may wait for it still.
@@ -62,6 +64,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Closes a connection hard, and calls `ended` for each request that was open on it or waited
     /// for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
+        self.flush_of(entry);
         self.count_retransmits(entry);
         let client = &mut self.entries[entry];
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
@@ -124,7 +127,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             let Usage { measured, served, .. } = &client.usage;
             if client.opening.tried {
                 self.counts.connections.served.add(served + measured.answered);
-                self.counts.carried(client.connection.protocol_name(), measured);
+                let connection = &client.connection;
+                let allowed = connection.allowed();
+                self.counts.carried(connection.protocol_name(), measured, allowed);
             }
         }
     }

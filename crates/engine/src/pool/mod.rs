@@ -17,6 +17,7 @@ mod client;
 mod closing;
 mod entries;
 mod fin_wait;
+mod held;
 mod opening;
 mod origins;
 mod reach;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch};
 use plimsoll_core::Plan;
 use plimsoll_core::outage::Outage;
-use plimsoll_core::protocol::{ProtocolCounts, counts_of};
+use plimsoll_core::protocol::{Allowed, ProtocolCounts, counts_of};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_io::{Driver, Received, Route};
@@ -39,6 +40,7 @@ use crate::deadlines::Deadlines;
 use crate::id::ConnectionId;
 use client::Carried;
 use fin_wait::FinWait;
+use held::Held;
 use opening::Opener;
 use origins::Origins;
 
@@ -52,6 +54,7 @@ pub(crate) struct Pool<D: Driver, P: Protocol> {
     pub entries: Entries<P>,
     pub origins: Origins,
     scratch: Scratch,
+    held: Held,
     opener: Opener,
     /// When to look at which entry again.
     pub deadlines: Deadlines<ConnectionId>,
@@ -79,20 +82,24 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// A connection is open on which this is spoken.
-    fn opened(&mut self, protocol: &str) {
+    fn opened(&mut self, protocol: &str, allowed: Option<Allowed>) {
         self.open_now += 1;
         self.connections.opened += 1;
         self.connections.open_max = self.connections.open_max.max(self.open_now);
-        counts_of(&mut self.protocols, protocol).connections += 1;
+        let counts = counts_of(&mut self.protocols, protocol);
+        counts.connections += 1;
+        counts.allow(allowed);
     }
 
     /// A connection on which this is spoken carries no more.
-    fn carried(&mut self, protocol: &str, carried: &Carried) {
+    fn carried(&mut self, protocol: &str, carried: &Carried, allowed: Option<Allowed>) {
         // One that was never open, as behind a server that is gone, has no protocol.
         if carried.sent > 0 {
             let counts = counts_of(&mut self.protocols, protocol);
             counts.sent += carried.sent;
             counts.completed += carried.answered;
+            // It may have changed since the connection was opened.
+            counts.allow(allowed);
         }
     }
 
@@ -140,6 +147,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             driver,
             origins,
             scratch: Scratch::new(assignment.prepared.request_bytes_max()),
+            held: Held::default(),
             opener: Opener::new(users),
             deadlines: Deadlines::new(entries.len()),
             fin_wait: FinWait::default(),
@@ -172,6 +180,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         message: &Message<'_, P::Encoding>,
         measured: bool,
     ) -> usize {
+        self.turn_to(entry);
         let client = &mut self.entries[entry];
         client.usage.sent += 1;
         client.usage.measured.sent += u64::from(measured);
@@ -185,34 +194,35 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
+        self.turn_to(entry);
         let connection = &mut self.entries[entry].connection;
         connection.send_rest(&mut self.driver, exchange, message, &mut self.scratch)
     }
 
-    /// Gives up on one exchange; gives the number of bytes sent. `None`: its connection has to be
-    /// closed for that.
-    pub(crate) fn cancel(&mut self, entry: ConnectionId, exchange: ExchangeId) -> Option<usize> {
-        let connection = &mut self.entries[entry].connection;
-        connection.cancel(&mut self.driver, exchange, &mut self.scratch)
+    /// Gives up on one exchange. `false`: its connection has to be closed for that.
+    pub(crate) fn cancel(&mut self, entry: ConnectionId, exchange: ExchangeId) -> bool {
+        self.turn_to(entry);
+        self.entries[entry].connection.cancel(exchange, &mut self.scratch)
     }
 
     /// Has a connection read what it received, and gives that back to the driver. Gives the number
-    /// of bytes sent in turn.
+    /// of bytes sent in turn; where the protocol gathers, [`flush`](Self::flush) sends them.
     #[inline]
     pub(crate) fn receive(
         &mut self,
         received: Received,
         progress: impl FnMut(Progress<'_>),
     ) -> (usize, Result<(), Failure>) {
-        let Self { driver, entries, origins, scratch, .. } = self;
         let entry = ConnectionId::of(received.socket);
+        self.turn_to(entry);
+        let Self { driver, entries, origins, scratch, .. } = self;
         let setup = &origins.ways(entries.origin(entry)).setup;
         let client = &mut entries[entry];
         let (connection, resumes) = (&mut client.connection, client.opening.resumes);
         let bytes = driver.bytes(&received);
         let taken = connection.receive(setup, resumes, scratch, bytes, progress);
         driver.release(received);
-        let is_silent = setup.is_plain() && scratch.is_empty();
+        let is_silent = P::GATHERS || (setup.is_plain() && scratch.is_empty());
         let sent_bytes = if is_silent { 0 } else { connection.flush(driver, scratch) };
         (sent_bytes, taken)
     }

@@ -113,6 +113,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
     /// sent.
     pub(crate) fn connected(&mut self, entry: ConnectionId) -> Result<usize, Failure> {
+        self.turn_to(entry);
         let origin = self.entries.origin(entry);
         let resumes = self.origins.ways(origin).setup.tls.is_some()
             && self.counts.next_resumes(self.plan.tls.resume_percent);
@@ -136,7 +137,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.reach.reached(entry, at_ns);
         let client = &mut self.entries[entry];
         client.opening.counted = true;
-        self.counts.opened(client.connection.protocol_name());
+        self.counts.opened(client.connection.protocol_name(), client.connection.allowed());
         if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
             client.retire_ns = at_ns.saturating_add(lifetime_ns);
             self.deadlines.watch(entry, client.retire_ns);
@@ -152,9 +153,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         &mut self,
         entry: ConnectionId,
         phase: Phase,
+        kind: &'static str,
         reason: impl FnOnce() -> String,
     ) {
-        self.opener.error.get_or_insert_with(|| OpeningError { phase, reason: reason() });
+        self.opener.error.get_or_insert_with(|| OpeningError { phase, kind, reason: reason() });
         let client = &self.entries[entry];
         self.reach.failed(entry, client.opening.began_ns, client.pending.is_some());
         if client.pending.is_none() {

@@ -4,7 +4,7 @@
 //! The plan's own origin is number 0. Only its addresses may change while the run goes on, and only
 //! its requests are told apart by address.
 
-use plimsoll_conn::{Protocol, Setup};
+use plimsoll_conn::{Encoding, Protocol, Setup};
 use plimsoll_core::part::Place;
 use plimsoll_io::Route;
 
@@ -31,7 +31,7 @@ pub(super) struct Ways {
 
 impl Origins {
     /// The ways of a worker.
-    pub(super) fn of<E>(assignment: &Assignment<E>) -> Self {
+    pub(super) fn of<E: Encoding>(assignment: &Assignment<E>) -> Self {
         let ways =
             |setup: &Setup, routes| Ways { setup: setup.clone(), routes: Routes::new(routes) };
         let mut all = vec![ways(&assignment.setup, &assignment.routes)];

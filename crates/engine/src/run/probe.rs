@@ -6,15 +6,18 @@
 
 use std::sync::Arc;
 
+use plimsoll_conn::{Http1, Http2, OTHER_PROTOCOL};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Draft, Spin};
+use plimsoll_io::Route;
 
-use super::unreachable;
+use super::{Terms, unreachable};
 use crate::control::Control;
-use crate::crew::Crew;
+use crate::crew::Ready;
 use crate::error::RunError;
 use crate::lookup::Lookup;
-use crate::worker::Assignment;
+use crate::spoken::{Spoken, Version};
+use crate::worker::Member;
 
 /// Opens a connection as the plan's are opened, in `timeout_ns` at most, and closes it.
 ///
@@ -22,7 +25,7 @@ use crate::worker::Assignment;
 /// [`RunError::Resolve`] and [`RunError::Unreachable`] if it could not be opened, and whatever
 /// keeps the plan from being carried out.
 pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunError> {
-    let plan = Arc::new(of_one_connection(plan, timeout_ns));
+    let plan = of_one_connection(plan, timeout_ns);
     let mut lookup = Lookup::of(&plan);
     let mut addresses = lookup.addresses()?;
     lookup.leave_out_dead(&mut addresses)?;
@@ -30,16 +33,47 @@ pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunE
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;
-    let assignment = Assignment::new(Arc::clone(&plan), routes.into(), false, Spin::Off)?;
+    let ready = match agreed(&plan, &lookup, &routes, control)? {
+        Version::Http1 => opened::<Http1>(plan, &routes, control)?,
+        Version::Http2 => opened::<Http2>(plan, &routes, control)?,
+    };
+    if ready.open == 0 { Err(unreachable(&lookup, ready.error)) } else { Ok(()) }
+}
+
+/// What the plan's connections speak. Where TLS has to agree on it, a connection is opened first.
+pub(super) fn agreed(
+    plan: &Plan,
+    lookup: &Lookup,
+    routes: &[Route],
+    control: &Control,
+) -> Result<Version, RunError> {
+    if let Some(version) = Version::asked_for(plan.http_version, plan.endpoint.is_tls()) {
+        return Ok(version);
+    }
+    let one = of_one_connection(plan, plan.timeout_ns);
+    let ready = opened::<Http2>(one, routes, control)?;
+    match ready.error {
+        _ if ready.open > 0 => Ok(Version::Http2),
+        Some(error) if error.kind == OTHER_PROTOCOL => Ok(Version::Http1),
+        error => Err(unreachable(lookup, error)),
+    }
+}
+
+/// Opens a connection that speaks `P`, and closes it.
+fn opened<P: Spoken>(plan: Plan, routes: &[Route], control: &Control) -> Result<Ready, RunError> {
+    let terms = Terms {
+        plan: Arc::new(plan),
+        routes: routes.into(),
+        addresses_change: false,
+        spin: Spin::Off,
+        member: Member::ALONE,
+    };
     // It leaves nothing behind in what steers the run.
     let control = control.of_probe();
-    let (mut crew, hired) = Crew::hire(&assignment, Vec::new(), &control);
+    let (mut crew, hired) = terms.hire::<P>(Vec::new(), &control)?;
     let ready = hired.and_then(|()| crew.await_ready(&control));
     crew.dismiss()?;
-    match ready? {
-        ready if ready.open == 0 => Err(unreachable(&lookup, ready.error)),
-        _ => Ok(()),
-    }
+    ready
 }
 
 /// A plan that opens connections as the given one does, and has a single one.
@@ -47,6 +81,8 @@ fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
     let draft = Draft {
         transport: plan.transport.clone(),
         tls: plan.tls.clone(),
+        http_version: plan.http_version,
+        http2: plan.http2,
         connections: 1,
         workers: 1,
         timeout_ns: plan.timeout_ns.min(timeout_ns),

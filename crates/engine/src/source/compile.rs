@@ -79,6 +79,7 @@ impl<'p> Writer<'p> {
         }
         Ok(CompiledRequest {
             method: request.method.clone(),
+            scheme: self.plan.endpoint.scheme.clone(),
             prefix: self.prefix.clone(),
             path: self.template(path, Spot::Path)?,
             http_minor: request.http_minor,

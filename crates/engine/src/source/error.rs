@@ -3,6 +3,7 @@
 use plimsoll_conn::EncodeError;
 use plimsoll_core::plan::Field;
 use plimsoll_core::template::TemplateError;
+use plimsoll_proto::http1;
 
 /// Why what a plan sends cannot be prepared: one line, which request, what, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -85,12 +86,16 @@ impl Problem {
     fn field(&self) -> Option<Field> {
         match self {
             Self::Template(_) | Self::Cell { .. } => None,
-            Self::Encode(EncodeError::BadMethod) => Some(Field::Method),
-            Self::Encode(EncodeError::BadTarget) | Self::Path => Some(Field::Url),
-            Self::Encode(EncodeError::BadVersion) => Some(Field::Http),
-            Self::Encode(EncodeError::BadHeaderName | EncodeError::BadHeaderValue) => {
-                Some(Field::Header)
-            }
+            Self::Encode(EncodeError::Http1(error)) => Some(match error {
+                http1::EncodeError::BadMethod => Field::Method,
+                http1::EncodeError::BadTarget => Field::Url,
+                http1::EncodeError::BadVersion => Field::Http,
+                http1::EncodeError::BadHeaderName | http1::EncodeError::BadHeaderValue => {
+                    Field::Header
+                }
+            }),
+            Self::Encode(EncodeError::Http2(_)) => Some(Field::Header),
+            Self::Path => Some(Field::Url),
             Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),
             Self::ChunksInOldVersion => Some(Field::Chunked),
             Self::LengthOfChunks => Some(Field::Header),

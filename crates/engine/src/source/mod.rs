@@ -51,10 +51,11 @@ pub struct PreparedTarget<E> {
 
 /// Everything that a run sends, ready to be sent.
 #[derive(Debug)]
-pub struct Prepared<E> {
+pub struct Prepared<E: Encoding> {
     targets: Vec<PreparedTarget<E>>,
     endpoint_names: Vec<String>,
     choice: Arc<Choice>,
+    shared: E::Shared,
 }
 
 impl<E: Encoding> Prepared<E> {
@@ -63,28 +64,25 @@ impl<E: Encoding> Prepared<E> {
     /// # Errors
     /// The first target that cannot be sent as it was meant, and why.
     pub fn new(plan: &Plan) -> Result<Self, SourceError> {
-        let mut writer = Writer::new(plan);
+        let (mut writer, mut shared) = (Writer::new(plan), E::Shared::default());
         if plan.targets.is_empty() {
             let path = plan.endpoint.path.reveal();
-            let target = prepare(&mut writer, &plan.request, path, Place::NONE)
+            let target = prepare(&mut writer, &mut shared, &plan.request, path)
                 .map_err(SourceError::Request)?;
             let choice = Arc::new(Choice::Sequential(1));
-            return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice });
+            return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice, shared });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
         let targets = plan.targets.iter().zip(endpoints).map(|(target, endpoint)| {
-            prepare(&mut writer, &target.request, target.path.reveal(), endpoint).map_err(
-                |problem| SourceError::Target {
-                    name: target.name.clone(),
-                    problem: Box::new(problem),
-                },
-            )
+            let path = target.path.reveal();
+            let prepared = prepare(&mut writer, &mut shared, &target.request, path);
+            prepared.map(|prepared| PreparedTarget { endpoint, ..prepared }).map_err(|problem| {
+                let (name, problem) = (target.name.clone(), Box::new(problem));
+                SourceError::Target { name, problem }
+            })
         });
-        Ok(Self {
-            targets: targets.collect::<Result<_, _>>()?,
-            endpoint_names,
-            choice: Arc::new(Choice::new(plan)?),
-        })
+        let targets = targets.collect::<Result<_, _>>()?;
+        Ok(Self { targets, endpoint_names, choice: Arc::new(Choice::new(plan)?), shared })
     }
 
     /// The one request that the caller has written, sent as it is each time.
@@ -100,6 +98,7 @@ impl<E: Encoding> Prepared<E> {
             targets: vec![target],
             endpoint_names: Vec::new(),
             choice: Arc::new(Choice::Sequential(1)),
+            shared: E::Shared::default(),
         }
     }
 
@@ -139,6 +138,12 @@ impl<E: Encoding> Prepared<E> {
         &self.targets
     }
 
+    /// What the requests have in common.
+    #[must_use]
+    pub fn shared(&self) -> &E::Shared {
+        &self.shared
+    }
+
     /// The names that [`PreparedTarget::endpoint`] numbers; none when the plan has no targets.
     #[must_use]
     pub fn endpoint_names(&self) -> &[String] {
@@ -153,20 +158,23 @@ impl<E: Encoding> Prepared<E> {
     }
 }
 
-/// Compiles a request for a path, and encodes it.
+/// Compiles a request for a path, and encodes it; it belongs to no endpoint yet.
 fn prepare<E: Encoding>(
     writer: &mut Writer<'_>,
+    shared: &mut E::Shared,
     request: &plan::Request,
     path: &str,
-    endpoint: u16,
 ) -> Result<PreparedTarget<E>, Problem> {
     let compiled = writer.request(request, path)?;
     let path = compiled.path.clone();
-    let encoding = E::of(compiled)?;
+    let encoding = E::of(compiled, shared)?;
     let expects_continue = request.expect_continue && request.body.is_some();
     match encoding.bytes_max() {
         bytes if bytes > REQUEST_BYTES_MAX => Err(Problem::TooLarge(bytes)),
-        _ => Ok(PreparedTarget { endpoint, path, expects_continue, encoding }),
+        _ => {
+            let endpoint = Place::NONE;
+            Ok(PreparedTarget { endpoint, path, expects_continue, encoding })
+        }
     }
 }
 

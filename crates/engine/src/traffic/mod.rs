@@ -83,6 +83,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
     }
 
+    /// Sends what connections have gathered.
+    #[inline]
+    pub(crate) fn flush(&mut self) {
+        let sent_bytes = self.lines.pool.flush();
+        if sent_bytes > 0 {
+            self.lines.accounts.sent_at(self.lines.times.now_ns, sent_bytes);
+        }
+    }
+
     /// Begins an exchange on an open connection, whose request the caller sends.
     pub(crate) fn begin_at_once(&mut self, exchange: &mut Exchange) -> ExchangeId {
         self.lines.times.progress_ns = exchange.moments.started_ns;

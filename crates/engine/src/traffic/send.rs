@@ -25,7 +25,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let target = self.prepared.target(exchange.target);
         let filling = Filling {
             number: exchange.number,
-            cookies: self.users[user].cookies.line(),
+            cookies: self.users[user].cookies.value(),
             hop: self.lines.accounts.exchanges.hop(id),
         };
         let withholds_body = target.expects_continue && target.encoding.has_body(&filling);
@@ -106,7 +106,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let encoding = &self.prepared.target(exchange.target).encoding;
         let filling = Filling {
             number: exchange.number,
-            cookies: self.users[user].cookies.line(),
+            cookies: self.users[user].cookies.value(),
             hop: self.lines.accounts.exchanges.hop(id),
         };
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };

@@ -222,6 +222,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Waits for events and takes them.
     fn wait(&mut self, until_ns: u64) -> io::Result<()> {
+        self.traffic.flush();
         let traffic = &mut self.traffic;
         let returned_ns = traffic.lines.pool.driver.wait(until_ns)?;
         traffic.lines.times.now_ns = traffic.lines.times.now_ns.max(returned_ns);
@@ -235,6 +236,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             if S::RESUMES {
                 self.tell_users();
             }
+            self.traffic.flush();
         }
         Ok(())
     }

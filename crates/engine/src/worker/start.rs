@@ -25,6 +25,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             if due.at_ns > now_ns {
                 // The work of this turn took time: look again before going to sleep. An order that
                 // came meanwhile may hold for the slots that are due since.
+                self.traffic.flush();
                 now_ns = self.traffic.lines.read_clock();
                 self.obey(signals, now_ns);
                 if self.slots.peek().is_none_or(|due| due.at_ns > now_ns) {

@@ -64,8 +64,8 @@ pub use reason::reason_phrase;
 pub use request::{RequestDecoder, RequestEnd, RequestEvent, RequestHead};
 pub use response::{ResponseDecoder, ResponseEnd, ResponseEvent, ResponseHead};
 pub use write::{
-    write_chunk, write_content_length, write_head_end, write_header, write_last_chunk,
-    write_request_head, write_status_line,
+    write_chunk, write_content_length, write_decimal, write_head_end, write_header,
+    write_last_chunk, write_request_head, write_status_line,
 };
 
 /// The most header fields a head can have, whatever [`Limits::headers`] says.

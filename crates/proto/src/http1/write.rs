@@ -123,7 +123,8 @@ pub fn write_last_chunk(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
-fn write_decimal(out: &mut Vec<u8>, number: u64) {
+/// Writes a number in decimal digits.
+pub fn write_decimal(out: &mut Vec<u8>, number: u64) {
     write_number(out, number, 10);
 }
 

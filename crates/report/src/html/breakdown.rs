@@ -140,5 +140,6 @@ pub(super) fn connections(result: &RunResult, page: &mut String) {
     let each = protocols.iter().map(|(name, carried)| format!("{name}: {carried}"));
     let each = each.collect::<Vec<_>>().join("; ");
     rows.extend((!each.is_empty()).then(|| ("protocols", clipped(&each))));
+    rows.extend(parts::allowed(result).map(|allowed| ("limits", clipped(&allowed))));
     pairs("Connections", rows, page);
 }

@@ -5,7 +5,9 @@ use plimsoll_core::{Histogram, RunResult};
 
 use super::intervals::Interval;
 use crate::Clock;
-use crate::facts::{QUANTILES, Tail, body_bytes, load_words, percent, subject, tester_cores};
+use crate::facts::{
+    QUANTILES, Tail, body_bytes, load_words, percent, subject, tester_cores, version_words,
+};
 use crate::page::scale::percent_name;
 use crate::page::table::{Column, Figure, INDENT, Table, Text, clipped, pairs};
 
@@ -232,7 +234,7 @@ pub(super) fn plan(result: &RunResult, page: &mut String) {
     let plan = &result.plan;
     let mut rows = vec![("request", clipped(&subject(result)))];
     if result.scenarios.is_empty() {
-        rows.push(("version", format!("HTTP/1.{}", plan.request.http_minor)));
+        rows.push(("version", version_words(result)));
     }
     for (name, value) in plan.request.headers.iter().take(ROWS_SHOWN) {
         rows.push(("header", clipped(&format!("{name}: {}", value.shown()))));

@@ -2,7 +2,7 @@
 
 use super::zero;
 use crate::plan::error::{Message, PlanError, given, name};
-use crate::plan::{Draft, Field, Timestamps};
+use crate::plan::{Draft, Field, HttpVersion, Timestamps};
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::units::{counted, format_count, format_duration, format_rate};
 
@@ -36,6 +36,7 @@ fn zeros(draft: &Draft) -> impl Iterator<Item = PlanError> {
     const LONGER: &str = "give a duration above 0";
     let is_zero = [
         (draft.pipeline == 0, Field::Pipeline, "cannot send anything", MORE),
+        (draft.http2.streams == 0, Field::Streams, "cannot send anything", MORE),
         (draft.requests == Some(0), Field::Requests, "asks for no request", MORE),
         (draft.duration_ns == Some(0), Field::Duration, "leaves no time", LONGER),
         (draft.timeout_ns == 0, Field::Timeout, "fails every request", LONGER),
@@ -60,18 +61,23 @@ fn zeros(draft: &Draft) -> impl Iterator<Item = PlanError> {
 }
 
 fn open_requests(draft: &Draft) -> Option<PlanError> {
-    let most = u64::from(draft.connections_limit()) * u64::from(draft.pipeline);
+    let in_flight = draft.in_flight_per_connection();
+    let most = u64::from(draft.connections_limit()) * u64::from(in_flight);
     let problem = || {
         format!(
             "{} on each of {} are too many: there may be {} at once",
-            counted(draft.pipeline.into(), "request"),
+            counted(in_flight.into(), "request"),
             counted(draft.connections_limit().into(), "connection"),
             format_count(OPEN_REQUESTS_MAX),
         )
     };
-    let (field, lower) = match draft.pipeline {
+    let of_each = match draft.http_version {
+        HttpVersion::Http1 => Field::Pipeline,
+        HttpVersion::Http2 | HttpVersion::Auto => Field::Streams,
+    };
+    let (field, lower) = match in_flight {
         0 | 1 => (Field::Connections, Message::from("lower ")),
-        _ => (Field::Pipeline, Message::from("lower ") + name(Field::Pipeline) + " or "),
+        _ => (of_each, Message::from("lower ") + name(of_each) + " or "),
     };
     let lower = lower + name(Field::Connections);
     (most > OPEN_REQUESTS_MAX).then(|| PlanError::new(field, problem(), lower))

@@ -5,6 +5,7 @@
 //! every mistake at once; a command line shows the first. What needs a parser of the protocol, of
 //! certificates or of regular expressions is checked where those are, by the engine.
 
+mod http2;
 mod limits;
 mod load;
 mod request;
@@ -22,8 +23,14 @@ pub(super) use limits::THREADS_MAX;
 pub use request::key_without_cert;
 
 /// Rules about a draft, the first to be told first.
-const RULES: [fn(&Draft, &mut Vec<PlanError>); 5] =
-    [limits::check, load::check, request::check, request::check_script, request::check_files];
+const RULES: [fn(&Draft, &mut Vec<PlanError>); 6] = [
+    limits::check,
+    load::check,
+    request::check,
+    request::check_script,
+    request::check_files,
+    http2::check,
+];
 
 /// Checks a draft, and reads its conditions to end the run. They may name the metrics that its
 /// source of work has declared.

@@ -1,7 +1,7 @@
 //! What is sent, and how its server is reached.
 
 use crate::plan::error::{Message, PlanError, given, name};
-use crate::plan::{Body, Draft, Field};
+use crate::plan::{Body, Draft, Field, HttpVersion};
 
 pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
     errors.extend(endpoint(draft));
@@ -18,7 +18,9 @@ pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
     // A server may choose any protocol that it was offered.
     if let Some(protocol) = draft.tls.alpn.iter().find(|protocol| !is_spoken(protocol)) {
         let problem = name(Field::Alpn) + format!(" '{protocol}' is not spoken here");
-        let advice = "offer http/1.1 or http/1.0, or '' to offer none";
+        let advice = Message::from("offer http/1.1 or http/1.0, or '' to offer none; ")
+            + given(Field::Http, 2)
+            + " offers h2";
         errors.push(PlanError::new(Field::Alpn, problem, advice));
     }
 }
@@ -78,7 +80,7 @@ pub(super) fn check_script(draft: &Draft, errors: &mut Vec<PlanError>) {
         (Field::Pipeline, draft.pipeline > 1),
         (Field::Body, request.body.is_some()),
         (Field::Method, request.method != "GET"),
-        (Field::Http, request.http_minor == 0),
+        (Field::Http, request.http_minor == 0 || draft.http_version != HttpVersion::Http1),
         (Field::ExpectContinue, request.expect_continue),
         (Field::Proxy, draft.transport.proxy.is_some()),
         (Field::UnixSocket, draft.transport.unix_socket.is_some()),

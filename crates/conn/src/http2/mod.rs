@@ -1,0 +1,220 @@
+//! A client's HTTP/2 on a connection: each exchange is a stream.
+//!
+//! Absent on purpose: sockets, TLS and the agreement on the protocol. What HTTP/2 is, [`Client`]
+//! knows; here stands what it means in the words of a connection.
+
+mod request;
+
+use plimsoll_core::protocol::Allowed;
+use plimsoll_proto::http2::{
+    Body, Client, ClientOptions, ErrorCode, Event, Outgoing, Response as Http2Response,
+};
+
+use crate::event::{ExchangeId, Failure, Head, Progress, Response};
+use crate::protocol::{Protocol, Wire};
+use crate::request::Message;
+
+pub use request::Http2Request;
+
+/// What the HTTP/2 connections of a run have in common.
+#[derive(Debug, Clone)]
+pub struct Http2Settings {
+    /// How many streams there may be, what is announced to the server, and how many fields the
+    /// run's requests share.
+    pub options: ClientOptions,
+}
+
+/// The streams of a connection.
+#[derive(Debug)]
+pub struct Http2 {
+    client: Client,
+    /// The body of the request that is being started, where it is filled in.
+    filled: Vec<u8>,
+}
+
+impl Protocol for Http2 {
+    type Settings = Http2Settings;
+    type Encoding = Http2Request;
+
+    const GATHERS: bool = true;
+
+    fn new(settings: &Http2Settings) -> Self {
+        Self { client: Client::new(settings.options), filled: Vec::new() }
+    }
+
+    fn name(&self) -> &'static str {
+        "h2"
+    }
+
+    fn is_agreed(alpn: Option<&[u8]>) -> bool {
+        alpn == Some(b"h2")
+    }
+
+    fn exchanges_max(settings: &Http2Settings) -> usize {
+        settings.options.streams as usize
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.client.begin(out);
+    }
+
+    fn is_greeted(&self) -> bool {
+        self.client.is_greeted()
+    }
+
+    fn allowed(&self) -> Option<Allowed> {
+        let settings = self.client.allowed();
+        self.client.is_greeted().then_some(Allowed {
+            streams: (settings.streams != u32::MAX).then_some(settings.streams),
+            window_bytes: settings.window_bytes,
+            header_table_bytes: settings.header_table_bytes,
+            frame_bytes: settings.frame_bytes,
+        })
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        self.client.room()
+    }
+
+    #[inline]
+    fn is_spent(&self) -> bool {
+        self.client.is_spent()
+    }
+
+    #[inline]
+    fn open_exchanges(&self) -> usize {
+        self.client.open()
+    }
+
+    #[inline]
+    fn exchanges(&self) -> impl DoubleEndedIterator<Item = ExchangeId> {
+        self.client.requests().map(ExchangeId)
+    }
+
+    #[inline]
+    fn start<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, Http2Request>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        let Message::Compiled { encoding, filling, withholds_body, .. } = message else {
+            unreachable!("scripts write HTTP/1, and a plan with one speaks it");
+        };
+        let mut outgoing = Outgoing {
+            is_head: encoding.is_head(filling),
+            body: encoding.body(filling, &mut self.filled),
+            ends: !withholds_body,
+        };
+        if *withholds_body {
+            outgoing.body = Body::Empty;
+        }
+        self.client.start(exchange.0, &outgoing, out, |head| encoding.write_head(filling, head));
+        Wire::Framed
+    }
+
+    fn send_rest<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        message: &Message<'m, Http2Request>,
+        out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        if let Message::Compiled { encoding, filling, .. } = message {
+            let body = encoding.body(filling, &mut self.filled);
+            self.client.send(exchange.0, body, true, out);
+        }
+        Wire::Framed
+    }
+
+    #[inline]
+    fn is_stalled(&self, exchange: ExchangeId) -> bool {
+        self.client.is_stalled(exchange.0)
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut Vec<u8>,
+        progress: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        loop {
+            let decoded = self.client.receive(bytes, out)?;
+            bytes = &bytes[decoded.consumed..];
+            let Some(event) = decoded.event else { return Ok(()) };
+            match event {
+                // The connection asks for these itself.
+                Event::Greeted | Event::Draining(_) => {}
+                // No plan asks for trailers yet.
+                Event::Trailers(..) => {}
+                Event::Room => progress(Progress::Room),
+                Event::Resumed(number) => progress(Progress::Resumed(ExchangeId(number))),
+                Event::FirstByte(number) => progress(Progress::FirstByte(ExchangeId(number))),
+                Event::Interim(number, head) => {
+                    progress(Progress::Interim(ExchangeId(number), head.status));
+                }
+                Event::Head(number, head) => {
+                    let head = Head::new(head.status, head.lines());
+                    progress(Progress::Head(ExchangeId(number), &head));
+                }
+                Event::Body(number, piece) => progress(Progress::Body(ExchangeId(number), piece)),
+                Event::Complete(number, response) => {
+                    let Http2Response { status, body_bytes } = response;
+                    let response = Response { status, body_bytes };
+                    progress(Progress::Complete(ExchangeId(number), response));
+                }
+                Event::Refused(number) => progress(Progress::Refused(ExchangeId(number))),
+                Event::Reset(number, code) => {
+                    progress(Progress::Reset(ExchangeId(number), reset_kind(code)));
+                }
+                Event::Broken(number, error) => {
+                    progress(Progress::Reset(ExchangeId(number), error.kind()));
+                }
+            }
+        }
+    }
+
+    fn ends_with_connection(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
+        self.client.end()?;
+        if self.client.open() == 0 { Ok(()) } else { Err(Failure::Closed) }
+    }
+
+    fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool {
+        self.client.cancel(exchange.0, out)
+    }
+
+    /// The stream alone is closed.
+    fn survives_early_response(&self) -> bool {
+        true
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = ExchangeId> {
+        self.client.drain().map(ExchangeId)
+    }
+}
+
+/// The name in results of a stream that the server gave up.
+fn reset_kind(code: ErrorCode) -> &'static str {
+    const KINDS: [&str; 14] = [
+        "reset:NO_ERROR",
+        "reset:PROTOCOL_ERROR",
+        "reset:INTERNAL_ERROR",
+        "reset:FLOW_CONTROL_ERROR",
+        "reset:SETTINGS_TIMEOUT",
+        "reset:STREAM_CLOSED",
+        "reset:FRAME_SIZE_ERROR",
+        "reset:REFUSED_STREAM",
+        "reset:CANCEL",
+        "reset:COMPRESSION_ERROR",
+        "reset:CONNECT_ERROR",
+        "reset:ENHANCE_YOUR_CALM",
+        "reset:INADEQUATE_SECURITY",
+        "reset:HTTP_1_1_REQUIRED",
+    ];
+    KINDS.get(code.0 as usize).copied().unwrap_or("reset:UNKNOWN")
+}

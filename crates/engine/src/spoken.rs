@@ -1,0 +1,53 @@
+//! What a run speaks: which protocol, and what its connections have in common.
+
+use plimsoll_conn::{Http1, Http1Settings, Http2, Http2Settings, Protocol};
+use plimsoll_core::plan::HttpVersion;
+use plimsoll_proto::http2::{ClientOptions, Receiving};
+
+use crate::assignment::Assignment;
+
+/// A protocol that plans can ask for.
+pub trait Spoken: Protocol<Settings: Send, Encoding: 'static> + 'static {
+    /// What the connections of a run have in common.
+    fn settings(assignment: &Assignment<Self::Encoding>) -> Self::Settings;
+}
+
+impl Spoken for Http1 {
+    fn settings(assignment: &Assignment<Self::Encoding>) -> Http1Settings {
+        Http1Settings { pipeline: assignment.plan().pipeline as usize }
+    }
+}
+
+impl Spoken for Http2 {
+    fn settings(assignment: &Assignment<Self::Encoding>) -> Http2Settings {
+        let http2 = &assignment.plan().http2;
+        let receiving = Receiving {
+            window_bytes: http2.window_bytes,
+            connection_window_bytes: http2.connection_window_bytes,
+            header_table_bytes: http2.header_table_bytes,
+            frame_bytes: http2.frame_bytes,
+            ..ClientOptions::default().receiving
+        };
+        let shared_fields = assignment.prepared.shared().len();
+        let options = ClientOptions { streams: http2.streams, shared_fields, receiving };
+        Http2Settings { options }
+    }
+}
+
+/// What a run speaks, once that is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Http1,
+    Http2,
+}
+
+impl Version {
+    /// The one that a plan asks for; `None`: a connection has to tell.
+    pub(crate) fn asked_for(version: HttpVersion, is_tls: bool) -> Option<Self> {
+        match version {
+            HttpVersion::Http2 => Some(Self::Http2),
+            HttpVersion::Auto if is_tls => None,
+            HttpVersion::Http1 | HttpVersion::Auto => Some(Self::Http1),
+        }
+    }
+}
