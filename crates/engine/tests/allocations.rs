@@ -11,7 +11,7 @@ use allocation_counter::measure;
 use plimsoll_conn::{Http1, Http1Request, Setup};
 use plimsoll_core::plan::{Body, Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
-use plimsoll_engine::Signals;
+use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, Spin, clock};
@@ -63,7 +63,7 @@ fn allocations(plan: &Draft, address: SocketAddr, choice: DriverChoice) -> Optio
 }
 
 fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
-    let (settings, source) = (assignment.http1(), assignment.source());
+    let (settings, source) = (Http1::settings(assignment), assignment.source());
     let cpu = CpuUse::default;
     let mut worker = Worker::<_, Http1, _>::new(driver, assignment, &settings, cpu, source);
     let signals = Signals::default();

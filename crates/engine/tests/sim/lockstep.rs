@@ -10,7 +10,7 @@ use std::thread;
 use plimsoll_conn::{Http1, Http1Request, Setup};
 use plimsoll_core::plan::Draft;
 use plimsoll_core::recorder::Recorder;
-use plimsoll_engine::Signals;
+use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
@@ -211,7 +211,7 @@ where
     let (options, sim) = (assignment.driver_options(), SimOptions::default());
     let inner = SimDriver::new(&options, sim, Some(Box::new(server)));
     let driver = Lockstep { inner, worker: index as usize, clocks };
-    let (settings, source) = (assignment.http1(), assignment.source());
+    let (settings, source) = (Http1::settings(assignment), assignment.source());
     let mut worker =
         Worker::<_, Http1, _>::new(driver, assignment, &settings, CpuUse::default, source);
     worker.open(S, signals).unwrap();

@@ -70,7 +70,9 @@ pub(crate) struct ToyRequest {
 }
 
 impl Encoding for ToyRequest {
-    fn of(request: CompiledRequest) -> Result<Self, EncodeError> {
+    type Shared = ();
+
+    fn of(request: CompiledRequest, _shared: &mut ()) -> Result<Self, EncodeError> {
         Ok(Self { path: request.path, body: request.body })
     }
 
@@ -227,6 +229,8 @@ impl Protocol for Toy {
     type Settings = usize;
     type Encoding = ToyRequest;
 
+    const GATHERS: bool = true;
+
     fn new(settings: &usize) -> Self {
         Self {
             received: Vec::new(),
@@ -241,6 +245,10 @@ impl Protocol for Toy {
 
     fn name(&self) -> &'static str {
         "toy"
+    }
+
+    fn is_agreed(_alpn: Option<&[u8]>) -> bool {
+        true
     }
 
     fn exchanges_max(settings: &usize) -> usize {
