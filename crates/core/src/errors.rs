@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
-/// section in `docs/errors.md`.
-pub const ERROR_KINDS: [&str; 47] = [
+/// section in `docs/errors.md` or `docs/errors-http2.md`.
+pub const ERROR_KINDS: [&str; 98] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -53,6 +53,60 @@ pub const ERROR_KINDS: [&str; 47] = [
     "tls_truncated",
     "tls_not_open",
     "tls_internal",
+    "other_protocol",
+    // With HTTP/2: the server gave a stream up.
+    "reset:NO_ERROR",
+    "reset:PROTOCOL_ERROR",
+    "reset:INTERNAL_ERROR",
+    "reset:FLOW_CONTROL_ERROR",
+    "reset:SETTINGS_TIMEOUT",
+    "reset:STREAM_CLOSED",
+    "reset:FRAME_SIZE_ERROR",
+    "reset:REFUSED_STREAM",
+    "reset:CANCEL",
+    "reset:COMPRESSION_ERROR",
+    "reset:CONNECT_ERROR",
+    "reset:ENHANCE_YOUR_CALM",
+    "reset:INADEQUATE_SECURITY",
+    "reset:HTTP_1_1_REQUIRED",
+    "reset:UNKNOWN",
+    // The connection breaks the rules.
+    "http1_peer",
+    "bad_preface",
+    "no_settings",
+    "frame_too_long",
+    "bad_frame_length",
+    "bad_padding",
+    "bad_stream",
+    "idle_stream",
+    "bad_stream_id",
+    "stream_closed",
+    "broken_header_block",
+    "bad_setting",
+    "push",
+    "bad_goaway",
+    "zero_increment",
+    "window_overflow",
+    "window_exceeded",
+    "compression",
+    "block_too_long",
+    "reset_flood",
+    "futile_flood",
+    "truncated_frame",
+    // A stream does.
+    "bad_pseudo_field",
+    "bad_field_name",
+    "bad_field_value",
+    "connection_field",
+    "body_length",
+    "host_differs",
+    "bad_sequence",
+    "half_closed",
+    "stream_window_exceeded",
+    "stream_window_overflow",
+    "stream_zero_increment",
+    "priority_length",
+    "priority_loop",
     // The response is not as expected.
     "expect_status",
     "expect_bytes",

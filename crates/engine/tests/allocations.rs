@@ -11,8 +11,8 @@ use allocation_counter::measure;
 use plimsoll_conn::{Http1, Http1Request, Setup};
 use plimsoll_core::plan::{Body, Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
-use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
+use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, Spin, clock};
 

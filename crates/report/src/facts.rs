@@ -315,7 +315,7 @@ pub(crate) fn version_words(result: &RunResult) -> String {
         HttpVersion::Auto if result.protocols.iter().any(|it| it.name == "h2") => {
             "HTTP/2, as agreed in TLS".to_owned()
         }
-        HttpVersion::Auto => of_http1() + ", as HTTP/2 was not agreed in TLS",
+        HttpVersion::Auto => of_http1(),
     }
 }
 

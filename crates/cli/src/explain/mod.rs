@@ -36,7 +36,14 @@ struct Group {
     /// What all of them are.
     heading: &'static str,
     codes: Vec<String>,
-    page: Page,
+    pages: Vec<Page>,
+}
+
+impl Group {
+    /// What is to be said of a code.
+    fn section(&self, code: &str) -> Option<&'static str> {
+        self.pages.iter().find_map(|page| page.section(code))
+    }
 }
 
 /// Everything that can be explained.
@@ -48,21 +55,24 @@ fn groups() -> [Group; 3] {
             what: "a cause of the verdict",
             heading: "Causes of the verdict",
             codes: owned(&CODES),
-            page: Page(include_str!("../../../../docs/verdict.md")),
+            pages: vec![Page(include_str!("../../../../docs/verdict.md"))],
         },
         Group {
             names: &["kinds", "kind"],
             what: "a kind of error",
             heading: "Kinds of errors",
             codes: owned(&ERROR_KINDS),
-            page: Page(include_str!("../../../../docs/errors.md")),
+            pages: vec![
+                Page(include_str!("../../../../docs/errors.md")),
+                Page(include_str!("../../../../docs/errors-http2.md")),
+            ],
         },
         Group {
             names: &["gates", "gate", "metrics", "metric"],
             what: "a metric for gates",
             heading: "Metrics for gates",
             codes: metric_names().collect(),
-            page: Page(include_str!("../../../../docs/gate-metrics.md")),
+            pages: vec![Page(include_str!("../../../../docs/gate-metrics.md"))],
         },
     ]
 }
@@ -107,7 +117,7 @@ fn explained(groups: &[Group], code: &str, columns: usize) -> Result<String, Str
 }
 
 fn sections<'a>(groups: &'a [Group], code: &str) -> Vec<(&'a Group, &'static str)> {
-    let of = |group: &'a Group| Some((group, group.page.section(code)?));
+    let of = |group: &'a Group| Some((group, group.section(code)?));
     groups.iter().filter_map(of).collect()
 }
 
@@ -117,7 +127,7 @@ fn list(group: &Group, columns: usize) -> String {
     let mut lines = vec![group.heading.to_owned()];
     for code in &group.codes {
         let first = format!("{:width$}", format!("  {code}"));
-        let summary = group.page.section(code).map(plain::first_sentence).unwrap_or_default();
+        let summary = group.section(code).map(plain::first_sentence).unwrap_or_default();
         lines.extend(wrap(&first, &" ".repeat(width), &summary, columns));
     }
     lines.join("\n")

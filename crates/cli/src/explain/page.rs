@@ -11,7 +11,8 @@ impl Page {
     /// What is below the heading with this code.
     pub(super) fn section(self, code: &str) -> Option<&'static str> {
         let mut sections = self.0.split(HEADING).skip(1).filter_map(|part| part.split_once('\n'));
-        let (_, text) = sections.find(|(heading, _)| codes(heading).any(|known| known == code))?;
+        let (_, text) = sections
+            .find(|(heading, _)| codes(heading).any(|known| known.eq_ignore_ascii_case(code)))?;
         Some(text.trim())
     }
 

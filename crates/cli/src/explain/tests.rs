@@ -8,7 +8,7 @@ use super::*;
 fn every_code_has_a_text_and_every_text_a_code() {
     for group in groups() {
         let known: BTreeSet<&str> = group.codes.iter().map(String::as_str).collect();
-        let told: BTreeSet<&str> = group.page.codes().collect();
+        let told: BTreeSet<&str> = group.pages.iter().flat_map(|page| page.codes()).collect();
         let missing: Vec<_> = known.difference(&told).collect();
         let stale: Vec<_> = told.difference(&known).collect();
         let heading = group.heading;
@@ -17,7 +17,7 @@ fn every_code_has_a_text_and_every_text_a_code() {
             "{heading}: {missing:?}, of none {stale:?}"
         );
         for code in known {
-            let section = group.page.section(code).unwrap_or_default();
+            let section = group.section(code).unwrap_or_default();
             assert!(section.contains("\n- **"), "{code} says what it means, and no more");
         }
     }

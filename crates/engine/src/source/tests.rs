@@ -45,10 +45,11 @@ fn prepared(plan: &Draft) -> Prepared<Http1Request> {
 }
 
 /// Head and body of a request, also checked against a buffer of the size that was promised.
-fn parts(prepared: &Prepared<Http1Request>, number: u64, extra: &[u8]) -> (String, String) {
-    let mut out = Vec::with_capacity(prepared.request_bytes_max() + extra.len());
+fn parts(prepared: &Prepared<Http1Request>, number: u64, cookies: &[u8]) -> (String, String) {
+    let cookie_bytes = "Cookie: \r\n".len() + cookies.len();
+    let mut out = Vec::with_capacity(prepared.request_bytes_max() + cookie_bytes);
     let capacity = out.capacity();
-    let filling = Filling { number, cookies: extra, hop: None };
+    let filling = Filling { number, cookies, hop: None };
     let head = prepared.target(prepared.choose(number)).encoding.write(&filling, &mut out);
     assert_eq!(out.capacity(), capacity, "filling allocates nothing");
     let body = out.split_off(head);
@@ -190,13 +191,13 @@ fn what_never_varies_is_one_piece_of_bytes() {
     plan.cookies = true;
     let fixed = prepared(&plan);
     assert!(fixed.target(0).encoding.fixed().is_none(), "cookies differ");
-    for extra in ["", "Cookie: a=b\r\n"] {
-        let (head, body) = parts(&fixed, 0, extra.as_bytes());
-        assert!(head.ends_with(&format!("Content-Length: 3\r\n{extra}\r\n")), "{head}");
+    for (cookies, line) in [("", ""), ("a=b", "Cookie: a=b\r\n")] {
+        let (head, body) = parts(&fixed, 0, cookies.as_bytes());
+        assert!(head.ends_with(&format!("Content-Length: 3\r\n{line}\r\n")), "{head}");
         assert_eq!(body, "abc");
     }
     plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
-    let (head, body) = parts(&prepared(&plan), 10, b"Cookie: a=b\r\n");
+    let (head, body) = parts(&prepared(&plan), 10, b"a=b");
     assert!(head.ends_with("Content-Length: 2\r\nCookie: a=b\r\n\r\n"), "{head}");
     assert_eq!(body, "10");
 }

@@ -10,8 +10,8 @@ use std::thread;
 use plimsoll_conn::{Http1, Http1Request, Setup};
 use plimsoll_core::plan::Draft;
 use plimsoll_core::recorder::Recorder;
-use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
+use plimsoll_engine::{Signals, Spoken as _};
 use plimsoll_io::sim::SimOptions;
 use plimsoll_io::{
     Close, Driver, DriverKind, Event, Payload, PayloadId, Received, Route, SimDriver, SocketId,
