@@ -172,7 +172,7 @@ fn tls(flags: &ProxyFlags) -> Result<Option<TlsConfig>, Exit> {
     if let Some(path) = &flags.tls_save {
         save_certificate(path, &identity)?;
     }
-    let config = tls_config(identity, None);
+    let config = tls_config(identity, None, plimsoll_server::HTTP1);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
 }
 

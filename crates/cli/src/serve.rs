@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use plimsoll_server::{
-    Faults, Role, RunningServer, ServeOptions, ServerOptions, TlsConfig, tls_config,
+    Faults, Role, RunningServer, ServeOptions, ServerOptions, StreamFaults, TlsConfig, tls_config,
 };
 
 use crate::exit::Exit;
@@ -52,6 +52,15 @@ fn faults(flags: &ServeFlags) -> Faults {
         errors: flags.errors.clone().unwrap_or_default(),
         reset: flags.reset.unwrap_or_default(),
         close_every: flags.close_every,
+        http2: StreamFaults {
+            streams: flags.h2_streams,
+            settings_delay_ns: flags.h2_settings_delay.unwrap_or_default(),
+            resets: flags.h2_reset.clone().unwrap_or_default(),
+            refused: flags.h2_refuse.unwrap_or_default(),
+            goaway: flags.h2_goaway,
+            window_bytes: flags.h2_window,
+            window_delay_ns: flags.h2_window_delay.unwrap_or_default(),
+        },
         seed: flags.seed,
     }
 }
@@ -71,7 +80,9 @@ fn tls(flags: &ServeFlags) -> Result<Option<TlsConfig>, Exit> {
     if let Some(path) = &flags.tls_save {
         save_certificate(path, &identity)?;
     }
-    let config = tls_config(identity, client_roots);
+    let protocols: Vec<&[u8]> =
+        flags.alpn.iter().flat_map(|protocol| protocol.names()).copied().collect();
+    let config = tls_config(identity, client_roots, &protocols);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
 }
 

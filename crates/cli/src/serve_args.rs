@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::Args;
-use plimsoll_server::{ErrorMix, LatencyMix, Share, Stall};
+use clap::{Args, ValueEnum};
+use plimsoll_core::units;
+use plimsoll_server::{ErrorMix, GoawaySpec, HTTP1, LatencyMix, ResetMix, Share, Stall};
 
 use crate::listen::listen;
 use crate::value_args::{DriverFlag, threads};
@@ -48,6 +49,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub pin: Vec<usize>,
 
+    /// Protocols to offer over TLS, the preferred first
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = "TLS")]
+    #[arg(default_value = "h2,http/1.1")]
+    pub alpn: Vec<Alpn>,
     /// Serve over TLS, with a certificate made at the start for localhost, 127.0.0.1 and ::1
     #[arg(long, help_heading = "TLS")]
     pub tls: bool,
@@ -81,7 +86,56 @@ pub(crate) struct ServeFlags {
     /// Close each connection after N answers
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub close_every: Option<NonZeroU32>,
+    /// Let each HTTP/2 client have up to N streams open
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub h2_streams: Option<u32>,
+    /// Delay the SETTINGS of each HTTP/2 connection, and all that follows them: 50ms
+    #[arg(long, value_name = "T", value_parser = units::parse_duration_ns, help_heading = "Faults")]
+    pub h2_settings_delay: Option<u64>,
+    /// Answer shares of the HTTP/2 requests with RST_STREAM: 1%:CANCEL,0.5%:INTERNAL_ERROR
+    #[arg(long, value_name = "L", help_heading = "Faults")]
+    pub h2_reset: Option<ResetMix>,
+    /// Refuse a share of the HTTP/2 requests unprocessed, with REFUSED_STREAM: 1%
+    #[arg(long, value_name = "SHARE", help_heading = "Faults")]
+    pub h2_refuse: Option<Share>,
+    /// End each HTTP/2 connection with GOAWAY at its N-th request: 100 (in two steps), or
+    /// 100:abrupt (that request is given up)
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub h2_goaway: Option<GoawaySpec>,
+    /// Give each HTTP/2 stream a window of this size for the request's body: 1, 16k
+    #[arg(long, value_name = "BYTES", value_parser = window, help_heading = "Faults")]
+    pub h2_window: Option<u32>,
+    /// Delay each WINDOW_UPDATE of an HTTP/2 stream: 10ms
+    #[arg(long, value_name = "T", value_parser = units::parse_duration_ns, help_heading = "Faults")]
+    pub h2_window_delay: Option<u64>,
     /// Seed for the choice of faults
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Faults")]
     pub seed: u64,
+}
+
+/// A protocol that is offered over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Alpn {
+    /// HTTP/2
+    H2,
+    /// HTTP/1.1
+    #[value(name = "http/1.1")]
+    Http11,
+}
+
+impl Alpn {
+    /// Its names in a handshake (RFC 7301). Servers of HTTP/1.1 take clients of HTTP/1.0, too.
+    pub(crate) fn names(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::H2 => &[b"h2"],
+            Self::Http11 => HTTP1,
+        }
+    }
+}
+
+/// A window of HTTP/2, up to 2^31-1 bytes.
+fn window(text: &str) -> Result<u32, String> {
+    let bytes = units::parse_count(text).ok().and_then(|bytes| i32::try_from(bytes).ok());
+    let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
+    bytes.ok_or_else(|| format!("'{text}' is not a number of bytes below 2^31"))
 }

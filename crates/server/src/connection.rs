@@ -22,9 +22,37 @@ use plimsoll_proto::http1::{
     BodyLength, DecodeError, Limits, RequestDecoder, RequestEvent, RequestHead,
 };
 
-use crate::answer::{self, Rest, TEXT};
+use crate::answer::TEXT;
+use crate::answer::http1::{RequestForm, Rest, write_echo_fields};
 use crate::faults::Outcome;
+use crate::http2::Http2;
 use crate::route::{Echo, Refusal, Role, Route, route};
+
+/// What a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// Not known yet. As many bytes have come that HTTP/2 begins with.
+    Unknown(u8),
+    Http1,
+    Http2,
+}
+
+/// What HTTP/2 begins with (RFC 9113 3.4), up to where it differs from every request of HTTP/1.
+pub(crate) const HTTP2_START: &[u8] = b"PRI * HTTP/2.0\r\n";
+
+impl Spoken {
+    /// What is known with these bytes behind those that have come.
+    pub(crate) fn with(self, input: &[u8]) -> Self {
+        let Self::Unknown(matched) = self else { return self };
+        let rest = &HTTP2_START[usize::from(matched)..];
+        let bytes = rest.len().min(input.len());
+        match input[..bytes] == rest[..bytes] {
+            false => Self::Http1,
+            true if bytes == rest.len() => Self::Http2,
+            true => Self::Unknown(matched + bytes as u8),
+        }
+    }
+}
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +82,8 @@ pub(crate) enum Next {
     Refuse(Refusal),
     /// Go on sending.
     Send,
+    /// Greet a client that speaks HTTP/2.
+    Greet,
 }
 
 /// Where reading a stretch of input stopped.
@@ -78,6 +108,12 @@ pub(crate) struct Request {
     pub(crate) is_head: bool,
     pub(crate) minor_version: u8,
     pub(crate) keep_alive: bool,
+}
+
+impl Request {
+    pub(crate) fn form(&self) -> RequestForm {
+        RequestForm { is_head: self.is_head, minor_version: self.minor_version }
+    }
 }
 
 /// The memory of an echo, reused for later ones.
@@ -149,6 +185,8 @@ pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) role: Role,
     pub(crate) state: State,
+    pub(crate) spoken: Spoken,
+    pub(crate) http2: Option<Box<Http2>>,
     pub(crate) request: Request,
     /// When to check this connection; `u64::MAX` for never.
     pub(crate) timer_ns: u64,
@@ -158,6 +196,8 @@ pub(crate) struct Connection {
     pub(crate) ended: bool,
     /// Whether the answer under way is the last.
     pub(crate) last: bool,
+    /// Whether receiving is paused, because the client does not take what was sent.
+    pub(crate) is_paused: bool,
     /// What remains of the body being sent.
     pub(crate) rest: Rest,
     pub(crate) work: Option<Box<Work>>,
@@ -173,6 +213,8 @@ impl Connection {
             peer: SocketAddr::from(([0, 0, 0, 0], 0)),
             role: Role::All,
             state: State::Free,
+            spoken: Spoken::Unknown(0),
+            http2: None,
             request: Request {
                 route: Route::Hello,
                 is_head: false,
@@ -183,6 +225,7 @@ impl Connection {
             answers: 0,
             ended: false,
             last: false,
+            is_paused: false,
             rest: Rest::Nothing,
             work: None,
             held: Vec::new(),
@@ -202,10 +245,12 @@ impl Connection {
     pub(crate) fn clear(&mut self, pool: &mut Pool) {
         self.decoder.reset();
         self.state = State::Free;
+        self.spoken = Spoken::Unknown(0);
         self.timer_ns = u64::MAX;
         self.answers = 0;
         self.ended = false;
         self.last = false;
+        self.is_paused = false;
         self.rest = Rest::Nothing;
         self.held = Vec::new();
         self.held_at = 0;
@@ -216,7 +261,11 @@ impl Connection {
 
     /// Whether the connection is between two requests.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state == State::Open && self.decoder.is_idle()
+        let is_idle = match &self.http2 {
+            Some(http2) => http2.is_idle(),
+            None => self.decoder.is_idle(),
+        };
+        self.state == State::Open && is_idle
     }
 
     /// Reads up to the next step that is due. Returns the bytes used up and that step. With
@@ -331,7 +380,7 @@ fn begin_echo(echo: Echo, head: &RequestHead<'_>, work: &mut Work) {
     };
     let request = (echo != Echo::Body).then_some((head.method, head.target));
     let content_type = if shows_head { Some(TEXT) } else { content_type() };
-    answer::write_echo_fields(&mut work.fields, request, content_type);
+    write_echo_fields(&mut work.fields, request, content_type);
     if shows_head {
         work.body.extend_from_slice(head.head_bytes());
     }

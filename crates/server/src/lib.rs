@@ -22,7 +22,8 @@
 //! [`start`] runs servers, or proxies, on threads of their own; [`Server`] is one without a thread,
 //! for tests.
 //!
-//! Everything is also served over TLS, with a given certificate or a generated one.
+//! The same addresses speak HTTP/2: the first bytes decide, or the handshake of TLS. Everything is
+//! also served over TLS, with a given certificate or a generated one.
 //!
 //! Absent on purpose: files, access logs, and a Date header.
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@
 mod answer;
 mod connection;
 mod faults;
+mod http2;
 mod options;
 pub mod proxy;
 mod route;
@@ -40,11 +42,14 @@ mod timers;
 mod wire;
 mod workers;
 
-pub use faults::{ErrorMix, FaultSpecError, Faults, LatencyMix, Share, Stall};
+pub use faults::{
+    ErrorMix, FaultSpecError, Faults, Goaway, GoawaySpec, LatencyMix, ResetMix, Share, Stall,
+    StreamFaults,
+};
 pub use options::{Counters, ServeError, ServerLimits, ServerOptions};
 pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};
 pub use route::Role;
-pub use secure::{self_signed, tls_config};
+pub use secure::{HTTP1, self_signed, tls_config};
 pub use server::Server;
 pub use service::{RunningServer, ServeOptions};
 pub use workers::{Report, Running, Seat, Service, Threads, start};

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_proto::{http1, tls};
+use plimsoll_proto::{http1, http2, tls};
 
 use crate::faults::Faults;
 
@@ -11,6 +11,8 @@ use crate::faults::Faults;
 pub struct ServerLimits {
     /// Limits of request heads, chunk lines and trailers.
     pub http1: http1::Limits,
+    /// What an HTTP/2 connection takes.
+    pub http2: http2::ServerOptions,
     /// Bytes of the largest body that is echoed; larger ones get a 413.
     pub echo_bytes: u64,
     /// Bytes of all bodies that one worker echoes at once. Beyond it: 503.
@@ -26,12 +28,24 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             http1: http1::Limits::default(),
+            http2: http2_options(),
             echo_bytes: 16 << 20,
             echo_total_bytes: 1 << 30,
             held_bytes: 256 << 10,
             queued_bytes: 1 << 20,
         }
     }
+}
+
+/// What an HTTP/2 connection takes: enough for every load, and little enough that clients cannot
+/// make the server keep much.
+fn http2_options() -> http2::ServerOptions {
+    let mut options = http2::ServerOptions { streams: 256, ..http2::ServerOptions::default() };
+    let receiving = &mut options.receiving;
+    receiving.window_bytes = 256 << 10;
+    receiving.connection_window_bytes = 1 << 20;
+    receiving.limits.list_bytes = 16 << 10;
+    options
 }
 
 /// Everything about a server except where it listens.
@@ -66,7 +80,7 @@ pub struct Counters {
     pub responses: [u64; 5],
     /// Requests that were malformed, too long or refused unread.
     pub refused: u64,
-    /// Connections reset on purpose, as a fault or for exceeding a limit.
+    /// Connections and streams reset on purpose, as a fault or for exceeding a limit.
     pub resets: u64,
     /// Connections that could not be accepted.
     pub accept_failures: u64,
@@ -79,6 +93,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts an answer that has begun, or an interim one.
+    #[inline]
+    pub(crate) fn count_response(&mut self, status: u16) {
+        self.responses[usize::from(status / 100 - 1)] += 1;
+    }
+
     /// Adds another worker's counts.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;

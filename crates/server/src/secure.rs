@@ -7,20 +7,24 @@ use crate::options::ServeError;
 /// The names and addresses in a certificate made here.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The configuration of a server with this identity. With `client_roots` (PEM), a client has to
-/// show a certificate that one of these authorities signed. The server speaks TLS 1.2 and 1.3, and
-/// hands out tickets to resume with.
+/// What servers of HTTP/1 alone offer, by the names of RFC 7301.
+pub const HTTP1: &[&[u8]] = &[b"http/1.1", b"http/1.0"];
+
+/// The configuration of a server with this identity that offers these protocols, the preferred
+/// first. With `client_roots` (PEM), a client has to show a certificate that one of these
+/// authorities signed. The server speaks TLS 1.2 and 1.3, and hands out tickets to resume with.
 ///
 /// # Errors
 /// When a certificate or key cannot be used.
 pub fn tls_config(
     identity: Identity,
     client_roots: Option<Vec<u8>>,
+    protocols: &[&[u8]],
 ) -> Result<ServerConfig, TlsConfigError> {
     ServerConfig::new(&ServerOptions {
         identity,
         client_roots,
-        alpn: vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()],
+        alpn: protocols.iter().map(|protocol| protocol.to_vec()).collect(),
         versions: Versions::Both,
         resume: true,
     })

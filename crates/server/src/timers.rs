@@ -1,38 +1,38 @@
-//! Timers: which connection is due next, and when.
+//! Timers: what is due next, and when: of the connections of a worker, and of the exchanges of a
+//! connection.
 //!
-//! A connection has at most one timer and stores its time itself. An entry here with another time
-//! is stale and ignored. Stale entries are swept out when the queue is full, so its size is bounded
-//! by the number of connections.
+//! What has a timer stores its time itself. An entry here with another time is stale and ignored.
+//! Stale entries are swept out when the queue is full, so its size is bounded by the number of
+//! timers that can be live.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use plimsoll_io::SocketId;
-
-/// The timers of one worker, earliest first.
+/// Timers, earliest first.
 #[derive(Debug)]
-pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(u64, SocketId)>>,
+pub(crate) struct Timers<K> {
+    heap: BinaryHeap<Reverse<(u64, K)>>,
     entries_max: usize,
 }
 
-impl Timers {
-    /// For up to `connections_max` connections.
-    pub(crate) fn new(connections_max: u32) -> Self {
-        Self { heap: BinaryHeap::new(), entries_max: 2 * connections_max as usize + 16 }
+impl<K: Copy + Ord> Timers<K> {
+    /// For up to as many timers that are live at once.
+    pub(crate) fn new(live_max: u32) -> Self {
+        let entries_max = (live_max as usize).saturating_mul(2).saturating_add(16);
+        Self { heap: BinaryHeap::new(), entries_max }
     }
 
     /// Adds a timer. `is_live` tells whether an entry still is its connection's timer.
-    pub(crate) fn set(
-        &mut self,
-        due_ns: u64,
-        socket: SocketId,
-        is_live: impl Fn(u64, SocketId) -> bool,
-    ) {
+    pub(crate) fn set(&mut self, due_ns: u64, of: K, is_live: impl Fn(u64, K) -> bool) {
         if self.heap.len() >= self.entries_max {
-            self.heap.retain(|&Reverse((due_ns, socket))| is_live(due_ns, socket));
+            self.heap.retain(|&Reverse((due_ns, of))| is_live(due_ns, of));
         }
-        self.heap.push(Reverse((due_ns, socket)));
+        self.heap.push(Reverse((due_ns, of)));
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
     }
 
     /// When the first entry is due; `u64::MAX` without entries.
@@ -41,7 +41,7 @@ impl Timers {
     }
 
     /// Takes the first entry out if it is due.
-    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(u64, SocketId)> {
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(u64, K)> {
         if self.next_ns() > now_ns {
             return None;
         }
@@ -51,6 +51,8 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_io::SocketId;
+
     use super::*;
 
     #[test]

@@ -97,6 +97,14 @@ impl<D: Driver> Wire<D> {
         }
     }
 
+    /// Whether the handshake is over and has chosen this protocol; `None` before its end, and if it
+    /// chose none.
+    pub(crate) fn has_chosen(&self, socket: SocketId, protocol: &[u8]) -> Option<bool> {
+        let sessions = &self.secure.as_ref()?.sessions;
+        let session = sessions.get(socket.index())?.as_deref()?;
+        Some(session.alpn().filter(|_| !session.is_handshaking())? == protocol)
+    }
+
     /// Sends, encrypted if need be.
     #[inline]
     pub(crate) fn send(&mut self, socket: SocketId, payload: Payload<'_>) {

@@ -8,6 +8,7 @@ mod counts;
 mod demo;
 mod dialects;
 mod hostile;
+mod http2;
 mod lab;
 mod monitor;
 mod nginx;

@@ -207,7 +207,7 @@ pub(super) fn trace_server(limits: Limits, data: &[u8], cuts: &[usize]) -> Trace
 
 impl Trace {
     /// Gives the stream of a request that has ended.
-    fn server_event(&mut self, event: ServerEvent<'_>) -> Option<u32> {
+    fn server_event(&mut self, event: ServerEvent<'_, '_>) -> Option<u32> {
         match event {
             ServerEvent::Request(stream, head) => {
                 let parts = [Some(head.method()), head.scheme(), head.authority(), head.path()];

@@ -55,6 +55,7 @@ pub use limits::{INTERIM_MAX, Limits};
 pub use receiving::Receiving;
 pub use server::{RequestHead, Server, ServerEvent, ServerOptions};
 pub use settings::Settings;
+pub use streams::{Key, Streams};
 pub use upload::Body;
 
 pub use crate::http1::{Decoded, Headers};

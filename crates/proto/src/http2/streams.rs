@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 
 /// A slot. Good until its stream is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key(u32);
+pub struct Key(u32);
 
 #[derive(Debug)]
 struct Slot<S> {
@@ -23,8 +23,9 @@ struct Slot<S> {
     stream: S,
 }
 
+/// Open streams, with something of the caller's for each.
 #[derive(Debug)]
-pub(super) struct Streams<S> {
+pub struct Streams<S> {
     slots: Vec<Slot<S>>,
     /// Where a number's slot is, plus one; 0 is empty. At least twice as many places as slots.
     places: Vec<u32>,
@@ -36,7 +37,8 @@ pub(super) struct Streams<S> {
 
 impl<S: Default> Streams<S> {
     /// None open, with room for `capacity` without allocating.
-    pub(super) fn with_capacity(capacity: usize) -> Self {
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
         Self {
             slots: Vec::with_capacity(capacity),
             places: vec![0; places_for(capacity)],
@@ -47,25 +49,35 @@ impl<S: Default> Streams<S> {
         }
     }
 
+    /// How many are open.
+    #[must_use]
     #[inline]
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count
     }
 
+    /// How many slots there are, free ones included.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The slot of an open stream.
+    #[must_use]
     #[inline]
-    pub(super) fn find(&self, id: u32) -> Option<Key> {
+    pub fn find(&self, id: u32) -> Option<Key> {
         self.place(id).map(|place| Key(self.places[place] - 1))
     }
 
     /// The number of the stream in a slot.
+    #[must_use]
     #[inline]
-    pub(super) fn id(&self, key: Key) -> u32 {
+    pub fn id(&self, key: Key) -> u32 {
         self.slots[key.0 as usize].id
     }
 
     /// Opens a stream whose number is not open. What the slot's last stream left is still in it.
-    pub(super) fn open(&mut self, id: u32) -> Key {
+    pub fn open(&mut self, id: u32) -> Key {
         let slot = self.free_slot();
         let newest = self.newest;
         let entry = &mut self.slots[slot as usize];
@@ -85,7 +97,7 @@ impl<S: Default> Streams<S> {
     }
 
     /// Closes an open stream.
-    pub(super) fn close(&mut self, key: Key) {
+    pub fn close(&mut self, key: Key) {
         let Slot { id, older, newer, .. } = self.slots[key.0 as usize];
         if let Some(place) = self.place(id) {
             self.vacate(place);
@@ -109,11 +121,15 @@ impl<S: Default> Streams<S> {
         Keys { streams: self, front: self.oldest, back: self.newest, left: self.count }
     }
 
-    pub(super) fn newest(&self) -> Option<Key> {
+    /// The stream that was opened last.
+    #[must_use]
+    pub fn newest(&self) -> Option<Key> {
         (self.newest != NONE).then_some(Key(self.newest))
     }
 
-    pub(super) fn oldest(&self) -> Option<Key> {
+    /// The stream that was opened first.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Key> {
         (self.oldest != NONE).then_some(Key(self.oldest))
     }
 

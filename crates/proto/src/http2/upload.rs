@@ -182,6 +182,7 @@ pub(super) trait Sending {
     fn upload(&mut self) -> &mut Upload;
 }
 
+#[expect(private_bounds, reason = "so are the methods")]
 impl<S: Default + Sending> Streams<S> {
     /// The peer's settings change the windows of all open streams.
     pub(super) fn shift_windows(&mut self, bytes: i64) -> Result<(), Overflow> {

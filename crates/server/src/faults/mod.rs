@@ -11,7 +11,9 @@ use std::num::NonZeroU32;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-pub use spec::{ErrorMix, FaultSpecError, LatencyMix, Share, Stall};
+use plimsoll_proto::http2::ErrorCode;
+
+pub use spec::{ErrorMix, FaultSpecError, GoawaySpec, LatencyMix, ResetMix, Share, Stall};
 
 /// The faults a server commits; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,8 +29,40 @@ pub struct Faults {
     pub reset: Share,
     /// A connection is closed after this many answers, the last of which says so.
     pub close_every: Option<NonZeroU32>,
+    /// Faults that only HTTP/2 has.
+    pub http2: StreamFaults,
     /// What the random choices are drawn from.
     pub seed: u64,
+}
+
+/// The faults that only HTTP/2 has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StreamFaults {
+    /// How many streams a client may have open, instead of the server's own limit.
+    pub streams: Option<u32>,
+    /// How late a connection's first SETTINGS are. Before them, nothing else is sent, and no
+    /// request is read.
+    pub settings_delay_ns: u64,
+    /// Which requests get RST_STREAM, with which code.
+    pub resets: ResetMix,
+    /// The share of requests that get RST_STREAM with REFUSED_STREAM.
+    pub refused: Share,
+    /// After how many requests a connection says GOAWAY, and how.
+    pub goaway: Option<GoawaySpec>,
+    /// Bytes of the window of each stream, instead of the server's own.
+    pub window_bytes: Option<u32>,
+    /// How late the client gets new room in a stream's window.
+    pub window_delay_ns: u64,
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goaway {
+    /// In two steps (RFC 9113 6.8): the first takes nothing back, the second names the last request
+    /// that was taken.
+    Graceful,
+    /// With a last stream below the current one: it, and those above, are given up.
+    Abrupt,
 }
 
 impl Faults {
@@ -57,6 +91,26 @@ pub(crate) enum Outcome {
     Error(u16),
     /// Not at all: the connection is reset.
     Reset,
+}
+
+/// What becomes of one request over HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StreamFate {
+    /// When it is answered, on the server's clock.
+    pub(crate) due_ns: u64,
+    /// How.
+    pub(crate) outcome: StreamOutcome,
+}
+
+/// How a request over HTTP/2 is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamOutcome {
+    /// As its route says.
+    Answer,
+    /// With this status.
+    Error(u16),
+    /// Not at all: its stream is reset.
+    Reset(ErrorCode),
 }
 
 /// The faults of one worker, drawn one request after the other.
@@ -98,6 +152,41 @@ impl Fates {
         };
         let late_ns = self.faults.latency.draw(latency);
         Fate { due_ns: self.stalled_until_ns(ready_ns.saturating_add(late_ns)), outcome }
+    }
+
+    /// The fate of the next request over HTTP/2. Where HTTP/1 resets the connection, the stream is.
+    pub(crate) fn draw_stream(&mut self, ready_ns: u64) -> StreamFate {
+        if !self.active {
+            return StreamFate { due_ns: ready_ns, outcome: StreamOutcome::Answer };
+        }
+        let Fate { due_ns, outcome } = self.draw(ready_ns);
+        let (refused, reset) = (self.random.next_u64(), self.random.next_u64());
+        let faults = &self.faults.http2;
+        let outcome = match (faults.resets.draw(reset), outcome) {
+            _ if faults.refused.draw(refused) => StreamOutcome::Reset(ErrorCode::REFUSED_STREAM),
+            (Some(code), _) => StreamOutcome::Reset(code),
+            (None, Outcome::Reset) => StreamOutcome::Reset(ErrorCode::INTERNAL_ERROR),
+            (None, Outcome::Error(status)) => StreamOutcome::Error(status),
+            (None, Outcome::Answer) => StreamOutcome::Answer,
+        };
+        StreamFate { due_ns, outcome }
+    }
+
+    /// Whether a connection says GOAWAY at its `requests`-th request, and how.
+    #[inline]
+    pub(crate) fn goaway_after(&self, requests: u32) -> Option<Goaway> {
+        let goaway = self.faults.http2.goaway.filter(|goaway| requests == goaway.every.get())?;
+        Some(goaway.how)
+    }
+
+    /// How late connections' first SETTINGS are.
+    pub(crate) fn settings_delay_ns(&self) -> u64 {
+        self.faults.http2.settings_delay_ns
+    }
+
+    /// How late new room in a stream's window is.
+    pub(crate) fn window_delay_ns(&self) -> u64 {
+        self.faults.http2.window_delay_ns
     }
 
     /// When something ready at `ready_ns` may go out: at once, or at the end of a stall.

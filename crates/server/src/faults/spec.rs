@@ -1,8 +1,12 @@
 //! Parses faults as users write them on a command line.
 
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use plimsoll_core::units;
+use plimsoll_proto::http2::ErrorCode;
+
+use super::Goaway;
 
 /// Why a fault cannot be read: what was given and what would do, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +29,9 @@ const LATENCY: &str =
     "a list of latencies: write SHARE:DURATION, such as 90%:1ms,9%:10ms,1%:1s (100% at most)";
 const ERRORS: &str =
     "a list of errors: write SHARE:STATUS, such as 1%:503,0.5%:500 (400 to 599, 100% at most)";
+const RESETS: &str = "a list of resets: write SHARE:CODE, such as 1%:CANCEL,0.5%:INTERNAL_ERROR \
+    (names of RFC 9113 section 7, 100% at most)";
+const GOAWAY: &str = "a number of requests: write 100, or 100:abrupt";
 
 /// Times at which a server answers nothing, from its start on. Written `T@AT` (once: for T, AT
 /// after the start) or `T/P` (for T at the start of every period P but the first).
@@ -181,6 +188,48 @@ impl FromStr for ErrorMix {
     fn from_str(text: &str) -> Result<Self, FaultSpecError> {
         let status = |value: &str| value.parse().ok().filter(|status| (400..=599).contains(status));
         Mix::read(text, status).map(Self).ok_or_else(|| FaultSpecError::new(text, ERRORS))
+    }
+}
+
+/// Which requests have their stream reset: a code for each of several shares of the requests.
+/// Written `1%:CANCEL,0.5%:INTERNAL_ERROR`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResetMix(Mix<ErrorCode>);
+
+impl ResetMix {
+    pub(crate) fn draw(&self, random: u64) -> Option<ErrorCode> {
+        self.0.draw(random)
+    }
+}
+
+impl FromStr for ResetMix {
+    type Err = FaultSpecError;
+
+    fn from_str(text: &str) -> Result<Self, FaultSpecError> {
+        let code = |name: &str| (0..=13).map(ErrorCode).find(|code| code.name() == name);
+        Mix::read(text, code).map(Self).ok_or_else(|| FaultSpecError::new(text, RESETS))
+    }
+}
+
+/// At which request of a connection it says GOAWAY, and how. Written `100` or `100:abrupt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoawaySpec {
+    /// The number of the request.
+    pub every: NonZeroU32,
+    /// How the connection ends.
+    pub how: Goaway,
+}
+
+impl FromStr for GoawaySpec {
+    type Err = FaultSpecError;
+
+    fn from_str(text: &str) -> Result<Self, FaultSpecError> {
+        let (number, how) = match text.strip_suffix(":abrupt") {
+            Some(number) => (number, Goaway::Abrupt),
+            None => (text, Goaway::Graceful),
+        };
+        let every = number.parse().map_err(|_| FaultSpecError::new(text, GOAWAY))?;
+        Ok(Self { every, how })
     }
 }
 

@@ -7,6 +7,7 @@
 //! Absent on purpose: idle timeouts. A load tester may hold connections open for as long as it
 //! likes; their number and the memory of each are bounded.
 
+mod multiplexed;
 mod reply;
 
 use std::io;
@@ -15,14 +16,18 @@ use std::net::SocketAddr;
 use plimsoll_io::{
     Close, Driver, DriverKind, Event, Operation, Payload, Received, SocketId, Waker,
 };
+use plimsoll_proto::http2;
 
-use crate::answer::{self, HELLO_BATCH, PreparedAnswers, Rest};
-use crate::connection::{Connection, Next, Pool, State, Step};
+use crate::answer::http1::{CONTINUE, HELLO_BATCH, PreparedAnswers, Rest};
+use crate::answer::http2::Blocks;
+use crate::connection::{Connection, Next, Pool, Spoken, State, Step};
 use crate::faults::{Fate, Fates, Outcome};
+use crate::http2::Http2;
 use crate::options::{Counters, ServerOptions};
 use crate::route::{Role, Route};
 use crate::timers::Timers;
 use crate::wire::{Stream, Wire};
+use multiplexed::Cause;
 
 /// One worker's server. Give it a driver, let it listen, then call [`step`](Self::step) for as
 /// long as it is to run.
@@ -37,8 +42,13 @@ pub struct Server<D> {
     /// By socket; those of listeners stay free.
     connections: Vec<Connection>,
     open: u32,
-    timers: Timers,
+    timers: Timers<SocketId>,
     pool: Pool,
+    /// What HTTP/2 connections share, and those without a client.
+    blocks: Blocks,
+    http2_options: http2::ServerOptions,
+    #[expect(clippy::vec_box, reason = "a connection holds the box, allocated once")]
+    spare: Vec<Box<Http2>>,
     /// Scratch memory for answers.
     scratch: Vec<u8>,
     /// Scratch memory for decrypted bytes.
@@ -86,6 +96,8 @@ impl<D: Driver> Server<D> {
         let mut wire = Wire::new(driver, options.tls.clone());
         let prepared = PreparedAnswers::register(&mut wire);
         let fates = Fates::new(options.faults.clone(), worker, start_ns);
+        let blocks = Blocks::new();
+        let http2_options = http2_options(&options, &blocks);
         Self {
             wire,
             prepared,
@@ -96,6 +108,9 @@ impl<D: Driver> Server<D> {
             open: 0,
             timers: Timers::new(connections_max),
             pool: Pool::new(options.limits.echo_total_bytes),
+            blocks,
+            http2_options,
+            spare: Vec::new(),
             scratch: Vec::new(),
             decrypted: Vec::new(),
             counters: Counters::default(),
@@ -149,10 +164,15 @@ impl<D: Driver> Server<D> {
             self.wire.driver.close(SocketId(listener as u32), Close::Graceful);
         }
         for index in 0..self.connections.len() {
-            if self.connections[index].is_idle()
+            let socket = SocketId(index as u32);
+            if self.connections[index].state == State::Open
+                && self.connections[index].spoken == Spoken::Http2
+            {
+                self.turn(now_ns, socket, &Cause::Stop);
+            } else if self.connections[index].is_idle()
                 || self.connections[index].state == State::Lingering
             {
-                self.close_when_sent(SocketId(index as u32));
+                self.close_when_sent(socket);
             }
         }
     }
@@ -197,7 +217,7 @@ impl<D: Driver> Server<D> {
             Event::Received(received) => self.on_received(at_ns, received),
             Event::Sent(socket) => self.on_sent(at_ns, socket),
             Event::Accepted { listener, socket, peer } => self.on_accepted(listener, socket, peer),
-            Event::Ended(socket) => self.on_ended(socket),
+            Event::Ended(socket) => self.on_ended(at_ns, socket),
             Event::Failed { operation: Operation::Accept, .. } => {
                 self.counters.accept_failures += 1;
             }
@@ -239,6 +259,13 @@ impl<D: Driver> Server<D> {
         plain.clear();
         let stream = self.wire.decrypt(&received, &mut plain);
         self.wire.driver.release(received);
+        if let Spoken::Unknown(0) = self.connections[socket.index()].spoken {
+            match self.wire.has_chosen(socket, b"h2") {
+                Some(true) => self.begin_http2(now_ns, socket),
+                Some(false) => self.connections[socket.index()].spoken = Spoken::Http1,
+                None => {}
+            }
+        }
         if !plain.is_empty() {
             self.take(now_ns, socket, &Input::Held(&plain));
         }
@@ -246,7 +273,7 @@ impl<D: Driver> Server<D> {
         match stream {
             _ if self.connections[socket.index()].state == State::Free => {}
             Stream::Open => {}
-            Stream::Ended => self.on_ended(socket),
+            Stream::Ended => self.on_ended(now_ns, socket),
             Stream::Failed => {
                 self.counters.tls_failures += 1;
                 self.close_when_sent(socket);
@@ -257,25 +284,44 @@ impl<D: Driver> Server<D> {
     /// Reads what arrived, and holds what is not to be read yet.
     #[inline]
     fn take(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) {
+        let spoken = self.connections[socket.index()].spoken;
+        if let Spoken::Unknown(_) = spoken
+            && self.find_out(now_ns, socket, input)
+        {
+            return;
+        }
+        if self.connections[socket.index()].spoken == Spoken::Http2 {
+            return self.take_http2(now_ns, socket, input);
+        }
         let mut at = 0;
         if self.connections[socket.index()].state == State::Open {
             at = self.read(now_ns, socket, input);
         }
-        let connection = &mut self.connections[socket.index()];
+        let connection = &self.connections[socket.index()];
         if at < input.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
-            let bytes = &input.bytes(&self.wire.driver)[at..];
-            if !connection.hold(bytes, self.options.limits.held_bytes) {
-                self.reset(socket);
-            }
+            self.hold(socket, input, at);
+        }
+    }
+
+    /// Holds what is not to be read yet, from `at` on.
+    fn hold(&mut self, socket: SocketId, input: &Input<'_>, at: usize) {
+        let bytes = &input.bytes(&self.wire.driver)[at..];
+        let connection = &mut self.connections[socket.index()];
+        if !connection.hold(bytes, self.options.limits.held_bytes) {
+            self.reset(socket);
         }
     }
 
     fn on_sent(&mut self, now_ns: u64, socket: SocketId) {
         let connection = &mut self.connections[socket.index()];
-        let waits = matches!(connection.state, State::Sending | State::Closing);
+        let is_http2 = connection.spoken == Spoken::Http2 && connection.state == State::Open;
+        let waits = is_http2 || matches!(connection.state, State::Sending | State::Closing);
         // The event may be that of an earlier send, with another one queued since.
         if !waits || self.wire.driver.queued_bytes(socket) > 0 {
             return;
+        }
+        if is_http2 {
+            return self.on_http2_sent(now_ns, socket);
         }
         if connection.state == State::Closing {
             return self.close(socket, Close::Graceful);
@@ -288,9 +334,12 @@ impl<D: Driver> Server<D> {
         self.resume(now_ns, socket);
     }
 
-    fn on_ended(&mut self, socket: SocketId) {
+    fn on_ended(&mut self, now_ns: u64, socket: SocketId) {
         let connection = &mut self.connections[socket.index()];
         connection.ended = true;
+        if connection.http2.is_some() && connection.state == State::Open {
+            return self.turn(now_ns, socket, &Cause::Due);
+        }
         if let State::Open | State::Lingering = connection.state {
             self.close_when_sent(socket);
         }
@@ -309,7 +358,8 @@ impl<D: Driver> Server<D> {
                 self.resume(now_ns, socket);
             }
             State::Lingering => self.close(socket, Close::Graceful),
-            _ => {}
+            State::Open => self.turn(now_ns, socket, &Cause::Due),
+            State::Free | State::Sending | State::Closing => {}
         }
     }
 
@@ -361,6 +411,9 @@ impl<D: Driver> Server<D> {
             return;
         }
         let (held, from) = connection.take_held();
+        if connection.spoken == Spoken::Http2 {
+            return self.take_http2(now_ns, socket, &Input::Held(&held[from..]));
+        }
         let at = from + self.read(now_ns, socket, &Input::Held(&held[from..]));
         let connection = &mut self.connections[socket.index()];
         match connection.state {
@@ -428,10 +481,11 @@ impl<D: Driver> Server<D> {
             Next::Answer(Outcome::Answer) => self.reply(socket, None),
             Next::Continue => {
                 self.counters.responses[0] += 1;
-                self.wire.send(socket, Payload::Copied(answer::CONTINUE));
+                self.wire.send(socket, Payload::Copied(CONTINUE));
             }
             Next::Refuse(refusal) => self.refuse(now_ns, socket, refusal),
             Next::Send => self.send_rest(socket),
+            Next::Greet => self.greet(now_ns, socket),
         }
     }
 
@@ -451,6 +505,9 @@ impl<D: Driver> Server<D> {
     fn close(&mut self, socket: SocketId, how: Close) {
         self.wire.driver.close(socket, how);
         self.wire.forget(socket);
+        if let Some(http2) = self.connections[socket.index()].http2.take() {
+            self.keep_http2(http2);
+        }
         self.connections[socket.index()].clear(&mut self.pool);
         self.open -= 1;
     }
@@ -462,4 +519,13 @@ impl<D: Driver> Server<D> {
             }
         }
     }
+}
+
+/// What HTTP/2 connections announce and take, faults included.
+fn http2_options(options: &ServerOptions, blocks: &Blocks) -> http2::ServerOptions {
+    let (faults, mut http2) = (&options.faults.http2, options.limits.http2);
+    http2.shared_fields = blocks.shared_fields;
+    http2.streams = faults.streams.unwrap_or(http2.streams);
+    http2.receiving.window_bytes = faults.window_bytes.unwrap_or(http2.receiving.window_bytes);
+    http2
 }

@@ -4,7 +4,8 @@
 use plimsoll_io::{Driver, Payload, SocketId};
 
 use super::Server;
-use crate::answer::{self, Length, Persistence, Rest};
+use crate::answer::answer;
+use crate::answer::http1::{self, Persistence, Rest};
 use crate::connection::State;
 use crate::route::{Refusal, Route};
 
@@ -49,50 +50,37 @@ impl<D: Driver> Server<D> {
             Route::Refused(refusal) => refusal.status,
             _ => 200,
         };
-        self.counters.responses[usize::from(status / 100 - 1)] += 1;
+        self.counters.count_response(status);
     }
 
     /// Renders the head of an answer, with the body if it is small, and returns what remains.
     fn render(&mut self, socket: SocketId, route: Route, to: Persistence) -> Rest {
         let connection = &self.connections[socket.index()];
-        let request = &connection.request;
         let out = &mut self.scratch;
         out.clear();
-        match route {
-            Route::Status(status) => answer::write_status(out, status, to, request.is_head),
-            Route::Refused(refusal) => answer::write_refusal(out, refusal, to, request.is_head),
-            Route::Address => answer::write_address(out, connection.peer, to, request.is_head),
-            Route::Bytes(count) | Route::Chunked(count) if request.is_head => {
-                let length = match route {
-                    Route::Bytes(_) => Length::Known(count),
-                    _ if request.minor_version == 0 => Length::UntilClose,
-                    _ => Length::Chunked,
-                };
-                answer::write_head(out, 200, to, Some(answer::BINARY), length);
-            }
-            Route::Bytes(count) => return self.prepared.write_bytes(out, count, to),
-            Route::Chunked(count) => {
-                return self.prepared.write_chunked(out, count, to, request.minor_version);
-            }
-            Route::Echo(_) => {
-                let work = connection.work.as_ref().expect("an echo has its buffer until answered");
-                return answer::write_echo(out, &work.fields, &work.body, to, request.is_head);
-            }
-            Route::Hello | Route::Delay(_) => unreachable!("rendered beforehand"),
+        if let (Route::Echo(_), Some(work)) = (route, &connection.work) {
+            let is_head = connection.request.is_head;
+            return http1::write_echo(out, &work.fields, &work.body, to, is_head);
         }
-        Rest::Nothing
+        let answer = answer(route, connection.peer);
+        self.prepared.write(out, &answer, to, connection.request.form())
     }
 
     pub(super) fn refuse(&mut self, now_ns: u64, socket: SocketId, refusal: Refusal) {
         let is_head = self.connections[socket.index()].request.is_head;
         self.count_response(Route::Refused(refusal));
         self.scratch.clear();
-        answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, is_head);
+        http1::write_refusal(&mut self.scratch, refusal, is_head);
         self.wire.send(socket, Payload::Copied(&self.scratch));
         self.wire.say_closed(socket);
         if self.connections[socket.index()].ended || self.deadline_ns.is_some() {
             return self.close_when_sent(socket);
         }
+        self.linger_for_a_while(now_ns, socket);
+    }
+
+    /// Drops what the client sends, until it closes or a time comes.
+    pub(super) fn linger_for_a_while(&mut self, now_ns: u64, socket: SocketId) {
         self.connections[socket.index()].state = State::Lingering;
         self.set_timer(socket, now_ns.saturating_add(LINGER_NS));
     }

@@ -36,7 +36,7 @@ fn bad_requests_are_refused_and_the_connection_closed() {
         ),
         ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_owned(), "400"),
         ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), "501"),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), "505"),
+        ("PRI * HTTP/2.1\r\n\r\nSM\r\n\r\n".to_owned(), "505"),
         ("GET / HTTP/3.7\r\n\r\n".to_owned(), "505"),
         (format!("GET /{long} HTTP/1.1\r\nHost: a\r\n\r\n"), "431"),
         (long, "431"),

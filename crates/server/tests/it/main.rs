@@ -3,6 +3,9 @@
 
 mod faulty;
 mod hostile;
+mod http2;
+mod http2_faults;
+mod http2_peer;
 mod loopback;
 mod proxy;
 mod proxy_attacks;

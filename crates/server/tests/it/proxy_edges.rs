@@ -129,7 +129,7 @@ fn a_goodbye_behind_a_response_is_not_the_next_connections() {
         rules.limits.upstream_connections = 1;
         rules.upstreams[0].tls = Some(UpstreamTls { config, name });
     });
-    scene.tls = Some(tls_config(identity, None).expect("a configuration"));
+    scene.tls = Some(tls_config(identity, None, plimsoll_server::HTTP1).expect("a configuration"));
     let outcome = scene.run(|_, _| vec![Do::Say(50 * MS, OK.into()), Do::Close(50 * MS)]);
     assert_eq!(outcome.clients[0].text(), OK.repeat(2));
     assert_eq!(outcome.clients[1].text(), OK);

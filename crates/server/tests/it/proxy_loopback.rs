@@ -36,7 +36,9 @@ fn on_each_driver(options: &ProxyOptions, test: impl Fn(&RunningProxy)) -> Vec<P
 }
 
 fn serve(identity: Option<Identity>) -> RunningServer {
-    let tls = identity.map(|identity| tls_config(identity, None).expect("a configuration"));
+    let tls = identity.map(|identity| {
+        tls_config(identity, None, plimsoll_server::HTTP1).expect("a configuration")
+    });
     let server = ServerOptions { tls, ..ServerOptions::default() };
     start(ServeOptions { server, ..ServeOptions::default() }).expect("a server")
 }
@@ -100,8 +102,9 @@ fn tls_on_either_side_or_both() {
         let name = ServerName::parse("localhost").expect("a name");
         upstream.tls = behind.then(|| UpstreamTls { config: config.clone(), name });
         let mut options = ProxyOptions::to(vec![upstream]);
-        options.rules.tls =
-            front.then(|| tls_config(identity.clone(), None).expect("a configuration"));
+        options.rules.tls = front.then(|| {
+            tls_config(identity.clone(), None, plimsoll_server::HTTP1).expect("a configuration")
+        });
         let counters = on_each_driver(&options, |running| {
             let to = running.addresses()[0];
             for _ in 0..3 {

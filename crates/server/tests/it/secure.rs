@@ -23,7 +23,7 @@ fn configs(versions: Versions) -> (TlsConfig, ClientConfig) {
     let identity = self_signed().expect("a certificate");
     let verify = Verify::Roots(identity.chain.clone());
     let client = ClientOptions { verify, versions, ..ClientOptions::default() };
-    let server = tls_config(identity, None).expect("a configuration");
+    let server = tls_config(identity, None, &[b"h2", b"http/1.1"]).expect("a configuration");
     (server, ClientConfig::new(&client).expect("a configuration"))
 }
 
@@ -150,7 +150,8 @@ fn what_is_not_tls_is_told_so_and_closed() {
 fn a_client_that_is_not_believed_gets_nothing() {
     let (authority, client) = (self_signed().expect("one"), configs(Versions::Both).1);
     let identity = self_signed().expect("another");
-    let server = tls_config(identity, Some(authority.chain)).expect("a configuration");
+    let server = tls_config(identity, Some(authority.chain), &[b"h2", b"http/1.1"])
+        .expect("a configuration");
     let outcome = secure(Scene::ask(GET), (server, client)).run();
     let seen = &outcome.clients[0];
     assert!(seen.bytes.is_empty() && seen.tls_failure.is_some(), "{seen:?}");

@@ -185,6 +185,27 @@ impl HeadWriter<'_> {
         write_field(b":status", &digits, self.out);
     }
 
+    /// Writes a Content-Length.
+    pub fn content_length(&mut self, bytes: u64) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = bytes;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.passed_on(b"content-length", &digits[at..]);
+    }
+
+    /// Writes a field that a machine of this module has read and so checked. It allocates nothing.
+    pub fn passed_on(&mut self, name: &[u8], value: &[u8]) {
+        write_field(name, value, self.out);
+    }
+
     /// Writes a field that was not compiled. Names go out in lower case; that of a pseudo-field
     /// begins with a colon.
     ///

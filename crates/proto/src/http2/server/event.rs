@@ -5,17 +5,18 @@ use std::ops::Range;
 use crate::http2::head::RequestParts;
 use crate::http2::{ErrorCode, Headers, StreamError};
 
-/// What happened. Requests are named by their streams.
+/// What happened. Requests are named by their streams. Heads borrow from the machine, bodies from
+/// the input, so that a body can be passed on to the machine.
 #[derive(Debug, Clone)]
-pub enum ServerEvent<'a> {
+pub enum ServerEvent<'m, 'i> {
     /// The client has announced its settings.
     Greeted,
     /// The head of a request, which opens its stream.
-    Request(u32, RequestHead<'a>),
+    Request(u32, RequestHead<'m>),
     /// A piece of its body; never empty.
-    Body(u32, &'a [u8]),
+    Body(u32, &'i [u8]),
     /// Its trailers.
-    Trailers(u32, Headers<'a>),
+    Trailers(u32, Headers<'m>),
     /// The request is complete.
     End(u32),
     /// The rest of this stream's response, which a window had held back, has been sent.
@@ -35,6 +36,7 @@ pub struct RequestHead<'a> {
     pub(super) parts: &'a RequestParts,
     pub(super) text: &'a [u8],
     pub(super) lines: &'a [u8],
+    pub(super) is_whole: bool,
 }
 
 impl<'a> RequestHead<'a> {
@@ -72,6 +74,12 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         self.parts.content_length
+    }
+
+    /// Whether nothing follows the head: the next event of this stream ends it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The other fields in order.

@@ -125,11 +125,11 @@ impl Server {
     /// When the client breaks the protocol in a way that ends the connection; then for every
     /// further call. `out` says goodbye to the client.
     #[inline]
-    pub fn receive<'a>(
-        &'a mut self,
-        input: &'a [u8],
+    pub fn receive<'m, 'i>(
+        &'m mut self,
+        input: &'i [u8],
         out: &mut Vec<u8>,
-    ) -> Result<Decoded<ServerEvent<'a>>, ConnectionError> {
+    ) -> Result<Decoded<ServerEvent<'m, 'i>>, ConnectionError> {
         let mut consumed = 0;
         let happened = self.advance(input, &mut consumed, out)?;
         let event = happened.map(|happened| self.event(happened, input));
@@ -216,7 +216,19 @@ impl Server {
 
     /// Takes no more requests, and tells the client which one was the last.
     pub fn finish_shutdown(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        self.last_stream = self.highest_stream.min(self.last_stream);
+        self.abandon(self.highest_stream, code, out);
+    }
+
+    /// Takes no requests above `last_stream`, and gives those up that are open: the client may send
+    /// them again elsewhere.
+    pub fn abandon(&mut self, last_stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
+        self.last_stream = last_stream.min(self.highest_stream).min(self.last_stream);
+        while let Some(key) =
+            self.streams.newest().filter(|&key| self.streams.id(key) > self.last_stream)
+        {
+            self.session.given_up.add(self.streams.id(key));
+            self.close(key);
+        }
         frame::write_goaway(out, self.last_stream, code);
     }
 
@@ -225,13 +237,14 @@ impl Server {
         self.session.kept_bytes() + self.lines.capacity() + self.text.capacity()
     }
 
-    fn event<'a>(&'a self, happened: Happened, input: &'a [u8]) -> ServerEvent<'a> {
+    fn event<'m, 'i>(&'m self, happened: Happened, input: &'i [u8]) -> ServerEvent<'m, 'i> {
         let lines = &self.lines;
         match happened {
             Happened::Greeted => ServerEvent::Greeted,
             Happened::Request(stream) => {
                 let (parts, text) = (&self.parts, &self.text);
-                ServerEvent::Request(stream, RequestHead { parts, text, lines })
+                let is_whole = self.completing.is_some();
+                ServerEvent::Request(stream, RequestHead { parts, text, lines, is_whole })
             }
             Happened::Body(stream, range) => ServerEvent::Body(stream, &input[range]),
             Happened::Trailers(stream) => ServerEvent::Trailers(stream, Headers::of_head(lines)),

@@ -9,7 +9,7 @@ use super::super::client::State;
 use super::super::link::{self, Link};
 use super::super::upstreams::Outcome;
 use super::ProxyWorker;
-use crate::answer::{self, Persistence};
+use crate::answer::http1;
 use crate::route::Refusal;
 
 /// How long a client may go on after its last response was sent: a connection closed with bytes
@@ -119,7 +119,7 @@ impl<D: Driver> ProxyWorker<D> {
         let class = usize::from(refusal.status / 100);
         self.counters.responses[class - 1] += 1;
         self.scratch.clear();
-        answer::write_refusal(&mut self.scratch, refusal, Persistence::Close, exchange.is_head);
+        http1::write_refusal(&mut self.scratch, refusal, exchange.is_head);
         self.send_scratch(index);
         self.linger(now_ns, index);
     }

@@ -49,7 +49,7 @@ pub struct ProxyWorker<D> {
     first_link: u32,
     first_check: u32,
     first_client: u32,
-    timers: Timers,
+    timers: Timers<SocketId>,
     /// Requests in queues.
     waiting: usize,
     /// Memory of the requests that are, or were, collected.

@@ -1,17 +1,12 @@
-//! The bytes of answers. Some are rendered once and registered with the driver; the others are
-//! rendered for each request into a buffer that is reused.
-//!
-//! Large bodies are sent piece by piece (`Rest`), each piece after the kernel has taken the one
-//! before. So neither memory nor the length of a queue depends on the request.
-//!
-//! Absent on purpose: Date and Server headers, so that an answer's bytes never change.
+//! The bytes of answers in HTTP/1. Some are rendered once and registered with the driver; the
+//! others are rendered for each request into a buffer that is reused.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_io::{Driver, Payload, PayloadId};
 use plimsoll_proto::http1;
 
+use super::{Answer, BINARY, Content, HELLO, LINE, TEXT, refusal_answer};
 use crate::route::Refusal;
 use crate::wire::Wire;
 
@@ -26,9 +21,16 @@ pub(crate) enum Persistence {
     Close,
 }
 
+/// What of a request's form decides the form of its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestForm {
+    pub(crate) is_head: bool,
+    pub(crate) minor_version: u8,
+}
+
 /// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Length {
+enum Length {
     /// No body, by definition of the status (204, 304).
     Absent,
     /// Content-Length.
@@ -39,16 +41,9 @@ pub(crate) enum Length {
     UntilClose,
 }
 
-/// The type of every answer without one of its own.
-pub(crate) const TEXT: &[u8] = b"text/plain";
-pub(crate) const BINARY: &[u8] = b"application/octet-stream";
-const HELLO: &[u8] = b"hello world";
-
 /// Answers that fit one registered payload, for pipelined requests.
 pub(crate) const HELLO_BATCH: u32 = 64;
 
-/// The pattern of `/bytes/` and `/chunked/`: a line of 64 bytes, repeated.
-const LINE: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
 const PATTERN_BYTES: usize = 256 * 1024;
 const FRAME_DATA_BYTES: usize = 64 * 1024;
 const FRAMES: usize = 4;
@@ -88,8 +83,9 @@ impl PreparedAnswers {
         let mut hello = |persistence, copies| {
             let offset = bytes.len() as u32;
             let mut head = Vec::new();
-            let length = Length::Known(HELLO.len() as u64);
-            write_head(&mut head, 200, persistence, Some(TEXT), length);
+            http1::write_status_line(&mut head, 1, 200);
+            http1::write_header(&mut head, "Content-Type", TEXT);
+            write_framing(&mut head, persistence, Length::Known(HELLO.len() as u64));
             for _ in 0..copies {
                 bytes.extend_from_slice(&head);
                 bytes.extend_from_slice(HELLO);
@@ -136,35 +132,39 @@ impl PreparedAnswers {
         }
     }
 
-    /// Writes the head of `/bytes/`, and the body if it is small. The rest remains to be sent.
-    pub(crate) fn write_bytes(&self, out: &mut Vec<u8>, count: u64, to: Persistence) -> Rest {
-        write_head(out, 200, to, Some(BINARY), Length::Known(count));
-        if count > SMALL_BYTES {
-            return Rest::Pattern(count);
+    /// Writes the head of an answer, and the body if it is small. The rest remains to be sent.
+    /// HTTP/1.0 knows no chunks, so there the end of the connection ends a body without a length.
+    pub(crate) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        answer: &Answer,
+        to: Persistence,
+        request: RequestForm,
+    ) -> Rest {
+        let length = length(&answer.content, request.minor_version);
+        write_head(out, answer, to, length);
+        match answer.content {
+            _ if request.is_head => {}
+            Content::Absent => {}
+            Content::Text(ref text) => out.extend_from_slice(text.bytes()),
+            Content::Pattern { bytes, .. } => return self.write_pattern(out, bytes, length),
         }
-        out.extend_from_slice(&self.pattern_bytes[..count as usize]);
         Rest::Nothing
     }
 
-    /// Writes the head of `/chunked/`, and the body if it is small. HTTP/1.0 knows no chunks, so
-    /// there the end of the connection ends the body.
-    pub(crate) fn write_chunked(
-        &self,
-        out: &mut Vec<u8>,
-        count: u64,
-        to: Persistence,
-        minor_version: u8,
-    ) -> Rest {
-        if minor_version == 0 {
-            write_head(out, 200, to, Some(BINARY), Length::UntilClose);
-            return Rest::Pattern(count);
+    fn write_pattern(&self, out: &mut Vec<u8>, bytes: u64, length: Length) -> Rest {
+        match length {
+            Length::Chunked if bytes > SMALL_BYTES => Rest::Frames(bytes),
+            Length::Chunked => {
+                self.write_last_frames(out, bytes);
+                Rest::Nothing
+            }
+            _ if bytes > SMALL_BYTES => Rest::Pattern(bytes),
+            _ => {
+                out.extend_from_slice(&self.pattern_bytes[..bytes as usize]);
+                Rest::Nothing
+            }
         }
-        write_head(out, 200, to, Some(BINARY), Length::Chunked);
-        if count > SMALL_BYTES {
-            return Rest::Frames(count);
-        }
-        self.write_last_frames(out, count);
-        Rest::Nothing
     }
 
     fn write_last_frames(&self, out: &mut Vec<u8>, count: u64) {
@@ -223,19 +223,36 @@ impl Rest {
     }
 }
 
+/// Writes the whole answer to a request that is refused.
+pub(crate) fn write_refusal(out: &mut Vec<u8>, refusal: Refusal, is_head: bool) {
+    let answer = refusal_answer(refusal);
+    write_head(out, &answer, Persistence::Close, length(&answer.content, 1));
+    if let (Content::Text(text), false) = (&answer.content, is_head) {
+        out.extend_from_slice(text.bytes());
+    }
+}
+
 /// Writes an answer's head, including the empty line.
-pub(crate) fn write_head(
-    out: &mut Vec<u8>,
-    status: u16,
-    persistence: Persistence,
-    content_type: Option<&[u8]>,
-    length: Length,
-) {
-    http1::write_status_line(out, 1, status);
-    if let Some(content_type) = content_type {
+fn write_head(out: &mut Vec<u8>, answer: &Answer, to: Persistence, length: Length) {
+    http1::write_status_line(out, 1, answer.status);
+    if let Some(content_type) = answer.content.content_type() {
         http1::write_header(out, "Content-Type", content_type);
     }
-    write_framing(out, persistence, length);
+    if let Some(location) = answer.location {
+        http1::write_header(out, "Location", location);
+    }
+    write_framing(out, to, length);
+}
+
+/// How the end of this content is marked.
+fn length(content: &Content, minor_version: u8) -> Length {
+    match content {
+        Content::Absent => Length::Absent,
+        Content::Text(text) => Length::Known(text.bytes().len() as u64),
+        Content::Pattern { bytes, is_sized: true } => Length::Known(*bytes),
+        Content::Pattern { .. } if minor_version == 0 => Length::UntilClose,
+        Content::Pattern { .. } => Length::Chunked,
+    }
 }
 
 fn write_framing(out: &mut Vec<u8>, persistence: Persistence, length: Length) {
@@ -250,54 +267,6 @@ fn write_framing(out: &mut Vec<u8>, persistence: Persistence, length: Length) {
         Persistence::Close => http1::write_header(out, "Connection", b"close"),
     }
     http1::write_head_end(out);
-}
-
-/// Writes the whole answer of `/status/` and of an error drawn as a fault: a line that names the
-/// status, where a body is allowed (RFC 9110 section 15).
-pub(crate) fn write_status(out: &mut Vec<u8>, status: u16, to: Persistence, is_head: bool) {
-    if let 204 | 304 = status {
-        return write_head(out, status, to, None, Length::Absent);
-    }
-    let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
-    let parts = [&digits, b" ".as_slice(), reason(status), b"\n"];
-    // A 205 has no content, but may say so.
-    let body_len = if status == 205 { 0 } else { parts.iter().map(|part| part.len()).sum() };
-    http1::write_status_line(out, 1, status);
-    http1::write_header(out, "Content-Type", TEXT);
-    if let 301 | 302 | 303 | 307 | 308 = status {
-        http1::write_header(out, "Location", b"/");
-    }
-    write_framing(out, to, Length::Known(body_len as u64));
-    if body_len > 0 && !is_head {
-        parts.iter().for_each(|part| out.extend_from_slice(part));
-    }
-}
-
-fn reason(status: u16) -> &'static [u8] {
-    match http1::reason_phrase(status) {
-        "" => b"Unassigned",
-        reason => reason.as_bytes(),
-    }
-}
-
-/// Writes the whole answer to a request that is refused.
-pub(crate) fn write_refusal(out: &mut Vec<u8>, refusal: Refusal, to: Persistence, is_head: bool) {
-    let length = Length::Known(refusal.line.len() as u64 + 1);
-    write_head(out, refusal.status, to, Some(TEXT), length);
-    if !is_head {
-        out.extend_from_slice(refusal.line.as_bytes());
-        out.push(b'\n');
-    }
-}
-
-/// Writes the whole answer of `/ip`: address and port, an IPv6 address in brackets.
-pub(crate) fn write_address(out: &mut Vec<u8>, peer: SocketAddr, to: Persistence, is_head: bool) {
-    let mut line = Line::default();
-    std::fmt::Write::write_fmt(&mut line, format_args!("{peer}\n")).expect("an address is short");
-    write_head(out, 200, to, Some(TEXT), Length::Known(line.len as u64));
-    if !is_head {
-        out.extend_from_slice(&line.bytes[..line.len]);
-    }
 }
 
 /// Writes the head of an echo, whose own headers are `fields`, and the body if it is small. The
@@ -333,27 +302,4 @@ pub(crate) fn write_echo_fields(
         http1::write_header(out, "X-Echo-Target", target.as_bytes());
     }
     http1::write_header(out, "Content-Type", content_type.unwrap_or(BINARY));
-}
-
-/// A short text on the stack: an address with port and zone fits.
-#[derive(Debug)]
-struct Line {
-    bytes: [u8; 96],
-    len: usize,
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Self { bytes: [0; 96], len: 0 }
-    }
-}
-
-impl std::fmt::Write for Line {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let end = self.len + text.len();
-        let space = self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?;
-        space.copy_from_slice(text.as_bytes());
-        self.len = end;
-        Ok(())
-    }
 }

@@ -1,0 +1,59 @@
+//! The header blocks of answers in HTTP/2. That of hello is compiled beforehand.
+
+use std::sync::Arc;
+
+use plimsoll_proto::http2::{Block, BlockBuilder, HeadWriter, SharedFields, Value};
+
+use super::{Answer, Content, HELLO, LINE, TEXT};
+
+/// Bytes of the pattern handed to a connection at a time. A whole number of lines, so that each
+/// piece begins like the first, and as many as fit a frame that every client takes.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
+
+/// What answers in HTTP/2 share.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    pub(crate) hello: Block,
+    pub(crate) hello_body: Arc<[u8]>,
+    pub(crate) piece: Arc<[u8]>,
+    /// How many fields the blocks share.
+    pub(crate) shared_fields: usize,
+}
+
+impl Blocks {
+    pub(crate) fn new() -> Self {
+        let mut shared = SharedFields::default();
+        let mut hello = BlockBuilder::new(&mut shared);
+        let length = HELLO.len().to_string();
+        for (name, value) in [
+            (":status", &b"200"[..]),
+            ("content-type", TEXT),
+            ("content-length", length.as_bytes()),
+        ] {
+            hello.field(name, Value::Fixed(value)).expect("a constant field is valid");
+        }
+        let hello = hello.finish();
+        Self {
+            hello,
+            hello_body: HELLO.into(),
+            piece: LINE.iter().copied().cycle().take(PIECE_BYTES).collect(),
+            shared_fields: shared.len(),
+        }
+    }
+}
+
+/// Writes the fields of an answer.
+pub(crate) fn write_fields(answer: &Answer, head: &mut HeadWriter<'_>) {
+    head.status(answer.status);
+    if let Some(content_type) = answer.content.content_type() {
+        head.passed_on(b"content-type", content_type);
+    }
+    if let Some(location) = answer.location {
+        head.passed_on(b"location", location);
+    }
+    match answer.content {
+        Content::Text(ref text) => head.content_length(text.bytes().len() as u64),
+        Content::Pattern { bytes, is_sized: true } => head.content_length(bytes),
+        Content::Pattern { .. } | Content::Absent => {}
+    }
+}
