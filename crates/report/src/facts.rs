@@ -289,7 +289,7 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         HttpVersion::Http1 => {}
         HttpVersion::Http2 | HttpVersion::Auto => words.push(version_words(result)),
     }
-    if plan.http2.streams > 1 {
+    if plan.http2.streams > 1 && speaks_http2(result) {
         words.push(format!("{} streams per connection", plan.http2.streams));
     }
     if plan.pipeline > 1 {
@@ -312,11 +312,14 @@ pub(crate) fn version_words(result: &RunResult) -> String {
         HttpVersion::Http1 => of_http1(),
         HttpVersion::Http2 => "HTTP/2".to_owned(),
         HttpVersion::Auto if result.protocols.is_empty() => "HTTP/2 or HTTP/1.1".to_owned(),
-        HttpVersion::Auto if result.protocols.iter().any(|it| it.name == "h2") => {
-            "HTTP/2, as agreed in TLS".to_owned()
-        }
+        HttpVersion::Auto if speaks_http2(result) => "HTTP/2, as agreed in TLS".to_owned(),
         HttpVersion::Auto => of_http1(),
     }
+}
+
+fn speaks_http2(result: &RunResult) -> bool {
+    let is_asked_for = result.plan.http_version == HttpVersion::Http2;
+    is_asked_for || result.protocols.iter().any(|protocol| protocol.name == "h2")
 }
 
 /// How long the request's body is.
