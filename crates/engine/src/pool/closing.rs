@@ -61,7 +61,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.bring_in(entry)
     }
 
-    /// Closes a connection that failed, and calls `ended` for each request that was open on it or waited
+    /// Closes a connection that failed, and calls `ended` for each request that was open on it or
+    /// waited for it. [`close`](Self::close) has to follow.
     /// for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
         self.flush_of(entry);
