@@ -9,6 +9,7 @@ mod demo;
 mod dialects;
 mod hostile;
 mod http2;
+mod http2_client;
 mod lab;
 mod monitor;
 mod nginx;

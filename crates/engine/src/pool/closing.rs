@@ -63,7 +63,6 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Closes a connection that failed, and calls `ended` for each request that was open on it or
     /// waited for it. [`close`](Self::close) has to follow.
-    /// for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
         self.flush_of(entry);
         self.count_retransmits(entry);
