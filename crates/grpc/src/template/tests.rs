@@ -42,7 +42,7 @@ fn tables() -> [Table; 1] {
     }]
 }
 
-const FILLED: [&str; 26] = [
+const FILLED: [&str; 27] = [
     r#"{"int32": {{seq}}}"#,
     r#"{"int64": {{random -9223372036854775808 9223372036854775807}}}"#,
     r#"{"uint32": {{random 0 4294967295}}, "uint64": "{{seq}}"}"#,
@@ -56,6 +56,7 @@ const FILLED: [&str; 26] = [
     r#"{"string": "{{uuid}}", "int32": 5}"#,
     r#"{"string": "a {{seq}} \u00e9\n{{random_hex 300}}\\", "int64": "12"}"#,
     r#"{"string": "{{csv:t.csv:text json}}"}"#,
+    r#"{"string": "\"a\": {{seq}}, \\\"{{seq}}\\", "int32": {{seq}}}"#,
     r#"{"longName": "{{seq}}", "left": "{{seq}}"}"#,
     r#"{"long_name": "{{{{ {{seq}} }}", "right": {{seq}}}"#,
     r#"{"inner": {"name": "n{{seq}}", "inner": {"inner": {"id": {{seq}}, "name": "x"}}}}"#,
