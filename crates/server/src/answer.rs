@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use plimsoll_io::{Driver, Payload, PayloadId};
 use plimsoll_proto::http1;
+use plimsoll_proto::websocket::handshake::VERSION;
 
 use crate::route::Refusal;
 use crate::wire::Wire;
@@ -42,6 +43,7 @@ pub(crate) enum Length {
 /// The type of every answer without one of its own.
 pub(crate) const TEXT: &[u8] = b"text/plain";
 pub(crate) const BINARY: &[u8] = b"application/octet-stream";
+const HTML: &[u8] = b"text/html; charset=utf-8";
 const HELLO: &[u8] = b"hello world";
 
 /// Answers that fit one registered payload, for pipelined requests.
@@ -280,10 +282,25 @@ fn reason(status: u16) -> &'static [u8] {
     }
 }
 
+/// Writes the whole answer of a page.
+pub(crate) fn write_page(out: &mut Vec<u8>, page: &[u8], to: Persistence, is_head: bool) {
+    write_head(out, 200, to, Some(HTML), Length::Known(page.len() as u64));
+    if !is_head {
+        out.extend_from_slice(page);
+    }
+}
+
 /// Writes the whole answer to a request that is refused.
 pub(crate) fn write_refusal(out: &mut Vec<u8>, refusal: Refusal, to: Persistence, is_head: bool) {
     let length = Length::Known(refusal.line.len() as u64 + 1);
-    write_head(out, refusal.status, to, Some(TEXT), length);
+    http1::write_status_line(out, 1, refusal.status);
+    http1::write_header(out, "Content-Type", TEXT);
+    if refusal.status == 426 {
+        // RFC 6455 section 4.4; RFC 9110 section 15.5.22.
+        http1::write_header(out, "Upgrade", b"websocket");
+        http1::write_header(out, "Sec-WebSocket-Version", VERSION);
+    }
+    write_framing(out, to, length);
     if !is_head {
         out.extend_from_slice(refusal.line.as_bytes());
         out.push(b'\n');

@@ -25,6 +25,7 @@ use plimsoll_proto::http1::{
 use crate::answer::{self, Rest, TEXT};
 use crate::faults::Outcome;
 use crate::route::{Echo, Refusal, Role, Route, route};
+use crate::websocket::{self, Channel};
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(crate) enum Next {
     Refuse(Refusal),
     /// Go on sending.
     Send,
+    /// Send the next fragment of a WebSocket's answer.
+    Fragment,
 }
 
 /// Where reading a stretch of input stopped.
@@ -111,12 +114,17 @@ impl Pool {
         Self { free: Vec::new(), used_bytes: 0, used_bytes_max }
     }
 
-    fn take(&mut self) -> Box<Work> {
+    pub(crate) fn take(&mut self) -> Box<Work> {
         self.free.pop().unwrap_or_default()
     }
 
     /// Adds to a body, if that keeps within the limits.
-    fn extend(&mut self, work: &mut Work, piece: &[u8], bytes_max: u64) -> Result<(), Refusal> {
+    pub(crate) fn extend(
+        &mut self,
+        work: &mut Work,
+        piece: &[u8],
+        bytes_max: u64,
+    ) -> Result<(), Refusal> {
         let bytes = piece.len() as u64;
         if work.received + bytes > bytes_max {
             return Err(TOO_LARGE);
@@ -161,6 +169,8 @@ pub(crate) struct Connection {
     /// What remains of the body being sent.
     pub(crate) rest: Rest,
     pub(crate) work: Option<Box<Work>>,
+    /// The WebSocket that was asked for, or that it has become.
+    pub(crate) channel: Option<Box<Channel>>,
     held: Vec<u8>,
     held_at: usize,
 }
@@ -185,6 +195,7 @@ impl Connection {
             last: false,
             rest: Rest::Nothing,
             work: None,
+            channel: None,
             held: Vec::new(),
             held_at: 0,
         }
@@ -207,6 +218,7 @@ impl Connection {
         self.ended = false;
         self.last = false;
         self.rest = Rest::Nothing;
+        self.channel = None;
         self.held = Vec::new();
         self.held_at = 0;
         if let Some(work) = self.work.take() {
@@ -214,9 +226,10 @@ impl Connection {
         }
     }
 
-    /// Whether the connection is between two requests.
+    /// Whether the connection is between two requests, or a WebSocket that is not answering.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state == State::Open && self.decoder.is_idle()
+        let is_channel = self.channel.as_ref().is_some_and(|channel| channel.is_open);
+        self.state == State::Open && (is_channel || self.decoder.is_idle())
     }
 
     /// Reads up to the next step that is due. Returns the bytes used up and that step. With
@@ -247,6 +260,9 @@ impl Connection {
                         Ok(route) => route,
                         Err(refusal) => return (input.len(), Step::Refuse(refusal)),
                     };
+                    if request.route == Route::Page {
+                        (self.channel, request.route) = upgrade(&head, echo_bytes_max);
+                    }
                     if let Route::Echo(echo) = request.route {
                         begin_echo(echo, &head, self.work.insert(pool.take()));
                     }
@@ -314,6 +330,15 @@ fn admit(role: Role, head: &RequestHead<'_>, echo_bytes_max: u64) -> Result<Rout
     match (route, head.body) {
         (Route::Echo(_), BodyLength::Known(count)) if count > echo_bytes_max => Err(TOO_LARGE),
         _ => Ok(route),
+    }
+}
+
+/// What becomes of a request for `/ws`.
+fn upgrade(head: &RequestHead<'_>, message_bytes: u64) -> (Option<Box<Channel>>, Route) {
+    match websocket::open(head, message_bytes) {
+        Ok(None) => (None, Route::Page),
+        Ok(channel) => (channel, Route::WebSocket),
+        Err(refusal) => (None, Route::Refused(refusal)),
     }
 }
 

@@ -7,6 +7,7 @@
 //! Absent on purpose: idle timeouts. A load tester may hold connections open for as long as it
 //! likes; their number and the memory of each are bounded.
 
+mod channel;
 mod reply;
 
 use std::io;
@@ -15,6 +16,8 @@ use std::net::SocketAddr;
 use plimsoll_io::{
     Close, Driver, DriverKind, Event, Operation, Payload, Received, SocketId, Waker,
 };
+
+use plimsoll_proto::websocket::Deflater;
 
 use crate::answer::{self, HELLO_BATCH, PreparedAnswers, Rest};
 use crate::connection::{Connection, Next, Pool, State, Step};
@@ -41,6 +44,8 @@ pub struct Server<D> {
     pool: Pool,
     /// Scratch memory for answers.
     scratch: Vec<u8>,
+    /// Compresses WebSockets' messages; made when a client wants that.
+    deflater: Option<Box<Deflater>>,
     /// Scratch memory for decrypted bytes.
     decrypted: Vec<u8>,
     counters: Counters,
@@ -97,6 +102,7 @@ impl<D: Driver> Server<D> {
             timers: Timers::new(connections_max),
             pool: Pool::new(options.limits.echo_total_bytes),
             scratch: Vec::new(),
+            deflater: None,
             decrypted: Vec::new(),
             counters: Counters::default(),
             deadline_ns: None,
@@ -152,6 +158,7 @@ impl<D: Driver> Server<D> {
             if self.connections[index].is_idle()
                 || self.connections[index].state == State::Lingering
             {
+                self.say_going_away(SocketId(index as u32));
                 self.close_when_sent(SocketId(index as u32));
             }
         }
@@ -309,6 +316,7 @@ impl<D: Driver> Server<D> {
                 self.resume(now_ns, socket);
             }
             State::Lingering => self.close(socket, Close::Graceful),
+            State::Open | State::Sending => self.on_channel_timer(now_ns, socket),
             _ => {}
         }
     }
@@ -317,6 +325,9 @@ impl<D: Driver> Server<D> {
     /// once. Returns how much was used up.
     #[inline]
     fn read(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) -> usize {
+        if self.has_channel(socket) {
+            return self.read_frames(now_ns, socket, input, 0);
+        }
         let echo_bytes_max = self.options.limits.echo_bytes;
         let mut at = 0;
         let mut hellos = 0;
@@ -334,6 +345,9 @@ impl<D: Driver> Server<D> {
             self.take_step(now_ns, socket, step);
             if self.connections[socket.index()].state != State::Open {
                 return at;
+            }
+            if self.has_channel(socket) {
+                return self.read_frames(now_ns, socket, input, at);
             }
         }
         self.send_hellos(socket, hellos);
@@ -425,7 +439,13 @@ impl<D: Driver> Server<D> {
         match next {
             Next::Answer(Outcome::Reset) => self.reset(socket),
             Next::Answer(Outcome::Error(status)) => self.reply(socket, Some(status)),
+            Next::Answer(Outcome::Answer)
+                if self.connections[socket.index()].request.route == Route::WebSocket =>
+            {
+                self.open_channel(now_ns, socket);
+            }
             Next::Answer(Outcome::Answer) => self.reply(socket, None),
+            Next::Fragment => self.send_fragments(now_ns, socket),
             Next::Continue => {
                 self.counters.responses[0] += 1;
                 self.wire.send(socket, Payload::Copied(answer::CONTINUE));

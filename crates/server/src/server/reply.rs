@@ -7,6 +7,7 @@ use super::Server;
 use crate::answer::{self, Length, Persistence, Rest};
 use crate::connection::State;
 use crate::route::{Refusal, Route};
+use crate::websocket;
 
 /// Bytes of one body handed to the driver before waiting for the kernel to take them.
 const TURN_BYTES: usize = 1 << 20;
@@ -29,6 +30,7 @@ impl<D: Driver> Server<D> {
             (false, 0) => Persistence::KeepAlive10,
             (false, _) => Persistence::KeepAlive,
         };
+        connection.channel = None;
         let route = error.map_or(request.route, Route::Status);
         self.count_response(route);
         if let Route::Hello | Route::Delay(_) = route {
@@ -78,7 +80,9 @@ impl<D: Driver> Server<D> {
                 let work = connection.work.as_ref().expect("an echo has its buffer until answered");
                 return answer::write_echo(out, &work.fields, &work.body, to, request.is_head);
             }
+            Route::Page => answer::write_page(out, websocket::PAGE, to, request.is_head),
             Route::Hello | Route::Delay(_) => unreachable!("rendered beforehand"),
+            Route::WebSocket => unreachable!("answered by its channel"),
         }
         Rest::Nothing
     }
