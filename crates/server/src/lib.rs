@@ -14,8 +14,8 @@
 //! | `/delay/DURATION` | `hello world` after `200us`, `50ms`, `1.5s`; up to `1h` |
 //! | `/ws` | a WebSocket that echoes; without an upgrade, a page that opens it |
 //!
-//! The query of `/ws` says what else it does: `push=100ms` (a message of `size=16` bytes that often),
-//! `delay=50ms` (before each answer), `fragments=3` and `pause=10ms` (of each answer),
+//! The query of `/ws` says what else it does: `push=100ms` (a message of `size=16` bytes that
+//! often), `delay=50ms` (before each answer), `fragments=3` and `pause=10ms` (of each answer),
 //! `close-after=5` answers with `close-code=1000`, and `subprotocol=NAME` (chosen when offered;
 //! otherwise the first that is).
 //!
@@ -37,6 +37,7 @@ mod answer;
 mod connection;
 mod faults;
 mod options;
+mod pool;
 pub mod proxy;
 mod route;
 mod secure;

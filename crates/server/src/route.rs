@@ -81,7 +81,8 @@ pub(crate) const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 const NO_ROUTE: Refusal = Refusal {
     status: 404,
-    line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION /ws",
+    line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N \
+           /delay/DURATION /ws",
 };
 const BAD_STATUS: Refusal =
     Refusal { status: 400, line: "/status/CODE takes a final status, 200 to 599" };

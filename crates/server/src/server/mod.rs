@@ -20,9 +20,10 @@ use plimsoll_io::{
 use plimsoll_proto::websocket::Deflater;
 
 use crate::answer::{self, HELLO_BATCH, PreparedAnswers, Rest};
-use crate::connection::{Connection, Next, Pool, State, Step};
+use crate::connection::{Connection, Next, State, Step};
 use crate::faults::{Fate, Fates, Outcome};
 use crate::options::{Counters, ServerOptions};
+use crate::pool::Pool;
 use crate::route::{Role, Route};
 use crate::timers::Timers;
 use crate::wire::{Stream, Wire};

@@ -14,7 +14,7 @@ use plimsoll_proto::websocket::{
     CloseCode, DeflateParameters, Deflater, Event, Kind, Limits, Options, Outgoing, Role, Socket,
 };
 
-use crate::connection::{Pool, Work};
+use crate::pool::{Pool, Work};
 use crate::route::Refusal;
 pub(crate) use script::Script;
 
