@@ -20,7 +20,11 @@ Routes:
   /status/CODE     an answer with this status: /status/503
   /bytes/N         N bytes with a Content-Length: /bytes/10k
   /chunked/N       N bytes in chunks
-  /delay/DURATION  hello world after that time: /delay/50ms";
+  /delay/DURATION  hello world after that time: /delay/50ms
+  /ws              a WebSocket that echoes; in a browser, a page that opens it.
+                   /ws?push=100ms&size=16 sends a message that often; delay=50ms,
+                   fragments=3, pause=10ms, close-after=5, close-code=1000 and
+                   subprotocol=NAME are about the answers";
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]

@@ -15,3 +15,4 @@ pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;
 pub mod tls;
+pub mod websocket;

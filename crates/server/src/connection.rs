@@ -26,7 +26,9 @@ use crate::answer::TEXT;
 use crate::answer::http1::{RequestForm, Rest, write_echo_fields};
 use crate::faults::Outcome;
 use crate::http2::Http2;
+use crate::pool::{Pool, TOO_LARGE, Work};
 use crate::route::{Echo, Refusal, Role, Route, route};
+use crate::websocket::{self, Channel};
 
 /// What a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,8 @@ pub(crate) enum Next {
     Send,
     /// Greet a client that speaks HTTP/2.
     Greet,
+    /// Send the next fragment of a WebSocket's answer.
+    Fragment,
 }
 
 /// Where reading a stretch of input stopped.
@@ -116,68 +120,6 @@ impl Request {
     }
 }
 
-/// The memory of an echo, reused for later ones.
-#[derive(Debug, Default)]
-pub(crate) struct Work {
-    /// Header lines of the answer.
-    pub(crate) fields: Vec<u8>,
-    /// Body of the answer.
-    pub(crate) body: Vec<u8>,
-    /// How much of the request's body has arrived.
-    received: u64,
-}
-
-/// The memory of all echoes: the buffers not in use, and how much those in use hold. An echo
-/// allocates only when more echoes are under way than ever before.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    #[expect(clippy::vec_box, reason = "a connection holds the box, allocated once")]
-    free: Vec<Box<Work>>,
-    /// Bytes of bodies in buffers in use.
-    used_bytes: u64,
-    used_bytes_max: u64,
-}
-
-impl Pool {
-    const KEPT_MAX: usize = 256;
-    const KEPT_BYTES_MAX: usize = 64 * 1024;
-
-    /// For at most `used_bytes_max` bytes of bodies.
-    pub(crate) fn new(used_bytes_max: u64) -> Self {
-        Self { free: Vec::new(), used_bytes: 0, used_bytes_max }
-    }
-
-    fn take(&mut self) -> Box<Work> {
-        self.free.pop().unwrap_or_default()
-    }
-
-    /// Adds to a body, if that keeps within the limits.
-    fn extend(&mut self, work: &mut Work, piece: &[u8], bytes_max: u64) -> Result<(), Refusal> {
-        let bytes = piece.len() as u64;
-        if work.received + bytes > bytes_max {
-            return Err(TOO_LARGE);
-        }
-        if self.used_bytes + bytes > self.used_bytes_max {
-            return Err(TOO_MUCH);
-        }
-        self.used_bytes += bytes;
-        work.received += bytes;
-        work.body.extend_from_slice(piece);
-        Ok(())
-    }
-
-    /// Takes a buffer back, or frees it if it grew too large.
-    pub(crate) fn put(&mut self, mut work: Box<Work>) {
-        self.used_bytes -= work.received;
-        if self.free.len() < Self::KEPT_MAX && work.body.capacity() <= Self::KEPT_BYTES_MAX {
-            work.fields.clear();
-            work.body.clear();
-            work.received = 0;
-            self.free.push(work);
-        }
-    }
-}
-
 /// A client.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -201,6 +143,8 @@ pub(crate) struct Connection {
     /// What remains of the body being sent.
     pub(crate) rest: Rest,
     pub(crate) work: Option<Box<Work>>,
+    /// The WebSocket that was asked for, or that it has become.
+    pub(crate) channel: Option<Box<Channel>>,
     held: Vec<u8>,
     held_at: usize,
 }
@@ -228,6 +172,7 @@ impl Connection {
             is_paused: false,
             rest: Rest::Nothing,
             work: None,
+            channel: None,
             held: Vec::new(),
             held_at: 0,
         }
@@ -252,6 +197,7 @@ impl Connection {
         self.last = false;
         self.is_paused = false;
         self.rest = Rest::Nothing;
+        self.channel = None;
         self.held = Vec::new();
         self.held_at = 0;
         if let Some(work) = self.work.take() {
@@ -259,11 +205,12 @@ impl Connection {
         }
     }
 
-    /// Whether the connection is between two requests.
+    /// Whether the connection is between two requests, or a WebSocket that is not answering.
     pub(crate) fn is_idle(&self) -> bool {
+        let is_channel = self.channel.as_ref().is_some_and(|channel| channel.is_open);
         let is_idle = match &self.http2 {
             Some(http2) => http2.is_idle(),
-            None => self.decoder.is_idle(),
+            None => is_channel || self.decoder.is_idle(),
         };
         self.state == State::Open && is_idle
     }
@@ -296,6 +243,9 @@ impl Connection {
                         Ok(route) => route,
                         Err(refusal) => return (input.len(), Step::Refuse(refusal)),
                     };
+                    if request.route == Route::Page {
+                        (self.channel, request.route) = upgrade(&head, echo_bytes_max);
+                    }
                     if let Route::Echo(echo) = request.route {
                         begin_echo(echo, &head, self.work.insert(pool.take()));
                     }
@@ -346,9 +296,6 @@ impl Connection {
     }
 }
 
-const TOO_LARGE: Refusal = Refusal { status: 413, line: "the body is larger than is echoed" };
-const TOO_MUCH: Refusal =
-    Refusal { status: 503, line: "too much is being echoed at once; try again" };
 const NO_HOST: Refusal =
     Refusal { status: 400, line: "HTTP/1.1 requires one Host header (RFC 9112 section 3.2)" };
 
@@ -363,6 +310,15 @@ fn admit(role: Role, head: &RequestHead<'_>, echo_bytes_max: u64) -> Result<Rout
     match (route, head.body) {
         (Route::Echo(_), BodyLength::Known(count)) if count > echo_bytes_max => Err(TOO_LARGE),
         _ => Ok(route),
+    }
+}
+
+/// What becomes of a request for `/ws`.
+fn upgrade(head: &RequestHead<'_>, message_bytes: u64) -> (Option<Box<Channel>>, Route) {
+    match websocket::open(head, message_bytes) {
+        Ok(None) => (None, Route::Page),
+        Ok(channel) => (channel, Route::WebSocket),
+        Err(refusal) => (None, Route::Refused(refusal)),
     }
 }
 
@@ -430,35 +386,5 @@ mod tests {
         let (held, at) = connection.take_held();
         assert_eq!(&held[at..], b"efghijkl");
         assert_eq!(connection.take_held().0.capacity(), 0);
-    }
-
-    #[test]
-    fn echo_buffers_that_grew_large_are_not_kept() {
-        let mut pool = Pool::new(1 << 20);
-        let large = vec![0; Pool::KEPT_BYTES_MAX + 1];
-        for (piece, kept) in [(&large[..100], 1), (&large, 0)] {
-            let mut work = pool.take();
-            pool.extend(&mut work, piece, u64::MAX).expect("room");
-            work.fields.extend_from_slice(b"x");
-            assert_eq!(pool.used_bytes, piece.len() as u64);
-            pool.put(work);
-            assert_eq!((pool.free.len(), pool.used_bytes), (kept, 0));
-        }
-        pool.put(Box::default());
-        let work = pool.take();
-        assert!(work.fields.is_empty() && work.body.is_empty() && work.received == 0);
-    }
-
-    #[test]
-    fn echoes_are_bounded_each_and_together() {
-        let mut pool = Pool::new(10);
-        let (mut first, mut second) = (pool.take(), pool.take());
-        assert_eq!(pool.extend(&mut first, b"12345", 5), Ok(()));
-        assert_eq!(pool.extend(&mut first, b"6", 5), Err(TOO_LARGE));
-        assert_eq!(pool.extend(&mut second, b"123456", 9), Err(TOO_MUCH));
-        assert_eq!(pool.extend(&mut second, b"12345", 9), Ok(()));
-        pool.put(first);
-        assert_eq!(pool.extend(&mut second, b"6789", 9), Ok(()));
-        assert_eq!(second.body, b"123456789");
     }
 }

@@ -12,6 +12,12 @@
 //! | `/bytes/N` | N bytes with a Content-Length; N as `512`, `10k`, `1.5M`, `1G` (powers of 1000) |
 //! | `/chunked/N` | N bytes, chunked (to HTTP/1.0: up to the close) |
 //! | `/delay/DURATION` | `hello world` after `200us`, `50ms`, `1.5s`; up to `1h` |
+//! | `/ws` | a WebSocket that echoes; without an upgrade, a page that opens it |
+//!
+//! The query of `/ws` says what else it does: `push=100ms` (a message of `size=16` bytes that
+//! often), `delay=50ms` (before each answer), `fragments=3` and `pause=10ms` (of each answer),
+//! `close-after=5` answers with `close-code=1000`, and `subprotocol=NAME` (chosen when offered;
+//! otherwise the first that is).
 //!
 //! `/echo` also names the method and the target, in `X-Echo-Method` and `X-Echo-Target`.
 //!
@@ -33,12 +39,14 @@ mod connection;
 mod faults;
 mod http2;
 mod options;
+mod pool;
 pub mod proxy;
 mod route;
 mod secure;
 mod server;
 mod service;
 mod timers;
+mod websocket;
 mod wire;
 mod workers;
 

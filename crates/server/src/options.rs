@@ -76,6 +76,8 @@ pub struct Counters {
     pub connections: u64,
     /// Requests read in whole, with any outcome.
     pub requests: u64,
+    /// WebSocket messages read in whole.
+    pub messages: u64,
     /// Answers begun, by the first digit of their status minus one.
     pub responses: [u64; 5],
     /// Requests that were malformed, too long or refused unread.
@@ -103,6 +105,7 @@ impl Counters {
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.requests += other.requests;
+        self.messages += other.messages;
         for (mine, theirs) in self.responses.iter_mut().zip(other.responses) {
             *mine += theirs;
         }

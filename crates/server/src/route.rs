@@ -48,6 +48,10 @@ pub(crate) enum Route {
     Chunked(u64),
     /// Hello, this many ns later.
     Delay(u64),
+    /// The page that opens a WebSocket.
+    Page,
+    /// A WebSocket.
+    WebSocket,
     /// A line that says what was wrong.
     Refused(Refusal),
 }
@@ -77,7 +81,8 @@ pub(crate) const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 const NO_ROUTE: Refusal = Refusal {
     status: 404,
-    line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION",
+    line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N \
+           /delay/DURATION /ws",
 };
 const BAD_STATUS: Refusal =
     Refusal { status: 400, line: "/status/CODE takes a final status, 200 to 599" };
@@ -111,6 +116,7 @@ fn route_path(target: &str) -> Route {
         "/echo" if query == "full" => return Route::Echo(Echo::Full),
         "/echo" => return Route::Echo(Echo::Request),
         "/ip" => return Route::Address,
+        "/ws" => return Route::Page,
         _ => {}
     }
     let Some((name, argument)) = path.strip_prefix('/').and_then(|path| path.split_once('/'))
@@ -180,6 +186,9 @@ mod tests {
             ("/bytes/99999999999999999999", refused(BAD_SIZE)),
             ("/chunked/1G", Route::Chunked(1_000_000_000)),
             ("/chunked/x", refused(BAD_SIZE)),
+            ("/ws", Route::Page),
+            ("/ws?delay=1s", Route::Page),
+            ("/ws/", refused(NO_ROUTE)),
             ("/delay/50ms", Route::Delay(50_000_000)),
             ("/delay/1.5s", Route::Delay(1_500_000_000)),
             ("/delay/200us", Route::Delay(200_000)),

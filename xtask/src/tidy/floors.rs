@@ -26,14 +26,15 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 25] = [
+const FENCES: [(&str, &[&str]); 26] = [
     ("anyhow", &["plimsoll", "xtask"]),
+    ("aws-lc-rs", &["plimsoll-proto"]),
     ("axum", &[]),
     ("cargo_metadata", &["xtask"]),
     ("clap", &["plimsoll"]),
     ("clap_complete", &["plimsoll"]),
     ("clap_mangen", &["plimsoll"]),
-    ("flate2", &["plimsoll-dialect"]),
+    ("flate2", &["plimsoll-dialect", "plimsoll-proto"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
     ("io-uring", &["plimsoll-io"]),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_io::{Driver, Payload, PayloadId};
 use plimsoll_proto::http1;
+use plimsoll_proto::websocket::handshake::VERSION;
 
 use super::{Answer, BINARY, Content, HELLO, LINE, TEXT, refusal_answer};
 use crate::route::Refusal;
@@ -147,6 +148,7 @@ impl PreparedAnswers {
             _ if request.is_head => {}
             Content::Absent => {}
             Content::Text(ref text) => out.extend_from_slice(text.bytes()),
+            Content::Page(page) => out.extend_from_slice(page),
             Content::Pattern { bytes, .. } => return self.write_pattern(out, bytes, length),
         }
         Rest::Nothing
@@ -241,6 +243,11 @@ fn write_head(out: &mut Vec<u8>, answer: &Answer, to: Persistence, length: Lengt
     if let Some(location) = answer.location {
         http1::write_header(out, "Location", location);
     }
+    if answer.status == 426 {
+        // RFC 6455 section 4.4; RFC 9110 section 15.5.22.
+        http1::write_header(out, "Upgrade", b"websocket");
+        http1::write_header(out, "Sec-WebSocket-Version", VERSION);
+    }
     write_framing(out, to, length);
 }
 
@@ -249,6 +256,7 @@ fn length(content: &Content, minor_version: u8) -> Length {
     match content {
         Content::Absent => Length::Absent,
         Content::Text(text) => Length::Known(text.bytes().len() as u64),
+        Content::Page(page) => Length::Known(page.len() as u64),
         Content::Pattern { bytes, is_sized: true } => Length::Known(*bytes),
         Content::Pattern { .. } if minor_version == 0 => Length::UntilClose,
         Content::Pattern { .. } => Length::Chunked,

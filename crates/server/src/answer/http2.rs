@@ -53,6 +53,7 @@ pub(crate) fn write_fields(answer: &Answer, head: &mut HeadWriter<'_>) {
     }
     match answer.content {
         Content::Text(ref text) => head.content_length(text.bytes().len() as u64),
+        Content::Page(page) => head.content_length(page.len() as u64),
         Content::Pattern { bytes, is_sized: true } => head.content_length(bytes),
         Content::Pattern { .. } | Content::Absent => {}
     }

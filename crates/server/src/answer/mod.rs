@@ -14,10 +14,12 @@ use std::net::SocketAddr;
 use plimsoll_proto::http1::reason_phrase;
 
 use crate::route::{Refusal, Route};
+use crate::websocket;
 
 /// The type of every answer without one of its own.
 pub(crate) const TEXT: &[u8] = b"text/plain";
 pub(crate) const BINARY: &[u8] = b"application/octet-stream";
+const HTML: &[u8] = b"text/html; charset=utf-8";
 pub(crate) const HELLO: &[u8] = b"hello world";
 
 /// The pattern of `/bytes/` and `/chunked/`: a line of 64 bytes, repeated.
@@ -38,6 +40,7 @@ pub(crate) enum Content {
     /// None, by definition of the status (204, 304).
     Absent,
     Text(Text),
+    Page(&'static [u8]),
     /// A number of bytes of the pattern. `is_sized`: the head says how many.
     Pattern {
         bytes: u64,
@@ -50,6 +53,7 @@ impl Content {
         match self {
             Self::Absent => None,
             Self::Text(_) => Some(TEXT),
+            Self::Page(_) => Some(HTML),
             Self::Pattern { .. } => Some(BINARY),
         }
     }
@@ -69,7 +73,11 @@ pub(crate) fn answer(route: Route, peer: SocketAddr) -> Answer {
         }
         Route::Bytes(bytes) => ok(Content::Pattern { bytes, is_sized: true }),
         Route::Chunked(bytes) => ok(Content::Pattern { bytes, is_sized: false }),
-        Route::Hello | Route::Delay(_) | Route::Echo(_) => ok(Content::Text(Text::of(&[HELLO]))),
+        Route::Page => ok(Content::Page(websocket::PAGE)),
+        // A WebSocket is no answer: it is opened instead of one.
+        Route::Hello | Route::Delay(_) | Route::Echo(_) | Route::WebSocket => {
+            ok(Content::Text(Text::of(&[HELLO])))
+        }
     }
 }
 

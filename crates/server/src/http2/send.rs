@@ -124,6 +124,7 @@ impl Http2 {
             _ if is_head => (&[][..], 0),
             Content::Absent => (&[][..], 0),
             Content::Text(text) => (text.bytes(), 0),
+            Content::Page(page) => (*page, 0),
             Content::Pattern { bytes, .. } => (&[][..], *bytes),
         };
         let ends = text.is_empty() && rest_bytes == 0;

@@ -7,6 +7,7 @@
 //! Absent on purpose: idle timeouts. A load tester may hold connections open for as long as it
 //! likes; their number and the memory of each are bounded.
 
+mod channel;
 mod multiplexed;
 mod reply;
 
@@ -18,12 +19,15 @@ use plimsoll_io::{
 };
 use plimsoll_proto::http2;
 
+use plimsoll_proto::websocket::Deflater;
+
 use crate::answer::http1::{CONTINUE, HELLO_BATCH, PreparedAnswers, Rest};
 use crate::answer::http2::Blocks;
-use crate::connection::{Connection, Next, Pool, Spoken, State, Step};
+use crate::connection::{Connection, Next, Spoken, State, Step};
 use crate::faults::{Fate, Fates, Outcome};
 use crate::http2::Http2;
 use crate::options::{Counters, ServerOptions};
+use crate::pool::Pool;
 use crate::route::{Role, Route};
 use crate::timers::Timers;
 use crate::wire::{Stream, Wire};
@@ -51,6 +55,8 @@ pub struct Server<D> {
     spare: Vec<Box<Http2>>,
     /// Scratch memory for answers.
     scratch: Vec<u8>,
+    /// Compresses WebSockets' messages; made when a client wants that.
+    deflater: Option<Box<Deflater>>,
     /// Scratch memory for decrypted bytes.
     decrypted: Vec<u8>,
     counters: Counters,
@@ -112,6 +118,7 @@ impl<D: Driver> Server<D> {
             http2_options,
             spare: Vec::new(),
             scratch: Vec::new(),
+            deflater: None,
             decrypted: Vec::new(),
             counters: Counters::default(),
             deadline_ns: None,
@@ -172,6 +179,7 @@ impl<D: Driver> Server<D> {
             } else if self.connections[index].is_idle()
                 || self.connections[index].state == State::Lingering
             {
+                self.say_going_away(socket);
                 self.close_when_sent(socket);
             }
         }
@@ -358,8 +366,11 @@ impl<D: Driver> Server<D> {
                 self.resume(now_ns, socket);
             }
             State::Lingering => self.close(socket, Close::Graceful),
-            State::Open => self.turn(now_ns, socket, &Cause::Due),
-            State::Free | State::Sending | State::Closing => {}
+            State::Open if connection.spoken == Spoken::Http2 => {
+                self.turn(now_ns, socket, &Cause::Due);
+            }
+            State::Open | State::Sending => self.on_channel_timer(now_ns, socket),
+            State::Free | State::Closing => {}
         }
     }
 
@@ -367,6 +378,9 @@ impl<D: Driver> Server<D> {
     /// once. Returns how much was used up.
     #[inline]
     fn read(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) -> usize {
+        if self.has_channel(socket) {
+            return self.read_frames(now_ns, socket, input, 0);
+        }
         let echo_bytes_max = self.options.limits.echo_bytes;
         let mut at = 0;
         let mut hellos = 0;
@@ -384,6 +398,9 @@ impl<D: Driver> Server<D> {
             self.take_step(now_ns, socket, step);
             if self.connections[socket.index()].state != State::Open {
                 return at;
+            }
+            if self.has_channel(socket) {
+                return self.read_frames(now_ns, socket, input, at);
             }
         }
         self.send_hellos(socket, hellos);
@@ -478,7 +495,13 @@ impl<D: Driver> Server<D> {
         match next {
             Next::Answer(Outcome::Reset) => self.reset(socket),
             Next::Answer(Outcome::Error(status)) => self.reply(socket, Some(status)),
+            Next::Answer(Outcome::Answer)
+                if self.connections[socket.index()].request.route == Route::WebSocket =>
+            {
+                self.open_channel(now_ns, socket);
+            }
             Next::Answer(Outcome::Answer) => self.reply(socket, None),
+            Next::Fragment => self.send_fragments(now_ns, socket),
             Next::Continue => {
                 self.counters.responses[0] += 1;
                 self.wire.send(socket, Payload::Copied(CONTINUE));

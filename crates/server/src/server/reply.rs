@@ -30,6 +30,7 @@ impl<D: Driver> Server<D> {
             (false, 0) => Persistence::KeepAlive10,
             (false, _) => Persistence::KeepAlive,
         };
+        connection.channel = None;
         let route = error.map_or(request.route, Route::Status);
         self.count_response(route);
         if let Route::Hello | Route::Delay(_) = route {

@@ -15,4 +15,5 @@ mod proxy_loopback;
 mod proxy_world;
 mod routes;
 mod secure;
+mod websocket;
 mod world;

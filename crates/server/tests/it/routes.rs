@@ -9,7 +9,7 @@ use crate::world::{Act, MS, S, Scene};
 const HELLO: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhello world";
 const NOT_FOUND: &str =
-    "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION\n";
+    "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION /ws\n";
 
 fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")

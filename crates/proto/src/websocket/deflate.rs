@@ -1,0 +1,249 @@
+//! permessage-deflate (RFC 7692): messages compressed one by one.
+//!
+//! A message is compressed without those before it, which either side may always do, and the other
+//! side does not see. So one [`Deflater`] serves any number of connections. Where the peer allows
+//! a window of under 2^15 bytes, a message that is longer than the window goes out uncompressed:
+//! within a shorter one nothing can point farther back. A peer's messages may refer to its earlier
+//! ones, unless it agreed not to, so that each connection has an inflater of its own. What they
+//! refer to before the window's start reads as zeros, as the decompressor does not tell.
+
+use std::fmt;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+/// What each message's data ends in, and what is left off before it is sent (RFC 7692 7.2.1).
+const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
+/// The largest window, in bits, and the default.
+pub(super) const WINDOW_BITS_MAX: u8 = 15;
+
+/// What was agreed on for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeflateParameters {
+    /// Bits of the window that our own messages may use, 8 to 15.
+    pub window_bits: u8,
+    /// Whether each of the peer's messages stands by itself.
+    pub peer_no_context_takeover: bool,
+}
+
+/// Compresses messages.
+pub struct Deflater {
+    compress: Compress,
+    out: Vec<u8>,
+}
+
+impl fmt::Debug for Deflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deflater").finish_non_exhaustive()
+    }
+}
+
+impl Default for Deflater {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deflater {
+    /// The bytes of the least output buffer.
+    const ROOM_BYTES: usize = 1024;
+
+    /// A compressor, at zlib's usual level.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { compress: Compress::new(Compression::default(), false), out: Vec::new() }
+    }
+
+    /// Compresses the whole of a message. `None` when it has to go out as it is: it exceeds the
+    /// window.
+    pub fn message(&mut self, message: &[u8], parameters: DeflateParameters) -> Option<&[u8]> {
+        let window_bits = parameters.window_bits.min(WINDOW_BITS_MAX);
+        if window_bits < WINDOW_BITS_MAX && message.len() > 1 << window_bits {
+            return None;
+        }
+        self.compress.reset();
+        self.out.clear();
+        loop {
+            self.out.reserve(Self::ROOM_BYTES);
+            let taken = self.compress.total_in() as usize;
+            let rest = &message[taken..];
+            // Compression fails on misuse only; a message can always go out as it is.
+            let status = self.compress.compress_vec(rest, &mut self.out, FlushCompress::Sync);
+            status.ok()?;
+            let is_taken = self.compress.total_in() as usize == message.len();
+            if is_taken && self.out.len() < self.out.capacity() {
+                break;
+            }
+        }
+        self.out.strip_suffix(&TAIL)
+    }
+}
+
+/// Decompresses the messages of one peer.
+pub(super) struct Inflater {
+    decompress: Decompress,
+    parameters: DeflateParameters,
+    /// How much of the tail was fed at the end of the message under way.
+    tail_at: usize,
+}
+
+impl fmt::Debug for Inflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inflater").field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}
+
+/// What came of a piece of compressed data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inflated {
+    /// Bytes of the input that were used up.
+    pub(super) taken: usize,
+    /// Bytes of the output that were written.
+    pub(super) made: usize,
+    /// What comes behind them cannot be decompressed.
+    pub(super) is_broken: bool,
+}
+
+impl Inflater {
+    pub(super) fn new(parameters: DeflateParameters) -> Self {
+        Self { decompress: Decompress::new(false), parameters, tail_at: 0 }
+    }
+
+    /// Decompresses as much of `input` as `out` has room for.
+    pub(super) fn take(&mut self, input: &[u8], out: &mut [u8]) -> Inflated {
+        let (taken, made) = (self.decompress.total_in(), self.decompress.total_out());
+        let status = self.decompress.decompress(input, out, FlushDecompress::None);
+        let taken = (self.decompress.total_in() - taken) as usize;
+        let made = (self.decompress.total_out() - made) as usize;
+        // A block may say that it is the last (RFC 7692 7.2.3.4); more may follow.
+        if let Ok(Status::StreamEnd) = status {
+            self.decompress.reset(false);
+        }
+        Inflated { taken, made, is_broken: status.is_err() }
+    }
+
+    /// Decompresses what the end of a message brings forth. Nothing is made once all is done.
+    pub(super) fn end(&mut self, out: &mut [u8]) -> Inflated {
+        loop {
+            let mut inflated = self.take(&TAIL[self.tail_at..], out);
+            self.tail_at += inflated.taken;
+            if inflated.made > 0 || inflated.is_broken {
+                return inflated;
+            }
+            if self.tail_at == TAIL.len() {
+                self.tail_at = 0;
+                if self.parameters.peer_no_context_takeover {
+                    self.decompress.reset(false);
+                }
+                return inflated;
+            }
+            if inflated.taken == 0 {
+                inflated.is_broken = true;
+                return inflated;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: DeflateParameters =
+        DeflateParameters { window_bits: 15, peer_no_context_takeover: false };
+
+    /// Decompresses a message that comes in pieces, into a buffer of a length.
+    fn inflate(
+        inflater: &mut Inflater,
+        message: &[u8],
+        piece_bytes: usize,
+        out_bytes: usize,
+    ) -> Option<Vec<u8>> {
+        let mut plain = Vec::new();
+        let mut out = vec![0; out_bytes];
+        for mut piece in message.chunks(piece_bytes) {
+            while !piece.is_empty() {
+                let inflated = inflater.take(piece, &mut out);
+                piece = &piece[inflated.taken..];
+                plain.extend_from_slice(&out[..inflated.made]);
+                if inflated.is_broken {
+                    return None;
+                }
+            }
+        }
+        loop {
+            let inflated = inflater.end(&mut out);
+            plain.extend_from_slice(&out[..inflated.made]);
+            match inflated {
+                Inflated { is_broken: true, .. } => return None,
+                Inflated { made: 0, .. } => return Some(plain),
+                _ => {}
+            }
+        }
+    }
+
+    /// The examples of RFC 7692 7.2.3, one after another over one window.
+    #[test]
+    fn the_examples_of_the_rfc() {
+        for piece_bytes in [1, 2, 100] {
+            for out_bytes in [1, 3, 100] {
+                let mut inflater = Inflater::new(OPEN);
+                for message in [
+                    &b"\xf2\x48\xcd\xc9\xc9\x07\x00"[..],
+                    // It refers to the message before.
+                    b"\xf2\x00\x11\x00\x00",
+                    // Without compression.
+                    b"\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00",
+                    // Two blocks.
+                    b"\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00",
+                    // A block that says it is the last.
+                    b"\xf3\x48\xcd\xc9\xc9\x07\x00\x00",
+                ] {
+                    let plain = inflate(&mut inflater, message, piece_bytes, out_bytes);
+                    assert_eq!(plain.as_deref(), Some(&b"Hello"[..]), "{message:x?}");
+                }
+            }
+        }
+        let mut deflater = Deflater::new();
+        for _ in 0..2 {
+            let made = deflater.message(b"Hello", OPEN);
+            assert_eq!(made, Some(&b"\xf2\x48\xcd\xc9\xc9\x07\x00"[..]));
+        }
+    }
+
+    #[test]
+    fn without_takeover_messages_stand_by_themselves() {
+        let parameters = DeflateParameters { peer_no_context_takeover: true, ..OPEN };
+        let mut inflater = Inflater::new(parameters);
+        let first = inflate(&mut inflater, b"\xf2\x48\xcd\xc9\xc9\x07\x00", 100, 100);
+        assert_eq!(first.as_deref(), Some(&b"Hello"[..]));
+        let second = inflate(&mut inflater, b"\xf2\x00\x11\x00\x00", 100, 100);
+        assert_eq!(second.as_deref(), Some(&b"H\0\0\0\0"[..]));
+    }
+
+    #[test]
+    fn any_length_and_back() {
+        let mut deflater = Deflater::new();
+        let mut inflater = Inflater::new(OPEN);
+        for length in [0, 1, 2, 100, 1023, 1024, 1025, 70_000] {
+            // The second kind does not compress, so that it is longer than its input.
+            for factor in [0_u64, 0x9e37_79b9_7f4a_7c15] {
+                let message: Vec<u8> = (0..length as u64)
+                    .map(|index| {
+                        (index.wrapping_mul(index ^ factor).wrapping_mul(factor) >> 56) as u8
+                    })
+                    .collect();
+                let made = deflater.message(&message, OPEN).expect("the largest window").to_vec();
+                let plain = inflate(&mut inflater, &made, 100, 1000);
+                assert_eq!(plain, Some(message), "{length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_window_is_respected() {
+        let mut deflater = Deflater::new();
+        let small = DeflateParameters { window_bits: 9, ..OPEN };
+        assert!(deflater.message(&[b'a'; 512], small).is_some());
+        assert!(deflater.message(&[b'a'; 513], small).is_none());
+    }
+}

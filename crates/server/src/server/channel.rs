@@ -1,0 +1,160 @@
+//! WebSockets: when messages are read, answered and pushed, and how their connections end.
+
+use plimsoll_io::{Close, Driver, Payload, SocketId};
+
+use super::{Input, Server};
+use crate::connection::{Next, State};
+use crate::websocket::{Channel, Step};
+
+/// How long a client that was sent a Close may take to answer it.
+const LINGER_NS: u64 = 1_000_000_000;
+
+impl<D: Driver> Server<D> {
+    /// Whether what comes on a connection are frames.
+    #[inline]
+    pub(super) fn has_channel(&self, socket: SocketId) -> bool {
+        let channel = &self.connections[socket.index()].channel;
+        channel.as_ref().is_some_and(|channel| channel.is_open)
+    }
+
+    /// Sends the 101.
+    pub(super) fn open_channel(&mut self, now_ns: u64, socket: SocketId) {
+        self.counters.responses[0] += 1;
+        let Some(channel) = &mut self.connections[socket.index()].channel else { return };
+        let response = channel.start(now_ns);
+        self.wire.send(socket, Payload::Copied(&response));
+        self.arm_push(now_ns, socket);
+    }
+
+    /// Reads frames from `at` on, and answers messages until the input is used up or one is not to
+    /// be answered at once. Returns up to where the input was used up.
+    pub(super) fn read_frames(
+        &mut self,
+        now_ns: u64,
+        socket: SocketId,
+        input: &Input<'_>,
+        mut at: usize,
+    ) -> usize {
+        loop {
+            let bytes = input.bytes(&self.wire.driver);
+            let connection = &mut self.connections[socket.index()];
+            let Some(channel) = &mut connection.channel else { return input.len() };
+            self.scratch.clear();
+            let (used, step) =
+                channel.step(&bytes[at..], &mut connection.work, &mut self.pool, &mut self.scratch);
+            at += used;
+            self.send_scratch(socket);
+            match step {
+                Step::More => return at,
+                Step::Message => self.answer_message(now_ns, socket),
+                Step::Closed => self.close_when_sent(socket),
+                Step::Failed => self.linger_after_close(now_ns, socket),
+            }
+            if self.connections[socket.index()].state != State::Open {
+                return at;
+            }
+        }
+    }
+
+    /// Answers the message just read, when the script says.
+    fn answer_message(&mut self, now_ns: u64, socket: SocketId) {
+        self.counters.messages += 1;
+        let connection = &mut self.connections[socket.index()];
+        let (Some(channel), Some(work)) = (&mut connection.channel, &mut connection.work) else {
+            return;
+        };
+        channel.begin_answer(work, &mut self.deflater);
+        let due_ns = now_ns.saturating_add(channel.script.delay_ns);
+        self.perform_at(now_ns, socket, due_ns, Next::Fragment);
+    }
+
+    /// Sends the next fragment of an answer, and those that are due with it.
+    pub(super) fn send_fragments(&mut self, now_ns: u64, socket: SocketId) {
+        loop {
+            let connection = &mut self.connections[socket.index()];
+            let (Some(channel), Some(work)) = (&mut connection.channel, &connection.work) else {
+                return;
+            };
+            self.scratch.clear();
+            let is_last = channel.write_fragment(&work.body, &mut self.scratch);
+            let pause_ns = channel.script.pause_ns;
+            self.send_scratch(socket);
+            if is_last {
+                return self.finish_answer(now_ns, socket);
+            }
+            if pause_ns > 0 {
+                let due_ns = now_ns.saturating_add(pause_ns);
+                return self.perform_at(now_ns, socket, due_ns, Next::Fragment);
+            }
+        }
+    }
+
+    fn finish_answer(&mut self, now_ns: u64, socket: SocketId) {
+        let connection = &mut self.connections[socket.index()];
+        if let Some(work) = connection.work.take() {
+            self.pool.put(work);
+        }
+        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
+        connection.state = if slow { State::Sending } else { State::Open };
+        self.arm_push(now_ns, socket);
+    }
+
+    /// The timer of a channel that is not answering: a message is due, or the client has not
+    /// answered our Close.
+    pub(super) fn on_channel_timer(&mut self, now_ns: u64, socket: SocketId) {
+        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
+        let Some(channel) = &mut self.connections[socket.index()].channel else { return };
+        if channel.is_closing() {
+            return self.close(socket, Close::Graceful);
+        }
+        if channel.push_due_ns <= now_ns {
+            let push_ns = channel.script.push_ns.unwrap_or(u64::MAX);
+            channel.push_due_ns = now_ns.saturating_add(push_ns);
+            // What a slow client does not read is left out.
+            if !slow {
+                self.scratch.clear();
+                channel.write_push(&mut self.scratch);
+                self.send_scratch(socket);
+            }
+        }
+        self.arm_push(now_ns, socket);
+    }
+
+    /// Sets the timer for what comes next without the client: a pushed message, or the end of our
+    /// patience after a Close.
+    fn arm_push(&mut self, now_ns: u64, socket: SocketId) {
+        let Some(channel) = &self.connections[socket.index()].channel else { return };
+        let due_ns = match channel.is_closing() {
+            true => now_ns.saturating_add(LINGER_NS),
+            false => channel.push_due_ns,
+        };
+        if due_ns < u64::MAX {
+            self.set_timer(socket, due_ns);
+        }
+    }
+
+    /// Tells the client that the server stops.
+    pub(super) fn say_going_away(&mut self, socket: SocketId) {
+        let channel = &mut self.connections[socket.index()].channel;
+        let Some(channel) = channel.as_deref_mut().filter(|channel: &&mut Channel| channel.is_open)
+        else {
+            return;
+        };
+        self.scratch.clear();
+        channel.write_going_away(&mut self.scratch);
+        self.send_scratch(socket);
+    }
+
+    /// Drops what comes for a while, so that the Close is not lost to a reset.
+    fn linger_after_close(&mut self, now_ns: u64, socket: SocketId) {
+        self.counters.refused += 1;
+        self.wire.say_closed(socket);
+        self.linger_for_a_while(now_ns, socket);
+    }
+
+    fn send_scratch(&mut self, socket: SocketId) {
+        if !self.scratch.is_empty() {
+            self.wire.send(socket, Payload::Copied(&self.scratch));
+        }
+    }
+}
