@@ -62,7 +62,7 @@ fn curl_gets_what_each_route_promises_over_http2() {
             ("/echo", &["--data", "0123456789"], "2 200 10"),
             ("/echo", &["--data", "0123456789", "--header", "Expect: 100-continue"], "2 200 10"),
             ("/echo", &["--upload-file", upload], "2 200 5000000"),
-            ("/none", &[], "2 404 86"),
+            ("/none", &[], "2 404 90"),
         ] {
             let url = server.url(path);
             let output = ["--output", echoed, "--insecure", how, &url];

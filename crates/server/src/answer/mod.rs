@@ -111,7 +111,7 @@ pub(crate) fn refusal_answer(refusal: Refusal) -> Answer {
 /// A short text on the stack: an address with port and zone fits, and so does every refusal.
 #[derive(Debug)]
 pub(crate) struct Text {
-    bytes: [u8; 120],
+    bytes: [u8; 160],
     len: usize,
 }
 
@@ -136,7 +136,7 @@ impl Text {
 
 impl Default for Text {
     fn default() -> Self {
-        Self { bytes: [0; 120], len: 0 }
+        Self { bytes: [0; 160], len: 0 }
     }
 }
 

@@ -63,7 +63,7 @@ fn routes_answer_as_they_do_over_http1() {
         (get("/delay/5ms"), HELLO.to_owned()),
         (
             get("/none"),
-            "0 404 content-type=text/plain content-length=86, 0 end 86 bytes".to_owned(),
+            "0 404 content-type=text/plain content-length=90, 0 end 90 bytes".to_owned(),
         ),
         (typed(b"xyz"), format!("{echo} content-type=a/b content-length=3, 0 end \"xyz\"")),
         (
