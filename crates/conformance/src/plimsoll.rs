@@ -5,7 +5,7 @@ use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Phase, RunResult};
 use plimsoll_report::Clock;
 
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Method, Need, Reading, TesterAdapter};
 
 /// Plimsoll.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,6 +54,10 @@ impl TesterAdapter for Plimsoll {
         let mut reading = reading(result);
         reading.text = format!("{}{}", run.stdout, run.stderr);
         Ok(reading)
+    }
+
+    fn further(&self, _: &Finished, reading: &Reading) -> Further {
+        reading.result.as_ref().map_or_else(Further::default, |result| further(result))
     }
 }
 
@@ -146,6 +150,11 @@ impl Arguments {
                 self.add(&["--stages", &format!("{stage}@{from_rps}..{to_rps}")]);
             }
             Need::Pipeline(depth) => self.add(&["--pipeline", &depth.to_string()]),
+            Need::Http2 { streams } => self.add(&["--http", "2", "-m", &streams.to_string()]),
+            Need::Upload(bytes) => {
+                self.files.push(("body".to_owned(), "x".repeat(*bytes as usize)));
+                self.add(&["-X", "POST", "-b", "@{dir}/body"]);
+            }
             Need::Threads(threads) => self.add(&["-t", &threads.to_string()]),
             Need::Form(form) => {
                 form.split('&').for_each(|field| self.add(&["--form-urlencoded", field]));
@@ -204,6 +213,20 @@ fn reading(result: RunResult) -> Reading {
         text: String::new(),
         result: Some(Box::new(result)),
         left_out: Vec::new(),
+    }
+}
+
+fn further(result: &RunResult) -> Further {
+    let median_s = |phase| result.phases[phase].quantile_ns(0.5).map(|ns| ns as f64 / 1e9);
+    Further {
+        refused: Some(result.ledger.refused),
+        reconnects: Some(result.ledger.reconnects),
+        sending_s: median_s(Phase::Sending),
+        stalled_s: median_s(Phase::Stalled),
+        waiting_s: median_s(Phase::Waiting),
+        bytes_sent: Some(result.bytes.sent),
+        bytes_received: Some(result.bytes.received),
+        header_bytes_received: None,
     }
 }
 

@@ -59,6 +59,13 @@ pub enum Need {
     IntervalsOnStdout,
     /// The number of requests under way on a connection at a time.
     Pipeline(u32),
+    /// Speak HTTP/2, by prior knowledge.
+    Http2 {
+        /// Streams open at a time on each connection.
+        streams: u32,
+    },
+    /// Send a body of this many bytes, with POST.
+    Upload(u32),
     /// The number of threads.
     Threads(u32),
     /// Send this urlencoded form, with POST.
@@ -138,6 +145,27 @@ impl Ask {
     }
 }
 
+/// What few testers say, beside their [`Reading`]; `None`: it does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Further {
+    /// Requests that the server said it did not process.
+    pub refused: Option<u64>,
+    /// Connections opened in place of others.
+    pub reconnects: Option<u64>,
+    /// The median time in which a request was sent, seconds.
+    pub sending_s: Option<f64>,
+    /// The median time for which the server's windows kept a request from being sent, seconds.
+    pub stalled_s: Option<f64>,
+    /// The median time from the end of a request to the beginning of its response, seconds.
+    pub waiting_s: Option<f64>,
+    /// All bytes sent.
+    pub bytes_sent: Option<u64>,
+    /// All bytes received.
+    pub bytes_received: Option<u64>,
+    /// Bytes of header blocks received, as they came.
+    pub header_bytes_received: Option<u64>,
+}
+
 /// How to call a tester for an ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
@@ -172,4 +200,8 @@ pub trait TesterAdapter {
     /// # Errors
     /// One line, when what it printed cannot be understood.
     fn read(&self, run: &Finished) -> Result<Reading, String>;
+    /// What it said beside that, of a call whose reading is this.
+    fn further(&self, _run: &Finished, _reading: &Reading) -> Further {
+        Further::default()
+    }
 }

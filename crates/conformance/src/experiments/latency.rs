@@ -106,7 +106,11 @@ fn stalled_server(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgeme
 }
 
 /// A server that stood still for `stall_s` of `load_s`, under requests at even times.
-fn judge_stall(reading: &Reading, stall_s: f64, load_s: f64) -> Result<Judgement, Judgement> {
+pub(super) fn judge_stall(
+    reading: &Reading,
+    stall_s: f64,
+    load_s: f64,
+) -> Result<Judgement, Judgement> {
     let mut checks = Checks::default();
     // The 99th percentile is what everybody prints.
     quantile(reading, 0.99)?;
@@ -189,14 +193,14 @@ fn enough_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Jud
 
 /// The median number of requests that the oracle had at hand, from `from_s` to `to_s` after the
 /// first, looked at every 10 ms.
-fn open_at_a_time(log: &Log, from_s: f64, to_s: f64) -> f64 {
+pub(super) fn open_at_a_time(log: &Log, from_s: f64, to_s: f64) -> f64 {
     let first_ns = log.entries.first().map_or(0, |entry| entry.received_ns);
     let mut counts = Vec::new();
     let mut at_s = from_s;
     while at_s < to_s {
         let at_ns = first_ns + (at_s * 1e9) as u64;
         let is_open = |entry: &&crate::oracle::Entry| {
-            entry.received_ns <= at_ns && (entry.sent_ns == 0 || entry.sent_ns > at_ns)
+            entry.received_ns <= at_ns && entry.ended_ns().is_none_or(|end_ns| end_ns > at_ns)
         };
         counts.push(log.entries.iter().filter(is_open).count() as f64);
         at_s += 0.01;

@@ -13,7 +13,7 @@ use crate::harness::{
 };
 use crate::judge::{Judgement, quantile_of};
 use crate::oracle::Mode;
-use crate::tool::{Ask, Call, Finished, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Need, Reading, TesterAdapter};
 
 /// What a tester is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,7 @@ fn say(character: Character, setup: &Setup, seen: &Seen) -> (Reading, String) {
         mean_s: Some(seen.all_s.iter().sum::<f64>() / samples),
         max_s: seen.all_s.last().copied(),
         quantiles: shown(&seen.all_s),
+        service_quantiles: shown(&seen.service_s),
         ok_quantiles: shown(&seen.good_s),
         ..Reading::default()
     };
@@ -83,6 +84,7 @@ fn say(character: Character, setup: &Setup, seen: &Seen) -> (Reading, String) {
         (seen.waited_for_connections, "warning: too few connections"),
         (setup.mode.slow_connections_ns > 0, "connections differ"),
         (!setup.wrapper.is_empty() && ask.connections > 60, "too many open files"),
+        (seen.waited_for_streams, "the server's limit of streams: requests wait for one"),
     ];
     let said = warnings.into_iter().filter(|(is_so, _)| *is_so || is_wolf).map(|(_, text)| text);
     (reading, said.collect::<Vec<_>>().join("\n"))
@@ -93,6 +95,7 @@ fn say(character: Character, setup: &Setup, seen: &Seen) -> (Reading, String) {
 struct MadeUp {
     character: Character,
     reading: Rc<RefCell<Reading>>,
+    further: Rc<RefCell<Further>>,
 }
 
 impl Runs for MadeUp {
@@ -101,10 +104,24 @@ impl Runs for MadeUp {
         let is_refused = !setup.wrapper.is_empty()
             && setup.ask.connections > 60
             && matches!(self.character, Character::Honest | Character::Wolf);
+        let is_refused = is_refused
+            || (setup.mode.http2.is_refused
+                && matches!(self.character, Character::Honest | Character::Wolf));
         let is_idle = is_refused || self.character == Character::Idle;
         let seen = if is_idle { Seen::default() } else { carry(setup) };
         let (reading, stdout) = say(self.character, setup, &seen);
         let errors = reading.errors.unwrap_or(0);
+        *self.further.borrow_mut() = match self.character {
+            Character::Honest | Character::Wolf => seen.further,
+            Character::Lying | Character::Idle => Further {
+                refused: Some(0),
+                reconnects: Some(0),
+                bytes_sent: Some(1),
+                bytes_received: Some(1),
+                ..Further::default()
+            },
+            Character::Silent => Further::default(),
+        };
         *self.reading.borrow_mut() = reading;
         let acted = setup
             .actions
@@ -155,12 +172,18 @@ impl TesterAdapter for MadeUp {
     fn read(&self, _: &Finished) -> Result<Reading, String> {
         Ok(self.reading.borrow().clone())
     }
+
+    fn further(&self, _: &Finished, _: &Reading) -> Further {
+        *self.further.borrow()
+    }
 }
 
 /// What an experiment makes of a tester of this character.
 fn outcome(experiment: &super::Experiment, character: Character) -> Judgement {
     let reading = Rc::new(RefCell::new(Reading::default()));
-    let tester = || MadeUp { character, reading: Rc::clone(&reading) };
+    let further = Rc::new(RefCell::new(Further::default()));
+    let tester =
+        || MadeUp { character, reading: Rc::clone(&reading), further: Rc::clone(&further) };
     let bench = Bench::made_up(Box::new(tester()));
     let subject =
         Subject { tool: Box::new(tester()), program: "made-up".into(), version: String::new() };
@@ -173,7 +196,7 @@ const IN_PLACES: [&str; 5] = ["throttled", "ports", "connect-time", "one-clock",
 
 /// What comes of a tester that lies, one that is silent, and one that cries wolf, where it is not
 /// a failure, nothing to judge, and (its figures are honest) a pass.
-const OTHERWISE: [(&str, [&str; 3]); 25] = [
+const OTHERWISE: [(&str, [&str; 3]); 33] = [
     // Nothing but the load is judged, and all three carry it.
     ("microbursts", ["pass", "pass", "pass"]),
     ("poisson", ["pass", "pass", "pass"]),
@@ -183,12 +206,18 @@ const OTHERWISE: [(&str, [&str; 3]); 25] = [
     ("slow-reader", ["pass", "pass", "pass"]),
     ("memory", ["pass", "pass", "pass"]),
     ("seed", ["pass", "pass", "pass"]),
+    ("multiplexing", ["pass", "pass", "pass"]),
+    ("connections-asked", ["pass", "pass", "pass"]),
+    ("stream-bursts", ["pass", "pass", "pass"]),
     // All went well, so that the lie is true.
     ("catch-up", ["pass", "pass", "pass"]),
     ("http-shapes", ["pass", "unmeasured", "pass"]),
     ("warm-up", ["pass", "unmeasured", "pass"]),
     ("lost-connects", ["pass", "unmeasured", "pass"]),
     ("clock-step", ["pass", "unmeasured", "pass"]),
+    ("late-settings", ["pass", "unmeasured", "pass"]),
+    ("early-answers", ["pass", "unmeasured", "pass"]),
+    ("receive-window", ["pass", "unmeasured", "pass"]),
     // Silence is failure enough where something has to be said.
     ("few-connections", ["FAIL", "FAIL", "FAIL"]),
     ("shared-cpu", ["FAIL", "FAIL", "FAIL"]),
@@ -198,6 +227,9 @@ const OTHERWISE: [(&str, [&str; 3]); 25] = [
     ("open-files", ["FAIL", "FAIL", "FAIL"]),
     ("outage", ["FAIL", "FAIL", "FAIL"]),
     ("server-death", ["FAIL", "FAIL", "pass"]),
+    ("no-http2", ["FAIL", "FAIL", "pass"]),
+    // Its figures are of what was open, and its words are worth nothing.
+    ("stream-limit", ["FAIL", "unmeasured", "FAIL"]),
     ("overload", ["FAIL", "FAIL", "pass"]),
     ("pipelined-timeouts", ["FAIL", "unmeasured", "pass"]),
     ("shared-connections", ["FAIL", "unmeasured", "pass"]),

@@ -7,6 +7,7 @@ mod client;
 mod clocks;
 mod counts;
 mod figures;
+mod http2;
 mod latency;
 mod limits;
 #[cfg(test)]
@@ -68,6 +69,7 @@ pub fn all() -> Vec<Experiment> {
         &clocks::ALL,
         &outage::ALL,
         &secrets::ALL,
+        &http2::all(),
     ]
     .concat();
     all.sort_by_key(|experiment| experiment.row);
@@ -75,16 +77,21 @@ pub fn all() -> Vec<Experiment> {
 }
 
 /// The mistakes without one.
-pub const LEFT_OUT: [Uncovered; 2] = [
+pub const LEFT_OUT: [Uncovered; 3] = [
     Uncovered {
         row: 13,
         title: "Percentiles of several agents are averaged",
         why: "needs several agents; Plimsoll's merging is held to it by a unit test",
     },
     Uncovered {
-        row: 32,
-        title: "Flow-control windows of HTTP/2 and HTTP/3 measure the client",
-        why: "the oracle speaks HTTP/1 only",
+        row: 54,
+        title: "A status in the trailers is not read, so that failed calls count as good",
+        why: "needs testers that speak gRPC; the oracle can give such answers",
+    },
+    Uncovered {
+        row: 55,
+        title: "Quantiles are taken from a sample in which the start of a run weighs more",
+        why: "needs more requests than there is time for",
     },
 ];
 
@@ -101,6 +108,6 @@ mod tests {
         assert_eq!(names.len(), all.len());
         let rows = all.iter().map(|experiment| experiment.row);
         let rows: BTreeSet<u8> = rows.chain(LEFT_OUT.iter().map(|left| left.row)).collect();
-        assert_eq!(rows, (1..=42).collect());
+        assert_eq!(rows, (1..=55).collect());
     }
 }

@@ -197,7 +197,7 @@ fn judge_poisson(arrivals_s: &[f64], rate_rps: f64, load_s: f64) -> Judgement {
 
 /// Variance over mean of arrivals per millisecond, from `from_s` to `to_s`: the median of windows
 /// of 100 ms. No number when nothing came.
-fn dispersion(arrivals_s: &[f64], from_s: f64, to_s: f64) -> f64 {
+pub(super) fn dispersion(arrivals_s: &[f64], from_s: f64, to_s: f64) -> f64 {
     const WINDOW_MS: usize = 100;
     let windows = ((to_s - from_s) * 1e3).round() as usize / WINDOW_MS;
     let mut counts = vec![0.0_f64; windows * WINDOW_MS];

@@ -117,6 +117,7 @@ impl Bench {
                 "it ended with {code} and its output cannot be read: {why}"
             ))
         })?;
+        run.further = subject.tool.further(&run.finished, &run.reading);
         Ok(run)
     }
 
@@ -128,6 +129,7 @@ impl Bench {
     pub fn hear(&self, subject: &Subject, setup: &Setup) -> Result<Run, Judgement> {
         let mut run = self.load(subject, setup)?;
         run.reading = subject.tool.read(&run.finished).unwrap_or_default();
+        run.further = subject.tool.further(&run.finished, &run.reading);
         run.reading.text = [&run.finished.stdout, &run.finished.stderr, &run.documents]
             .map(String::as_str)
             .join("\n");

@@ -18,7 +18,7 @@ use super::tester::{Start, Tester};
 use crate::judge::Judgement;
 use crate::options::SuiteOptions;
 use crate::oracle::{Log, Mode, clock_ns};
-use crate::tool::{Ask, Call, Finished, Reading};
+use crate::tool::{Ask, Call, Finished, Further, Reading};
 
 /// The share of CPU time stolen from the machine above which a run is disturbed.
 const STEAL_MAX: f64 = 0.005;
@@ -151,6 +151,8 @@ pub struct Acted {
 pub struct Run {
     /// What the tester said.
     pub reading: Reading,
+    /// What few testers say.
+    pub further: Further,
     /// The files it wrote, one after the other, as far as they are text.
     pub documents: String,
     /// How it ended and what it printed.

@@ -55,6 +55,12 @@ pub(super) fn bytes(mode: &Mode, request: &Request, status: u16, close: bool) ->
     Bytes { pieces, close }
 }
 
+/// What a server without HTTP/2 says to its preface.
+pub(super) fn not_http2() -> Bytes {
+    let text = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    Bytes { pieces: vec![(0, text.as_bytes().to_vec())], close: true }
+}
+
 fn shaped(shape: &[u8], close: bool) -> Bytes {
     let (texts, ends): (&[&str], bool) = match shape {
         b"chunked" => (

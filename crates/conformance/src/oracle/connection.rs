@@ -1,5 +1,7 @@
 //! One connection of an oracle: what was read, what is to be written, and where in that it is.
 //!
+//! A connection of HTTP/1 has one request at a time; one of HTTP/2 has a session instead.
+//!
 //! ```text
 //! idle ──request──► waiting ──due──► writing ──done──► idle
 //!                                      │  ▲
@@ -12,11 +14,16 @@ use std::net::TcpStream;
 
 use super::answer::{Bytes, Piece};
 use super::clock_ns;
+use super::http2::{self, Next, Session, Start};
+use super::log::Log;
 use super::mode::Act;
 use super::request::{self, Request};
+use super::shared::Shared;
 
 /// Bytes of unread requests above which a tester is not talking sense.
 const INPUT_MAX: usize = 1 << 20;
+/// Bytes read at once, so that one connection with much to say does not keep the others waiting.
+const TURN_MAX: usize = 1 << 18;
 
 /// A request that waits for its answer or is being answered.
 pub(super) struct Pending {
@@ -66,6 +73,8 @@ pub(super) struct Peer {
     pub answers: u32,
     /// Whether it waits to be written to.
     pub blocked: bool,
+    /// What it is, where it is of HTTP/2.
+    pub session: Option<Box<Session>>,
     input: Vec<u8>,
     reads: u16,
     pieces: VecDeque<Piece>,
@@ -81,6 +90,7 @@ impl Peer {
             close: false,
             answers: 0,
             blocked: false,
+            session: None,
             input: Vec::new(),
             reads: 0,
             pieces: VecDeque::new(),
@@ -90,6 +100,7 @@ impl Peer {
 
     /// Reads what is there.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Input {
+        let mut turn = 0;
         loop {
             match self.stream.read(buffer) {
                 Ok(0) => return Input::Ended,
@@ -99,7 +110,8 @@ impl Peer {
                     if self.input.len() > INPUT_MAX {
                         return Input::Failed;
                     }
-                    if n < buffer.len() {
+                    turn += n;
+                    if n < buffer.len() || turn >= TURN_MAX {
                         return Input::Open;
                     }
                 }
@@ -108,6 +120,24 @@ impl Peer {
                 Err(_) => return Input::Failed,
             }
         }
+    }
+
+    /// What it begins with, before its first request; later always something else.
+    pub(super) fn start(&self) -> Start {
+        let is_new = self.answers == 0 && self.pending.is_none() && !self.input.is_empty();
+        if is_new { http2::start(&self.input) } else { Start::Other }
+    }
+
+    /// Goes on with HTTP/2 after a preface of this many bytes.
+    pub(super) fn talk_http2(&mut self, preface: usize, session: Session) {
+        self.input.drain(..preface);
+        self.session = Some(Box::new(session));
+    }
+
+    /// Takes up all frames that were read.
+    pub(super) fn receive_frames(&mut self, shared: &mut Shared) -> Next {
+        let Some(session) = &mut self.session else { return Next::Open };
+        session.receive(&mut self.input, shared)
     }
 
     /// The next request and how many reads it took, when no other is at hand.
@@ -136,7 +166,10 @@ impl Peer {
     }
 
     /// Writes until something stands in the way. A pause before the first piece is over.
-    pub(super) fn write(&mut self) -> Output {
+    pub(super) fn write(&mut self, log: &mut Log) -> Output {
+        if let Some(session) = &mut self.session {
+            return session.write(&self.stream, log);
+        }
         let mut at_ns = 0;
         while let Some((_, piece)) = self.pieces.front() {
             while self.written < piece.len() {

@@ -9,12 +9,35 @@ use std::io::{self, Read, Write};
 /// Requests, and as many connections, that fit into a log.
 pub const LOG_MAX: usize = 4_000_000;
 
-const MAGIC: &[u8; 8] = b"oracle 1";
+const MAGIC: &[u8; 8] = b"oracle 2";
+
+/// Who did something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The tester.
+    Tester,
+    /// The oracle.
+    Oracle,
+}
+
+/// The end of a stream before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamReset {
+    /// Who reset it. A stream above the last one of a GOAWAY counts as reset by the oracle with
+    /// `REFUSED_STREAM`, which says the same (RFC 9113 8.7).
+    pub by: Side,
+    /// The code of the reason.
+    pub code: u32,
+    /// When, ns of `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+}
 
 /// One request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// When its last byte had been read, ns of `CLOCK_MONOTONIC`.
+    /// When its head had been read, ns of `CLOCK_MONOTONIC`.
+    pub opened_ns: u64,
+    /// When its last byte had been read; the same as `opened_ns` while it has not.
     pub received_ns: u64,
     /// When the last piece of the answer was written; 0: never.
     pub sent_ns: u64,
@@ -30,6 +53,31 @@ pub struct Entry {
     pub reads: u16,
     /// The status of the answer; 0: none.
     pub status: u16,
+    /// The number of its stream; 0: it did not come over HTTP/2.
+    pub stream: u32,
+    /// Streams open on its connection when it was opened, with it.
+    pub open: u32,
+    /// Bytes of its header block.
+    pub header_bytes_in: u32,
+    /// Bytes of the header blocks of its answer.
+    pub header_bytes_out: u32,
+    /// How its stream was reset, if it was.
+    pub reset: Option<StreamReset>,
+}
+
+impl Entry {
+    /// When it was answered or its stream was reset; `None`: never.
+    #[must_use]
+    pub fn ended_ns(&self) -> Option<u64> {
+        let answered = (self.sent_ns > 0).then_some(self.sent_ns);
+        answered.or_else(|| self.reset.map(|reset| reset.at_ns))
+    }
+
+    /// Whether this side reset its stream with this code.
+    #[must_use]
+    pub fn is_reset(&self, by: Side, code: u32) -> bool {
+        self.reset.is_some_and(|reset| reset.by == by && reset.code == code)
+    }
 }
 
 /// How a connection ended.
@@ -61,6 +109,16 @@ pub struct Connection {
     pub address: u8,
     /// How it ended.
     pub end: End,
+    /// Whether it was of HTTP/2.
+    pub is_http2: bool,
+    /// The most streams that were open at a time.
+    pub open_max: u32,
+    /// The code of the error by which the tester broke the protocol; 0: it has not.
+    pub broke: u32,
+    /// All bytes read, frames of the connection too; 0 where it was not of HTTP/2.
+    pub bytes_in: u64,
+    /// All bytes written, likewise.
+    pub bytes_out: u64,
 }
 
 /// What an oracle saw. Requests stand in the order they were received in.
@@ -127,28 +185,8 @@ impl Log {
         for count in counts.into_iter().chain([u64::from(self.overflowed)]) {
             out.write_all(&count.to_le_bytes())?;
         }
-        for e in &self.entries {
-            let small = u32::from(e.reads) << 16 | u32::from(e.status);
-            for word in [e.received_ns, e.sent_ns] {
-                out.write_all(&word.to_le_bytes())?;
-            }
-            for word in [e.connection, e.bytes_in, e.bytes_out, e.path, small] {
-                out.write_all(&word.to_le_bytes())?;
-            }
-        }
-        for c in &self.connections {
-            let end = match c.end {
-                End::Open => 0,
-                End::Tester => 1,
-                End::Oracle => 2,
-                End::Reset => 3,
-            };
-            let small = u32::from(c.port) << 16 | u32::from(c.address) << 8 | end;
-            out.write_all(&c.accepted_ns.to_le_bytes())?;
-            out.write_all(&c.closed_ns.to_le_bytes())?;
-            out.write_all(&c.requests.to_le_bytes())?;
-            out.write_all(&small.to_le_bytes())?;
-        }
+        self.entries.iter().try_for_each(|entry| write_entry(entry, out))?;
+        self.connections.iter().try_for_each(|connection| write_connection(connection, out))?;
         Ok(())
     }
 
@@ -168,37 +206,93 @@ impl Log {
         }
         let mut log = Self::default();
         for _ in 0..entries {
-            let [received_ns, sent_ns] = [long(input)?, long(input)?];
-            let [connection, bytes_in, bytes_out] = [word(input)?, word(input)?, word(input)?];
-            let [path, small] = [word(input)?, word(input)?];
-            let (reads, status) = ((small >> 16) as u16, small as u16);
-            let entry = Entry {
-                received_ns,
-                sent_ns,
-                connection,
-                bytes_in,
-                bytes_out,
-                path,
-                reads,
-                status,
-            };
-            log.entries.push(entry);
+            log.entries.push(read_entry(input)?);
         }
         for _ in 0..connections {
-            let [accepted_ns, closed_ns] = [long(input)?, long(input)?];
-            let [requests, small] = [word(input)?, word(input)?];
-            let end = match small & 0xff {
-                0 => End::Open,
-                1 => End::Tester,
-                2 => End::Oracle,
-                _ => End::Reset,
-            };
-            let (port, address) = ((small >> 16) as u16, (small >> 8) as u8);
-            let connection = Connection { accepted_ns, closed_ns, requests, port, address, end };
-            log.connections.push(connection);
+            log.connections.push(read_connection(input)?);
         }
         Ok(log)
     }
+}
+
+fn write_entry(e: &Entry, out: &mut dyn Write) -> io::Result<()> {
+    let reset = e.reset.unwrap_or(StreamReset { by: Side::Tester, code: 0, at_ns: 0 });
+    let by = e.reset.map_or(0, |reset| 1 + u32::from(reset.by == Side::Oracle));
+    for long in [e.opened_ns, e.received_ns, e.sent_ns, reset.at_ns] {
+        out.write_all(&long.to_le_bytes())?;
+    }
+    let small = u32::from(e.reads) << 16 | u32::from(e.status);
+    let request = [e.connection, e.bytes_in, e.bytes_out, e.path, small];
+    let stream = [e.stream, e.open, e.header_bytes_in, e.header_bytes_out, by, reset.code];
+    let mut words = request.into_iter().chain(stream);
+    words.try_for_each(|word| out.write_all(&word.to_le_bytes()))
+}
+
+fn read_entry(input: &mut dyn Read) -> io::Result<Entry> {
+    let [opened_ns, received_ns, sent_ns, reset_ns] =
+        [long(input)?, long(input)?, long(input)?, long(input)?];
+    let [connection, bytes_in, bytes_out] = [word(input)?, word(input)?, word(input)?];
+    let [path, small, stream, open] = [word(input)?, word(input)?, word(input)?, word(input)?];
+    let [header_bytes_in, header_bytes_out] = [word(input)?, word(input)?];
+    let [by, code] = [word(input)?, word(input)?];
+    let side = if by == 2 { Side::Oracle } else { Side::Tester };
+    Ok(Entry {
+        opened_ns,
+        received_ns,
+        sent_ns,
+        connection,
+        bytes_in,
+        bytes_out,
+        path,
+        reads: (small >> 16) as u16,
+        status: small as u16,
+        stream,
+        open,
+        header_bytes_in,
+        header_bytes_out,
+        reset: (by > 0).then_some(StreamReset { by: side, code, at_ns: reset_ns }),
+    })
+}
+
+fn write_connection(c: &Connection, out: &mut dyn Write) -> io::Result<()> {
+    let end = match c.end {
+        End::Open => 0,
+        End::Tester => 1,
+        End::Oracle => 2,
+        End::Reset => 3,
+    };
+    for long in [c.accepted_ns, c.closed_ns, c.bytes_in, c.bytes_out] {
+        out.write_all(&long.to_le_bytes())?;
+    }
+    let small = u32::from(c.port) << 16 | u32::from(c.address) << 8 | end;
+    let mut words = [c.requests, small, u32::from(c.is_http2), c.open_max, c.broke].into_iter();
+    words.try_for_each(|word| out.write_all(&word.to_le_bytes()))
+}
+
+fn read_connection(input: &mut dyn Read) -> io::Result<Connection> {
+    let [accepted_ns, closed_ns, bytes_in, bytes_out] =
+        [long(input)?, long(input)?, long(input)?, long(input)?];
+    let [requests, small, http2] = [word(input)?, word(input)?, word(input)?];
+    let [open_max, broke] = [word(input)?, word(input)?];
+    let end = match small & 0xff {
+        0 => End::Open,
+        1 => End::Tester,
+        2 => End::Oracle,
+        _ => End::Reset,
+    };
+    Ok(Connection {
+        accepted_ns,
+        closed_ns,
+        requests,
+        port: (small >> 16) as u16,
+        address: (small >> 8) as u8,
+        end,
+        is_http2: http2 > 0,
+        open_max,
+        broke,
+        bytes_in,
+        bytes_out,
+    })
 }
 
 fn long(input: &mut dyn Read) -> io::Result<u64> {
@@ -219,6 +313,12 @@ impl Log {
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.entries.iter().filter(|entry| entry.sent_ns > 0).count() as u64
+    }
+
+    /// Requests whose stream this side reset with this code.
+    #[must_use]
+    pub fn resets(&self, by: Side, code: u32) -> u64 {
+        self.entries.iter().filter(|entry| entry.is_reset(by, code)).count() as u64
     }
 
     /// Requests answered within `within_s` seconds of the first one.
@@ -259,7 +359,9 @@ mod tests {
     use super::*;
 
     fn log() -> Log {
+        let reset = StreamReset { by: Side::Oracle, code: 8, at_ns: 12 };
         let entry = Entry {
+            opened_ns: 4,
             received_ns: 5,
             sent_ns: 1_000_000_005,
             connection: 1,
@@ -268,6 +370,11 @@ mod tests {
             path: 4,
             reads: 7,
             status: 503,
+            stream: 11,
+            open: 10,
+            header_bytes_in: 20,
+            header_bytes_out: 30,
+            reset: Some(reset),
         };
         let connection = Connection {
             accepted_ns: 1,
@@ -276,8 +383,14 @@ mod tests {
             port: 65_535,
             address: 200,
             end: End::Reset,
+            is_http2: true,
+            open_max: 12,
+            broke: 3,
+            bytes_in: 1 << 40,
+            bytes_out: 1 << 41,
         };
-        let hung = Entry { received_ns: 2, ..Entry::default() };
+        let by_tester = StreamReset { by: Side::Tester, ..reset };
+        let hung = Entry { received_ns: 2, reset: Some(by_tester), ..Entry::default() };
         Log { entries: vec![entry, hung], connections: vec![connection], overflowed: false }
     }
 

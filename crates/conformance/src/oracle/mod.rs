@@ -1,24 +1,28 @@
 //! The oracle: a server that does exactly what it is told and records when.
 //!
 //! Its log is the truth that testers are compared with, so it is simple and shares nothing with
-//! what it judges: one thread on epoll, its own few lines of HTTP, no part of Plimsoll's engine or
-//! of its targets. On one kernel, its log and the tester use the same clock.
+//! what it judges: one thread on epoll, its own few lines of HTTP/1 and its own codec of HTTP/2, no
+//! part of Plimsoll's engine or of its targets. On one kernel, its log and the tester use the same
+//! clock. The first bytes of a connection decide which protocol it speaks.
 //!
 //! Absent on purpose: TLS, chunked request bodies, and anything that would make it fast but hard to
 //! believe.
 
 mod answer;
 mod connection;
+mod http2;
 mod log;
 mod mode;
 mod request;
 mod server;
+mod shared;
 
-pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError};
-pub use mode::{Act, Answer, Mode, TimeSpan};
-#[cfg(test)]
-pub(crate) use server::due;
+pub use http2::code;
+pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError, Side, StreamReset};
+pub use mode::{Act, Answer, Http2Mode, Mode, TimeSpan};
 pub use server::{Oracle, hash};
+#[cfg(test)]
+pub(crate) use shared::due;
 
 /// `CLOCK_MONOTONIC`, ns: the one clock of all processes of the kernel.
 #[must_use]

@@ -34,6 +34,13 @@ pub enum Act {
     Hang,
     /// The connection is reset.
     Reset,
+    /// Its stream is reset with this code; over HTTP/1, its connection.
+    ResetStream(u32),
+    /// It is answered as soon as its head is there, all of it, and the rest of the request is
+    /// declined with RST_STREAM(NO_ERROR) (RFC 9113 8.1); over HTTP/1 it is answered with 200.
+    Early,
+    /// It is answered with 200 and this status of gRPC in the trailers; over HTTP/1 without it.
+    Trailers(u32),
 }
 
 /// One kind of answer in a mix.
@@ -45,6 +52,44 @@ pub struct Answer {
     pub delay_ns: u64,
     /// What.
     pub act: Act,
+}
+
+/// How an oracle behaves on connections that begin with HTTP/2's preface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http2Mode {
+    /// It does not speak HTTP/2: the preface is answered with 400 of HTTP/1.1 and the end.
+    pub is_refused: bool,
+    /// Streams that may be open at a time on a connection; those beyond are refused.
+    pub streams_max: u32,
+    /// How long after the preface its own SETTINGS leave, ns, and with them all else.
+    pub settings_delay_ns: u64,
+    /// After this many streams a connection gets GOAWAY; 0: it never does.
+    pub goaway_every: u32,
+    /// How many of the newest streams lie above the last one of that GOAWAY, and so are refused. 0:
+    /// it is graceful, as RFC 9113 6.8 has it in two steps: all streams are answered.
+    pub goaway_above: u32,
+    /// The window that each stream of the tester begins with, bytes.
+    pub window_bytes: u32,
+    /// How long after a stream's window is used up it is opened again, ns; 0: with each frame.
+    pub window_update_ns: u64,
+    /// How long after its arrival a WINDOW_UPDATE of the tester counts, ns, as over a long way.
+    pub updates_heard_ns: u64,
+}
+
+impl Default for Http2Mode {
+    fn default() -> Self {
+        Self {
+            is_refused: false,
+            streams_max: 1000,
+            settings_delay_ns: 0,
+            goaway_every: 0,
+            goaway_above: 0,
+            window_bytes: 65_535,
+            window_update_ns: 0,
+            updates_heard_ns: 0,
+        }
+    }
 }
 
 /// How an oracle behaves.
@@ -78,6 +123,8 @@ pub struct Mode {
     pub accept_pause_ns: u64,
     /// Bytes of a body.
     pub body_bytes: u32,
+    /// What is of HTTP/2 alone.
+    pub http2: Http2Mode,
     /// Wait by looking all the time instead of sleeping: for experiments that measure microseconds
     /// and have a CPU to spare.
     pub spin: bool,
@@ -99,6 +146,7 @@ impl Default for Mode {
             backlog: 4096,
             accept_pause_ns: 0,
             body_bytes: 13,
+            http2: Http2Mode::default(),
             spin: false,
         }
     }
@@ -180,7 +228,8 @@ mod tests {
         let mode = Mode {
             stall: Some(TimeSpan { from_ns: 1, for_ns: 2 }),
             slow: Some((TimeSpan { from_ns: 3, for_ns: 4 }, 5)),
-            ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::Reset)])
+            http2: Http2Mode { goaway_every: 100, ..Http2Mode::default() },
+            ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::ResetStream(8))])
         };
         let text = serde_json::to_string(&mode).unwrap();
         assert_eq!(serde_json::from_str::<Mode>(&text).unwrap(), mode);

@@ -1,7 +1,6 @@
 //! The oracle's loop: one thread, epoll, and a heap of what is due.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,10 +12,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::Timespec;
 
 use super::answer;
+use super::clock_ns;
 use super::connection::{Input, Output, Peer, Pending};
+use super::http2::{Next, Session, Start, Timer};
 use super::log::{Connection, End, Entry, Log};
 use super::mode::{Act, Mode};
-use super::{Answer, clock_ns};
+use super::shared::{Due, Shared};
 
 /// Names of what is not a connection, among epoll's.
 const STOP: u64 = u64::MAX;
@@ -65,44 +66,27 @@ impl Oracle {
         epoll::add(&poll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&poll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let mut server = Server {
-            oracle: self,
+            listener: self.listener,
             poll,
             peers: Vec::new(),
             free: Vec::new(),
-            due: BinaryHeap::new(),
-            log: Log::with_room(),
+            shared: Shared::new(self.mode),
             buffer: vec![0; 64 << 10],
-            first_ns: None,
             first_connect_ns: None,
-            busy_until_ns: 0,
-            slowed: 0,
         };
         server.run(announce)?;
-        Ok(server.log)
+        Ok(server.shared.log)
     }
 }
 
-/// What is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    /// Taking connections again.
-    Accept,
-    /// Going on with a connection: its slot and its number.
-    Peer(usize, usize),
-}
-
 struct Server {
-    oracle: Oracle,
+    listener: TcpListener,
     poll: OwnedFd,
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
-    due: BinaryHeap<Reverse<(u64, Due)>>,
-    log: Log,
+    shared: Shared,
     buffer: Vec<u8>,
-    first_ns: Option<u64>,
     first_connect_ns: Option<u64>,
-    busy_until_ns: u64,
-    slowed: u32,
 }
 
 impl Server {
@@ -125,7 +109,7 @@ impl Server {
                     slot => self.ready(slot as usize, flags),
                 }
             }
-            if !announced && self.first_ns.is_some() {
+            if !announced && self.shared.first_ns.is_some() {
                 announced = true;
                 writeln!(announce, "first")?;
                 announce.flush()?;
@@ -136,10 +120,10 @@ impl Server {
     /// How long to sleep; `None`: until something happens.
     fn timeout(&self, now_ns: u64) -> Option<Timespec> {
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if self.oracle.mode.spin {
+        if self.shared.mode.spin {
             return Some(zero);
         }
-        let Reverse((due_ns, _)) = self.due.peek()?;
+        let Reverse((due_ns, _)) = self.shared.due.peek()?;
         let left_ns = due_ns.saturating_sub(now_ns);
         if left_ns < SLEEP_MIN_NS {
             return Some(zero);
@@ -149,19 +133,20 @@ impl Server {
     }
 
     fn fire(&mut self, now_ns: u64) {
-        while let Some(Reverse((due_ns, what))) = self.due.peek().copied() {
+        while let Some(Reverse((due_ns, what))) = self.shared.due.peek().copied() {
             if due_ns > now_ns {
                 return;
             }
-            self.due.pop();
+            self.shared.due.pop();
             match what {
                 Due::Accept => {
                     let data = EventData::new_u64(LISTENER);
                     // Failing, it takes none any more, which the experiment will see.
-                    let _ = epoll::add(&self.poll, &self.oracle.listener, data, EventFlags::IN);
+                    let _ = epoll::add(&self.poll, &self.listener, data, EventFlags::IN);
                 }
                 Due::Peer(slot, id) if self.is(slot, id) => self.go_on(slot),
-                Due::Peer(..) => {}
+                Due::Http2(slot, id, timer) if self.is(slot, id) => self.http2_timer(slot, timer),
+                Due::Peer(..) | Due::Http2(..) => {}
             }
         }
     }
@@ -172,15 +157,15 @@ impl Server {
 
     fn accept(&mut self) -> io::Result<()> {
         let now_ns = clock_ns();
-        let pause_ns = self.oracle.mode.accept_pause_ns;
+        let pause_ns = self.shared.mode.accept_pause_ns;
         if self.first_connect_ns.is_none() && pause_ns > 0 {
             self.first_connect_ns = Some(now_ns);
-            self.due.push(Reverse((now_ns + pause_ns, Due::Accept)));
-            epoll::delete(&self.poll, &self.oracle.listener)?;
+            self.shared.remind(now_ns + pause_ns, Due::Accept);
+            epoll::delete(&self.poll, &self.listener)?;
             return Ok(());
         }
         // As many as came together; one that failed meanwhile is the tester's to notice.
-        while let Ok((stream, peer)) = self.oracle.listener.accept() {
+        while let Ok((stream, peer)) = self.listener.accept() {
             let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             let address = match stream.local_addr() {
                 Ok(SocketAddr::V4(address)) => address.ip().octets()[3],
@@ -193,7 +178,7 @@ impl Server {
                 address,
                 ..Connection::default()
             };
-            let Some(id) = self.log.connect(connection).filter(|_| prepared.is_ok()) else {
+            let Some(id) = self.shared.log.connect(connection).filter(|_| prepared.is_ok()) else {
                 continue;
             };
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -240,14 +225,54 @@ impl Server {
         }
     }
 
-    /// Takes up the next request of a connection that has none at hand.
+    /// Takes up what was read: the next request of a connection that has none at hand, or all the
+    /// frames of one of HTTP/2.
     fn next_request(&mut self, slot: usize) {
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        if peer.session.is_none() {
+            match peer.start() {
+                Start::Preface(_) if self.shared.mode.http2.is_refused => {
+                    peer.answer(answer::not_http2());
+                    return self.write(slot);
+                }
+                Start::Preface(bytes) => {
+                    let session = Session::new(slot, peer.id, &mut self.shared);
+                    peer.talk_http2(bytes, session);
+                }
+                Start::Partial => return,
+                Start::Other => return self.http1_request(slot),
+            }
+        }
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        let next = peer.receive_frames(&mut self.shared);
+        self.http2_next(slot, next);
+    }
+
+    fn http2_timer(&mut self, slot: usize, timer: Timer) {
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        let Some(session) = &mut peer.session else { return };
+        let next = session.timer(timer, &mut self.shared);
+        self.http2_next(slot, next);
+    }
+
+    fn http2_next(&mut self, slot: usize, next: Next) {
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        match next {
+            Next::Open => self.write(slot),
+            Next::Close => {
+                peer.close = true;
+                self.write(slot);
+            }
+            Next::Reset => self.reset(slot),
+        }
+    }
+
+    fn http1_request(&mut self, slot: usize) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         let Some((request, reads)) = peer.take_request() else { return };
         let now_ns = clock_ns();
-        let first_ns = *self.first_ns.get_or_insert(now_ns);
-        let sequence = self.log.entries.len() as u64;
         let entry = Entry {
+            opened_ns: now_ns,
             received_ns: now_ns,
             connection: peer.id as u32,
             bytes_in: request.bytes as u32,
@@ -255,15 +280,8 @@ impl Server {
             reads,
             ..Entry::default()
         };
-        self.log.connections[peer.id].requests += 1;
-        let Some(entry) = self.log.push(entry) else { return };
-        let mut answer = self.oracle.mode.answer(sequence);
-        answer.delay_ns += self.oracle.mode.slow_connections_ns * (peer.id as u64 % 2);
-        let mode = &self.oracle.mode;
-        if mode.hang_after > 0 && peer.answers >= mode.hang_after {
-            answer.act = Act::Hang;
-        }
-        let due_ns = due(mode, answer, now_ns, first_ns, &mut self.busy_until_ns, &mut self.slowed);
+        let Some((entry, answer)) = self.shared.request(entry, peer.answers) else { return };
+        let due_ns = self.shared.due_ns(answer, now_ns);
         peer.pending = Some(Pending { entry, request, act: answer.act });
         if answer.act == Act::Hang {
             return;
@@ -271,7 +289,7 @@ impl Server {
         if due_ns <= now_ns {
             self.go_on(slot);
         } else {
-            self.due.push(Reverse((due_ns, Due::Peer(slot, peer.id))));
+            self.shared.remind(due_ns, Due::Peer(slot, peer.id));
         }
     }
 
@@ -281,37 +299,46 @@ impl Server {
         let Some(pending) = peer.pending.as_ref().filter(|_| !peer.is_writing()) else {
             return self.write(slot);
         };
-        let Act::Status(status) = pending.act else {
-            // Failing, it is an orderly end, which the experiment will see.
-            let _ = set_socket_linger(&peer.stream, Some(Duration::ZERO));
-            return self.close(slot, End::Oracle);
+        let status = match pending.act {
+            Act::Status(status) => status,
+            Act::Early | Act::Trailers(_) => 200,
+            Act::Hang | Act::Reset | Act::ResetStream(_) => return self.reset(slot),
         };
-        let every = self.oracle.mode.close_every;
-        let close = every > 0 && peer.answers + 1 >= every;
-        let bytes = answer::bytes(&self.oracle.mode, &pending.request, status, close);
+        let mode = &self.shared.mode;
+        let close = mode.close_every > 0 && peer.answers + 1 >= mode.close_every;
+        let bytes = answer::bytes(mode, &pending.request, status, close);
         let entry = pending.entry;
         let length = peer.answer(bytes);
-        self.log.entries[entry].status = status;
-        self.log.entries[entry].bytes_out = length as u32;
+        self.shared.log.entries[entry].status = status;
+        self.shared.log.entries[entry].bytes_out = length as u32;
         self.write(slot);
+    }
+
+    fn reset(&mut self, slot: usize) {
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        // Failing, it is an orderly end, which the experiment will see.
+        let _ = set_socket_linger(&peer.stream, Some(Duration::ZERO));
+        self.close(slot, End::Oracle);
     }
 
     fn write(&mut self, slot: usize) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
-        match peer.write() {
+        match peer.write(&mut self.shared.log) {
             Output::Done(at_ns) => {
-                peer.answers += 1;
                 if let Some(pending) = peer.pending.take() {
-                    self.log.entries[pending.entry].sent_ns = at_ns;
+                    peer.answers += 1;
+                    self.shared.log.entries[pending.entry].sent_ns = at_ns;
                 }
                 if peer.close {
                     return self.close(slot, End::Oracle);
                 }
-                self.next_request(slot);
+                if peer.session.is_none() {
+                    self.next_request(slot);
+                }
             }
             Output::Pause(pause_ns) => {
                 let id = peer.id;
-                self.due.push(Reverse((clock_ns() + pause_ns, Due::Peer(slot, id))));
+                self.shared.remind(clock_ns() + pause_ns, Due::Peer(slot, id));
             }
             Output::Blocked => {
                 peer.blocked = true;
@@ -323,42 +350,12 @@ impl Server {
 
     fn close(&mut self, slot: usize, end: End) {
         let Some(peer) = self.peers[slot].take() else { return };
-        let connection = &mut self.log.connections[peer.id];
+        let connection = &mut self.shared.log.connections[peer.id];
         connection.closed_ns = clock_ns();
         connection.end = end;
         // Also takes it out of epoll: no other descriptor refers to it.
         drop(peer);
         self.free.push(slot);
-    }
-}
-
-/// When an answer is due. `busy_until_ns`: when the answer before it is given; `slowed`: how many
-/// got the delay of a stretch of time.
-pub(crate) fn due(
-    mode: &Mode,
-    answer: Answer,
-    now_ns: u64,
-    first_ns: u64,
-    busy_until_ns: &mut u64,
-    slowed: &mut u32,
-) -> u64 {
-    let since_ns = now_ns - first_ns;
-    let may_slow = mode.slow_most == 0 || *slowed < mode.slow_most;
-    let delay_ns = match mode.slow {
-        Some((span, delay_ns)) if span.holds(since_ns) && may_slow => {
-            *slowed += 1;
-            delay_ns
-        }
-        _ => answer.delay_ns,
-    };
-    let mut due_ns = now_ns + delay_ns;
-    if mode.service_ns > 0 {
-        due_ns = due_ns.max(*busy_until_ns) + mode.service_ns;
-        *busy_until_ns = due_ns;
-    }
-    match mode.stall {
-        Some(stall) if stall.holds(due_ns - first_ns) => first_ns + stall.end_ns(),
-        _ => due_ns,
     }
 }
 
@@ -371,39 +368,5 @@ pub fn hash(bytes: &[u8]) -> u32 {
 impl std::fmt::Debug for Oracle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Oracle").field("mode", &self.mode).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::oracle::TimeSpan;
-
-    #[test]
-    fn answers_are_due_when_the_mode_says() {
-        let plain = Answer { count: 1, delay_ns: 10, act: Act::Status(200) };
-        let span = TimeSpan { from_ns: 100, for_ns: 50 };
-        let stall = Mode { stall: Some(span), ..Mode::default() };
-        let slow = Mode { slow: Some((span, 30)), ..Mode::default() };
-        for (mode, now_ns, want_ns) in [
-            (Mode::default(), 1000, 1010),
-            (stall.clone(), 1080, 1090),
-            (stall.clone(), 1090, 1150),
-            (stall.clone(), 1149, 1159),
-            (slow.clone(), 1100, 1130),
-            (slow, 1150, 1160),
-        ] {
-            let due_ns = due(&mode, plain, now_ns, 1000, &mut 0, &mut 0);
-            assert_eq!(due_ns, want_ns, "{mode:?} {now_ns}");
-        }
-        let two_slow = Mode { slow: Some((span, 30)), slow_most: 2, ..Mode::default() };
-        let mut slowed = 0;
-        let times = [1100, 1101, 1102];
-        let dues = times.map(|now_ns| due(&two_slow, plain, now_ns, 1000, &mut 0, &mut slowed));
-        assert_eq!(dues, [1130, 1131, 1112]);
-        let one_at_a_time = Mode { service_ns: 7, ..Mode::default() };
-        let mut busy_until_ns = 0;
-        let mut next = |now_ns| due(&one_at_a_time, plain, now_ns, 0, &mut busy_until_ns, &mut 0);
-        assert_eq!([next(0), next(0), next(100)], [17, 24, 117]);
     }
 }

@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 
 use super::*;
 
+mod http2;
+
 struct Running {
     address: SocketAddr,
     stop: UnixStream,

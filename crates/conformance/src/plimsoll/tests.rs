@@ -55,6 +55,14 @@ fn asks_become_flags() {
                  p99<150000us --gate errors<1%";
     let asked = arguments(&Ask { extra: needs, ..Ask::to("/") });
     assert!(asked.ends_with(flags), "{asked}");
+    let streams = vec![Need::Http2 { streams: 5 }, Need::Upload(3)];
+    let streams = Ask { extra: streams, ..Ask::to("/") };
+    let flags = "--http 2 -m 5 -X POST -b @{dir}/body";
+    assert!(arguments(&streams).ends_with(flags), "{}", arguments(&streams));
+    let Call::Command { files, .. } = Plimsoll.call(&streams) else {
+        panic!("it can be expressed")
+    };
+    assert_eq!(files, [("body".to_owned(), "xxx".to_owned())]);
     let ramp = Ask {
         duration_s: Some(4.0),
         extra: vec![Need::Ramp { from_rps: 1.0, to_rps: 5.0 }],

@@ -142,6 +142,8 @@ impl Abilities {
             Need::Intervals(_) => "no figures for each second in a file",
             Need::IntervalsOnStdout => "no figures for each second on standard output",
             Need::Pipeline(_) => "no pipelining",
+            Need::Http2 { .. } => "its adapter does not ask for HTTP/2 without TLS",
+            Need::Upload(_) => "no body from a file",
             Need::Threads(_) => "no choice of threads",
             Need::Form(_) => "no form",
             Need::Gate { .. } | Need::ErrorGate { .. } => "no conditions",
@@ -179,6 +181,22 @@ pub(super) fn pipeline(ask: &Ask) -> u32 {
         _ => None,
     });
     depth.unwrap_or(1)
+}
+
+/// How many streams are to be open at a time on a connection, where HTTP/2 is asked for.
+pub(super) fn streams(ask: &Ask) -> Option<u32> {
+    ask.extra.iter().find_map(|need| match need {
+        Need::Http2 { streams } => Some(*streams),
+        _ => None,
+    })
+}
+
+/// How long a body is asked for, bytes.
+pub(super) fn upload(ask: &Ask) -> Option<u32> {
+    ask.extra.iter().find_map(|need| match need {
+        Need::Upload(bytes) => Some(*bytes),
+        _ => None,
+    })
 }
 
 /// The weighted paths asked for; empty: the address's own.

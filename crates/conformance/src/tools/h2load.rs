@@ -1,21 +1,24 @@
 //! h2load of nghttp2 1.x: connections of one thread, in a closed loop or each at its share of a
 //! rate.
 //!
-//! Called with `--h1`, because its default is HTTP/2, with one thread, and with `--log-file`, which
-//! has a row for each request. Older versions print no quantiles, so they are computed from these
-//! rows (nearest rank). `--rps` is the rate of one connection, so the rate is divided by the number
-//! of connections. One request per connection is `Connection: close`, and only with a count,
-//! because such a timed run does not end.
+//! Called with `--h1` unless the ask is of HTTP/2, which is its default; with one thread; and with
+//! `--log-file`, which has a row for each request. Older versions print no quantiles, so they are
+//! computed from these rows (nearest rank). `--rps` is the rate of one connection, so the rate is
+//! divided by the number of connections. One request per connection is `Connection: close`, and
+//! only with a count, because such a timed run does not end.
 //!
 //! Latency starts when a request is sent. All connections send at the same moment. A connection
 //! that breaks is not opened again, and the requests it would have sent count as errored. It has no
 //! timeout of a request: `-N` ends a silent connection. It has no HEAD over HTTP/1.1 and verifies
 //! no certificate.
+//!
+//! Over HTTP/2 its `done` includes streams that were reset, so what completed is computed from
+//! `succeeded`, `failed` and `errored`. Its latency begins when a stream is opened.
 
 use std::fs;
 
-use super::abilities::{Abilities, Amount, PLAIN, used_connections};
-use crate::tool::{Ask, Call, Finished, Reading, TesterAdapter};
+use super::abilities::{Abilities, Amount, PLAIN, streams, upload, used_connections};
+use crate::tool::{Ask, Call, Finished, Further, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, after, count, ended_well, milliseconds, reading, seconds,
 };
@@ -31,6 +34,7 @@ const CAN: Abilities = Abilities {
     verify: false,
     head: false,
     resolve: 1,
+    need: |need| matches!(need, Need::Http2 { .. } | Need::Upload(_)),
     ..PLAIN
 };
 
@@ -64,11 +68,13 @@ impl TesterAdapter for H2load {
         let requests = after(text, "requests:")?;
         let classes = after(text, "status codes:")?;
         let failed = named(classes, "4xx")?.saturating_add(named(classes, "5xx")?);
-        let completed = named(requests, "done")?;
+        let (all_failed, errored) = (named(requests, "failed")?, named(requests, "errored")?);
+        let answered = named(requests, "succeeded")?.saturating_add(all_failed);
+        let completed = answered.saturating_sub(errored);
         reading.completed = Some(completed);
         reading.failed = Some(failed);
         reading.ok = completed.checked_sub(failed);
-        reading.errors = Some(named(requests, "errored")?);
+        reading.errors = Some(errored);
         reading.timed_out = Some(named(requests, "timeout")?);
         let mut words = after(text, "finished in")?.split(", ");
         reading.duration_s = words.next().and_then(seconds);
@@ -85,12 +91,29 @@ impl TesterAdapter for H2load {
         reading.quantiles = quantiles(&log);
         Ok(reading)
     }
+
+    fn further(&self, run: &Finished, _: &Reading) -> Further {
+        let traffic = after(&run.stdout, "traffic:").unwrap_or_default();
+        Further {
+            bytes_received: bytes(traffic, " total"),
+            header_bytes_received: bytes(traffic, " headers"),
+            ..Further::default()
+        }
+    }
 }
 
 fn command(ask: &Ask) -> Call {
     let connections = used_connections(ask);
-    let mut arguments = vec!["--h1".to_owned(), "-t1".to_owned()];
-    arguments.push(format!("-c{connections}"));
+    let mut arguments = vec!["-t1".to_owned(), format!("-c{connections}")];
+    arguments.push(match streams(ask) {
+        Some(streams) => format!("-m{streams}"),
+        None => "--h1".to_owned(),
+    });
+    let mut files = Vec::new();
+    if let Some(length) = upload(ask) {
+        arguments.push("--data={dir}/body".to_owned());
+        files.push(("body".to_owned(), "x".repeat(length as usize)));
+    }
     arguments.push(format!("--log-file={{dir}}/{LOG}"));
     if let Some(duration_s) = ask.duration_s {
         arguments.push(format!("--duration={}", milliseconds(duration_s)));
@@ -115,7 +138,13 @@ fn command(ask: &Ask) -> Call {
         arguments.push("--header=Connection: close".to_owned());
     }
     arguments.push(ask.url.clone());
-    Call::Command { arguments, files: Vec::new() }
+    Call::Command { arguments, files }
+}
+
+/// The bytes in brackets before this name, as in `15.00KB (15364) total`.
+fn bytes(traffic: &str, name: &str) -> Option<u64> {
+    let before = &traffic[..traffic.find(&format!("){name}"))?];
+    count(&before[before.rfind('(')? + 1..])
 }
 
 /// `1251 done` among others of its kind.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::all;
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Resolve, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Method, Need, Reading, Resolve, TesterAdapter};
 use plimsoll_lab::testers::text::{number, percentile_rows, quantile_of, seconds};
 
 fn fixtures() -> PathBuf {
@@ -82,6 +82,7 @@ fn counts_are_as_printed() {
         ("h2load-plain", some([200, 200, 0, 0, 0])),
         ("h2load-errors", some([199, 191, 8, 0, 1])),
         ("h2load-refused", some([0, 0, 0, 0, 20])),
+        ("h2load-resets", some([980, 980, 0, 0, 20])),
         ("zrk-errors", some([994, 945, 49, 0, 6])),
         ("zrk-timeouts", some([392, 392, 0, 8, 0])),
         ("zrk-refused", some([0, 0, 0, 0, 1408])),
@@ -460,6 +461,32 @@ fn figures_out_of_text() {
     assert_eq!([50.0, 99.9, 99.99].map(quantile_of), [0.5, 0.999, 0.9999]);
     let table = " 1.5 0.5 10 2.00\n#[Mean = 1, x\n 9.0 1.0 20 inf\n 1 2 3\n";
     assert_eq!(percentile_rows(table, 1.0), [(0.5, 1.5), (1.0, 9.0)]);
+}
+
+#[test]
+fn bytes_are_read_where_they_are_told() {
+    let further = |name: &str| {
+        let run = captured(name);
+        tool("h2load").further(&run, &Reading::default())
+    };
+    let Further { bytes_received, header_bytes_received, .. } = further("h2load-resets");
+    assert_eq!((bytes_received, header_bytes_received), (Some(36_563), Some(5880)));
+    assert_eq!(further("h2load-errors").bytes_received, Some(15_364));
+    assert_eq!(further("nowhere"), Further::default());
+}
+
+/// HTTP/2 is asked of those whose adapters can ask for it without TLS, and of no other.
+#[test]
+fn streams_and_bodies_are_asked_for() {
+    let http2 = || Need::Http2 { streams: 10 };
+    let called = called_with("h2load", http2()).unwrap_or_default();
+    assert!(called.starts_with("-t1 -c1 -m10 --log-file"), "{called}");
+    let called = called_with("h2load", Need::Upload(5)).unwrap_or_default();
+    assert!(called.contains("--h1 --data={dir}/body") && called.ends_with("xxxxx"), "{called}");
+    let others = all().into_iter().map(|tool| tool.name()).filter(|name| *name != "h2load");
+    for name in others {
+        assert_eq!(called_with(name, http2()), None, "{name}");
+    }
 }
 
 /// What a tester is called with, files and all, for a need; `None`: it cannot express it.

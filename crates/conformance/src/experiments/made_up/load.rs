@@ -4,8 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::harness::{Action, Setup};
-use crate::oracle::{Act, Connection, Entry, Log, due, hash};
-use crate::tool::{Ask, Need};
+use crate::oracle::{Act, Connection, Entry, Log, Side, StreamReset, code, due, hash};
+use crate::tool::{Ask, Further, Need};
+
+mod streams;
+
+use self::streams::Http2;
 
 const MS: u64 = 1_000_000;
 /// When the first request is sent.
@@ -24,6 +28,10 @@ pub(super) struct Seen {
     /// Latencies of the measured part, seconds: of all, and of good answers.
     pub(super) all_s: Vec<f64>,
     pub(super) good_s: Vec<f64>,
+    /// Those of answers from the time of sending.
+    pub(super) service_s: Vec<f64>,
+    pub(super) further: Further,
+    pub(super) waited_for_streams: bool,
     pub(super) completed: u64,
     /// Those within the time asked for, or at a rate.
     pub(super) within: u64,
@@ -62,7 +70,8 @@ pub(super) fn schedule(ask: &Ask) -> Option<Vec<u64>> {
         return Some((0..count).map(|i| at(i) as u64).collect());
     }
     let rate_rps = ask.rate_rps?;
-    let count = ((duration_s + ask.warmup_s) * rate_rps).round() as u64;
+    let for_time = ((duration_s + ask.warmup_s) * rate_rps).round() as u64;
+    let count = ask.requests.unwrap_or(for_time);
     if !ask.poisson {
         return Some((0..count).map(|i| (i as f64 / rate_rps * 1e9) as u64).collect());
     }
@@ -84,16 +93,19 @@ fn random(state: &mut u64) -> u64 {
     value ^ (value >> 31)
 }
 
-fn connections(ask: &Ask) -> u32 {
-    ask.extra.iter().fold(ask.connections, |connections, need| match need {
+/// How many requests may be open at a time.
+fn open_max(setup: &Setup) -> u32 {
+    setup.ask.extra.iter().fold(setup.ask.connections, |connections, need| match need {
         Need::Growth { .. } => 60,
         Need::Pipeline(depth) => connections * depth,
+        Need::Http2 { streams } => connections * streams.min(&setup.mode.http2.streams_max),
         _ => connections,
     })
 }
 
 /// What became of a request.
 struct Exchange {
+    sent_ns: u64,
     done_ns: u64,
     is_late: bool,
     is_broken: bool,
@@ -109,6 +121,8 @@ struct Load<'a> {
     asleep: Vec<(u64, u64)>,
     frozen: Vec<(u64, u64)>,
     gone: Vec<(u64, u64)>,
+    /// What the streams of its connections meet, where they have any.
+    http2: Option<Http2>,
     /// The log's number of each connection, where it is open.
     open: Vec<Option<usize>>,
     seen: Seen,
@@ -168,7 +182,8 @@ impl<'a> Load<'a> {
             asleep: stretches(setup, Action::StopTester, Action::ContinueTester),
             frozen: stretches(setup, Action::StopOracle, Action::ContinueOracle),
             gone: stretches(setup, Action::KillOracle, Action::StartOracle),
-            open: vec![None; connections(&setup.ask) as usize],
+            http2: Http2::new(setup),
+            open: vec![None; open_max(setup) as usize],
             seen: Seen::default(),
             busy_until_ns: 0,
             slowed: 0,
@@ -180,12 +195,19 @@ impl<'a> Load<'a> {
     fn exchange(&mut self, slot: usize, at_ns: u64) -> Exchange {
         let Setup { ask, mode, .. } = self.setup;
         let log = &mut self.seen.log;
-        let connection = *self.open[slot].get_or_insert_with(|| {
-            log.connections.push(Connection { accepted_ns: at_ns, ..Connection::default() });
+        let place = self.http2.as_ref().map_or(slot, |http2| slot / http2.streams);
+        let connection = *self.open[place].get_or_insert_with(|| {
+            log.connections.push(Connection {
+                accepted_ns: at_ns,
+                is_http2: self.http2.is_some(),
+                ..Connection::default()
+            });
             log.connections.len() - 1
         });
         log.connections[connection].requests += 1;
-        let received_ns = after(&self.frozen, at_ns + WAY_NS);
+        let number = log.connections[connection].requests;
+        let opened_ns = after(&self.frozen, at_ns + WAY_NS);
+        let received_ns = opened_ns + self.http2.as_ref().map_or(0, |http2| http2.sending_ns);
         let mut answer = mode.answer(log.entries.len() as u64);
         answer.delay_ns += mode.slow_connections_ns * (connection as u64 % 2);
         answer.delay_ns += mode.split_ns.unwrap_or(0);
@@ -201,30 +223,47 @@ impl<'a> Load<'a> {
             true => (random(&mut self.path_state) % 3) as u32,
             false => hash(ask.url.as_bytes()),
         };
+        let deadline_ns = at_ns + (ask.timeout_s.unwrap_or(30.0) * 1e9) as u64;
+        let reset = self.http2.as_ref().and_then(|http2| http2.reset_of(answer.act, number));
+        let reset = reset.map(|(by, code)| {
+            let at_ns = if by == Side::Tester { deadline_ns } else { answered_ns };
+            StreamReset { by, code, at_ns }
+        });
+        let is_reset = reset.is_some_and(|reset| reset.code != code::NO_ERROR);
         log.entries.push(Entry {
+            opened_ns,
             received_ns,
-            sent_ns: if answer.act == Act::Hang { 0 } else { answered_ns },
+            sent_ns: if answer.act == Act::Hang || is_reset { 0 } else { answered_ns },
+            reset,
+            stream: u32::from(self.http2.is_some()),
+            header_bytes_out: u32::from(self.http2.is_some()) * 6,
             connection: connection as u32,
             bytes_in: 300,
             bytes_out: 60,
             path,
             reads: 1,
             status: 200,
+            ..Entry::default()
         });
         let is_cut =
             self.gone.iter().any(|(from_ns, _)| at_ns < *from_ns && answered_ns >= *from_ns);
-        let deadline_ns = at_ns + (ask.timeout_s.unwrap_or(30.0) * 1e9) as u64;
         let is_late = answer.act == Act::Hang || answered_ns + WAY_NS > deadline_ns;
-        let is_broken = is_cut || ask.url.contains("truncated");
-        if is_late || is_broken || !ask.keep_alive {
-            self.open[slot] = None;
+        let is_broken =
+            is_cut || ask.url.contains("truncated") || (is_reset && answer.act != Act::Hang);
+        let is_over = match &self.http2 {
+            Some(http2) => http2.goaway_every == number,
+            None => is_late || is_broken || !ask.keep_alive,
+        };
+        if is_over {
+            self.open[place] = None;
         }
         let done_ns = if is_late { deadline_ns } else { answered_ns + WAY_NS };
         Exchange {
+            sent_ns: at_ns,
             done_ns: after(&self.asleep, done_ns),
             is_late,
             is_broken,
-            is_good: answer.act == Act::Status(200),
+            is_good: matches!(answer.act, Act::Status(200) | Act::Early),
             rest_ns: if answered_ns == received_ns { THINK_NS } else { 0 },
         }
     }
@@ -236,6 +275,10 @@ impl<'a> Load<'a> {
         }
         seen.all_s.sort_by(f64::total_cmp);
         seen.good_s.sort_by(f64::total_cmp);
+        seen.service_s.sort_by(f64::total_cmp);
+        if let Some(http2) = &self.http2 {
+            http2.complete(&mut seen);
+        }
         seen
     }
 }
@@ -251,6 +294,7 @@ impl Seen {
             self.timed_out += 1;
             return;
         }
+        self.service_s.push((exchange.done_ns - exchange.sent_ns) as f64 / 1e9);
         self.completed += 1;
         self.within += u64::from(is_within);
         if exchange.is_good {

@@ -1,0 +1,51 @@
+//! Whether a tester of HTTP/2 measures what its streams meet: limits, goodbyes, resets, windows.
+//!
+//! The oracle speaks HTTP/2 by prior knowledge alone, so a tester that needs TLS for it cannot
+//! express these loads.
+//!
+//! Absent on purpose: statuses in trailers and deadlines that travel with a call, which are of
+//! gRPC.
+
+mod ends;
+mod load;
+mod streams;
+mod windows;
+
+use super::Experiment;
+use crate::judge::{Checks, Judgement, said};
+use crate::oracle::Log;
+use crate::tool::{Ask, Need, Reading};
+
+/// All of them.
+pub(super) fn all() -> Vec<Experiment> {
+    [&streams::ALL[..], &ends::ALL, &windows::ALL, &load::ALL].concat()
+}
+
+const MS: u64 = 1_000_000;
+
+/// Connections of HTTP/2 with this many streams each, in a closed loop of unknown length.
+fn over_streams(connections: u32, streams: u32) -> Ask {
+    Ask { connections, extra: vec![Need::Http2 { streams }], ..Ask::to("/") }
+}
+
+/// All requests came over HTTP/2, and the tester kept to it.
+fn keeps_to_http2(checks: &mut Checks, log: &Log) {
+    let used = || log.connections.iter().filter(|connection| connection.requests > 0);
+    let others = used().filter(|connection| !connection.is_http2).count();
+    if others > 0 {
+        checks.holds(false, format!("{others} connections of HTTP/1"), "none of HTTP/1");
+    }
+    if let Some(broke) = used().map(|connection| connection.broke).find(|code| *code != 0) {
+        checks.holds(false, format!("broke the protocol (code {broke})"), "the protocol kept");
+    }
+}
+
+/// How many requests completed, and how many did not, as the tester has it.
+fn counted(reading: &Reading) -> Result<[u64; 2], Judgement> {
+    let completed = said(reading.completed, "how many completed")?;
+    let lost = [reading.errors, reading.timed_out].into_iter().flatten().sum();
+    Ok([completed, lost])
+}
+
+#[cfg(test)]
+mod tests;
