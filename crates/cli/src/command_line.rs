@@ -109,7 +109,7 @@ mod tests {
             &["http://a/", "-r", "fast"],
             &["http://a/", "--stages", "10s"],
             &["http://a/", "--stages", "10s@5", "-r", "5"],
-            &["http://a/", "--http", "2"],
+            &["http://a/", "--http", "3"],
         ];
         for arguments in cases {
             match run(arguments) {

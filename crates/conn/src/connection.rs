@@ -425,6 +425,13 @@ impl<P: Protocol> Connection<P> {
         self.tls.as_ref().map_or(Ok(()), |tls| Ok(tls.end()?))
     }
 
+    /// Closes as one does a connection that failed, and hands back the exchanges that were open: at
+    /// once, unless the peer is to read why.
+    pub fn give_up<D: Driver>(&mut self, driver: &mut D) -> impl Iterator<Item = ExchangeId> {
+        let said_goodbye = self.protocol.has_said_goodbye();
+        self.close(driver, if said_goodbye { Close::Graceful } else { Close::Reset })
+    }
+
     /// Closes and hands back the exchanges that were open, in the order in which they were started.
     pub fn close<D: Driver>(
         &mut self,

@@ -69,6 +69,11 @@ pub trait Protocol: fmt::Debug {
     /// Whether no further exchange can be started on this connection. Open ones may go on.
     fn is_spent(&self) -> bool;
 
+    /// Whether the peer was told why the connection ends, and is to read it.
+    fn has_said_goodbye(&self) -> bool {
+        false
+    }
+
     /// How many exchanges are open.
     fn open_exchanges(&self) -> usize;
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod cuts;
+pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;

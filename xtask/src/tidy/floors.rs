@@ -6,10 +6,11 @@ use cargo_metadata::{DependencyKind, Package};
 use super::Finding;
 
 /// The floor of each crate. A crate may use those on lower floors, never one beside it.
-const FLOORS: [(&str, u8); 14] = [
+const FLOORS: [(&str, u8); 15] = [
     ("plimsoll-core", 0),
     ("plimsoll-io", 1),
     ("plimsoll-proto", 1),
+    ("plimsoll-grpc", 1),
     ("plimsoll-script", 1),
     ("plimsoll-dialect", 1),
     ("plimsoll-report", 1),
@@ -25,7 +26,7 @@ const FLOORS: [(&str, u8); 14] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 23] = [
+const FENCES: [(&str, &[&str]); 25] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("axum", &[]),
     ("cargo_metadata", &["xtask"]),
@@ -41,6 +42,8 @@ const FENCES: [(&str, &[&str]); 23] = [
     ("mio", &["plimsoll-io"]),
     ("mlua", &["plimsoll-script"]),
     ("mlua-sys", &["plimsoll-script"]),
+    ("prost-reflect", &["plimsoll-grpc"]),
+    ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-server"]),
     ("regex", &["plimsoll-engine"]),
     ("rustls", &["plimsoll-proto"]),

@@ -292,9 +292,19 @@ fn attack(address: SocketAddr, dice: &mut Dice) {
     let hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
     let get = b"GET /bytes/1M HTTP/1.1\r\nHost: a\r\n\r\n";
     let post = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n";
+    if dice.below(2) == 0 && stream.write_all(HTTP2_GREETING).is_err() {
+        return;
+    }
     for _ in 0..=dice.below(6) {
         let noise = 1 + dice.below(2000);
-        let bytes = match dice.below(6) {
+        let bytes = match dice.below(9) {
+            6 => {
+                frame(dice.below(12) as u8, dice.below(256) as u8, dice.below(9) as u8, noise, dice)
+            }
+            7 => rapid_resets(),
+            // HEADERS whose block never ends.
+            8 => [&[0, 0, 0, 1, 0, 0, 0, 0, 1][..], &[0, 0, 0, 9, 0, 0, 0, 0, 1].repeat(100)]
+                .concat(),
             0 => dice.bytes(noise),
             1 => hello.to_vec(),
             2 => get.repeat(20),
@@ -313,6 +323,26 @@ fn attack(address: SocketAddr, dice: &mut Dice) {
         }
         _ => {}
     }
+}
+
+/// A client's preface and empty SETTINGS.
+const HTTP2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// A frame full of noise, in type, flags, stream and payload.
+fn frame(kind: u8, flags: u8, stream: u8, bytes: usize, dice: &mut Dice) -> Vec<u8> {
+    let length = (bytes as u32).to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, stream], &dice.bytes(bytes)].concat()
+}
+
+/// Requests for a long body, each given up at once.
+fn rapid_resets() -> Vec<u8> {
+    let request = |stream: u32| {
+        let [s0, s1, s2, s3] = stream.to_be_bytes();
+        // `:method: GET`, `:scheme: http`, and `:path: /bytes/1M`.
+        let head = [0, 0, 13, 1, 5, s0, s1, s2, s3, 0x82, 0x86, 0x04, 9];
+        [&head[..], b"/bytes/1M", &[0, 0, 4, 3, 0, s0, s1, s2, s3, 0, 0, 0, 8]].concat()
+    };
+    (0..2000).flat_map(|number| request(2 * number + 1)).collect()
 }
 
 /// Nobody answers, nobody reads: there is nothing to do, and nothing is done.

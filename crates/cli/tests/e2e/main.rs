@@ -2,13 +2,15 @@
 //! server, Chromium opens our page, pidstat watches a server beside us.
 //!
 //! Programs are looked up on the PATH. A test without its program says so on stderr and passes;
-//! with `PLIMSOLL_E2E=require` in the environment it fails.
+//! with `PLIMSOLL_E2E=require` in the environment it fails, unless `PLIMSOLL_E2E_OPTIONAL=h2spec`
+//! names the program.
 
 mod counts;
 mod demo;
 mod dialects;
 mod hostile;
 mod http2;
+mod http2_client;
 mod lab;
 mod monitor;
 mod nginx;

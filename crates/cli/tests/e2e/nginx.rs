@@ -29,6 +29,8 @@ pub(crate) struct Nginx {
     running: Option<Running>,
     directory: TempDir,
     address: SocketAddr,
+    /// Where it speaks HTTP/2 and nothing else: as long as a connection likes, and for ten requests.
+    http2_addresses: [SocketAddr; 2],
     workers: u32,
 }
 
@@ -44,9 +46,12 @@ impl Nginx {
         fs::write(directory.path().join("file"), "x".repeat(100_000)).expect("a file");
         for _ in 0..TRIES {
             // Another program may take the port in between: then with another one.
-            let address = free_address();
+            let [address, http2_addresses @ ..] = free_addresses();
+            let config = config(address, http2_addresses, workers);
+            fs::write(directory.path().join("nginx.conf"), config).expect("a file");
             if let Ok(running) = launch(&directory, address, workers) {
-                return Self { running: Some(running), directory, address, workers };
+                let running = Some(running);
+                return Self { running, directory, address, http2_addresses, workers };
             }
         }
         panic!("nginx does not start: {}", error_log(&directory));
@@ -75,6 +80,16 @@ impl Nginx {
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// The same over HTTP/2 by prior knowledge.
+    pub(crate) fn http2_url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.http2_addresses[0])
+    }
+
+    /// The same, where a connection takes ten requests.
+    pub(crate) fn http2_goodbye_url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.http2_addresses[1])
     }
 
     /// What nginx counts while `act` runs, without the question itself.
@@ -113,15 +128,15 @@ impl Drop for Nginx {
     }
 }
 
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("a bound address")
+/// Addresses that are free until they are used.
+fn free_addresses() -> [SocketAddr; 3] {
+    let bound = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
+    bound.map(|listener| listener.local_addr().expect("a bound address"))
 }
 
 /// Starts nginx and waits until it answers with all its workers: the first one answers while the
 /// others are still to be started. `Err` when it ended instead.
 fn launch(directory: &TempDir, address: SocketAddr, workers: u32) -> Result<Running, ()> {
-    fs::write(directory.path().join("nginx.conf"), config(address, workers)).expect("a file");
     let mut command = Command::new("nginx");
     command.arg("-p").arg(directory.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
     let mut running = Running::start(&mut command);
@@ -141,7 +156,8 @@ fn error_log(directory: &TempDir) -> String {
 }
 
 /// Without workers one process is master and worker, so that a signal to it stops the server.
-fn config(address: SocketAddr, workers: u32) -> String {
+fn config(address: SocketAddr, http2_addresses: [SocketAddr; 2], workers: u32) -> String {
+    let [http2_address, goodbye_address] = http2_addresses;
     let processes = match workers {
         0 => "master_process off;".to_owned(),
         workers => format!("worker_processes {workers};"),
@@ -161,12 +177,18 @@ http {{
     log_format counts '$status $request_length $bytes_sent';
     server {{
         listen {address} backlog=4096;
+        listen {http2_address} http2 backlog=4096;
         root .;
         location / {{ return 200 'hello world'; }}
         location = /counts {{ stub_status; }}
         location = /ten {{ keepalive_requests 10; return 200 'hello world'; }}
         location /logged/ {{ access_log requests.log counts; alias ./; }}
         location = /logged/busy {{ access_log requests.log counts; return 503; }}
+    }}
+    server {{
+        listen {goodbye_address} http2;
+        keepalive_requests 10;
+        location / {{ return 200 'hello world'; }}
     }}
 }}
 "

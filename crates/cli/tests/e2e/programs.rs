@@ -24,7 +24,8 @@ pub(crate) struct Turn(
 /// Waits until no test has the machine to itself; `None` when a program is missing and may be.
 ///
 /// # Panics
-/// When a program is missing and `PLIMSOLL_E2E=require` is set.
+/// When a program is missing, `PLIMSOLL_E2E=require` is set, and `PLIMSOLL_E2E_OPTIONAL` does not
+/// name it.
 pub(crate) fn share_with(names: &[&str]) -> Option<Share> {
     is_here(names).then(|| Share(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -32,7 +33,8 @@ pub(crate) fn share_with(names: &[&str]) -> Option<Share> {
 /// Waits until this test has the machine to itself; `None` when a program is missing and may be.
 ///
 /// # Panics
-/// When a program is missing and `PLIMSOLL_E2E=require` is set.
+/// When a program is missing, `PLIMSOLL_E2E=require` is set, and `PLIMSOLL_E2E_OPTIONAL` does not
+/// name it.
 pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
     is_here(names).then(|| Turn(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -41,12 +43,19 @@ fn is_here(names: &[&str]) -> bool {
     for name in names {
         if !is_on_path(name) {
             let text = format!("skipped: no {name} on the PATH");
-            assert!(std::env::var("PLIMSOLL_E2E").as_deref() != Ok("require"), "{text}");
+            let is_required = std::env::var("PLIMSOLL_E2E").as_deref() == Ok("require");
+            assert!(!is_required || is_optional(name), "{text}");
             writeln!(std::io::stderr(), "{text}").expect("stderr");
             return false;
         }
     }
     true
+}
+
+/// Whether a program may still be missing, because no package manager has it.
+fn is_optional(name: &str) -> bool {
+    let optional = std::env::var("PLIMSOLL_E2E_OPTIONAL").unwrap_or_default();
+    optional.split(',').any(|it| it == name)
 }
 
 /// Whether a program is there.

@@ -84,6 +84,10 @@ impl Protocol for Http2 {
         self.client.is_spent()
     }
 
+    fn has_said_goodbye(&self) -> bool {
+        self.client.has_failed()
+    }
+
     #[inline]
     fn open_exchanges(&self) -> usize {
         self.client.open()

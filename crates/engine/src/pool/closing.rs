@@ -61,15 +61,15 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.bring_in(entry)
     }
 
-    /// Closes a connection hard, and calls `ended` for each request that was open on it or waited
-    /// for it. [`close`](Self::close) has to follow.
+    /// Closes a connection that failed, and calls `ended` for each request that was open on it or
+    /// waited for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
         self.flush_of(entry);
         self.count_retransmits(entry);
         let client = &mut self.entries[entry];
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
         let pending = client.pending.take().into_iter();
-        let open = client.connection.close(&mut self.driver, Close::Reset);
+        let open = client.connection.give_up(&mut self.driver);
         pending.chain(open).for_each(ended);
     }
 

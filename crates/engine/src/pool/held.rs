@@ -33,6 +33,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         }
     }
 
+    /// Whether a connection has written what is yet to be sent.
+    #[inline]
+    pub(crate) fn is_holding(&self, entry: ConnectionId) -> bool {
+        P::GATHERS && self.held.entry == Some(entry) && !self.scratch.is_empty()
+    }
+
     /// Sends what a connection that is about to be closed has written.
     #[inline]
     pub(super) fn flush_of(&mut self, entry: ConnectionId) {

@@ -15,7 +15,12 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         match event {
             Event::Received(received) => self.received(at_ns, received),
             Event::Sent(socket) => {
-                let client = &mut self.lines.pool[ConnectionId::of(socket)];
+                let entry = ConnectionId::of(socket);
+                // Some of its requests may not be with the driver yet; their turn comes.
+                if self.lines.pool.is_holding(entry) {
+                    return;
+                }
+                let client = &mut self.lines.pool[entry];
                 let at_ns = client.moment(at_ns);
                 self.lines.accounts.written(client.connection.exchanges().rev(), at_ns);
             }

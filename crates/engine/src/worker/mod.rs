@@ -236,8 +236,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             if S::RESUMES {
                 self.tell_users();
             }
-            self.traffic.flush();
         }
+        self.traffic.flush();
         Ok(())
     }
 

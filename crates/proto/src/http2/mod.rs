@@ -53,7 +53,7 @@ pub use error::{ConnectionError, EncodeError, ErrorCode, StreamError};
 pub use hpack::{Block, BlockBuilder, HeadWriter, HpackError, SharedFields, Value};
 pub use limits::{INTERIM_MAX, Limits};
 pub use receiving::Receiving;
-pub use server::{RequestHead, Server, ServerEvent, ServerOptions};
+pub use server::{LastStream, RequestHead, Server, ServerEvent, ServerOptions};
 pub use settings::Settings;
 pub use streams::{Key, Streams};
 pub use upload::Body;

@@ -50,6 +50,15 @@ impl Receiving {
         }
     }
 
+    /// The window that a stream opens with. Until the peer has acknowledged ours, it may use the
+    /// default.
+    pub(super) fn opening_window_bytes(&self, is_acknowledged: bool) -> u32 {
+        match is_acknowledged {
+            true => self.window_bytes,
+            false => self.window_bytes.max(WINDOW_BYTES_DEFAULT),
+        }
+    }
+
     /// What is announced of it.
     pub(super) fn settings(&self) -> Settings {
         Settings {

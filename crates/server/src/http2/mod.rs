@@ -9,13 +9,15 @@
 
 mod exchange;
 mod send;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use plimsoll_proto::http2::{
-    ConnectionError, ErrorCode, Headers, Key, RequestHead, Server, ServerEvent, ServerOptions,
-    Streams,
+    ConnectionError, ErrorCode, Headers, Key, LastStream, RequestHead, Server, ServerEvent,
+    ServerOptions, Streams,
 };
 
 use crate::answer::http2::Blocks;
@@ -134,7 +136,7 @@ impl Http2 {
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.is_ending {
             self.is_ending = true;
-            self.machine.finish_shutdown(ErrorCode::NO_ERROR, out);
+            self.machine.go_away(LastStream::Opened, ErrorCode::NO_ERROR, out);
         }
     }
 
@@ -362,7 +364,7 @@ impl Http2 {
             return;
         }
         if goaway == Goaway::Graceful {
-            self.machine.begin_shutdown(turn.out);
+            self.machine.go_away(LastStream::Announced, ErrorCode::NO_ERROR, turn.out);
             let due_ns = turn.now_ns.saturating_add(LAST_CALL_NS);
             return self.set_timer(0, Wake::LastCall, due_ns);
         }
@@ -375,7 +377,8 @@ impl Http2 {
             }
             self.close(newest, key, turn.out);
         }
-        self.machine.abandon(last_stream, ErrorCode::NO_ERROR, turn.out);
+        let last = LastStream::Number(last_stream);
+        self.machine.go_away(last, ErrorCode::NO_ERROR, turn.out);
     }
 
     fn set_timer(&mut self, stream: u32, wake: Wake, due_ns: u64) {

@@ -72,7 +72,7 @@ impl Report {
         let [scheduled, sent, completed] = self.ledger(["scheduled", "sent", "completed"]);
         let sum = |names: &[&str]| -> u64 { names.iter().map(|name| self.count(name)).sum() };
         assert_eq!(scheduled, sent + sum(&["/ledger/shed", "/ledger/unsent"]), "{ledger}");
-        let lost = ["/ledger/timed_out", "/ledger/broken", "/ledger/unfinished"];
+        let lost = ["/ledger/refused", "/ledger/timed_out", "/ledger/broken", "/ledger/unfinished"];
         assert_eq!(sent, completed + sum(&lost), "{ledger}");
         assert_eq!(completed, sum(&["/ledger/ok", "/ledger/failed"]), "{ledger}");
         let status = self.at("/status").as_object().expect("an object");

@@ -133,6 +133,12 @@ impl Client {
             || self.session.failed.is_some()
     }
 
+    /// Whether the server broke the protocol, and was told so.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.session.failed.is_some()
+    }
+
     /// How many requests are open.
     #[must_use]
     pub fn open(&self) -> usize {

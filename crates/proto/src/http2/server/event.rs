@@ -33,47 +33,45 @@ pub enum ServerEvent<'m, 'i> {
 /// The head of a request.
 #[derive(Debug, Clone)]
 pub struct RequestHead<'a> {
-    pub(super) parts: &'a RequestParts,
-    pub(super) text: &'a [u8],
-    pub(super) lines: &'a [u8],
-    pub(super) is_whole: bool,
+    head: &'a HeadText,
+    is_whole: bool,
 }
 
 impl<'a> RequestHead<'a> {
     /// The method, as sent: methods are case-sensitive.
     #[must_use]
     pub fn method(&self) -> &'a str {
-        self.text(&self.parts.pseudo.method).unwrap_or_default()
+        self.text(&self.head.parts.pseudo.method).unwrap_or_default()
     }
 
     /// The scheme; none of a plain CONNECT.
     #[must_use]
     pub fn scheme(&self) -> Option<&'a str> {
-        self.text(&self.parts.pseudo.scheme)
+        self.text(&self.head.parts.pseudo.scheme)
     }
 
     /// The server that is asked, if `:authority` names it; a Host field may, too.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
-        self.text(&self.parts.pseudo.authority)
+        self.text(&self.head.parts.pseudo.authority)
     }
 
     /// Path and query, or `*`; none of a plain CONNECT.
     #[must_use]
     pub fn path(&self) -> Option<&'a str> {
-        self.text(&self.parts.pseudo.path)
+        self.text(&self.head.parts.pseudo.path)
     }
 
     /// The protocol of an extended CONNECT (RFC 8441).
     #[must_use]
     pub fn protocol(&self) -> Option<&'a str> {
-        self.text(&self.parts.pseudo.protocol)
+        self.text(&self.head.parts.pseudo.protocol)
     }
 
     /// How long the body is to be, if the head says so. The machine checks it.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
-        self.parts.content_length
+        self.head.parts.content_length
     }
 
     /// Whether nothing follows the head: the next event of this stream ends it.
@@ -85,11 +83,26 @@ impl<'a> RequestHead<'a> {
     /// The other fields in order.
     #[must_use]
     pub fn headers(&self) -> Headers<'a> {
-        Headers::of_head(self.lines)
+        Headers::of_head(&self.head.lines)
     }
 
     fn text(&self, range: &Option<Range<usize>>) -> Option<&'a str> {
-        std::str::from_utf8(&self.text[range.clone()?]).ok()
+        std::str::from_utf8(&self.head.text[range.clone()?]).ok()
+    }
+}
+
+/// The head that was read last: its pseudo-fields' values, and the others as lines.
+#[derive(Debug, Default)]
+pub(super) struct HeadText {
+    pub(super) parts: RequestParts,
+    pub(super) text: Vec<u8>,
+    pub(super) lines: Vec<u8>,
+}
+
+impl HeadText {
+    /// Bytes of memory that the client made it keep.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.lines.capacity() + self.text.capacity()
     }
 }
 
@@ -105,4 +118,27 @@ pub(super) enum Happened {
     Reset(u32, ErrorCode),
     Broken(u32, StreamError),
     Draining(ErrorCode),
+}
+
+impl Happened {
+    /// The event. `is_whole`: nothing follows the head that was read.
+    #[inline]
+    pub(super) fn event<'m, 'i>(
+        self,
+        head: &'m HeadText,
+        is_whole: bool,
+        input: &'i [u8],
+    ) -> ServerEvent<'m, 'i> {
+        match self {
+            Self::Greeted => ServerEvent::Greeted,
+            Self::Request(stream) => ServerEvent::Request(stream, RequestHead { head, is_whole }),
+            Self::Body(stream, range) => ServerEvent::Body(stream, &input[range]),
+            Self::Trailers(stream) => ServerEvent::Trailers(stream, Headers::of_head(&head.lines)),
+            Self::End(stream) => ServerEvent::End(stream),
+            Self::Resumed(stream) => ServerEvent::Resumed(stream),
+            Self::Reset(stream, code) => ServerEvent::Reset(stream, code),
+            Self::Broken(stream, error) => ServerEvent::Broken(stream, error),
+            Self::Draining(code) => ServerEvent::Draining(code),
+        }
+    }
 }

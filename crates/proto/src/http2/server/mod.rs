@@ -9,25 +9,26 @@
 //! no more while the client does not take what was written.
 
 mod event;
+mod guard;
 mod options;
 mod receive;
 mod stream;
 
 pub use event::{RequestHead, ServerEvent};
+pub use guard::LastStream;
 pub use options::ServerOptions;
 
-use event::Happened;
+use event::HeadText;
+use guard::{Numbers, Preface, Resets};
 use stream::Stream;
 
-use super::client::PREFACE;
-use super::frame::{self, STREAM_MAX};
-use super::head::RequestParts;
+use super::frame;
 use super::hpack::HeadWriter;
 use super::session::Session;
-use super::settings::{Settings, WINDOW_BYTES_DEFAULT};
+use super::settings::Settings;
 use super::streams::{Key, Streams};
 use super::upload::Body;
-use super::{ConnectionError, Decoded, ErrorCode, Headers};
+use super::{ConnectionError, Decoded, ErrorCode};
 
 /// A server's connection.
 #[derive(Debug)]
@@ -35,24 +36,17 @@ pub struct Server {
     options: ServerOptions,
     session: Session,
     streams: Streams<Stream>,
-    preface: &'static [u8],
-    /// The highest stream that the client has opened, and how many it has.
-    highest_stream: u32,
-    opened: u32,
-    /// Streams after this one are not taken any more.
-    last_stream: u32,
-    /// Streams that the client made us give up, less those it let us finish.
-    resets: u32,
+    preface: Preface,
+    numbers: Numbers,
+    resets: Resets,
     /// The last frame of this request has been read.
     completing: Option<Key>,
     /// Windows have become larger.
     resumes: bool,
     /// Bytes of the DATA frame being read that were handed out.
     handed_out_bytes: u32,
-    /// The head that was read last: its pseudo-fields' values, and the others as lines.
-    parts: RequestParts,
-    text: Vec<u8>,
-    lines: Vec<u8>,
+    /// The head that was read last.
+    head: HeadText,
 }
 
 impl Server {
@@ -66,17 +60,13 @@ impl Server {
             options,
             session,
             streams: Streams::with_capacity(0),
-            preface: PREFACE,
-            highest_stream: 0,
-            opened: 0,
-            last_stream: STREAM_MAX,
-            resets: 0,
+            preface: Preface::new(),
+            numbers: Numbers::new(),
+            resets: Resets::default(),
             completing: None,
             resumes: false,
             handed_out_bytes: 0,
-            parts: RequestParts::default(),
-            text: Vec::new(),
-            lines: Vec::new(),
+            head: HeadText::default(),
         }
     }
 
@@ -86,10 +76,9 @@ impl Server {
         while let Some(key) = self.streams.oldest() {
             self.close(key);
         }
-        self.preface = PREFACE;
-        (self.highest_stream, self.opened) = (0, 0);
-        self.last_stream = STREAM_MAX;
-        self.resets = 0;
+        self.preface = Preface::new();
+        self.numbers = Numbers::new();
+        self.resets = Resets::default();
         self.resumes = false;
     }
 
@@ -132,7 +121,8 @@ impl Server {
     ) -> Result<Decoded<ServerEvent<'m, 'i>>, ConnectionError> {
         let mut consumed = 0;
         let happened = self.advance(input, &mut consumed, out)?;
-        let event = happened.map(|happened| self.event(happened, input));
+        let is_whole = self.completing.is_some();
+        let event = happened.map(|happened| happened.event(&self.head, is_whole, input));
         Ok(Decoded { consumed, event })
     }
 
@@ -208,70 +198,31 @@ impl Server {
         }
     }
 
-    /// Announces that no more requests will be taken soon. Those that are on their way still are
-    /// (RFC 9113 6.8).
-    pub fn begin_shutdown(&mut self, out: &mut Vec<u8>) {
-        frame::write_goaway(out, STREAM_MAX, ErrorCode::NO_ERROR);
-    }
-
-    /// Takes no more requests, and tells the client which one was the last.
-    pub fn finish_shutdown(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        self.abandon(self.highest_stream, code, out);
-    }
-
-    /// Takes no requests above `last_stream`, and gives those up that are open: the client may send
-    /// them again elsewhere.
-    pub fn abandon(&mut self, last_stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
-        self.last_stream = last_stream.min(self.highest_stream).min(self.last_stream);
-        while let Some(key) =
-            self.streams.newest().filter(|&key| self.streams.id(key) > self.last_stream)
-        {
+    /// Tells the client which requests are taken, and takes no others. Open requests above the last
+    /// are given up: the client may send them again elsewhere.
+    pub fn go_away(&mut self, last: LastStream, code: ErrorCode, out: &mut Vec<u8>) {
+        let number = self.numbers.end(last);
+        while let Some(key) = self.streams.newest().filter(|&key| self.streams.id(key) > number) {
             self.session.given_up.add(self.streams.id(key));
             self.close(key);
         }
-        frame::write_goaway(out, self.last_stream, code);
+        frame::write_goaway(out, number, code);
     }
 
     /// Bytes of memory that the client made it keep, streams left out.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.session.kept_bytes() + self.lines.capacity() + self.text.capacity()
+        self.session.kept_bytes() + self.head.kept_bytes()
     }
 
-    fn event<'m, 'i>(&'m self, happened: Happened, input: &'i [u8]) -> ServerEvent<'m, 'i> {
-        let lines = &self.lines;
-        match happened {
-            Happened::Greeted => ServerEvent::Greeted,
-            Happened::Request(stream) => {
-                let (parts, text) = (&self.parts, &self.text);
-                let is_whole = self.completing.is_some();
-                ServerEvent::Request(stream, RequestHead { parts, text, lines, is_whole })
-            }
-            Happened::Body(stream, range) => ServerEvent::Body(stream, &input[range]),
-            Happened::Trailers(stream) => ServerEvent::Trailers(stream, Headers::of_head(lines)),
-            Happened::End(stream) => ServerEvent::End(stream),
-            Happened::Resumed(stream) => ServerEvent::Resumed(stream),
-            Happened::Reset(stream, code) => ServerEvent::Reset(stream, code),
-            Happened::Broken(stream, error) => ServerEvent::Broken(stream, error),
-            Happened::Draining(code) => ServerEvent::Draining(code),
-        }
-    }
-
-    /// The window that a stream opens with. Until the client has acknowledged ours, it may use the
-    /// default.
-    fn initial_window_bytes(&self) -> u32 {
-        match self.session.is_acknowledged {
-            true => self.options.receiving.window_bytes,
-            false => self.options.receiving.window_bytes.max(WINDOW_BYTES_DEFAULT),
-        }
-    }
-
-    /// Closes a stream that both sides have ended.
-    fn settle(&mut self, key: Key) {
+    /// Closes a stream if both sides have ended it. Gives its number.
+    fn settle(&mut self, key: Key) -> u32 {
+        let id = self.streams.id(key);
         let stream = &self.streams[key];
         if stream.has_ended && stream.upload.has_ended() {
-            self.resets = self.resets.saturating_sub(1);
+            self.resets.forgive();
             self.close(key);
         }
+        id
     }
 
     /// Closes a stream, and tells the client to send no more on it.

@@ -6,7 +6,6 @@ use crate::http2::error::Fault;
 use crate::http2::frame::{self, FrameHead, flag};
 use crate::http2::head::{RequestFields, TrailerFields};
 use crate::http2::session::{BlockSignal, Signal};
-use crate::http2::settings::WINDOW_BYTES_DEFAULT;
 use crate::http2::{ConnectionError, ErrorCode, StreamError};
 
 /// What a signal came to.
@@ -41,8 +40,7 @@ impl Server {
                 Ok(None) => {}
                 Ok(Some(happened)) => return Ok(Some(happened)),
                 Err(error) => {
-                    let last_stream = self.highest_stream.min(self.last_stream);
-                    return Err(self.session.fail(error, last_stream, out));
+                    return Err(self.session.fail(error, self.numbers.last(), out));
                 }
             }
         }
@@ -53,25 +51,31 @@ impl Server {
         if let Some(happened) = self.backlog(out)? {
             return Ok(Step::Happened(happened));
         }
-        if !self.preface.is_empty() && !self.read_preface(input, at)? {
+        if !self.preface.is_over() && !self.preface.read(input, at)? {
             return Ok(Step::More);
         }
         let happened = match self.session.next(input, at, out)? {
             Signal::More => return Ok(Step::More),
             Signal::Done => None,
             Signal::Settings { is_first, window_shift, .. } => {
-                self.settings(window_shift)?;
+                let shifted = self.streams.shift_windows(window_shift);
+                shifted.map_err(|_| ConnectionError::WindowOverflow)?;
+                self.resumes |= window_shift != 0;
                 is_first.then_some(Happened::Greeted)
             }
             Signal::Acknowledged => {
-                self.acknowledged();
+                self.streams.shrink_windows(self.options.receiving.window_bytes);
                 None
             }
             Signal::Widened => {
                 self.resumes = true;
                 None
             }
-            Signal::HeadersBegun(id) => self.headers_begun(id).map(|()| None)?,
+            Signal::HeadersBegun(id) => {
+                let is_open = self.streams.find(id).is_some();
+                self.numbers.check_headers(id, is_open, &self.session.given_up)?;
+                None
+            }
             Signal::Headers(block) => self.headers(&block, input, out)?,
             Signal::DataBegun { head, content_bytes } => {
                 self.data_begun(head, content_bytes).map(|()| None)?
@@ -90,89 +94,20 @@ impl Server {
         Ok(happened.map_or(Step::Quiet, Step::Happened))
     }
 
-    /// Compares what has come with the preface. Whether that was all of it.
-    #[cold]
-    fn read_preface(&mut self, input: &[u8], at: &mut usize) -> Result<bool, ConnectionError> {
-        let bytes = self.preface.len().min(input.len() - *at);
-        let (expected, rest) = self.preface.split_at(bytes);
-        if input[*at..*at + bytes] != *expected {
-            return Err(ConnectionError::BadPreface);
-        }
-        *at += bytes;
-        self.preface = rest;
-        Ok(rest.is_empty())
-    }
-
     /// What earlier frames set off.
     #[inline]
     fn backlog(&mut self, out: &mut Vec<u8>) -> Result<Option<Happened>, Fault> {
         if let Some(key) = self.completing.take() {
-            return self.complete(key).map(Some);
+            let id = self.streams.id(key);
+            self.streams[key].end().map_err(|error| Fault::Stream(id, error))?;
+            return Ok(Some(Happened::End(self.settle(key))));
         }
         if self.resumes {
             let resumed = self.streams.resume_oldest(&mut self.session, out);
             self.resumes = resumed.is_some();
-            return Ok(resumed.map(|key| self.resumed(key)));
+            return Ok(resumed.map(|key| Happened::Resumed(self.settle(key))));
         }
         Ok(None)
-    }
-
-    /// The rest of what was held back of a response has been sent.
-    fn resumed(&mut self, key: Key) -> Happened {
-        let id = self.streams.id(key);
-        self.settle(key);
-        Happened::Resumed(id)
-    }
-
-    /// The client has changed its settings, and so the windows of open streams.
-    fn settings(&mut self, window_shift: i64) -> Result<(), ConnectionError> {
-        if window_shift != 0 {
-            let shifted = self.streams.shift_windows(window_shift);
-            shifted.map_err(|_| ConnectionError::WindowOverflow)?;
-            self.resumes = true;
-        }
-        Ok(())
-    }
-
-    /// From here on the client knows our settings. Windows that were opened larger than those say
-    /// shrink.
-    fn acknowledged(&mut self) {
-        let shift =
-            i64::from(self.options.receiving.window_bytes) - i64::from(WINDOW_BYTES_DEFAULT);
-        let mut next = self.streams.oldest().filter(|_| shift < 0);
-        while let Some(key) = next {
-            next = self.streams.after(key);
-            self.streams[key].window.shift(shift);
-        }
-    }
-
-    /// Judges a frame for a stream that is not open and does not open one.
-    #[cold]
-    fn check_closed(&self, id: u32) -> Result<(), ConnectionError> {
-        self.check_used(id)?;
-        let skipped_none = self.highest_stream.div_ceil(2) == self.opened;
-        match id {
-            _ if self.session.given_up.may_have(id) || id > self.last_stream => Ok(()),
-            _ if skipped_none || id == self.highest_stream => Err(ConnectionError::StreamClosed),
-            _ => Err(ConnectionError::BadStreamId),
-        }
-    }
-
-    /// RST_STREAM and WINDOW_UPDATE may come for a closed stream, but not for an idle one.
-    fn check_used(&self, id: u32) -> Result<(), ConnectionError> {
-        let is_idle = id.is_multiple_of(2) || id > self.highest_stream;
-        if is_idle { Err(ConnectionError::IdleStream) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn headers_begun(&mut self, id: u32) -> Result<(), ConnectionError> {
-        if id.is_multiple_of(2) {
-            return Err(ConnectionError::BadStreamId);
-        }
-        if id > self.highest_stream || self.streams.find(id).is_some() {
-            return Ok(());
-        }
-        self.check_closed(id)
     }
 
     #[inline]
@@ -184,7 +119,7 @@ impl Server {
     ) -> Result<Option<Happened>, Fault> {
         let happened = match self.streams.find(block.stream) {
             Some(key) => Some(self.trailers(key, block, input)?),
-            None if block.stream > self.highest_stream => self.request(block, input, out)?,
+            None if self.numbers.is_new(block.stream) => self.request(block, input, out)?,
             None => {
                 self.session.decode(&block.at, input, |_, _| {})?;
                 None
@@ -204,27 +139,28 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Result<Option<Happened>, Fault> {
         let id = block.stream;
-        self.highest_stream = id;
-        self.opened += 1;
+        let is_taken = self.numbers.open(id);
         let list_bytes_max = self.session.limits.list_bytes as usize;
-        let fields = RequestFields::new(&mut self.lines, &mut self.text, list_bytes_max);
+        let head = &mut self.head;
+        let fields = RequestFields::new(&mut head.lines, &mut head.text, list_bytes_max);
         let mut fields = fields.with_protocol(self.options.connect_protocol);
         self.session.decode(&block.at, input, |name, value| fields.field(name, value))?;
-        if id > self.last_stream {
+        if !is_taken {
             self.session.given_up.add(id);
             return Ok(None);
         }
         let parts = fields.finish().map_err(|error| Fault::Stream(id, error))?;
         check_priority(block)?;
-        self.parts = parts;
+        self.head.parts = parts;
         if self.streams.count() >= self.options.streams as usize {
             frame::write_rst_stream(out, id, ErrorCode::REFUSED_STREAM);
             self.session.given_up.add(id);
             return Ok(None);
         }
-        let window_bytes = self.initial_window_bytes();
+        let window_bytes =
+            self.options.receiving.opening_window_bytes(self.session.is_acknowledged);
         let key = self.streams.open(id);
-        self.streams[key].begin(self.parts.content_length, window_bytes);
+        self.streams[key].begin(self.head.parts.content_length, window_bytes);
         self.streams[key].upload.begin(self.session.peer.window_bytes, false);
         Ok(Some(Happened::Request(id)))
     }
@@ -232,7 +168,7 @@ impl Server {
     fn trailers(&mut self, key: Key, block: &BlockSignal, input: &[u8]) -> Result<Happened, Fault> {
         let fault = |error| Fault::Stream(block.stream, error);
         let list_bytes_max = self.session.limits.list_bytes as usize;
-        let mut fields = TrailerFields::new(&mut self.lines, list_bytes_max);
+        let mut fields = TrailerFields::new(&mut self.head.lines, list_bytes_max);
         self.session.decode(&block.at, input, |name, value| fields.field(name, value))?;
         if self.streams[key].has_ended {
             return Err(fault(StreamError::HalfClosed));
@@ -249,7 +185,7 @@ impl Server {
     fn data_begun(&mut self, head: FrameHead, content_bytes: u32) -> Result<(), Fault> {
         self.handed_out_bytes = 0;
         let Some(key) = self.streams.find(head.stream) else {
-            return Ok(self.check_closed(head.stream)?);
+            return Ok(self.numbers.check_closed(head.stream, &self.session.given_up)?);
         };
         let fault = |error| Fault::Stream(head.stream, error);
         let stream = &mut self.streams[key];
@@ -284,32 +220,15 @@ impl Server {
         }
     }
 
-    fn complete(&mut self, key: Key) -> Result<Happened, Fault> {
-        let id = self.streams.id(key);
-        self.streams[key].end().map_err(|error| Fault::Stream(id, error))?;
-        self.settle(key);
-        Ok(Happened::End(id))
-    }
-
     /// The client gives a stream up.
     fn client_reset(&mut self, id: u32, code: ErrorCode) -> Result<Option<Happened>, Fault> {
         let Some(key) = self.streams.find(id) else {
-            self.check_used(id)?;
+            self.numbers.check_used(id)?;
             return Ok(None);
         };
         self.close(key);
-        self.count_reset()?;
+        self.resets.add(self.session.limits.resets)?;
         Ok(Some(Happened::Reset(id, code)))
-    }
-
-    /// Each stream given up costs the work that was begun for it, and frees its place for another
-    /// (CVE-2023-44487, CVE-2025-8671).
-    fn count_reset(&mut self) -> Result<(), ConnectionError> {
-        self.resets += 1;
-        if self.resets > self.session.limits.resets {
-            return Err(ConnectionError::ResetFlood);
-        }
-        Ok(())
     }
 
     fn window(
@@ -319,12 +238,12 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Result<Option<Happened>, Fault> {
         let Some(key) = self.streams.find(id) else {
-            self.check_used(id)?;
+            self.numbers.check_used(id)?;
             return Ok(None);
         };
         let widened = self.streams.widen(key, increment, &mut self.session, out);
         let is_whole = widened.map_err(|error| Fault::Stream(id, error))?;
-        Ok(is_whole.then(|| self.resumed(key)))
+        Ok(is_whole.then(|| Happened::Resumed(self.settle(key))))
     }
 
     /// Ends what a fault ends: the connection, by an error, or a stream.
@@ -338,18 +257,13 @@ impl Server {
             Fault::Connection(error) => return Err(error),
             Fault::Stream(id, error) => (id, error),
         };
-        self.count_reset()?;
+        self.resets.add(self.session.limits.resets)?;
         if let Some(key) = self.streams.find(id) {
             self.give_up(key, error.code(), out);
             return Ok(Some(Happened::Broken(id, error)));
         }
-        // A PRIORITY frame can be for an idle stream, and no RST_STREAM may name one (RFC 9113
-        // 6.4).
-        if id > self.highest_stream {
-            return Err(match error {
-                StreamError::PriorityLength => ConnectionError::BadFrameLength,
-                _ => ConnectionError::IdleStream,
-            });
+        if let Some(error) = self.numbers.idle_error(id, error.code()) {
+            return Err(error);
         }
         frame::write_rst_stream(out, id, error.code());
         self.session.given_up.add(id);

@@ -9,6 +9,8 @@
 
 use crate::http2::StreamError;
 use crate::http2::flow::ReceiveWindow;
+use crate::http2::settings::WINDOW_BYTES_DEFAULT;
+use crate::http2::streams::Streams;
 use crate::http2::upload::{Sending, Upload};
 
 #[derive(Debug, Default)]
@@ -47,5 +49,18 @@ impl Stream {
         self.has_ended = true;
         let differs = self.content_length.is_some_and(|length| self.body_bytes != length);
         if differs { Err(StreamError::BodyLength) } else { Ok(()) }
+    }
+}
+
+impl Streams<Stream> {
+    /// The client knows our settings from here on. Windows that were opened larger than those say
+    /// shrink.
+    pub(super) fn shrink_windows(&mut self, window_bytes: u32) {
+        let shift = i64::from(window_bytes) - i64::from(WINDOW_BYTES_DEFAULT);
+        let mut next = self.oldest().filter(|_| shift < 0);
+        while let Some(key) = next {
+            next = self.after(key);
+            self[key].window.shift(shift);
+        }
     }
 }

@@ -6,7 +6,9 @@
 
 use super::super::frame::{flag, kind};
 use super::super::fuzz::trace_server;
-use super::super::{Body, ErrorCode, Limits, Receiving, Server, ServerEvent, ServerOptions};
+use super::super::{
+    Body, ErrorCode, LastStream, Limits, Receiving, Server, ServerEvent, ServerOptions,
+};
 use super::Bytes;
 use super::frames::{GET, POST, block, names};
 
@@ -212,15 +214,30 @@ fn early_responses_and_refusals() {
 fn shutdown_in_two_steps() {
     let mut desk = Desk::new(ServerOptions::default());
     desk.receive(client().get(1));
-    desk.server.begin_shutdown(&mut desk.sent);
+    desk.server.go_away(LastStream::Announced, ErrorCode::NO_ERROR, &mut desk.sent);
     let (lines, frames) = desk.receive(Bytes::default().get(3));
     assert_eq!(lines, ["request 3", "End(3)"]);
     assert_eq!(frames, ["GOAWAY 2147483647 NO_ERROR"]);
-    desk.server.finish_shutdown(ErrorCode::NO_ERROR, &mut desk.sent);
+    desk.server.go_away(LastStream::Opened, ErrorCode::NO_ERROR, &mut desk.sent);
     let (lines, frames) = desk.receive(Bytes::default().post(5).data(5, true, b"x"));
     assert_eq!(lines, Vec::<String>::new());
     assert_eq!(frames, ["GOAWAY 3 NO_ERROR"]);
     assert_eq!(desk.server.open(), 2);
+}
+
+/// Open requests above the last are given up, and what still comes for them is read over.
+#[test]
+fn shutdown_below_what_is_open() {
+    let mut desk = Desk::new(ServerOptions::default());
+    desk.receive(client().get(1).post(3).get(5));
+    desk.server.go_away(LastStream::Number(1), ErrorCode::NO_ERROR, &mut desk.sent);
+    let open = [1, 3, 5].map(|stream| desk.server.is_open(stream));
+    assert_eq!(open, [true, false, false]);
+    let (lines, frames) = desk.receive(Bytes::default().data(3, true, b"x").get(7));
+    assert_eq!((lines, frames), (Vec::new(), vec!["GOAWAY 1 NO_ERROR".to_owned()]));
+    // A later one takes nothing back.
+    desk.server.go_away(LastStream::Opened, ErrorCode::NO_ERROR, &mut desk.sent);
+    assert_eq!(desk.sent(), ["GOAWAY 1 NO_ERROR"]);
 }
 
 /// The caller says when bytes of bodies are done with; padding is done with at once.
