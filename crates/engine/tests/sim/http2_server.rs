@@ -129,7 +129,7 @@ impl Peer for Http2Server {
             (WINDOW_BYTES_MAX, WINDOW_BYTES_MAX);
         let options = ServerOptions { streams: u32::MAX, receiving, ..ServerOptions::default() };
         let mut server = Server::new(options);
-        // What it allows is said by `hello` instead.
+        // `greet` announces the settings instead.
         server.begin(&mut Vec::new());
         let line = Line {
             server,

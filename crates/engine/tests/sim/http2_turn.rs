@@ -1,4 +1,4 @@
-//! What an HTTP/2 server of the tests does when it is due: greets, makes room, answers, says goodbye.
+//! What an HTTP/2 server of the tests does when it is due: greets, makes room, answers, leaves.
 
 use plimsoll_proto::http2::{Block, BlockBuilder, Body, ErrorCode, SharedFields, Value};
 
@@ -7,6 +7,8 @@ use crate::http2_server::{Task, Turn, kind};
 
 /// A connection's window before it is enlarged (RFC 9113 section 6.9.2), bytes.
 const CONNECTION_WINDOW_BYTES: u32 = 65_535;
+/// The last stream that there can be.
+const STREAM_MAX: u32 = (1 << 31) - 1;
 
 impl Turn<'_> {
     pub(crate) fn carry_out(&mut self, task: Task) {
@@ -58,7 +60,7 @@ impl Turn<'_> {
             Change::Goodbye(after_ns) => {
                 self.log.did.goodbyes += 1;
                 self.line.is_leaving = true;
-                self.line.server.begin_shutdown(out);
+                write_goaway(out, STREAM_MAX);
                 self.later(after_ns, Task::LastStream);
             }
             Change::Abrupt(last) => {
@@ -74,8 +76,7 @@ impl Turn<'_> {
 
     /// Says which stream was the last, and refuses those after it.
     fn take_none_after(&mut self, last: u32) {
-        let payload = [last.to_be_bytes(), ErrorCode::NO_ERROR.0.to_be_bytes()].concat();
-        write_frame(&mut self.line.out, kind::GOAWAY, 0, 0, &payload);
+        write_goaway(&mut self.line.out, last);
         let refused = self.line.open.split_off(&(last + 1));
         self.log.did.refused += refused.len() as u64;
         for id in refused.into_keys() {
@@ -212,6 +213,12 @@ fn write_frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u
     out.extend_from_slice(&[kind, flags]);
     out.extend_from_slice(&stream.to_be_bytes());
     out.extend_from_slice(payload);
+}
+
+/// A goodbye without an error, which names the last stream.
+fn write_goaway(out: &mut Vec<u8>, last: u32) {
+    let payload = [last.to_be_bytes(), ErrorCode::NO_ERROR.0.to_be_bytes()].concat();
+    write_frame(out, kind::GOAWAY, 0, 0, &payload);
 }
 
 fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
