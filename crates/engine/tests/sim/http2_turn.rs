@@ -80,7 +80,7 @@ impl Turn<'_> {
         let refused = self.line.open.split_off(&(last + 1));
         self.log.did.refused += refused.len() as u64;
         for id in refused.into_keys() {
-            // Nothing is said of it any more.
+            // The client hears no more of it.
             self.line.server.reset(id, ErrorCode::REFUSED_STREAM, &mut Vec::new());
         }
         self.line.last_taken = last;
