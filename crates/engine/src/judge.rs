@@ -82,12 +82,14 @@ impl Judge {
         status: u16,
     ) -> Result<Option<Hop>, Unmet> {
         let method = &self.methods[exchange.target as usize];
-        let path = match &inspection.hop {
-            Some(hop) if exchange.hops > 0 => hop.path.clone(),
-            _ => self.path(exchange),
-        };
+        let before = inspection.hop.as_ref().filter(|_| exchange.hops > 0);
+        let path = before.map_or_else(|| self.path(exchange), |hop| hop.path.clone());
         let origin = &self.origins[usize::from(exchange.origin)];
-        let hop = inspection.redirection(status, method, &path, origin, &self.masks)?;
+        let mut hop = inspection.redirection(status, method, &path, origin, &self.masks)?;
+        if let Some(hop) = &mut hop {
+            // What has become a GET has no body any more.
+            hop.as_get |= before.is_some_and(|before| before.as_get);
+        }
         if hop.is_some() && exchange.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });

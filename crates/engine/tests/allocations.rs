@@ -8,20 +8,21 @@ use std::sync::Arc;
 use std::thread;
 
 use allocation_counter::measure;
-use plimsoll_conn::{Http1, Http1Request, Setup};
-use plimsoll_core::plan::{Body, Draft, Endpoint};
+use plimsoll_conn::{Http1, Http2, Setup};
+use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
-use plimsoll_engine::{Signals, Spoken as _};
+use plimsoll_engine::{Signals, Spoken};
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, Spin, clock};
+use plimsoll_proto::http2::{self, Server, ServerEvent, ServerOptions};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const CONNECTIONS: u32 = 20;
 const S: u64 = 1_000_000_000;
 
-/// Answers every request that has come whole.
-fn answer(mut stream: TcpStream) -> Option<()> {
+/// Answers every request of HTTP/1 that has come whole.
+fn answer_http1(mut stream: TcpStream) -> Option<()> {
     let (mut buffer, mut len) = ([0; 4096], 0);
     loop {
         len += stream.read(&mut buffer[len..]).ok().filter(|bytes| *bytes > 0)?;
@@ -39,7 +40,33 @@ fn answer(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-fn server() -> SocketAddr {
+/// Answers every request of HTTP/2 that has come whole.
+fn answer_http2(mut stream: TcpStream) -> Option<()> {
+    let mut server = Server::new(ServerOptions::default());
+    let (mut buffer, mut out, mut ended) = ([0; 4096], Vec::new(), Vec::new());
+    server.begin(&mut out);
+    loop {
+        stream.write_all(&out).ok()?;
+        out.clear();
+        let len = stream.read(&mut buffer).ok().filter(|bytes| *bytes > 0)?;
+        let mut bytes = &buffer[..len];
+        loop {
+            let decoded = server.receive(bytes, &mut out).ok()?;
+            bytes = &bytes[decoded.consumed..];
+            match decoded.event {
+                None => break,
+                Some(ServerEvent::End(id)) => ended.push(id),
+                Some(_) => {}
+            }
+        }
+        for id in ended.drain(..) {
+            server.send_head(id, false, &mut out, |head| head.status(200));
+            server.send(id, http2::Body::Bytes(b"hello"), true, &mut out);
+        }
+    }
+}
+
+fn server(answer: fn(TcpStream) -> Option<()>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     thread::spawn(move || {
@@ -51,21 +78,21 @@ fn server() -> SocketAddr {
 }
 
 /// How many allocations a worker makes while it sends the plan's requests, on the given driver.
-fn allocations(plan: &Draft, address: SocketAddr, choice: DriverChoice) -> Option<u64> {
+fn allocations<P: Spoken>(plan: &Draft, address: SocketAddr, choice: DriverChoice) -> Option<u64> {
     let plan = Arc::new(plan.clone().check().expect("a plan"));
     let routes = [address.into()].into();
-    let assignment = Assignment::<Http1Request>::new(Arc::clone(&plan), routes, false, Spin::Off);
+    let assignment = Assignment::<P::Encoding>::new(Arc::clone(&plan), routes, false, Spin::Off);
     let assignment = assignment.expect("sound").for_worker(0, Setup::default());
     match open(choice, &assignment.driver_options()).ok()?.0 {
-        Opened::Uring(driver) => Some(counted(driver, &assignment)),
-        Opened::Epoll(driver) => Some(counted(driver, &assignment)),
+        Opened::Uring(driver) => Some(counted::<_, P>(driver, &assignment)),
+        Opened::Epoll(driver) => Some(counted::<_, P>(driver, &assignment)),
     }
 }
 
-fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
-    let (settings, source) = (Http1::settings(assignment), assignment.source());
+fn counted<D: Driver, P: Spoken>(driver: D, assignment: &Assignment<P::Encoding>) -> u64 {
+    let (settings, source) = (P::settings(assignment), assignment.source());
     let cpu = CpuUse::default;
-    let mut worker = Worker::<_, Http1, _>::new(driver, assignment, &settings, cpu, source);
+    let mut worker = Worker::<_, P, _>::new(driver, assignment, &settings, cpu, source);
     let signals = Signals::default();
     let opened = worker.open(clock::now_ns() + 10 * S, &signals).expect("a driver that works");
     assert_eq!(opened.open, Some(CONNECTIONS));
@@ -84,30 +111,48 @@ fn counted<D: Driver>(driver: D, assignment: &Assignment<Http1Request>) -> u64 {
     info.count_total
 }
 
-#[test]
-fn requests_allocate_nothing() {
-    let address = server();
-    let closed = Draft {
+/// A closed loop, to vary.
+fn closed(address: SocketAddr) -> Draft {
+    Draft {
         connections: CONNECTIONS,
         workers: 1,
         ..Draft::new(Endpoint::http("127.0.0.1", address.port(), "/"))
-    };
+    }
+}
+
+fn check<P: Spoken>(closed: &Draft, address: SocketAddr) {
     let mut varying = closed.clone();
     varying.endpoint.path = "/{{uuid}}".into();
     varying.request.method = "POST".to_owned();
     varying.request.body = Some(Body::new(b"{{random 100 999}}".to_vec()));
     let profile = Profile::constant(20_000 * 1_000_000, None, Arrival::Uniform);
     let at_rate = Draft { rate: Some(profile), ..closed.clone() };
-    for (name, plan) in [("closed", closed), ("varying", varying), ("at a rate", at_rate)] {
+    for (name, plan) in [("closed", closed.clone()), ("varying", varying), ("at a rate", at_rate)] {
         for choice in [DriverChoice::Epoll, DriverChoice::Uring] {
             let of = |requests| {
                 let plan = Draft { requests: Some(requests), ..plan.clone() };
-                allocations(&plan, address, choice)
+                allocations::<P>(&plan, address, choice)
             };
             // A host may have no io_uring.
             let (Some(few), Some(many)) = (of(2000), of(20_000)) else { continue };
             // What happens once a second, and buffers that reach their size, may allocate.
             assert!(many < few + 100, "{name}, {choice:?}: {few} for 2000, {many} for 20 000");
         }
+    }
+}
+
+#[test]
+fn requests_allocate_nothing() {
+    let address = server(answer_http1);
+    check::<Http1>(&closed(address), address);
+}
+
+#[test]
+fn requests_of_http2_allocate_nothing() {
+    let address = server(answer_http2);
+    let mut plan = Draft { http_version: HttpVersion::Http2, ..closed(address) };
+    for streams in [1, 10] {
+        plan.http2.streams = streams;
+        check::<Http2>(&plan, address);
     }
 }

@@ -4,6 +4,8 @@
 //! knows; here stands what it means in the words of a connection.
 
 mod request;
+#[cfg(test)]
+mod tests;
 
 use plimsoll_core::protocol::Allowed;
 use plimsoll_proto::http2::{

@@ -2,8 +2,15 @@
 //! truths that are known beforehand.
 
 mod details;
+mod http2;
+mod http2_manners;
+mod http2_script;
+mod http2_server;
+mod http2_truths;
+mod http2_turn;
 mod iterations;
 mod lockstep;
+mod manners;
 mod multiplexed;
 mod outages;
 mod peer;

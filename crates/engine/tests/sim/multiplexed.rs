@@ -8,16 +8,17 @@ use plimsoll_core::{Histogram, Phase};
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::SimOptions;
 
+use crate::manners::{Did, Fates, Manners};
 use crate::seeds::{Dice, check, random_network};
 use crate::toy::Toy;
-use crate::toy_server::{Did, Manners, ToyServer};
+use crate::toy_server::ToyServer;
 use crate::world::{MS, Ran, plan, run_over};
 
-const SEEDS: u64 = 1000;
+pub(crate) const SEEDS: u64 = 1000;
 /// Streams that the client wants on a connection.
-const STREAMS: usize = 8;
+pub(crate) const STREAMS: usize = 8;
 
-fn random_plan(dice: &mut Dice) -> Draft {
+pub(crate) fn random_plan(dice: &mut Dice) -> Draft {
     let connections = dice.between(1, 6) as u32;
     // Some are longer than a body is held back for.
     let duration_ns = dice.between(50, 1500) * MS;
@@ -53,7 +54,7 @@ fn random_plan(dice: &mut Dice) -> Draft {
     plan
 }
 
-fn random_manners(dice: &mut Dice, plan: &Draft) -> Manners {
+pub(crate) fn random_manners(dice: &mut Dice, plan: &Draft) -> Manners {
     let mut share = |most: u64| if dice.chance(50) { dice.between(0, most) } else { 0 };
     let [refuses, resets, hangs, says_goodbye, fails] = [30, 30, 10, 10, 30].map(&mut share);
     let has_window = plan.request.body.is_some() && dice.chance(50);
@@ -83,7 +84,7 @@ fn run(seed: u64, plan: &Draft, sim: &SimOptions, manners: Manners) -> (Ran, Vec
 }
 
 /// A network without faults, but for pieces of any size.
-fn calm(dice: &mut Dice, seed: u64) -> SimOptions {
+pub(crate) fn calm(dice: &mut Dice, seed: u64) -> SimOptions {
     SimOptions {
         seed,
         latency_ns: 10_000..10_001 + dice.between(0, MS),
@@ -110,28 +111,9 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
             assert!(did.violations.is_empty(), "{}", context());
         }
         ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
-        let told = [
-            ledger.sent,
-            ledger.completed,
-            ledger.failed,
-            ledger.refused,
-            ledger.broken,
-            ledger.timed_out,
-            ledger.unfinished,
-        ];
-        let hung = total(|did| did.hung);
-        let truth = [
-            total(|did| did.requests),
-            total(|did| did.answered),
-            total(|did| did.answered_badly),
-            total(|did| did.refused),
-            total(|did| did.reset),
-            hung,
-            0,
-        ];
-        assert_eq!(told, truth, "{}", context());
+        assert_eq!(Fates::told(&ledger), Fates::truth(&dids), "{}", context());
         // The run may end before the server hears of the last one.
-        assert!(total(|did| did.cancelled) <= hung, "{}", context());
+        assert!(total(|did| did.cancelled) <= ledger.timed_out, "{}", context());
         if manners.says_goodbye == 0 && plan.requests_per_connection.is_none() {
             assert_eq!(
                 ledger.reconnects,

@@ -159,6 +159,29 @@ fn redirects_are_followed_and_each_hop_is_counted() {
     }
 }
 
+/// 307 asks for the same method again, which is GET by then.
+#[test]
+fn a_request_that_has_become_a_get_stays_one() {
+    let mut plan =
+        Draft { redirects: 2, requests: Some(4), duration_ns: None, connections: 1, ..plan() };
+    plan.request.method = "POST".to_owned();
+    plan.request.body = Some(Body::new(b"abc".to_vec()));
+    let ran = run(
+        &plan,
+        &SimOptions::default(),
+        by_number(|number| match number % 3 {
+            0 => Answer::With(303, "Location: /a", MS),
+            1 => Answer::With(307, "Location: /b", MS),
+            _ => Answer::Status(200, MS),
+        }),
+    );
+    let heads = ran.logs[0].borrow().heads.clone();
+    let methods: Vec<_> = heads.iter().map(|head| head.split(' ').next().unwrap()).collect();
+    // The body of each POST stands before the next head.
+    assert_eq!(methods, ["POST", "abcGET", "GET"].repeat(4));
+    assert_eq!(ran.sum().ledger.ok, 12);
+}
+
 #[test]
 fn redirects_end_at_their_limit_and_at_other_servers() {
     let plan = Draft { redirects: 3, requests: Some(4), duration_ns: None, ..plan() };

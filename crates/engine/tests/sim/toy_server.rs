@@ -7,57 +7,10 @@ use std::rc::Rc;
 
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn};
 
+use crate::manners::{Did, Manners};
 use crate::seeds::Dice;
 use crate::toy::{HEADER_BYTES, frame, kind, write_frame};
 use crate::world::MS;
-
-/// What the server did, over all connections.
-#[derive(Debug, Default)]
-pub(crate) struct Did {
-    pub connections: u64,
-    /// Requests received whole.
-    pub requests: u64,
-    pub answered: u64,
-    /// Answers that were not as expected.
-    pub answered_badly: u64,
-    /// Refused, each by name or by a goodbye.
-    pub refused: u64,
-    pub reset: u64,
-    /// Never answered.
-    pub hung: u64,
-    /// Bodies of requests, whole or not.
-    pub bodies: u64,
-    /// For how long it held back bodies that it had no room for, of requests that it answered.
-    pub held_ns: Vec<u64>,
-    /// Streams that the client gave up.
-    pub cancelled: u64,
-    pub goodbyes: u64,
-    pub pings: u64,
-    pub pongs: u64,
-    /// What the client did against the rules.
-    pub violations: Vec<String>,
-}
-
-/// How often it does what, in percent of the requests.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Manners {
-    pub refuses: u64,
-    pub resets: u64,
-    pub hangs: u64,
-    pub says_goodbye: u64,
-    pub fails: u64,
-    /// Asks for the body that a client holds back.
-    pub continues: u64,
-    /// Allows a stream more.
-    pub grows: u64,
-    /// How many streams it allows at first.
-    pub streams: u64,
-    /// When it says so, ns after the connect.
-    pub hello_ns: u64,
-    /// How many bytes of each body it has room for at first, where it has a window. It asks for
-    /// bodies that are held back then, and answers once it knows how long they are.
-    pub window: Option<u64>,
-}
 
 #[derive(Debug, Default)]
 struct Line {

@@ -560,6 +560,9 @@ impl Network {
         match action {
             Action::Send(bytes) if bytes.is_empty() => {}
             Action::Send(bytes) => self.deliver_data(end.other(), bytes),
+            Action::Wake => {
+                self.with_peer(end, |peer, now_ns, conn, out| peer.woken(now_ns, conn, out));
+            }
             Action::Close => self.close(end, false),
             Action::Reset => self.close(end, true),
         }

@@ -101,6 +101,10 @@ pub trait Peer {
     fn connected(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions);
     /// Bytes arrived, in order, in any pieces.
     fn received(&mut self, now_ns: u64, conn: PeerConn, bytes: &[u8], out: &mut PeerActions);
+    /// The time that the script asked to be woken at has come.
+    fn woken(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions) {
+        let _ = (now_ns, conn, out);
+    }
     /// The other side sends no more, but still reads. The peer closes at once, unless the script
     /// says otherwise.
     fn ended(&mut self, now_ns: u64, conn: PeerConn, out: &mut PeerActions) {
@@ -122,6 +126,12 @@ impl PeerActions {
         self.0.push((after_ns, Action::Send(bytes.into())));
     }
 
+    /// Has [`Peer::woken`] called, `after_ns` from now and at least 1 ns, unless the connection is
+    /// gone by then.
+    pub fn wake(&mut self, after_ns: u64) {
+        self.0.push((after_ns.max(1), Action::Wake));
+    }
+
     /// Closes after what was sent before, `after_ns` from now.
     pub fn close(&mut self, after_ns: u64) {
         self.0.push((after_ns, Action::Close));
@@ -136,6 +146,7 @@ impl PeerActions {
 #[derive(Debug)]
 pub(super) enum Action {
     Send(Vec<u8>),
+    Wake,
     Close,
     Reset,
 }

@@ -228,6 +228,37 @@ fn the_peer_is_told_of_a_half_close() {
     assert!(log.borrow().closed.is_empty());
 }
 
+/// Asks to be woken twice when it is connected, and says then what time it is.
+struct Sleeper;
+
+impl Peer for Sleeper {
+    fn connected(&mut self, _now_ns: u64, _conn: PeerConn, out: &mut PeerActions) {
+        out.wake(3_000_000);
+        out.wake(1_000_000);
+    }
+
+    fn received(&mut self, _: u64, _: PeerConn, _: &[u8], _: &mut PeerActions) {}
+
+    fn woken(&mut self, now_ns: u64, _conn: PeerConn, out: &mut PeerActions) {
+        out.send(0, format!("{now_ns};"));
+    }
+
+    fn closed(&mut self, _now_ns: u64, _conn: PeerConn) {}
+}
+
+#[test]
+fn the_peer_is_woken_when_it_asked_for_it() {
+    let stalled = Window { at_ns: 2_000_000, for_ns: 5_000_000 };
+    for (peer_stalled, want) in [(None, "1010001;3010001;"), (Some(stalled), "1010001;7000000;")] {
+        let sim = SimOptions { peer_stalled, ..SimOptions::default() };
+        let driver = SimDriver::new(&options(1, 0), sim, Some(Box::new(Sleeper)));
+        let mut world = World::new(driver, 1);
+        world.connect(SocketId(0), somewhere());
+        world.until("woken twice", |world| world.of(SocketId(0)).received.len() >= want.len());
+        assert_eq!(world.of(SocketId(0)).received, want.as_bytes());
+    }
+}
+
 #[test]
 fn the_peer_closes_and_resets() {
     let (mut world, log) = world(1, SimOptions::default());
