@@ -14,7 +14,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// request can take the closed entry at once.
     #[must_use]
     pub(crate) fn close(&mut self, entry: ConnectionId, now_ns: u64, how: Close) -> bool {
-        self.flush_of(entry);
+        self.held.flush(Some(entry), &mut self.entries, &mut self.driver);
         self.count_retransmits(entry);
         let is_active = self.entries.user(entry) < self.entries.active();
         let client = &mut self.entries[entry];
@@ -64,7 +64,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Closes a connection that failed, and calls `ended` for each request that was open on it or
     /// waited for it. [`close`](Self::close) has to follow.
     pub(crate) fn abandon(&mut self, entry: ConnectionId, ended: impl FnMut(ExchangeId)) {
-        self.flush_of(entry);
+        self.held.flush(Some(entry), &mut self.entries, &mut self.driver);
         self.count_retransmits(entry);
         let client = &mut self.entries[entry];
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));

@@ -3,66 +3,77 @@
 //! The buffers are shared, so they hold what one connection has written: turning to another sends
 //! it. All of it is sent before the driver is waited for.
 
-use plimsoll_conn::Protocol;
+use plimsoll_conn::{Protocol, Scratch};
 use plimsoll_io::Driver;
 
-use super::Pool;
+use super::Entries;
 use crate::id::ConnectionId;
 
 /// More than this is sent at once.
 const HELD_BYTES_MAX: usize = 16 * 1024;
 
-/// Whose bytes wait to be sent.
-#[derive(Debug, Default)]
+/// The buffers that a worker's connections share, and whose bytes wait in them.
+#[derive(Debug)]
 pub(super) struct Held {
+    pub scratch: Scratch,
     entry: Option<ConnectionId>,
     /// Bytes sent that nobody was told of.
     sent_bytes: usize,
 }
 
-impl<D: Driver, P: Protocol> Pool<D, P> {
+impl Held {
+    /// With room for requests of `request_bytes`.
+    pub(super) fn new(request_bytes: usize) -> Self {
+        Self { scratch: Scratch::new(request_bytes), entry: None, sent_bytes: 0 }
+    }
+
     /// Makes the buffers this connection's.
     #[inline]
-    pub(super) fn turn_to(&mut self, entry: ConnectionId) {
+    pub(super) fn turn_to<D: Driver, P: Protocol>(
+        &mut self,
+        entry: ConnectionId,
+        entries: &mut Entries<P>,
+        driver: &mut D,
+    ) {
         if P::GATHERS {
             let is_full = self.scratch.waiting_bytes() > HELD_BYTES_MAX;
-            if self.held.entry != Some(entry) || is_full {
-                self.send_held();
-                self.held.entry = Some(entry);
+            if self.entry != Some(entry) || is_full {
+                self.send(entries, driver);
+                self.entry = Some(entry);
             }
+        }
+    }
+
+    /// Sends what is held; of one connection alone, if it is `only` wanted.
+    #[inline]
+    pub(super) fn flush<D: Driver, P: Protocol>(
+        &mut self,
+        only: Option<ConnectionId>,
+        entries: &mut Entries<P>,
+        driver: &mut D,
+    ) {
+        if P::GATHERS && only.is_none_or(|entry| self.entry == Some(entry)) {
+            self.send(entries, driver);
+        }
+    }
+
+    #[inline]
+    fn send<D: Driver, P: Protocol>(&mut self, entries: &mut Entries<P>, driver: &mut D) {
+        let Some(entry) = self.entry.take() else { return };
+        if !self.scratch.is_empty() {
+            self.sent_bytes += entries[entry].connection.flush(driver, &mut self.scratch);
         }
     }
 
     /// Whether a connection has written what is yet to be sent.
     #[inline]
-    pub(crate) fn is_holding(&self, entry: ConnectionId) -> bool {
-        P::GATHERS && self.held.entry == Some(entry) && !self.scratch.is_empty()
+    pub(super) fn is_of(&self, entry: ConnectionId) -> bool {
+        self.entry == Some(entry) && !self.scratch.is_empty()
     }
 
-    /// Sends what a connection that is about to be closed has written.
+    /// How many bytes were sent since the last time.
     #[inline]
-    pub(super) fn flush_of(&mut self, entry: ConnectionId) {
-        if P::GATHERS && self.held.entry == Some(entry) {
-            self.send_held();
-        }
-    }
-
-    /// Sends what has been written; gives the number of bytes sent since the last time.
-    #[inline]
-    pub(crate) fn flush(&mut self) -> usize {
-        if !P::GATHERS {
-            return 0;
-        }
-        self.send_held();
-        std::mem::take(&mut self.held.sent_bytes)
-    }
-
-    #[inline]
-    fn send_held(&mut self) {
-        let Some(entry) = self.held.entry.take() else { return };
-        if !self.scratch.is_empty() {
-            let connection = &mut self.entries[entry].connection;
-            self.held.sent_bytes += connection.flush(&mut self.driver, &mut self.scratch);
-        }
+    pub(super) fn take_sent_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.sent_bytes)
     }
 }

@@ -25,7 +25,7 @@ mod reach;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol, Scratch};
+use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol};
 use plimsoll_core::Plan;
 use plimsoll_core::outage::Outage;
 use plimsoll_core::protocol::{Allowed, ProtocolCounts, counts_of};
@@ -53,7 +53,6 @@ pub(crate) struct Pool<D: Driver, P: Protocol> {
     pub driver: D,
     pub entries: Entries<P>,
     pub origins: Origins,
-    scratch: Scratch,
     held: Held,
     opener: Opener,
     /// When to look at which entry again.
@@ -146,8 +145,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         Self {
             driver,
             origins,
-            scratch: Scratch::new(assignment.prepared.request_bytes_max()),
-            held: Held::default(),
+            held: Held::new(assignment.prepared.request_bytes_max()),
             opener: Opener::new(users),
             deadlines: Deadlines::new(entries.len()),
             fin_wait: FinWait::default(),
@@ -180,11 +178,11 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         message: &Message<'_, P::Encoding>,
         measured: bool,
     ) -> usize {
-        self.turn_to(entry);
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
         let client = &mut self.entries[entry];
         client.usage.sent += 1;
         client.usage.measured.sent += u64::from(measured);
-        client.connection.send(&mut self.driver, exchange, message, &mut self.scratch)
+        client.connection.send(&mut self.driver, exchange, message, &mut self.held.scratch)
     }
 
     /// Sends the body of a request that was started without it; gives the number of bytes sent.
@@ -194,15 +192,15 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
     ) -> usize {
-        self.turn_to(entry);
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
         let connection = &mut self.entries[entry].connection;
-        connection.send_rest(&mut self.driver, exchange, message, &mut self.scratch)
+        connection.send_rest(&mut self.driver, exchange, message, &mut self.held.scratch)
     }
 
     /// Gives up on one exchange. `false`: its connection has to be closed for that.
     pub(crate) fn cancel(&mut self, entry: ConnectionId, exchange: ExchangeId) -> bool {
-        self.turn_to(entry);
-        self.entries[entry].connection.cancel(exchange, &mut self.scratch)
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
+        self.entries[entry].connection.cancel(exchange, &mut self.held.scratch)
     }
 
     /// Has a connection read what it received, and gives that back to the driver. Gives the number
@@ -214,8 +212,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         progress: impl FnMut(Progress<'_>),
     ) -> (usize, Result<(), Failure>) {
         let entry = ConnectionId::of(received.socket);
-        self.turn_to(entry);
-        let Self { driver, entries, origins, scratch, .. } = self;
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
+        let Self { driver, entries, origins, held: Held { scratch, .. }, .. } = self;
         let setup = &origins.ways(entries.origin(entry)).setup;
         let client = &mut entries[entry];
         let (connection, resumes) = (&mut client.connection, client.opening.resumes);
@@ -225,6 +223,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let is_silent = P::GATHERS || (setup.is_plain() && scratch.is_empty());
         let sent_bytes = if is_silent { 0 } else { connection.flush(driver, scratch) };
         (sent_bytes, taken)
+    }
+
+    /// Sends what has been written; gives the number of bytes sent since the last time.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> usize {
+        self.held.flush(None, &mut self.entries, &mut self.driver);
+        self.held.take_sent_bytes()
+    }
+
+    /// Whether a connection has written what is yet to be sent.
+    #[inline]
+    pub(crate) fn is_holding(&self, entry: ConnectionId) -> bool {
+        P::GATHERS && self.held.is_of(entry)
     }
 
     /// Adds to an interval that ends at `end_ns` for how long users were cut off in it.

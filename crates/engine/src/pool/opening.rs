@@ -8,6 +8,7 @@ use plimsoll_core::Phase;
 use plimsoll_io::Driver;
 
 use super::Pool;
+use super::held::Held;
 use super::origins::Ways;
 use crate::error::OpeningError;
 use crate::id::ConnectionId;
@@ -113,11 +114,11 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// The TCP connection stands: goes on with what is set up on it. Gives the number of bytes
     /// sent.
     pub(crate) fn connected(&mut self, entry: ConnectionId) -> Result<usize, Failure> {
-        self.turn_to(entry);
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
         let origin = self.entries.origin(entry);
         let resumes = self.origins.ways(origin).setup.tls.is_some()
             && self.counts.next_resumes(self.plan.tls.resume_percent);
-        let Self { entries, driver, scratch, origins, .. } = self;
+        let Self { entries, driver, held: Held { scratch, .. }, origins, .. } = self;
         let client = &mut entries[entry];
         client.opening.resumes = resumes;
         let Ways { setup, routes } = origins.ways(origin);
