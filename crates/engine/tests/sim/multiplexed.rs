@@ -14,7 +14,7 @@ use crate::toy::Toy;
 use crate::toy_server::ToyServer;
 use crate::world::{MS, Ran, plan, run_over};
 
-pub(crate) const SEEDS: u64 = 1000;
+const SEEDS: u64 = 1000;
 /// Streams that the client wants on a connection.
 pub(crate) const STREAMS: usize = 8;
 
