@@ -16,6 +16,7 @@ mod exit;
 mod explain;
 mod fault;
 mod files;
+mod grpc;
 mod grpc_args;
 #[cfg(test)]
 mod help_tests;

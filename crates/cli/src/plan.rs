@@ -15,6 +15,7 @@ use plimsoll_core::units::parse_duration_ns;
 
 use crate::fault::Fault;
 use crate::files::text_of;
+use crate::grpc::called;
 use crate::request::{Sent, sent};
 use crate::run_args::{RunFlags, SpinFlag};
 use crate::value_args::DriverFlag;
@@ -110,7 +111,7 @@ fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
 /// The parts of a plan, as the flags give them.
 fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
     let mut sent = sent(&flags.request, flags.url.as_deref(), seed)?;
-    let grpc = flags.grpc.plan()?;
+    let grpc = called(&flags.grpc)?;
     if let Some(grpc) = &grpc {
         call(&mut sent, grpc);
     }

@@ -39,8 +39,9 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ),
     (
         "ping.proto",
-        "syntax = \"proto3\";\npackage fgrpc;\n\nmessage PingMessage {\n  int64 seq = 1;\n  string payload = \
-         3;\n}\n\nservice PingServer {\n  rpc Ping(PingMessage) returns (PingMessage);\n}\n",
+        "syntax = \"proto3\";\npackage fgrpc;\n\nmessage PingMessage {\n  int64 seq = 1;\n  string \
+         payload = 3;\n}\n\nservice PingServer {\n  rpc Ping(PingMessage) returns \
+         (PingMessage);\n}\n",
     ),
     (
         "targets.http",

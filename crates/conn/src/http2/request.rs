@@ -202,7 +202,7 @@ impl Content {
         }
     }
 
-    /// How long it is where that is said before it: what a message of gRPC is not.
+    /// Its length, where a field gives it. No field does for a message of gRPC.
     fn bytes(&self, number: u64) -> usize {
         match self {
             Self::Empty | Self::Message(_) => 0,
