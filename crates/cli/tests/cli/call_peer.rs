@@ -69,9 +69,9 @@ fn serve(mut stream: TcpStream, line: &Line) {
         received.extend_from_slice(&piece[..length]);
         loop {
             let Ok(decoded) = machine.receive(&received, &mut out) else { return };
-            let mut whole = None;
+            let (mut whole, is_last) = (None, decoded.event.is_none());
             match &decoded.event {
-                None => break,
+                None => {}
                 Some(ServerEvent::Request(number, head)) => {
                     let path = head.path().unwrap_or_default().to_owned();
                     calls.insert(*number, (path, Vec::new()));
@@ -86,6 +86,9 @@ fn serve(mut stream: TcpStream, line: &Line) {
             }
             let consumed = decoded.consumed;
             received.drain(..consumed);
+            if is_last {
+                break;
+            }
             if let Some(number) = whole
                 && let Some((path, body)) = calls.remove(&number)
             {
