@@ -16,6 +16,8 @@ mod exit;
 mod explain;
 mod fault;
 mod files;
+mod grpc;
+mod grpc_args;
 #[cfg(test)]
 mod help_tests;
 mod http2_args;

@@ -6,7 +6,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
 use plimsoll_core::plan::error::{Message, name};
 use plimsoll_core::plan::{
-    Draft, DriverPlan, Field, HttpVersion, Order, PlanError, Script, Spin, Trace,
+    Draft, DriverPlan, Field, GrpcPlan, HttpVersion, Order, PlanError, Script, Spin, Trace,
 };
 use plimsoll_core::scenario::{RunTerms, Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
@@ -15,7 +15,8 @@ use plimsoll_core::units::parse_duration_ns;
 
 use crate::fault::Fault;
 use crate::files::text_of;
-use crate::request::sent;
+use crate::grpc::called;
+use crate::request::{Sent, sent};
 use crate::run_args::{RunFlags, SpinFlag};
 use crate::value_args::DriverFlag;
 
@@ -109,7 +110,11 @@ fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
 
 /// The parts of a plan, as the flags give them.
 fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
-    let sent = sent(&flags.request, flags.url.as_deref(), seed)?;
+    let mut sent = sent(&flags.request, flags.url.as_deref(), seed)?;
+    let grpc = called(&flags.grpc)?;
+    if let Some(grpc) = &grpc {
+        call(&mut sent, grpc);
+    }
     let default = Draft::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     Ok(Draft {
@@ -123,8 +128,9 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         redirects: flags.redirects,
         cookies: flags.cookies,
         transport: flags.connection.transport(),
-        http_version: http_version(&flags.request.http),
+        http_version: http_version(flags.request.http.as_deref(), grpc.is_some()),
         http2: flags.http2.plan(),
+        grpc,
         tls: flags.tls.tls().map_err(|(field, line)| Fault::File(field, line))?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
@@ -184,10 +190,19 @@ fn note(scenario: &Scenario) -> Option<String> {
     plan.has_unlike_weights().then(line)
 }
 
-fn http_version(text: &str) -> HttpVersion {
-    match text {
-        "2" => HttpVersion::Http2,
-        "auto" => HttpVersion::Auto,
+/// Makes a call of what is sent. A path of the URL's own stays, and is refused.
+fn call(sent: &mut Sent, grpc: &GrpcPlan) {
+    sent.request.method = "POST".to_owned();
+    if sent.endpoint.path.reveal() == "/" {
+        sent.endpoint.path = grpc.path().into();
+    }
+}
+
+fn http_version(given: Option<&str>, is_grpc: bool) -> HttpVersion {
+    match given {
+        Some("2") => HttpVersion::Http2,
+        Some("auto") => HttpVersion::Auto,
+        None if is_grpc => HttpVersion::Http2,
         _ => HttpVersion::Http1,
     }
 }

@@ -92,7 +92,7 @@ fn order(flags: &RequestFlags, targets: &[Target]) -> Order {
 }
 
 fn http_minor(flags: &RequestFlags) -> u8 {
-    u8::from(flags.http != "1.0")
+    u8::from(flags.http.as_deref() != Some("1.0"))
 }
 
 /// The one request that the flags describe.
@@ -336,7 +336,6 @@ mod tests {
     }
 
     fn made(flags: RequestFlags) -> Request {
-        let flags = RequestFlags { http: "1.1".to_owned(), ..flags };
         match sent(&flags, Some("http://u:p@a/"), 7) {
             Ok(sent) => sent.request,
             Err(exit) => panic!("{exit:?}"),

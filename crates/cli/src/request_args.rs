@@ -38,10 +38,10 @@ pub(crate) struct RequestFlags {
     /// Send bodies after the server's 100 Continue
     #[arg(long)]
     pub expect_continue: bool,
-    /// Version of HTTP; auto: what the first connection agrees on in TLS
-    #[arg(long, value_name = "V", default_value = "1.1")]
-    #[arg(value_parser = ["1.0", "1.1", "2", "auto"])]
-    pub http: String,
+    /// Version of HTTP; auto: what the first connection agrees on in TLS [default: 1.1, or 2 with
+    /// --grpc]
+    #[arg(long, value_name = "V", value_parser = ["1.0", "1.1", "2", "auto"])]
+    pub http: Option<String>,
     /// Several requests, from a file (- is stdin): vegeta's formats, or TOML
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["method", "body", "form", "form_urlencoded"])]

@@ -12,6 +12,7 @@ use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
+use crate::grpc_args::GrpcFlags;
 use crate::http2_args::Http2Flags;
 use crate::output_args::OutputFlags;
 use crate::request_args::{RequestFlags, secret};
@@ -116,8 +117,8 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub request: RequestFlags,
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
-    /// body~=REGEX, body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX; may
-    /// be given again
+    /// body~=REGEX, body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX,
+    /// grpc-status=0; may be given again
     #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
     pub expect: Vec<Expectation>,
     /// Follow up to N redirects for one request, on the same server
@@ -132,6 +133,8 @@ pub(crate) struct RunFlags {
     pub connection: ConnectionFlags,
     #[command(flatten)]
     pub http2: Http2Flags,
+    #[command(flatten)]
+    pub grpc: GrpcFlags,
     #[command(flatten)]
     pub tls: TlsFlags,
 

@@ -76,6 +76,8 @@ pub enum Progress<'a> {
     Head(ExchangeId, &'a Head<'a>),
     /// A piece of its body.
     Body(ExchangeId, &'a [u8]),
+    /// The fields behind its body.
+    Trailers(ExchangeId, Headers<'a>),
     /// The response is complete: the exchange has ended.
     Complete(ExchangeId, Response),
     /// The server says that it has not processed the request: the exchange has ended.

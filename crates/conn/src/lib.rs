@@ -6,6 +6,7 @@
 
 mod connection;
 mod event;
+pub mod grpc;
 mod http1;
 mod http2;
 mod protocol;
@@ -18,5 +19,7 @@ pub use http1::{Http1, Http1Request, Http1Settings};
 pub use http2::{Http2, Http2Request, Http2Settings};
 pub use plimsoll_proto::http1::{DecodeError, Headers};
 pub use protocol::{Protocol, Wire};
-pub use request::{CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message};
+pub use request::{
+    CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message, RequestBody,
+};
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::template::Template;
+use plimsoll_grpc::MessageTemplate;
 use plimsoll_io::PayloadId;
 use plimsoll_proto::http1::write_request_head;
 use plimsoll_proto::{http1, http2};
@@ -45,7 +46,7 @@ pub struct CompiledRequest {
     /// How the end of its body is told.
     pub framing: Framing,
     /// Its body.
-    pub body: Template,
+    pub body: RequestBody,
     /// Whether its user's cookies are added.
     pub takes_cookies: bool,
     /// Whether it is sent on where a response redirects it to.
@@ -76,6 +77,15 @@ impl CompiledRequest {
             Field::Length => None,
         })
     }
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub enum RequestBody {
+    /// Bytes, with what templates put between them.
+    Template(Template),
+    /// A message of gRPC, behind its prefix.
+    Message(MessageTemplate),
 }
 
 /// A field of a request's head.
@@ -149,6 +159,9 @@ pub enum EncodeError {
     /// HTTP/1 would not be read back as it was meant.
     #[error(transparent)]
     Http1(#[from] http1::EncodeError),
+    /// gRPC is spoken over HTTP/2 alone.
+    #[error("a message of gRPC is not sent over HTTP/1")]
+    MessageOverHttp1,
     /// HTTP/2 has no such field.
     #[error(transparent)]
     Http2(#[from] http2::EncodeError),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
-/// section in `docs/errors.md` or `docs/errors-http2.md`.
-pub const ERROR_KINDS: [&str; 98] = [
+/// section in `docs/errors.md`, `docs/errors-http2.md` or `docs/errors-grpc.md`.
+pub const ERROR_KINDS: [&str; 106] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -107,6 +107,15 @@ pub const ERROR_KINDS: [&str; 98] = [
     "stream_zero_increment",
     "priority_length",
     "priority_loop",
+    // A call of gRPC did not succeed.
+    "grpc_status",
+    "grpc_no_status",
+    "grpc_not_grpc",
+    "grpc_no_message",
+    "grpc_extra_messages",
+    "grpc_flag",
+    "grpc_uncoded",
+    "grpc_message_cut",
     // The response is not as expected.
     "expect_status",
     "expect_bytes",

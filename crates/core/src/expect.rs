@@ -14,6 +14,8 @@ use crate::units::parse_count;
 pub enum Expectation {
     /// The status is in one of these ranges, both ends included.
     Status(Vec<(u16, u16)>),
+    /// The status of a call of gRPC is in one of these ranges, both ends included.
+    GrpcStatus(Vec<(u32, u32)>),
     /// The length of the body is between these, in bytes, both included, as received, without
     /// framing.
     Bytes(u64, u64),
@@ -50,12 +52,16 @@ pub enum ExpectError {
     /// Nothing of the kind can be expected.
     #[error(
         "unknown expectation '{0}': write status=200..299,304, bytes=100..200, body~=REGEX, \
-         body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE or header:NAME~=REGEX"
+         body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX or \
+         grpc-status=0"
     )]
     Unknown(String),
     /// A status, or a range of them.
     #[error("'{0}' is not a status or a range of them: write status=200..299,304")]
     Status(String),
+    /// A status of gRPC, or a range of them.
+    #[error("'{0}' is not a status code of gRPC or a range of them: write grpc-status=0,5")]
+    GrpcStatus(String),
     /// A number of bytes, or a range.
     #[error("'{0}' is not a number of bytes or a range: write bytes=100..200")]
     Bytes(String),
@@ -67,6 +73,7 @@ impl Expectation {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Status(_) => "expect_status",
+            Self::GrpcStatus(_) => "grpc_status",
             Self::Bytes(..) => "expect_bytes",
             Self::BodyMatches { .. } | Self::BodyContains(_) | Self::BodyIs(_) => "expect_body",
             Self::HeaderMatches { .. } | Self::HeaderIs { .. } => "expect_header",
@@ -77,6 +84,12 @@ impl Expectation {
     #[must_use]
     pub fn needs_body(&self) -> bool {
         self.kind() == "expect_body"
+    }
+
+    /// Whether it is about the status of a call.
+    #[must_use]
+    pub fn is_of_grpc(&self) -> bool {
+        matches!(self, Self::GrpcStatus(_))
     }
 
     /// Whether the headers have to be looked at.
@@ -99,6 +112,12 @@ impl std::str::FromStr for Expectation {
                 status_range(range.trim()).ok_or_else(|| ExpectError::Status(owned(range.trim())))
             };
             return list.split(',').map(range).collect::<Result<_, _>>().map(Self::Status);
+        }
+        if let Some(list) = text.strip_prefix("grpc-status=") {
+            let range = |range: &str| {
+                code_range(range.trim()).ok_or_else(|| ExpectError::GrpcStatus(owned(range.trim())))
+            };
+            return list.split(',').map(range).collect::<Result<_, _>>().map(Self::GrpcStatus);
         }
         if let Some(range) = text.strip_prefix("bytes=") {
             let range = range.trim();
@@ -134,6 +153,12 @@ fn status_range(text: &str) -> Option<(u16, u16)> {
     (100 <= from && from <= to && to <= 999).then_some((from, to))
 }
 
+fn code_range(text: &str) -> Option<(u32, u32)> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (from <= to).then_some((from, to))
+}
+
 fn bytes_range(text: &str) -> Option<Expectation> {
     let (from, to) = match text.split_once("..") {
         None => (text, text),
@@ -149,15 +174,11 @@ impl std::fmt::Display for Expectation {
         match self {
             Self::Status(ranges) => {
                 f.write_str("status=")?;
-                for (i, (from, to)) in ranges.iter().enumerate() {
-                    let comma = if i > 0 { "," } else { "" };
-                    if from == to {
-                        write!(f, "{comma}{from}")?;
-                    } else {
-                        write!(f, "{comma}{from}..{to}")?;
-                    }
-                }
-                Ok(())
+                write_ranges(f, ranges)
+            }
+            Self::GrpcStatus(ranges) => {
+                f.write_str("grpc-status=")?;
+                write_ranges(f, ranges)
             }
             Self::Bytes(from, u64::MAX) => write!(f, "bytes={from}.."),
             Self::Bytes(from, to) if from == to => write!(f, "bytes={from}"),
@@ -170,6 +191,21 @@ impl std::fmt::Display for Expectation {
             Self::HeaderIs { name, value } => write!(f, "header:{name}={value}"),
         }
     }
+}
+
+fn write_ranges<T: std::fmt::Display + PartialEq>(
+    f: &mut std::fmt::Formatter<'_>,
+    ranges: &[(T, T)],
+) -> std::fmt::Result {
+    for (i, (from, to)) in ranges.iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        if from == to {
+            write!(f, "{comma}{from}")?;
+        } else {
+            write!(f, "{comma}{from}..{to}")?;
+        }
+    }
+    Ok(())
 }
 
 impl TryFrom<String> for Expectation {
@@ -195,6 +231,8 @@ mod tests {
         let texts = [
             "status=200",
             "status=200..299,304",
+            "grpc-status=0,5",
+            "grpc-status=1..16",
             "bytes=0..10",
             "bytes=5",
             "bytes=100..",
@@ -221,6 +259,9 @@ mod tests {
             "status=abc",
             "status=299..200",
             "status=99",
+            "grpc-status=",
+            "grpc-status=OK",
+            "grpc-status=5..0",
             "bytes=",
             "bytes=..",
             "bytes=9..1",
@@ -230,8 +271,11 @@ mod tests {
             "size=1",
         ] {
             let error = text.parse::<Expectation>().expect_err(text).to_string();
-            let possible =
-                if text.starts_with("bytes=") { "bytes=100..200" } else { "status=200..299" };
+            let possible = match text.split_once('=') {
+                Some(("bytes", _)) => "bytes=100..200",
+                Some(("grpc-status", _)) => "grpc-status=0,5",
+                _ => "status=200..299",
+            };
             assert!(error.contains(possible) && !error.contains('\n'), "{error}");
         }
     }

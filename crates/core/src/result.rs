@@ -216,6 +216,9 @@ pub struct RunResult {
     pub lag: Histogram,
     /// Completed requests by status.
     pub status: BTreeMap<u16, u64>,
+    /// Calls of gRPC that the server has ended, by the name of their status. Absent without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub grpc_status: BTreeMap<String, u64>,
     /// What went wrong, most frequent first.
     pub errors: Vec<ErrorCount>,
     /// Bytes on the connections.
@@ -286,6 +289,7 @@ impl RunResult {
             phases: Phases::default(),
             lag: Histogram::default(),
             status: BTreeMap::new(),
+            grpc_status: BTreeMap::new(),
             errors: Vec::new(),
             bytes: Bytes::default(),
             loader: Loader::default(),
@@ -397,6 +401,9 @@ impl RunResult {
         self.lag.merge(&other.lag);
         for (status, count) in &other.status {
             *self.status.entry(*status).or_default() += count;
+        }
+        for (status, count) in &other.grpc_status {
+            *self.grpc_status.entry(status.clone()).or_default() += count;
         }
         merge_errors(&mut self.errors, &other.errors);
         self.bytes.sent += other.bytes.sent;

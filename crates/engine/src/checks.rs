@@ -27,6 +27,8 @@ type StatusSet = [u64; 16];
 #[derive(Debug, Clone)]
 pub(crate) struct Checks {
     status: StatusSet,
+    /// Ranges of codes of gRPC; each list has to have the call's. Without any, only 0 is good.
+    codes: Vec<Vec<(u32, u32)>>,
     bytes: Option<(u64, u64)>,
     headers: Vec<HeaderCheck>,
     body: Vec<BodyCheck>,
@@ -103,6 +105,7 @@ impl Checks {
     ) -> Result<Self, RunError> {
         let mut checks = Self {
             status: below(FAILED_STATUS),
+            codes: Vec::new(),
             bytes: None,
             headers: Vec::new(),
             body: Vec::new(),
@@ -138,6 +141,7 @@ impl Checks {
                 self.status = std::array::from_fn(|i| all[i] & wanted[i]);
                 self.names_status = true;
             }
+            Expectation::GrpcStatus(ranges) => self.codes.push(ranges.clone()),
             Expectation::Bytes(from, to) => {
                 let (low, high) = self.bytes.unwrap_or((0, u64::MAX));
                 self.bytes = Some((low.max(*from), high.min(*to)));
@@ -188,6 +192,13 @@ impl Checks {
             (true, true) => QUOTED_BYTES,
             (true, false) => 0,
         }
+    }
+
+    /// Whether a call may end with this status.
+    #[inline]
+    pub(crate) fn expects_code(&self, code: u32) -> bool {
+        let has = |ranges: &Vec<(u32, u32)>| ranges.iter().any(|it| (it.0..=it.1).contains(&code));
+        if self.codes.is_empty() { code == 0 } else { self.codes.iter().all(has) }
     }
 
     /// Whether status and length are as expected: all there is to most responses.
@@ -291,6 +302,20 @@ mod tests {
         }
         assert!(!checks(&[]).meets(400, 0));
         assert_eq!(checks(&[]).unmet(503, 0), None, "the counts by status say so");
+    }
+
+    #[test]
+    fn codes_of_calls() {
+        for (texts, good, bad) in [
+            (&[][..], &[0][..], &[1, 5][..]),
+            (&["grpc-status=5"], &[5], &[0, 4, 6]),
+            (&["grpc-status=0,5..7"], &[0, 5, 7], &[1, 4, 8]),
+            (&["grpc-status=0..5", "grpc-status=5..9"], &[5], &[0, 9]),
+        ] {
+            let checks = checks(texts);
+            assert!(good.iter().all(|code| checks.expects_code(*code)), "{texts:?}");
+            assert!(!bad.iter().any(|code| checks.expects_code(*code)), "{texts:?}");
+        }
     }
 
     #[test]

@@ -45,6 +45,14 @@ pub enum RunError {
         /// What the first attempt met.
         reason: String,
     },
+    /// The server does not say what services it has.
+    #[error("the schema of {address} cannot be learned by reflection: {reason}")]
+    Reflection {
+        /// Where to.
+        address: String,
+        /// What went wrong, and what to do.
+        reason: String,
+    },
     /// The ledger does not balance: a bug.
     #[error("please report this bug: {0}")]
     Ledger(#[from] plimsoll_core::ledger::Imbalance),
@@ -142,6 +150,7 @@ pub(crate) const OTHER: &str = "other";
 mod tests {
     use plimsoll_conn::DecodeError;
     use plimsoll_conn::Failure;
+    use plimsoll_conn::grpc::CallFault;
     use plimsoll_core::errors::ERROR_KINDS;
     use plimsoll_proto::tls::TlsErrorKind;
 
@@ -157,6 +166,8 @@ mod tests {
             .chain(own)
             .chain(failures.iter().map(Failure::kind))
             .chain(DecodeError::ALL.iter().map(DecodeError::kind))
+            .chain(CallFault::ALL.into_iter().map(CallFault::kind))
+            .chain(["grpc_status"])
             .chain(TlsErrorKind::ALL.into_iter().map(TlsErrorKind::name));
         for kind in kinds {
             assert!(ERROR_KINDS.contains(&kind), "{kind}");

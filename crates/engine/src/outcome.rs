@@ -1,12 +1,15 @@
 //! Makes the result document, with its verdict, from the workers' records.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
+use plimsoll_conn::grpc::code_name;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::{Draft, Spin};
+use plimsoll_core::recorder::GRPC_OTHER;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
@@ -61,6 +64,13 @@ pub(crate) struct Changes {
     pub connections: Vec<ConnectionsChange>,
 }
 
+/// Counts of calls by the names of their codes.
+fn by_name(counts: &[u64]) -> BTreeMap<String, u64> {
+    let named = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let name = |code| if code == GRPC_OTHER { "OTHER".to_owned() } else { code_name(code as u32) };
+    named.map(|(code, count)| (name(code), *count)).collect()
+}
+
 /// Puts the result together.
 ///
 /// # Errors
@@ -89,6 +99,7 @@ pub(crate) fn assemble(
     result.connections.changes = gathered.changes.connections;
     result.outage = Some(sum.outage);
     result.record(&sum.measured);
+    result.grpc_status = by_name(&sum.measured.grpc_status);
     result.iterations = iterations(plan, &mut sum)?;
     result.details = std::mem::take(&mut sum.details);
     result.warmup = sum.warmup.as_ref().map(|warmup| Warmup {

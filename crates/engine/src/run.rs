@@ -2,6 +2,7 @@
 //! their records, and judge them.
 
 mod probe;
+mod reflect;
 mod scenarios;
 
 use std::sync::Arc;
@@ -121,6 +122,8 @@ fn carry_out(
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;
+    let learned = reflect::learned(plan, &lookup, &routes, control)?;
+    let plan = learned.as_ref().unwrap_or(plan);
     let version = agreed(plan, &lookup, &routes, control)?;
     let environment = HostEnvironment::read();
     let cpus_allowed = environment.cpus_allowed.len() as u32;

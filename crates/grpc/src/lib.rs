@@ -23,6 +23,6 @@ mod wire;
 
 pub use json::BodyError;
 pub use method::{Kind, Method, Outcome};
-pub use schema::{Schema, SchemaError};
+pub use schema::{Schema, SchemaError, method_name_of};
 pub use template::MessageTemplate;
 pub use wire::Malformed;

@@ -98,6 +98,21 @@ impl Schema {
         Ok(Self { pool })
     }
 
+    /// Takes a schema as [`descriptors`](Self::descriptors) gives it.
+    ///
+    /// # Errors
+    /// When the bytes are not a whole one.
+    pub fn read(descriptors: &[u8]) -> Result<Self, SchemaError> {
+        let wrong = |error| SchemaError::Source(one_line(&format!("{error:?}")));
+        Ok(Self { pool: DescriptorPool::decode(descriptors).map_err(wrong)? })
+    }
+
+    /// All of it, a serialized `FileDescriptorSet`.
+    #[must_use]
+    pub fn descriptors(&self) -> Vec<u8> {
+        self.pool.encode_to_vec()
+    }
+
     /// The method of this name, `package.Service/Method` or `package.Service.Method`.
     ///
     /// # Errors
@@ -120,6 +135,16 @@ impl Schema {
     pub(crate) fn pool(&self) -> &DescriptorPool {
         &self.pool
     }
+}
+
+/// The name of a method in the form `package.Service/Method`, also of one with a slash before it or
+/// a dot in it.
+///
+/// # Errors
+/// When it does not name a method.
+pub fn method_name_of(name: &str) -> Result<String, SchemaError> {
+    let MethodName { service, method } = MethodName::read(name)?;
+    Ok(format!("{service}/{method}"))
 }
 
 /// The parts of a method's name.

@@ -38,6 +38,12 @@ pub(crate) const FILES: &[(&str, &str)] = &[
          + 1\n  return wrk.format('GET', paths[n % math.max(#paths, 1) + 1] or '/')\nend\n",
     ),
     (
+        "ping.proto",
+        "syntax = \"proto3\";\npackage fgrpc;\n\nmessage PingMessage {\n  int64 seq = 1;\n  string \
+         payload = 3;\n}\n\nservice PingServer {\n  rpc Ping(PingMessage) returns \
+         (PingMessage);\n}\n",
+    ),
+    (
         "targets.http",
         "GET {url}/\n\nPOST {url}/echo\nContent-Type: application/json\n@order.json\n",
     ),
@@ -47,6 +53,9 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 const NO_VALUE: &str = "no more were expected";
 
 const U: &str = "{url}/";
+/// A server of gRPC, and a method that it has.
+const G: &str = "{grpc}/";
+const PING: &str = "fgrpc.PingServer/Ping";
 
 const fn flag(
     flag: &'static str,
@@ -284,6 +293,30 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--no-templates=1", U],
         NO_VALUE,
     ),
+    flag(
+        "grpc",
+        &["--grpc", PING, "--proto", "ping.proto", "-b", "{\"seq\": {{seq}}}", "-n", "10", G],
+        &["--grpc", "Ping", "--reflect", G],
+        "package.Service/Method",
+    ),
+    flag(
+        "proto",
+        &["--proto", "ping.proto", "--grpc", PING, "--expect", "grpc-status=0", "-n", "10", G],
+        &["--proto", "none.proto", "--grpc", PING, G],
+        "'none.proto'",
+    ),
+    flag(
+        "proto_path",
+        &["--proto-path", ".", "--proto", "ping.proto", "--grpc", PING, "-n", "10", G],
+        &["--proto-path", ".", G],
+        "--proto <FILE>",
+    ),
+    flag(
+        "reflect",
+        &["--reflect", "--grpc", PING, "-b", "{\"payload\": \"x\"}", "-n", "10", G],
+        &["--reflect", G],
+        "--grpc",
+    ),
     flag("redirects", &["--redirects", "3", "-n", "10", U], &["--redirects", "all", U], "a count"),
     flag("cookies", &["--cookies", "-n", "10", U], &["--cookies=1", U], NO_VALUE),
     flag(
@@ -424,10 +457,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
 ];
 
 /// A word of an example with what its braces stand for; `{{` of a template stays.
-pub(crate) fn filled(word: &str, url: &str, https: &str, peer: &str) -> String {
+pub(crate) fn filled(word: &str, url: &str, https: &str, peer: &str, grpc: &str) -> String {
     let port = url.rsplit(':').next().unwrap_or_default();
     word.replace("{url}", url)
         .replace("{https}", https)
         .replace("{peer}", peer)
+        .replace("{grpc}", grpc)
         .replace("{port}", port)
 }

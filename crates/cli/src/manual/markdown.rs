@@ -38,6 +38,7 @@ server: [monitoring.md](monitoring.md). What is reported: [metrics.md](metrics.m
 const URL: &str = "http://127.0.0.1:8080";
 const HTTPS: &str = "https://127.0.0.1:8443";
 const PEER: &str = "127.0.0.1:3128";
+const GRPC: &str = "http://127.0.0.1:50051";
 
 /// The page.
 pub(super) fn page() -> String {
@@ -52,7 +53,8 @@ pub(super) fn page() -> String {
     }
     text.push_str("\n## Files of the examples\n");
     for (name, contents) in FILES {
-        let _ = write!(text, "\n`{name}`:\n\n```\n{}```\n", filled(contents, URL, HTTPS, PEER));
+        let _ =
+            write!(text, "\n`{name}`:\n\n```\n{}```\n", filled(contents, URL, HTTPS, PEER, GRPC));
     }
     text
 }
@@ -158,7 +160,7 @@ fn sentence(help: &str) -> String {
 
 /// Arguments of `run` as a shell would be given them.
 fn command_line(arguments: &[&str]) -> String {
-    let words = arguments.iter().map(|word| quoted(&filled(word, URL, HTTPS, PEER)));
+    let words = arguments.iter().map(|word| quoted(&filled(word, URL, HTTPS, PEER, GRPC)));
     std::iter::once("plimsoll run".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -180,7 +182,7 @@ pub(crate) fn refusal(arguments: &[&str]) -> String {
 
 /// As far as a run goes before it opens a connection.
 fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
-    let words = arguments.iter().map(|word| filled(word, URL, HTTPS, PEER));
+    let words = arguments.iter().map(|word| filled(word, URL, HTTPS, PEER, GRPC));
     let words: Vec<String> =
         ["plimsoll", "run"].map(str::to_owned).into_iter().chain(words).collect();
     // A plan file is looked for on the way through the whole command line.

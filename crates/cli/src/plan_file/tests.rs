@@ -278,11 +278,12 @@ const SHOW: &str = "--show-secrets";
 const URL: &str = "http://127.0.0.1:8080";
 const HTTPS: &str = "https://127.0.0.1:8443";
 const PEER: &str = "127.0.0.1:3128";
+const GRPC: &str = "http://127.0.0.1:50051";
 
 /// Arguments with their files in a directory.
 fn placed(arguments: &[&str], directory: &Path) -> Vec<String> {
     let fill = |word: &&str| {
-        let text = filled(word, URL, HTTPS, PEER);
+        let text = filled(word, URL, HTTPS, PEER, GRPC);
         let mut names = FILES.iter().map(|(name, _)| *name).chain(["client.pem", "server.pem"]);
         match names.find(|name| text == *name || text.ends_with(&format!("@{name}"))) {
             Some(name) => text.replace(name, directory.join(name).to_str().unwrap()),
@@ -300,7 +301,7 @@ fn a_plan_survives_being_printed() {
     for (name, text) in FILES {
         // Paths in a target file start where the program was started.
         let order = format!("@{}", directory.path().join("order.json").display());
-        let text = filled(text, URL, HTTPS, PEER).replace("@order.json", &order);
+        let text = filled(text, URL, HTTPS, PEER, GRPC).replace("@order.json", &order);
         fs::write(directory.path().join(name), text).unwrap();
     }
     // Any certificate does where nobody is connected to.

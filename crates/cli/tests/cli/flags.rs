@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
+use crate::call_peer::{CallPeer, Reflects};
 use crate::support::{Finished, Server, plimsoll, run};
 
 #[path = "../../src/manual/examples.rs"]
@@ -20,6 +21,7 @@ struct World {
     plain: Server,
     secure: Server,
     peer: String,
+    grpc: CallPeer,
 }
 
 impl World {
@@ -31,7 +33,8 @@ impl World {
         let plain = Server::start(&[]);
         let secure = Server::start(&["--tls", "--tls-save", certificate]);
         let peer = answer_anything(&path.join("web.sock"));
-        let world = Self { plain, secure, peer, directory };
+        let grpc = CallPeer::new(Reflects::V1);
+        let world = Self { plain, secure, peer, grpc, directory };
         for (name, text) in FILES {
             fs::write(world.directory.path().join(name), world.filled(text)).expect("a file");
         }
@@ -41,7 +44,8 @@ impl World {
     }
 
     fn filled(&self, text: &str) -> String {
-        filled(text, &self.plain.url(""), &self.secure.url(""), &self.peer)
+        let [plain, secure] = [&self.plain, &self.secure].map(|server| server.url(""));
+        filled(text, &plain, &secure, &self.peer, &self.grpc.url())
     }
 
     fn run(&self, arguments: &[&str]) -> Finished {

@@ -1,6 +1,8 @@
 //! The program from the outside, without any other program: what it refuses, writes and counts, and
 //! how it deals with faulty servers and with signals.
 
+mod call_peer;
+mod calls;
 mod closed;
 mod compare;
 #[cfg(target_os = "linux")]

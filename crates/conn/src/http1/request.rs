@@ -9,8 +9,8 @@ use plimsoll_core::template::Template;
 use plimsoll_proto::http1::{RequestKind, write_content_length, write_head_end, write_last_chunk};
 
 use crate::request::{
-    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, literal,
-    push_target,
+    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, RequestBody,
+    literal, push_target,
 };
 
 /// Chunked bodies are cut into pieces of this size.
@@ -77,7 +77,7 @@ impl Encoding for Http1Request {
         let kind = if request.method == "HEAD" { RequestKind::Head } else { RequestKind::Plain };
         let redirect = request.follows_redirects.then(|| Box::new(Redirect::of(&request)));
         let takes_cookies = request.takes_cookies;
-        Ok(Self { kind, takes_cookies, form: Varying::of(request).into_form(), redirect })
+        Ok(Self { kind, takes_cookies, form: Varying::of(request)?.into_form(), redirect })
     }
 
     fn of_written(bytes: &[u8]) -> Self {
@@ -193,14 +193,17 @@ impl Redirect {
 }
 
 impl Varying {
-    fn of(request: CompiledRequest) -> Self {
+    fn of(request: CompiledRequest) -> Result<Self, EncodeError> {
+        let RequestBody::Template(body) = request.body else {
+            return Err(EncodeError::MessageOverHttp1);
+        };
         let mut line = literal(format!("{} {}", request.method, request.prefix).as_bytes());
         // The absolute form of `*` is the authority alone (RFC 9112 section 3.2.4).
         if request.prefix.is_empty() || request.path.fixed() != Some(b"*") {
             line.append(request.path);
         }
         let fields = write_fields(request.http_minor, &request.fields);
-        Self { line, fields, framing: request.framing, body: request.body }
+        Ok(Self { line, fields, framing: request.framing, body })
     }
 
     /// The same, written out once, if no request differs from another.

@@ -152,8 +152,9 @@ impl Protocol for Http2 {
             match event {
                 // The connection asks for these itself.
                 Event::Greeted | Event::Draining(_) => {}
-                // No plan asks for trailers yet.
-                Event::Trailers(..) => {}
+                Event::Trailers(number, fields) => {
+                    progress(Progress::Trailers(ExchangeId(number), fields));
+                }
                 Event::Room => progress(Progress::Room),
                 Event::Resumed(number) => progress(Progress::Resumed(ExchangeId(number))),
                 Event::FirstByte(number) => progress(Progress::FirstByte(ExchangeId(number))),

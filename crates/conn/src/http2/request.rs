@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use plimsoll_core::template::Template;
+use plimsoll_grpc::MessageTemplate;
+use plimsoll_proto::grpc::{PREFIX_BYTES, message_prefix};
 use plimsoll_proto::http1::write_decimal;
 use plimsoll_proto::http2::{Block, BlockBuilder, Body, HeadWriter, SharedFields, Value};
 
 use crate::request::{
-    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, push_target,
+    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, RequestBody, push_target,
 };
 
 /// Fields about an HTTP/1 connection (RFC 9113 section 8.2.2).
@@ -64,6 +66,8 @@ enum Content {
     Empty,
     Fixed(Arc<[u8]>),
     Varying(Template),
+    /// One of gRPC, behind its prefix.
+    Message(MessageTemplate),
 }
 
 /// What a request is turned into when it is sent on: the same with its body, or a GET without it.
@@ -109,7 +113,7 @@ impl Encoding for Http2Request {
 
     fn has_body(&self, filling: &Filling<'_>) -> bool {
         let loses_it = filling.hop.is_some_and(|hop| hop.as_get);
-        !loses_it && self.content.bytes(filling.number) > 0
+        !loses_it && !self.content.is_empty(filling.number)
     }
 }
 
@@ -165,22 +169,43 @@ impl Http2Request {
                 template.fill(filling.number, filled);
                 Body::Bytes(filled)
             }
+            Content::Message(message) => {
+                fill_message(message, filling.number, filled);
+                Body::Bytes(filled)
+            }
         }
     }
 }
 
 impl Content {
-    fn of(body: &Template) -> Self {
-        match body.fixed() {
-            Some([]) => Self::Empty,
-            Some(bytes) => Self::Fixed(bytes.into()),
-            None => Self::Varying(body.clone()),
+    fn of(body: &RequestBody) -> Self {
+        match body {
+            RequestBody::Template(body) => match body.fixed() {
+                Some([]) => Self::Empty,
+                Some(bytes) => Self::Fixed(bytes.into()),
+                None => Self::Varying(body.clone()),
+            },
+            RequestBody::Message(message) if message.fixed().is_some() => {
+                let mut bytes = Vec::new();
+                fill_message(message, 0, &mut bytes);
+                Self::Fixed(bytes.into())
+            }
+            RequestBody::Message(message) => Self::Message(message.clone()),
         }
     }
 
+    fn is_empty(&self, number: u64) -> bool {
+        match self {
+            Self::Varying(template) => template.bytes(number) == 0,
+            Self::Empty => true,
+            Self::Fixed(_) | Self::Message(_) => false,
+        }
+    }
+
+    /// Its length, where a field gives it. No field does for a message of gRPC.
     fn bytes(&self, number: u64) -> usize {
         match self {
-            Self::Empty => 0,
+            Self::Empty | Self::Message(_) => 0,
             Self::Fixed(bytes) => bytes.len(),
             Self::Varying(template) => template.bytes(number),
         }
@@ -189,9 +214,21 @@ impl Content {
     fn bytes_max(&self) -> usize {
         match self {
             Self::Varying(template) => template.bytes_max(),
+            Self::Message(message) => PREFIX_BYTES + message.bytes_max(),
             content => content.bytes(0),
         }
     }
+}
+
+/// Writes a message of gRPC behind its prefix, in place of what was there.
+#[inline]
+fn fill_message(message: &MessageTemplate, number: u64, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&[0; PREFIX_BYTES]);
+    message.fill(number, out);
+    // The engine refuses requests of more than 1 GiB.
+    let prefix = message_prefix((out.len() - PREFIX_BYTES) as u32);
+    out[..PREFIX_BYTES].copy_from_slice(&prefix);
 }
 
 /// Which form of a request a head is for.
@@ -228,7 +265,7 @@ impl Head {
                 Field::Given(name, _) if is(name, "Host") || is_any(name, &CONNECTION_FIELDS) => {}
                 Field::Given(name, _) if is_get && is_any(name, &BODY_FIELDS) => {}
                 Field::Given(name, value) => fields.template(name, value)?,
-                Field::Length if is_get => {}
+                Field::Length if is_get || matches!(content, Content::Message(_)) => {}
                 Field::Length => fields.length(content)?,
             }
         }

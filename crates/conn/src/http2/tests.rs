@@ -8,7 +8,7 @@ use super::{Http2, Http2Request, Http2Settings};
 use crate::event::{ExchangeId, Progress};
 use crate::protocol::{Protocol as _, Wire};
 use crate::request::{
-    CompiledRequest, EncodeError, Encoding as _, Field, Filling, Framing, Hop, Message,
+    CompiledRequest, EncodeError, Encoding as _, Field, Filling, Framing, Hop, Message, RequestBody,
 };
 
 /// A text that may hold templates.
@@ -32,7 +32,7 @@ fn request(method: &str, path: &str, fields: &[(&str, &str)], body: &str) -> Com
         http_minor: 1,
         fields: fields.iter().map(field).collect(),
         framing: Framing::AsGiven,
-        body: template(body),
+        body: RequestBody::Template(template(body)),
         takes_cookies: true,
         follows_redirects: true,
     }

@@ -67,6 +67,16 @@ impl Plan {
         plan
     }
 
+    /// The same with the schema of its calls: a serialized `FileDescriptorSet` that a server gave.
+    #[must_use]
+    pub fn with_descriptors(&self, descriptors: Vec<u8>) -> Self {
+        let mut plan = self.clone();
+        if let Some(grpc) = &mut plan.draft.grpc {
+            grpc.descriptors = descriptors;
+        }
+        plan
+    }
+
     /// Whether it is to be told, interval by interval, what waits for a connection: conditions that
     /// end the run look at it.
     #[must_use]

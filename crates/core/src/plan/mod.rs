@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod error;
 mod field;
+mod grpc;
 pub mod http2;
 pub(crate) mod places;
 mod record;
@@ -26,6 +27,7 @@ use crate::template::Table;
 
 pub use error::{Keys, PlanError, PlanErrors, Words};
 pub use field::Field;
+pub use grpc::GrpcPlan;
 pub use http2::{Http2Plan, HttpVersion};
 pub use record::Record;
 pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
@@ -142,6 +144,9 @@ pub struct Draft {
     /// How HTTP/2 is spoken, where it is.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub http2: Http2Plan,
+    /// The method that is called, where gRPC is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grpc: Option<GrpcPlan>,
     /// Open connections; at a rate, those to begin with.
     pub connections: u32,
     /// At a rate, how many there may be when those there are do not suffice.
@@ -242,6 +247,7 @@ impl Draft {
             tls: TlsPlan::default(),
             http_version: HttpVersion::default(),
             http2: Http2Plan::default(),
+            grpc: None,
             connections: 50,
             connections_max: None,
             workers: 0,

@@ -66,6 +66,9 @@ impl Draft {
         for table in &mut self.tables {
             table.rows = Vec::new();
         }
+        if let Some(grpc) = &mut self.grpc {
+            grpc.descriptors = Vec::new();
+        }
         let tls = &mut self.tls;
         for file in [&mut tls.cacert, &mut tls.cert, &mut tls.key].into_iter().flatten() {
             file.bytes = Secret::default();

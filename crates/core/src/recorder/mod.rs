@@ -35,6 +35,9 @@ pub struct Moments {
     pub first_byte_ns: u64,
 }
 
+/// Where [`Recorder::grpc_status`] counts the codes that gRPC does not define.
+pub const GRPC_OTHER: usize = 17;
+
 /// Histograms and counts of one worker.
 #[derive(Debug, Clone)]
 pub struct Recorder {
@@ -52,6 +55,9 @@ pub struct Recorder {
     pub parts: Parts,
     /// Completed requests by status.
     pub status: Vec<u64>,
+    /// Calls of gRPC by their status, where there are any: the codes that have names, and at
+    /// [`GRPC_OTHER`] all others.
+    pub grpc_status: Vec<u64>,
     /// What went wrong.
     pub errors: Vec<ErrorCount>,
     /// What sources of work record themselves.
@@ -104,6 +110,7 @@ impl Recorder {
             delays: Delays::default(),
             parts: Parts::default(),
             status: vec![0; 1000],
+            grpc_status: Vec::new(),
             errors: Vec::new(),
             metrics: Metrics::default(),
             protocols: Vec::new(),
@@ -218,6 +225,15 @@ impl Recorder {
         });
     }
 
+    /// The server has ended a call with this status. Nothing is allocated but by the first one.
+    #[inline]
+    pub fn called(&mut self, code: u32) {
+        if self.grpc_status.is_empty() {
+            self.grpc_status.resize(GRPC_OTHER + 1, 0);
+        }
+        self.grpc_status[(code as usize).min(GRPC_OTHER)] += 1;
+    }
+
     /// Something went wrong in a phase, `count` times. The kind is one of [`ERROR_KINDS`]. `sample`
     /// is called the first time only.
     pub fn error(
@@ -266,6 +282,11 @@ impl Recorder {
         self.delays.merge(&other.delays);
         self.parts.merge(&other.parts);
         for (mine, theirs) in self.status.iter_mut().zip(&other.status) {
+            *mine += theirs;
+        }
+        let codes = self.grpc_status.len().max(other.grpc_status.len());
+        self.grpc_status.resize(codes, 0);
+        for (mine, theirs) in self.grpc_status.iter_mut().zip(&other.grpc_status) {
             *mine += theirs;
         }
         merge_errors(&mut self.errors, &other.errors);

@@ -4,6 +4,7 @@
 //! Absent on purpose: connections. An account is kept of an exchange, whichever connection carries
 //! it.
 
+mod calls;
 mod reading;
 mod stalls;
 
@@ -31,6 +32,7 @@ use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
+use calls::Calls;
 use stalls::Stalls;
 
 pub(crate) use reading::{After, Reading};
@@ -39,6 +41,8 @@ pub(crate) use reading::{After, Reading};
 pub(crate) struct Accounts {
     pub exchanges: Exchanges,
     stalls: Stalls,
+    /// What comes of calls, where gRPC is spoken.
+    calls: Option<Box<Calls>>,
     pub observer: Observer,
     pub notes: Option<Box<Notes>>,
     /// What is looked at in responses beside status and length.
@@ -83,6 +87,10 @@ impl Accounts {
         Self {
             exchanges: Exchanges::new(exchanges_max, inspects, S::RESUMES),
             stalls: Stalls::new(exchanges_max),
+            calls: assignment
+                .prepared
+                .call_kind()
+                .map(|kind| Box::new(Calls::new(kind, exchanges_max))),
             observer,
             notes: Notes::of(plan),
             wants,

@@ -1,6 +1,7 @@
 //! What a connection's progress means for its requests: their moments, their records, and what to
 //! do once the connection has read.
 
+use plimsoll_conn::grpc::{CODE_OF_REFUSED, code_of_reset};
 use plimsoll_conn::{ExchangeId, Head, Progress, Response};
 use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
@@ -63,6 +64,11 @@ impl Reading<'_> {
             Progress::Complete(id, response) => self.complete(id, response),
             Progress::Head(id, head) => self.head(id, head),
             Progress::Body(id, piece) => accounts.body(id, piece),
+            Progress::Trailers(id, fields) => {
+                if let Some(calls) = &mut accounts.calls {
+                    calls.trailers(id, fields);
+                }
+            }
             Progress::Interim(id, status) => {
                 let exchange = &mut accounts.exchanges[id];
                 exchange.moments.first_byte_ns = 0;
@@ -81,7 +87,10 @@ impl Reading<'_> {
 
     #[inline]
     fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
-        let Accounts { exchanges, notes, wants, judge, .. } = &mut *self.accounts;
+        let Accounts { exchanges, calls, notes, wants, judge, .. } = &mut *self.accounts;
+        if let Some(calls) = calls {
+            calls.head(id, head);
+        }
         if let Some(notes) = notes {
             notes.head(head);
         }
@@ -104,8 +113,11 @@ impl Reading<'_> {
         self.after.early |= exchange.withholds;
         self.after.measured += u64::from(exchange.measured);
         let checks = accounts.judge.checks(exchange.target);
-        let mut judged =
-            Judged { ok: checks.meets(response.status, response.body_bytes), is_followed: false };
+        let mut ok = checks.meets(response.status, response.body_bytes);
+        if let Some(calls) = &accounts.calls {
+            ok &= calls.is_met(id, checks);
+        }
+        let mut judged = Judged { ok, is_followed: false };
         if !judged.ok || accounts.wants.judges() {
             judged = self.judge(id, &exchange, response);
         }
@@ -120,10 +132,13 @@ impl Reading<'_> {
     #[cold]
     fn judge(&mut self, id: ExchangeId, exchange: &Exchange, response: Response) -> Judged {
         let Response { status, body_bytes } = response;
-        let Accounts { exchanges, observer, wants, judge, .. } = &mut *self.accounts;
+        let Accounts { exchanges, calls, observer, wants, judge, .. } = &mut *self.accounts;
         let checks = judge.checks(exchange.target);
         let meets = checks.meets(status, body_bytes);
         let mut unmet = if meets { None } else { checks.unmet(status, body_bytes) };
+        if let Some(calls) = calls {
+            unmet = unmet.or_else(|| calls.unmet(id, checks));
+        }
         let mut is_followed = false;
         if let Some(inspection) = exchanges.inspection(id) {
             unmet = unmet.or_else(|| inspection.unmet(checks));
@@ -160,6 +175,12 @@ impl Reading<'_> {
             Outcome::Refused => "the server said that it did not process the request".to_owned(),
             _ => "the server gave up on the request".to_owned(),
         });
+        if accounts.calls.is_some() {
+            recorder.called(match outcome {
+                Outcome::Refused => CODE_OF_REFUSED,
+                _ => code_of_reset(kind),
+            });
+        }
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
         accounts.tell(id, &exchange, outcome, self.read_ns);
     }
@@ -169,7 +190,10 @@ impl Accounts {
     /// A piece of a response's body has come.
     #[inline]
     fn body(&mut self, id: ExchangeId, piece: &[u8]) {
-        let Self { exchanges, wants, judge, .. } = self;
+        let Self { exchanges, calls, wants, judge, .. } = self;
+        if let Some(calls) = calls {
+            calls.body(id, piece);
+        }
         let checks = judge.checks(exchanges[id].target);
         let is_checked = wants.checks && checks.needs_body();
         if (is_checked || wants.body)
@@ -189,7 +213,7 @@ impl Accounts {
         Judged { mut ok, is_followed }: Judged,
         at_ns: u64,
     ) -> Outcome {
-        let Self { exchanges, stalls, observer, notes, wants, resumes, .. } = self;
+        let Self { exchanges, stalls, calls, observer, notes, wants, resumes, .. } = self;
         if wants.checks
             && !*resumes
             && let Some(inspection) = exchanges.inspection(id)
@@ -216,6 +240,9 @@ impl Accounts {
         let recorder = observer.recorder(exchange.measured);
         if exchange.has_stalled {
             recorder.stalled(&moments, stalls.end(id, moments.written_ns));
+        }
+        if let Some(calls) = calls {
+            recorder.called(calls.code(id));
         }
         recorder.ended(&moments, at_ns, outcome, exchange.place);
         if is_followed && self.resumes {

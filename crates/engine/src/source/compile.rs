@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::{CompiledRequest, Field, Framing};
+use plimsoll_conn::grpc::timeout_value;
+use plimsoll_conn::{CompiledRequest, Field, Framing, RequestBody};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::plan::{Body, Request};
 use plimsoll_core::template::{Compiler, TableColumn, Template};
+use plimsoll_grpc::{Kind, Method, Schema};
 
 use super::error::Problem;
 
@@ -46,24 +48,32 @@ pub(super) struct Writer<'p> {
     /// What stands before each path, if anything.
     prefix: String,
     proxy_authorization: Option<String>,
+    /// The method that is called, where gRPC is spoken and the schema is known.
+    method: Option<Method>,
     /// Columns whose every value may stand where a template puts it.
     checked: Vec<(Arc<TableColumn>, Spot)>,
 }
 
 impl<'p> Writer<'p> {
-    pub(super) fn new(plan: &'p Plan) -> Self {
+    pub(super) fn new(plan: &'p Plan) -> Result<Self, Problem> {
         let (prefix, proxy_authorization) = match Proxied::new(plan) {
             Some(proxied) => (proxied.prefix, proxied.authorization),
             None => (String::new(), None),
         };
-        Self {
+        Ok(Self {
             plan,
             compiler: Compiler::new(plan.seed, &plan.tables),
             authority: plan.endpoint.authority(),
             prefix,
             proxy_authorization,
+            method: method(plan)?,
             checked: Vec::new(),
-        }
+        })
+    }
+
+    /// What kind of method is called, where gRPC is spoken.
+    pub(super) fn call_kind(&self) -> Option<Kind> {
+        self.method.as_ref().map(Method::kind)
     }
 
     /// Compiles a request for a path.
@@ -73,7 +83,9 @@ impl<'p> Writer<'p> {
         path: &str,
     ) -> Result<CompiledRequest, Problem> {
         self.compiler.begin_request();
-        let framing = framing(request)?;
+        let is_call = self.plan.grpc.is_some();
+        // A message says itself how long it is.
+        let framing = if is_call { Framing::AsGiven } else { framing(request)? };
         if !path.starts_with('/') && path != "*" {
             return Err(Problem::Path);
         }
@@ -100,10 +112,16 @@ impl<'p> Writer<'p> {
             _ => None,
         };
         let has_body = request.body.is_some();
+        let is_call = self.plan.grpc.is_some();
+        let timeout = is_call.then(|| timeout_value(self.plan.timeout_ns));
+        let timeout = timeout.as_deref().and_then(|value| std::str::from_utf8(value).ok());
         let added = [
             ("Host", Some(self.authority.as_str())),
             ("User-Agent", Some(USER_AGENT)),
-            ("Accept", Some("*/*")),
+            ("Accept", (!is_call).then_some("*/*")),
+            ("TE", is_call.then_some("trailers")),
+            ("Content-Type", is_call.then_some("application/grpc+proto")),
+            ("grpc-timeout", timeout),
             ("Connection", connection),
             ("Proxy-Authorization", self.proxy_authorization.as_deref()),
             ("Transfer-Encoding", (framing == Framing::Chunked).then_some("chunked")),
@@ -125,7 +143,29 @@ impl<'p> Writer<'p> {
         Ok(fields)
     }
 
-    fn body(&mut self, request: &Request) -> Result<Template, Problem> {
+    fn body(&mut self, request: &Request) -> Result<RequestBody, Problem> {
+        match &self.plan.grpc {
+            Some(_) => self.message(request),
+            None => self.bytes(request).map(RequestBody::Template),
+        }
+    }
+
+    /// The message of a call; nothing as long as its schema is not known.
+    fn message(&mut self, request: &Request) -> Result<RequestBody, Problem> {
+        let Some(method) = &self.method else {
+            return Ok(RequestBody::Template(Template::default()));
+        };
+        let text = match &request.body {
+            None => "",
+            Some(Body::Text(text)) => text.reveal(),
+            Some(Body::Bytes(_)) => return Err(Problem::BinaryMessage),
+            Some(Body::Omitted { bytes, .. }) => return Err(Problem::BodyNotKept(*bytes)),
+        };
+        let compiler = self.plan.templates.then_some(&mut self.compiler);
+        Ok(RequestBody::Message(method.request(text, compiler)?))
+    }
+
+    fn bytes(&mut self, request: &Request) -> Result<Template, Problem> {
         match &request.body {
             None => Ok(Template::default()),
             Some(Body::Text(text)) => self.template(text.reveal(), Spot::Body),
@@ -152,6 +192,18 @@ impl<'p> Writer<'p> {
             }
         }
         Ok(template)
+    }
+}
+
+/// The method that a plan calls, once its schema is known.
+fn method(plan: &Plan) -> Result<Option<Method>, Problem> {
+    let Some(grpc) = plan.grpc.as_ref().filter(|grpc| !grpc.asks_server()) else {
+        return Ok(None);
+    };
+    let method = Schema::read(&grpc.descriptors)?.method(&grpc.method)?;
+    match method.kind() {
+        Kind::Unary => Ok(Some(method)),
+        kind => Err(Problem::Streams { method: grpc.method.clone(), kind: kind.name() }),
     }
 }
 

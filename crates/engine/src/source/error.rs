@@ -3,6 +3,7 @@
 use plimsoll_conn::EncodeError;
 use plimsoll_core::plan::Field;
 use plimsoll_core::template::TemplateError;
+use plimsoll_grpc::{BodyError, SchemaError};
 use plimsoll_proto::http1;
 
 /// Why what a plan sends cannot be prepared: one line, which request, what, and what to do.
@@ -61,6 +62,23 @@ pub enum Problem {
         /// What is wrong with it, and what to do.
         what: &'static str,
     },
+    /// The schema of its call, or the method's name.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The method is not one that can be called.
+    #[error("the method '{method}' is of the kind '{kind}': only unary methods can be called")]
+    Streams {
+        /// Its name.
+        method: String,
+        /// Which side sends any number of messages.
+        kind: &'static str,
+    },
+    /// Its body is not the JSON of the method's message.
+    #[error(transparent)]
+    Message(#[from] BodyError),
+    /// Its body is not text.
+    #[error("the JSON of a message is text in UTF-8, and its body is not")]
+    BinaryMessage,
     /// The path is not one.
     #[error("its path does not start with '/'")]
     Path,
@@ -95,6 +113,9 @@ impl Problem {
                 }
             }),
             Self::Encode(EncodeError::Http2(_)) => Some(Field::Header),
+            Self::Encode(EncodeError::MessageOverHttp1) => Some(Field::Http),
+            Self::Schema(_) | Self::Streams { .. } => Some(Field::Grpc),
+            Self::Message(_) | Self::BinaryMessage => Some(Field::Body),
             Self::Path => Some(Field::Url),
             Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),
             Self::ChunksInOldVersion => Some(Field::Chunked),

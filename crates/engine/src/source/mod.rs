@@ -20,6 +20,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::part::Place;
 use plimsoll_core::plan::{self, Target};
 use plimsoll_core::template::Template;
+use plimsoll_grpc::Kind;
 
 use choice::Choice;
 use compile::Writer;
@@ -56,6 +57,7 @@ pub struct Prepared<E: Encoding> {
     endpoint_names: Vec<String>,
     choice: Arc<Choice>,
     shared: E::Shared,
+    call_kind: Option<Kind>,
 }
 
 impl<E: Encoding> Prepared<E> {
@@ -64,13 +66,15 @@ impl<E: Encoding> Prepared<E> {
     /// # Errors
     /// The first target that cannot be sent as it was meant, and why.
     pub fn new(plan: &Plan) -> Result<Self, SourceError> {
-        let (mut writer, mut shared) = (Writer::new(plan), E::Shared::default());
+        let mut writer = Writer::new(plan).map_err(SourceError::Request)?;
+        let (mut shared, call_kind) = (E::Shared::default(), writer.call_kind());
         if plan.targets.is_empty() {
             let path = plan.endpoint.path.reveal();
             let target = prepare(&mut writer, &mut shared, &plan.request, path)
                 .map_err(SourceError::Request)?;
             let choice = Arc::new(Choice::Sequential(1));
-            return Ok(Self { targets: vec![target], endpoint_names: Vec::new(), choice, shared });
+            let (targets, endpoint_names) = (vec![target], Vec::new());
+            return Ok(Self { targets, endpoint_names, choice, shared, call_kind });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
         let targets = plan.targets.iter().zip(endpoints).map(|(target, endpoint)| {
@@ -82,7 +86,8 @@ impl<E: Encoding> Prepared<E> {
             })
         });
         let targets = targets.collect::<Result<_, _>>()?;
-        Ok(Self { targets, endpoint_names, choice: Arc::new(Choice::new(plan)?), shared })
+        let choice = Arc::new(Choice::new(plan)?);
+        Ok(Self { targets, endpoint_names, choice, shared, call_kind })
     }
 
     /// The one request that the caller has written, sent as it is each time.
@@ -99,6 +104,7 @@ impl<E: Encoding> Prepared<E> {
             endpoint_names: Vec::new(),
             choice: Arc::new(Choice::Sequential(1)),
             shared: E::Shared::default(),
+            call_kind: None,
         }
     }
 
@@ -136,6 +142,12 @@ impl<E: Encoding> Prepared<E> {
     #[must_use]
     pub fn targets(&self) -> &[PreparedTarget<E>] {
         &self.targets
+    }
+
+    /// What kind of method is called, where gRPC is spoken.
+    #[must_use]
+    pub fn call_kind(&self) -> Option<Kind> {
+        self.call_kind
     }
 
     /// What the requests have in common.

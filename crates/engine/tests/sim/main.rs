@@ -1,6 +1,8 @@
 //! The engine under a simulated kernel: the same worker code, a fake clock, scripted servers, and
 //! truths that are known beforehand.
 
+mod calls;
+mod calls_server;
 mod details;
 mod http2;
 mod http2_manners;

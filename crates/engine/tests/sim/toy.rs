@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{
     CompiledRequest, EncodeError, Encoding, ExchangeId, Failure, Filling, Head, Message, Progress,
-    Protocol, Response, Wire,
+    Protocol, RequestBody, Response, Wire,
 };
 use plimsoll_core::template::Template;
 
@@ -73,7 +73,10 @@ impl Encoding for ToyRequest {
     type Shared = ();
 
     fn of(request: CompiledRequest, _shared: &mut ()) -> Result<Self, EncodeError> {
-        Ok(Self { path: request.path, body: request.body })
+        let RequestBody::Template(body) = request.body else {
+            return Err(EncodeError::MessageOverHttp1);
+        };
+        Ok(Self { path: request.path, body })
     }
 
     fn of_written(bytes: &[u8]) -> Self {

@@ -64,6 +64,12 @@ impl Reply {
         self.is_grpc
     }
 
+    /// Whether the fields say how the call ended, by a number.
+    #[must_use]
+    pub fn has_status(&self) -> bool {
+        matches!(self.given, Given::Code(_))
+    }
+
     /// Whether messages may be compressed.
     #[must_use]
     pub fn has_coding(&self) -> bool {

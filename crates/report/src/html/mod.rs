@@ -63,6 +63,7 @@ fn page(result: &RunResult) -> String {
     section("Requests", &mut page, |page| {
         tables::ledger(result, page);
         tables::statuses(result, page);
+        tables::calls(result, page);
         tables::errors(result, page);
     });
     scenarios::scenarios(result, &mut page);

@@ -162,6 +162,19 @@ pub(super) fn statuses(result: &RunResult, page: &mut String) {
     }
 }
 
+/// How calls of gRPC ended.
+pub(super) fn calls(result: &RunResult, page: &mut String) {
+    let all: u64 = result.grpc_status.values().sum();
+    let row = |(status, count): (&String, &u64)| {
+        vec![status.clone(), format_count(*count), percent(*count, all)]
+    };
+    let rows: Vec<Vec<String>> = result.grpc_status.iter().map(row).collect();
+    if !rows.is_empty() {
+        let head = [("status", Text), ("calls", Figure), ("share", Figure)];
+        Table { caption: "Calls of gRPC", head: &head, rows, note: "" }.write(page);
+    }
+}
+
 /// What went wrong.
 pub(super) fn errors(result: &RunResult, page: &mut String) {
     let mut rows: Vec<Vec<String>> = result

@@ -45,6 +45,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         named("Group", &parts::groups(result)),
         metrics::metrics(result),
         statuses(result),
+        calls(result),
         errors(result),
         server(result),
         rest(result),
@@ -304,6 +305,16 @@ fn statuses(result: &RunResult) -> String {
     };
     let rows: Vec<Vec<String>> = result.status.iter().map(row).collect();
     table(&["Status", "responses", ""], &rows)
+}
+
+/// How calls of gRPC ended.
+fn calls(result: &RunResult) -> String {
+    let all: u64 = result.grpc_status.values().sum();
+    let row = |(status, count): (&String, &u64)| {
+        vec![code(status), format_count(*count), percent(*count, all)]
+    };
+    let rows: Vec<Vec<String>> = result.grpc_status.iter().map(row).collect();
+    table(&["gRPC status", "calls", ""], &rows)
 }
 
 fn errors(result: &RunResult) -> String {

@@ -24,6 +24,7 @@ const GATE_LINES: usize = 4;
 pub(super) fn rest(result: &RunResult, style: Style) -> Vec<String> {
     let width = style.columns();
     let mut lines = statuses(result, width);
+    lines.extend(calls(result, width));
     lines.extend(errors(result, style));
     lines.extend(bytes(result, width));
     lines.extend(words("Network", &parts::connections(result).join(" · "), width));
@@ -55,6 +56,14 @@ fn statuses(result: &RunResult, width: usize) -> Vec<String> {
         counts.push(format!("and {more} more"));
     }
     words("Status", &counts.join("   "), width)
+}
+
+/// How calls of gRPC ended.
+fn calls(result: &RunResult, width: usize) -> Vec<String> {
+    let counts = result.grpc_status.iter();
+    let counts: Vec<String> =
+        counts.map(|(status, count)| format!("{status}: {}", format_count(*count))).collect();
+    words("gRPC", &counts.join("   "), width)
 }
 
 fn errors(result: &RunResult, style: Style) -> Vec<String> {

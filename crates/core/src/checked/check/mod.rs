@@ -5,6 +5,7 @@
 //! every mistake at once; a command line shows the first. What needs a parser of the protocol, of
 //! certificates or of regular expressions is checked where those are, by the engine.
 
+mod grpc;
 mod http2;
 mod limits;
 mod load;
@@ -23,13 +24,14 @@ pub(super) use limits::THREADS_MAX;
 pub use request::key_without_cert;
 
 /// Rules about a draft, the first to be told first.
-const RULES: [fn(&Draft, &mut Vec<PlanError>); 6] = [
+const RULES: [fn(&Draft, &mut Vec<PlanError>); 7] = [
     limits::check,
     load::check,
     request::check,
     request::check_script,
     request::check_files,
     http2::check,
+    grpc::check,
 ];
 
 /// Checks a draft, and reads its conditions to end the run. They may name the metrics that its

@@ -1,0 +1,130 @@
+//! gRPC: what goes with a call.
+
+use crate::plan::error::{Message, PlanError, given, name};
+use crate::plan::{Draft, Field, GrpcPlan, HttpVersion};
+
+pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
+    match &draft.grpc {
+        None => errors.extend(uncalled(draft)),
+        Some(grpc) => {
+            errors.extend(version(draft));
+            errors.extend(schema(grpc));
+            errors.extend(path(draft, grpc));
+            errors.extend(foreign(draft));
+        }
+    }
+}
+
+/// What is about calls, where there are none.
+fn uncalled(draft: &Draft) -> Option<PlanError> {
+    let targets = draft.targets.iter().flat_map(|target| &target.expect);
+    let asks = draft.expect.iter().chain(targets).any(|it| it.is_of_grpc());
+    asks.then(|| {
+        let problem = name(Field::Expect) + " grpc-status is about gRPC";
+        let advice = Message::from("give ") + given(Field::Grpc, "package.Service/Method");
+        PlanError::new(Field::Expect, problem, advice)
+    })
+}
+
+fn version(draft: &Draft) -> Option<PlanError> {
+    (draft.http_version != HttpVersion::Http2).then(|| {
+        let advice = Message::from("leave ") + name(Field::Http) + " out";
+        PlanError::new(Field::Http, name(Field::Grpc) + " is spoken over HTTP/2 alone", advice)
+    })
+}
+
+/// A schema that was left out, as results do.
+fn schema(grpc: &GrpcPlan) -> Option<PlanError> {
+    let is_missing = grpc.descriptors.is_empty() && !grpc.files.is_empty();
+    is_missing.then(|| PlanError::new(Field::Proto, "the schema was not kept", "give it again"))
+}
+
+fn path(draft: &Draft, grpc: &GrpcPlan) -> Option<PlanError> {
+    let path = draft.endpoint.path.reveal();
+    (*path != grpc.path()).then(|| {
+        let problem =
+            Message::from("with ") + name(Field::Grpc) + " the URL says only which server";
+        PlanError::new(Field::Url, problem, "leave its path out")
+    })
+}
+
+/// What a call does not have.
+fn foreign(draft: &Draft) -> Option<PlanError> {
+    let request = &draft.request;
+    let given_fields = [
+        (Field::Targets, !draft.targets.is_empty()),
+        (Field::Script, draft.script.is_some()),
+        (Field::Method, request.method != "POST"),
+        (Field::Chunked, request.chunked),
+        (Field::ExpectContinue, request.expect_continue),
+        (Field::Redirects, draft.redirects > 0),
+    ];
+    let (field, _) = given_fields.into_iter().find(|(_, is_given)| *is_given)?;
+    let problem = name(field) + " is not for " + name(Field::Grpc);
+    Some(PlanError::new(field, problem, Message::from("leave it out")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Endpoint, Request};
+
+    /// A call that is a plan.
+    fn call() -> Draft {
+        let grpc = GrpcPlan {
+            method: "p.S/M".to_owned(),
+            files: vec!["a.proto".to_owned()],
+            descriptors: vec![1],
+        };
+        Draft {
+            http_version: HttpVersion::Http2,
+            request: Request { method: "POST".to_owned(), ..Request::get() },
+            grpc: Some(grpc),
+            ..Draft::new(Endpoint::http("::1", 8080, "/p.S/M"))
+        }
+    }
+
+    fn with(change: impl FnOnce(&mut Draft)) -> Draft {
+        let mut draft = call();
+        change(&mut draft);
+        draft
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_call_is_refused() {
+        call().check().expect("a plan");
+        with(|it| it.grpc.as_mut().expect("a call").files.clear()).check().expect("a plan");
+        for (draft, field, says) in [
+            (with(|it| it.http_version = HttpVersion::Http1), Field::Http, "HTTP/2 alone"),
+            (with(|it| it.http_version = HttpVersion::Auto), Field::Http, "HTTP/2 alone"),
+            (with(|it| it.endpoint.path = "/x".into()), Field::Url, "only which server"),
+            (
+                with(|it| it.grpc.as_mut().expect("a call").descriptors.clear()),
+                Field::Proto,
+                "was not kept",
+            ),
+            (with(|it| it.request.method = "GET".to_owned()), Field::Method, "is not for"),
+            (with(|it| it.redirects = 1), Field::Redirects, "is not for"),
+            (
+                with(|it| {
+                    it.grpc = None;
+                    it.expect = vec!["grpc-status=0".parse().expect("an expectation")];
+                }),
+                Field::Expect,
+                "is about gRPC",
+            ),
+        ] {
+            let error = draft.check().expect_err(says);
+            let first = error.first();
+            assert_eq!(first.field(), field, "{first}");
+            assert!(first.to_string().contains(says), "{first}");
+        }
+    }
+
+    #[test]
+    fn a_record_keeps_no_schema() {
+        let record = call().record();
+        let kept = record.grpc.as_ref().expect("a call");
+        assert_eq!((kept.method.as_str(), kept.descriptors.len()), ("p.S/M", 0));
+    }
+}
