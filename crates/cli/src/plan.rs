@@ -6,7 +6,8 @@ use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
 use plimsoll_core::plan::error::{Message, name};
 use plimsoll_core::plan::{
-    Draft, DriverPlan, Field, HttpVersion, Order, PlanError, Script, Spin, Trace,
+    Draft, DriverPlan, Endpoint, Field, Http2Plan, HttpVersion, Order, PlanError, Script, Spin,
+    Trace, WebSocketPlan,
 };
 use plimsoll_core::scenario::{RunTerms, Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
@@ -110,6 +111,7 @@ fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
 /// The parts of a plan, as the flags give them.
 fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
     let sent = sent(&flags.request, flags.url.as_deref(), seed)?;
+    let (http2, websocket) = spoken(flags, &sent.endpoint);
     let default = Draft::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     Ok(Draft {
@@ -124,7 +126,8 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         cookies: flags.cookies,
         transport: flags.connection.transport(),
         http_version: http_version(&flags.request.http),
-        http2: flags.http2.plan(),
+        http2,
+        websocket,
         tls: flags.tls.tls().map_err(|(field, line)| Fault::File(field, line))?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
@@ -182,6 +185,16 @@ fn note(scenario: &Scenario) -> Option<String> {
         )
     };
     plan.has_unlike_weights().then(line)
+}
+
+/// How HTTP/2 and WebSocket are spoken. Both have several requests in flight, by the same flag.
+fn spoken(flags: &RunFlags, endpoint: &Endpoint) -> (Http2Plan, WebSocketPlan) {
+    let (http2, websocket) = (flags.http2.plan(), &flags.request.websocket);
+    if endpoint.is_websocket() {
+        let streams = Http2Plan::default().streams;
+        return (Http2Plan { streams, ..http2 }, websocket.plan(http2.streams));
+    }
+    (http2, websocket.plan(WebSocketPlan::default().in_flight))
 }
 
 fn http_version(text: &str) -> HttpVersion {

@@ -31,7 +31,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 pub struct CompiledRequest {
     /// Its method.
     pub method: String,
-    /// `http` or `https`.
+    /// `http` or `https`; `ws` or `wss` for WebSocket.
     pub scheme: String,
     /// What stands before the path where a proxy is spoken to: the target's scheme and authority
     /// (RFC 9112 section 3.2.2). Empty otherwise.
@@ -149,6 +149,15 @@ pub enum EncodeError {
     /// HTTP/1 would not be read back as it was meant.
     #[error(transparent)]
     Http1(#[from] http1::EncodeError),
+    /// The handshake of a WebSocket is the same on all connections.
+    #[error("a template cannot stand in the URL or the headers of a WebSocket: write the value")]
+    VaryingHandshake,
+    /// A field that WebSocket sets itself.
+    #[error(
+        "the Sec-WebSocket headers are set by the handshake: leave them out, or give \
+         --ws-subprotocol"
+    )]
+    OwnField,
     /// HTTP/2 has no such field.
     #[error(transparent)]
     Http2(#[from] http2::EncodeError),

@@ -65,6 +65,7 @@ fn groups() -> [Group; 3] {
             pages: vec![
                 Page(include_str!("../../../../docs/errors.md")),
                 Page(include_str!("../../../../docs/errors-http2.md")),
+                Page(include_str!("../../../../docs/errors-websocket.md")),
             ],
         },
         Group {

@@ -35,3 +35,4 @@ mod targets;
 mod times;
 mod usage;
 mod wait;
+mod websocket;

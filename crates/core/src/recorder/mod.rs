@@ -14,6 +14,7 @@ use crate::outcome::{ByOutcome, Outcome};
 use crate::part::{Part, Parts, Place};
 use crate::phase::{Phase, Phases};
 use crate::protocol::{ProtocolCounts, merge_protocols};
+use crate::pushed::Pushed;
 use interval::Running;
 
 pub use interval::{Interval, Span};
@@ -50,7 +51,7 @@ pub struct Recorder {
     pub delays: Delays,
     /// The requests of each part, as far as parts are told apart.
     pub parts: Parts,
-    /// Completed requests by status.
+    /// Completed requests by status; those without one stand at 0.
     pub status: Vec<u64>,
     /// What went wrong.
     pub errors: Vec<ErrorCount>,
@@ -58,6 +59,8 @@ pub struct Recorder {
     pub metrics: Metrics,
     /// What each protocol carried.
     pub protocols: Vec<ProtocolCounts>,
+    /// What the server sent of its own accord.
+    pub pushed: Pushed,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
     /// Bytes received.
@@ -107,6 +110,7 @@ impl Recorder {
             errors: Vec::new(),
             metrics: Metrics::default(),
             protocols: Vec::new(),
+            pushed: Pushed::default(),
             sent_bytes: 0,
             received_bytes: 0,
             disordered: 0,
@@ -271,6 +275,7 @@ impl Recorder {
         merge_errors(&mut self.errors, &other.errors);
         self.metrics.merge(&other.metrics);
         merge_protocols(&mut self.protocols, &other.protocols);
+        self.pushed.merge(&other.pushed);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

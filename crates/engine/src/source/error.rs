@@ -94,7 +94,8 @@ impl Problem {
                     Field::Header
                 }
             }),
-            Self::Encode(EncodeError::Http2(_)) => Some(Field::Header),
+            Self::Encode(EncodeError::Http2(_) | EncodeError::OwnField) => Some(Field::Header),
+            Self::Encode(EncodeError::VaryingHandshake) => None,
             Self::Path => Some(Field::Url),
             Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),
             Self::ChunksInOldVersion => Some(Field::Chunked),

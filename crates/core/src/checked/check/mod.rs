@@ -11,6 +11,7 @@ mod load;
 mod request;
 #[cfg(test)]
 mod tests;
+mod websocket;
 
 use crate::gate::{Condition, GateError};
 use crate::metric::Declared;
@@ -23,13 +24,14 @@ pub(super) use limits::THREADS_MAX;
 pub use request::key_without_cert;
 
 /// Rules about a draft, the first to be told first.
-const RULES: [fn(&Draft, &mut Vec<PlanError>); 6] = [
+const RULES: [fn(&Draft, &mut Vec<PlanError>); 7] = [
     limits::check,
     load::check,
     request::check,
     request::check_script,
     request::check_files,
     http2::check,
+    websocket::check,
 ];
 
 /// Checks a draft, and reads its conditions to end the run. They may name the metrics that its
