@@ -9,7 +9,7 @@ use crate::value_args::count32;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP/2")]
 pub(crate) struct Http2Flags {
-    /// Requests in flight on one connection, each on a stream of its own
+    /// Requests in flight on one connection, each on a stream of its own; of WebSocket, messages
     #[arg(short = 'm', long, value_name = "N", default_value = "1", value_parser = count32)]
     pub streams: u32,
     /// Bytes that a server may send on a stream before it is told to go on

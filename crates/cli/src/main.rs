@@ -48,6 +48,7 @@ mod study;
 mod terminal;
 mod url;
 mod value_args;
+mod websocket_args;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,8 @@ use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
 use plimsoll_core::plan::error::{Message, name};
 use plimsoll_core::plan::{
-    Draft, DriverPlan, Field, GrpcPlan, HttpVersion, Order, PlanError, Script, Spin, Trace,
+    Draft, DriverPlan, Endpoint, Field, GrpcPlan, Http2Plan, HttpVersion, Order, PlanError, Script,
+    Spin, Trace, WebSocketPlan,
 };
 use plimsoll_core::scenario::{RunTerms, Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
@@ -115,6 +116,7 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
     if let Some(grpc) = &grpc {
         call(&mut sent, grpc);
     }
+    let (http2, websocket) = spoken(flags, &sent.endpoint);
     let default = Draft::new(sent.endpoint);
     let (duration_ns, rate) = schedule(flags, default.duration_ns);
     Ok(Draft {
@@ -129,8 +131,9 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         cookies: flags.cookies,
         transport: flags.connection.transport(),
         http_version: http_version(flags.request.http.as_deref(), grpc.is_some()),
-        http2: flags.http2.plan(),
+        http2,
         grpc,
+        websocket,
         tls: flags.tls.tls().map_err(|(field, line)| Fault::File(field, line))?,
         connections: flags.connections.0,
         connections_max: flags.connections.1,
@@ -196,6 +199,16 @@ fn call(sent: &mut Sent, grpc: &GrpcPlan) {
     if sent.endpoint.path.reveal() == "/" {
         sent.endpoint.path = grpc.path().into();
     }
+}
+
+/// How HTTP/2 and WebSocket are spoken. Both have several requests in flight, by the same flag.
+fn spoken(flags: &RunFlags, endpoint: &Endpoint) -> (Http2Plan, WebSocketPlan) {
+    let (http2, websocket) = (flags.http2.plan(), &flags.request.websocket);
+    if endpoint.is_websocket() {
+        let streams = Http2Plan::default().streams;
+        return (Http2Plan { streams, ..http2 }, websocket.plan(http2.streams));
+    }
+    (http2, websocket.plan(WebSocketPlan::default().in_flight))
 }
 
 fn http_version(given: Option<&str>, is_grpc: bool) -> HttpVersion {

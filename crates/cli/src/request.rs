@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::files::{FILE_BYTES_MAX, read_or_stdin};
 use crate::request_args::RequestFlags;
 use crate::url;
+use crate::websocket_args::put_messages;
 
 /// The largest table. Its fields take several times that.
 const TABLE_BYTES_MAX: u64 = 1 << 28;
@@ -49,7 +50,7 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
         Some((url, credentials)) => (Some(url), credentials),
         None => (None, None),
     };
-    let endpoint = url.as_deref().map(url::parse).transpose();
+    let endpoint = url.as_deref().map(url::parse_to_load).transpose();
     let endpoint = endpoint.map_err(|line| Fault::of(Field::Url, line))?;
     let headers = headers(flags, credentials)?;
     let mut sent = Sent {
@@ -78,6 +79,7 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
             return Err(PlanError::new(Field::Url, "say where to send the requests", advice).into());
         }
     }
+    put_messages(&mut sent, flags)?;
     if templates {
         sent.tables = tables(&sent)?;
     }

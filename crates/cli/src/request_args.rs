@@ -8,6 +8,8 @@ use plimsoll_core::plan::Order;
 use plimsoll_core::secret::Secret;
 use plimsoll_dialect::targets::Format;
 
+use crate::websocket_args::WebSocketFlags;
+
 /// What is sent.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
@@ -55,6 +57,8 @@ pub(crate) struct RequestFlags {
     /// Send {{…}} as it stands, instead of filling it anew for each request
     #[arg(long)]
     pub no_templates: bool,
+    #[command(flatten)]
+    pub websocket: WebSocketFlags,
 }
 
 /// What is not to be printed, also not with the rest of the flags.

@@ -4,20 +4,32 @@ use http::Uri;
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::secret::Masks;
 
-/// Reads a URL.
+/// The port of each scheme.
+const HTTP: &[(&str, u16)] = &[("http", 80), ("https", 443)];
+const LOADED: &[(&str, u16)] = &[("http", 80), ("https", 443), ("ws", 80), ("wss", 443)];
+
+/// Reads a URL of HTTP.
 ///
 /// # Errors
 /// What is wrong with it and what to write instead, in one line.
 pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
+    parse_of(HTTP, text)
+}
+
+/// Reads the URL of what is to be loaded, which may be a WebSocket.
+///
+/// # Errors
+/// As above.
+pub(crate) fn parse_to_load(text: &str) -> Result<Endpoint, String> {
+    parse_of(LOADED, text)
+}
+
+fn parse_of(schemes: &[(&str, u16)], text: &str) -> Result<Endpoint, String> {
     let (scheme, rest) = text.split_once("://").ok_or_else(|| without_scheme(text))?;
     let shown = Masks::default().url(text);
     let scheme = scheme.to_ascii_lowercase();
-    let own_port = match scheme.as_str() {
-        "http" => 80,
-        "https" => 443,
-        other => {
-            return Err(format!("'{shown}': unknown scheme '{other}', write http:// or https://"));
-        }
+    let Some((_, own_port)) = schemes.iter().find(|(known, _)| *known == scheme) else {
+        return Err(format!("'{shown}': unknown scheme '{scheme}', write http:// or https://"));
     };
     // A URL may go straight from the host to the query; a request line may not.
     let after_host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -45,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     let port = match (uri.port_u16(), has_port) {
         (Some(0), _) | (None, Some(_)) => return Err(malformed("the port is not 1 to 65535")),
         (Some(port), _) => port,
-        (None, None) => own_port,
+        (None, None) => *own_port,
     };
     Ok(Endpoint { scheme, host, port, path: path.into() })
 }
@@ -96,6 +108,16 @@ mod tests {
                 (endpoint.host.as_str(), endpoint.port, endpoint.path.reveal().as_str()),
                 (host, port, path)
             );
+        }
+    }
+
+    #[test]
+    fn a_websocket_can_be_loaded_and_is_no_server_of_http() {
+        for (text, port) in [("ws://a/x", 80), ("WSS://a", 443), ("ws://a:81", 81)] {
+            let endpoint = parse_to_load(text).expect(text);
+            assert_eq!((endpoint.port, endpoint.is_websocket()), (port, true), "{text}");
+            let error = parse(text).expect_err(text);
+            assert!(error.contains("write http://"), "{error}");
         }
     }
 

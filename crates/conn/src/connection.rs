@@ -402,6 +402,11 @@ impl<P: Protocol> Connection<P> {
         Ok(None)
     }
 
+    /// The kernel has taken all that was sent.
+    pub fn taken(&mut self, mut progress: impl FnMut(Progress<'_>)) {
+        self.protocol.taken(&mut progress);
+    }
+
     /// The server will send no more. A response that only the close could end is complete, unless
     /// TLS says that another party may have closed.
     ///

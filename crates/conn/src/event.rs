@@ -5,6 +5,8 @@
 use plimsoll_proto::http1::{DecodeError, Headers};
 use plimsoll_proto::http2::ConnectionError;
 use plimsoll_proto::tls::TlsError;
+use plimsoll_proto::websocket::handshake::HandshakeError;
+use plimsoll_proto::websocket::{self, Close, CloseCode};
 
 /// One exchange: a request and its answer. The caller numbers them, and may use a number again once
 /// the exchange has ended.
@@ -49,7 +51,7 @@ pub fn fields(lines: &[u8]) -> Headers<'_> {
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
-    /// Its status.
+    /// Its status; 0 where the protocol has none.
     pub status: u16,
     /// Bytes of its body, framing left out.
     pub body_bytes: u64,
@@ -74,6 +76,8 @@ pub enum Progress<'a> {
     Interim(ExchangeId, u16),
     /// The head of a response.
     Head(ExchangeId, &'a Head<'a>),
+    /// A response without a head begins.
+    Message(ExchangeId),
     /// A piece of its body.
     Body(ExchangeId, &'a [u8]),
     /// The fields behind its body.
@@ -84,6 +88,15 @@ pub enum Progress<'a> {
     Refused(ExchangeId),
     /// The server gave this exchange up, and it alone: it has ended, with an error of this kind.
     Reset(ExchangeId, &'static str),
+    /// The server sent a message that answers nothing.
+    Pushed {
+        /// Its length.
+        bytes: u64,
+        /// The exchange whose response it might have been: the first byte of that is yet to come.
+        beside: Option<ExchangeId>,
+    },
+    /// The server asked for a sign of life, and was answered.
+    Ping,
 }
 
 /// The [kind](Failure::kind) of [`Failure::OtherProtocol`].
@@ -98,6 +111,15 @@ pub enum Failure {
     /// The frames are not what HTTP/2 allows.
     #[error(transparent)]
     Http2(#[from] ConnectionError),
+    /// The server does not open a WebSocket.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// The frames are not what WebSocket allows.
+    #[error(transparent)]
+    WebSocket(#[from] websocket::Error),
+    /// The server closed the WebSocket.
+    #[error(transparent)]
+    PeerClose(#[from] PeerClose),
     /// TLS agreed on another protocol than the run's, or on none.
     #[error("{}", other_protocol(.agreed.as_deref(), wanted))]
     OtherProtocol {
@@ -130,6 +152,9 @@ impl Failure {
         match self {
             Self::Decode(error) => error.kind(),
             Self::Http2(error) => error.kind(),
+            Self::Handshake(error) => error.kind(),
+            Self::WebSocket(error) => error.kind(),
+            Self::PeerClose(close) => close.kind(),
             Self::OtherProtocol { .. } => OTHER_PROTOCOL,
             Self::Tls(error) => error.kind().name(),
             Self::Tunnel(_) => "tunnel_refused",
@@ -141,8 +166,58 @@ impl Failure {
     /// Whether it is no more than the end of the connection: no error if no exchange was open.
     #[must_use]
     pub fn is_close(&self) -> bool {
-        matches!(self, Self::Closed | Self::ClosedEarly)
+        match self {
+            Self::PeerClose(close) => close.is_ordinary(),
+            failure => matches!(failure, Self::Closed | Self::ClosedEarly),
+        }
     }
+}
+
+/// The Close frame with which a server ended a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the server closed the WebSocket with {code}{}", said(.reason))]
+pub struct PeerClose {
+    code: CloseCode,
+    reason: String,
+}
+
+impl PeerClose {
+    pub(crate) fn of(close: Close<'_>) -> Self {
+        Self { code: close.code, reason: close.reason.to_owned() }
+    }
+
+    /// A stable name for results.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.code.number() {
+            1000 => "close:1000",
+            1001 => "close:1001",
+            1002 => "close:1002",
+            1003 => "close:1003",
+            1007 => "close:1007",
+            1008 => "close:1008",
+            1009 => "close:1009",
+            1010 => "close:1010",
+            1011 => "close:1011",
+            1012 => "close:1012",
+            1013 => "close:1013",
+            1014 => "close:1014",
+            3000..=3999 => "close:3xxx",
+            4000..=4999 => "close:4xxx",
+            _ => "close:1005",
+        }
+    }
+
+    /// Whether servers close like this where nothing is wrong: its work is done, the server goes
+    /// away, or it does not say why.
+    fn is_ordinary(&self) -> bool {
+        [CloseCode::NORMAL, CloseCode::GOING_AWAY, CloseCode::NO_STATUS].contains(&self.code)
+    }
+}
+
+/// The reason that a server gave, which it chose.
+fn said(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason:?}") }
 }
 
 fn other_protocol(agreed: Option<&str>, wanted: &str) -> String {

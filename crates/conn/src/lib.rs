@@ -12,9 +12,10 @@ mod http2;
 mod protocol;
 mod request;
 mod setup;
+mod websocket;
 
 pub use connection::{Connection, State};
-pub use event::{ExchangeId, Failure, Head, OTHER_PROTOCOL, Progress, Response, fields};
+pub use event::{ExchangeId, Failure, Head, OTHER_PROTOCOL, PeerClose, Progress, Response, fields};
 pub use http1::{Http1, Http1Request, Http1Settings};
 pub use http2::{Http2, Http2Request, Http2Settings};
 pub use plimsoll_proto::http1::{DecodeError, Headers};
@@ -23,3 +24,4 @@ pub use request::{
     CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message, RequestBody,
 };
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};
+pub use websocket::{Handshake, Replies, WebSocket, WebSocketRequest, WebSocketSettings};

@@ -40,6 +40,10 @@ pub trait Protocol: fmt::Debug {
     /// sends is [`Wire::Framed`].
     const GATHERS: bool;
 
+    /// Whether an exchange may end when the kernel has taken its request, so that
+    /// [`taken`](Self::taken) has to be asked.
+    const ENDS_WHEN_TAKEN: bool = false;
+
     /// What is spoken on this connection once it is open, as ALPN names it (RFC 7301).
     fn name(&self) -> &'static str;
 
@@ -113,6 +117,9 @@ pub trait Protocol: fmt::Debug {
         out: &mut Vec<u8>,
         progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure>;
+
+    /// The kernel has taken all that was started.
+    fn taken(&mut self, _progress: &mut impl FnMut(Progress<'_>)) {}
 
     /// Whether only the end of the connection ends the response being read.
     fn ends_with_connection(&self) -> bool;

@@ -32,7 +32,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 pub struct CompiledRequest {
     /// Its method.
     pub method: String,
-    /// `http` or `https`.
+    /// `http` or `https`; `ws` or `wss` for WebSocket.
     pub scheme: String,
     /// What stands before the path where a proxy is spoken to: the target's scheme and authority
     /// (RFC 9112 section 3.2.2). Empty otherwise.
@@ -160,8 +160,17 @@ pub enum EncodeError {
     #[error(transparent)]
     Http1(#[from] http1::EncodeError),
     /// gRPC is spoken over HTTP/2 alone.
-    #[error("a message of gRPC is not sent over HTTP/1")]
-    MessageOverHttp1,
+    #[error("a message of gRPC is sent over HTTP/2 alone")]
+    MessageNeedsHttp2,
+    /// The handshake of a WebSocket is the same on all connections.
+    #[error("a template cannot stand in the URL or the headers of a WebSocket: write the value")]
+    VaryingHandshake,
+    /// A field that WebSocket sets itself.
+    #[error(
+        "the Sec-WebSocket headers are set by the handshake: leave them out, or give \
+         --ws-subprotocol"
+    )]
+    OwnField,
     /// HTTP/2 has no such field.
     #[error(transparent)]
     Http2(#[from] http2::EncodeError),

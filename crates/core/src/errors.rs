@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
-/// section in `docs/errors.md`, `docs/errors-http2.md` or `docs/errors-grpc.md`.
-pub const ERROR_KINDS: [&str; 106] = [
+/// section in `docs/errors.md` or one of its siblings.
+pub const ERROR_KINDS: [&str; 144] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -116,6 +116,47 @@ pub const ERROR_KINDS: [&str; 106] = [
     "grpc_flag",
     "grpc_uncoded",
     "grpc_message_cut",
+    // With WebSocket: the server does not open one.
+    "not_upgraded",
+    "bad_upgrade",
+    "bad_connection",
+    "bad_accept",
+    "bad_subprotocol",
+    "bad_extension",
+    // It closes one.
+    "close:1000",
+    "close:1001",
+    "close:1002",
+    "close:1003",
+    "close:1005",
+    "close:1007",
+    "close:1008",
+    "close:1009",
+    "close:1010",
+    "close:1011",
+    "close:1012",
+    "close:1013",
+    "close:1014",
+    "close:3xxx",
+    "close:4xxx",
+    // It breaks the rules of one.
+    "reserved_bits",
+    "reserved_opcode",
+    "mask_missing",
+    "mask_unexpected",
+    "fragmented_control",
+    "control_too_long",
+    "nothing_to_continue",
+    "message_interrupted",
+    "length_overflow",
+    "message_too_long",
+    "invalid_utf8",
+    "bad_deflate",
+    "close_length",
+    "invalid_close_code",
+    "invalid_close_reason",
+    "no_close",
+    "truncated",
     // The response is not as expected.
     "expect_status",
     "expect_bytes",

@@ -27,6 +27,7 @@ pub mod part;
 pub mod phase;
 pub mod plan;
 pub mod protocol;
+pub mod pushed;
 pub mod random;
 pub mod recorder;
 pub mod repeats;

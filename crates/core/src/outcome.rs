@@ -10,7 +10,7 @@ use crate::histogram::Histogram;
 pub enum Outcome {
     /// The whole response arrived.
     Completed {
-        /// Its status.
+        /// Its status; 0 where the protocol has none.
         status: u16,
         /// Whether it was as expected.
         ok: bool,

@@ -71,7 +71,7 @@ impl Part {
         self.ledger.ended(outcome);
         self.response.record(response_ns);
         self.service.record(service_ns);
-        if let Outcome::Completed { status, .. } = outcome {
+        if let Outcome::Completed { status: status @ 1.., .. } = outcome {
             *self.status.entry(status).or_default() += 1;
         }
     }

@@ -17,6 +17,11 @@ pub const BOUNDARIES: u64 = TARGETS + 1;
 /// The purpose of seeding the scenarios of a run.
 pub const SCENARIOS: u64 = TARGETS + 2;
 
+/// The purpose of drawing the nonces of WebSocket handshakes.
+pub const WEBSOCKET_NONCES: u64 = TARGETS + 3;
+/// The purpose of drawing the keys that WebSocket messages are masked with.
+pub const WEBSOCKET_KEYS: u64 = TARGETS + 4;
+
 /// A stream of random words that can be read at any place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {

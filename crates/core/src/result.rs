@@ -24,6 +24,7 @@ use crate::part::{Part, merge_parts};
 use crate::phase::{Phase, Phases};
 use crate::plan::{Draft, Record};
 use crate::protocol::{ProtocolCounts, merge_protocols};
+use crate::pushed::Pushed;
 use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::throughput::per_second;
@@ -248,6 +249,9 @@ pub struct RunResult {
     /// What each protocol carried, by name.
     #[serde(default)]
     pub protocols: Vec<ProtocolCounts>,
+    /// What the server sent of its own accord, where the protocol lets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pushed: Option<Pushed>,
     /// How far users were cut off from the server; null in documents that lack it.
     #[serde(default)]
     pub outage: Option<Outage>,
@@ -301,6 +305,7 @@ impl RunResult {
             iterations: None,
             connections: Connections::default(),
             protocols: Vec::new(),
+            pushed: None,
             outage: None,
             metrics: CustomMetrics::default(),
             series: Series::default(),
@@ -349,8 +354,14 @@ impl RunResult {
         for (stage, part) in self.stages.iter_mut().zip(&recorder.parts.stages) {
             stage.part.clone_from(part);
         }
-        self.status =
-            (0u16..).zip(&recorder.status).filter(|(_, n)| **n > 0).map(|(s, n)| (s, *n)).collect();
+        self.pushed = self.plan.endpoint.is_websocket().then_some(recorder.pushed);
+        // What has no status stands at 0.
+        self.status = (0u16..)
+            .zip(&recorder.status)
+            .skip(1)
+            .filter(|(_, n)| **n > 0)
+            .map(|(s, n)| (s, *n))
+            .collect();
         self.errors.clone_from(&recorder.errors);
         merge_errors(&mut self.errors, &[]);
         self.protocols.clear();
@@ -397,6 +408,10 @@ impl RunResult {
         self.latency.response.merge(&other.latency.response);
         self.latency.service.merge(&other.latency.service);
         self.by_outcome.merge(&other.by_outcome);
+        self.pushed = match (self.pushed, other.pushed) {
+            (Some(mine), Some(theirs)) => Some(mine.with(&theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
         self.phases.merge(&other.phases);
         self.lag.merge(&other.lag);
         for (status, count) in &other.status {

@@ -23,6 +23,9 @@ pub enum RunError {
         /// Why not.
         reason: String,
     },
+    /// What ends messages of a WebSocket is no regular expression: why.
+    #[error("the expression for replies cannot be used: {0}")]
+    WebSocketReply(String),
     /// TLS cannot be set up: what is wrong, and what.
     #[error("{1}")]
     Tls(Field, String),
@@ -103,6 +106,7 @@ impl RunError {
             Self::Request(error) => error.field(),
             Self::Tunnel(_) => Some(Field::Proxy),
             Self::Expectation { .. } => Some(Field::Expect),
+            Self::WebSocketReply(_) => Some(Field::WsReply),
             Self::Tls(field, _) => Some(*field),
             Self::Scenario { error, .. } => error.field(),
             _ => None,
@@ -153,6 +157,8 @@ mod tests {
     use plimsoll_conn::grpc::CallFault;
     use plimsoll_core::errors::ERROR_KINDS;
     use plimsoll_proto::tls::TlsErrorKind;
+    use plimsoll_proto::websocket;
+    use plimsoll_proto::websocket::handshake::HandshakeError;
 
     use super::*;
 
@@ -162,7 +168,17 @@ mod tests {
         let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED, REFUSED];
         let failures =
             [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed, Failure::ClosedEarly];
+        let refusals = [
+            HandshakeError::Status(200),
+            HandshakeError::Upgrade,
+            HandshakeError::Connection,
+            HandshakeError::Accept,
+            HandshakeError::Subprotocol,
+            HandshakeError::Extension,
+        ];
         let kinds = of_system
+            .chain(refusals.map(HandshakeError::kind))
+            .chain(websocket::Error::ALL.map(websocket::Error::kind))
             .chain(own)
             .chain(failures.iter().map(Failure::kind))
             .chain(DecodeError::ALL.iter().map(DecodeError::kind))

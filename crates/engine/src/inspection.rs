@@ -80,14 +80,19 @@ pub(crate) struct Inspection {
 }
 
 impl Inspection {
-    /// Takes the parts of a response's head that are needed.
-    pub(crate) fn head(&mut self, head: &Head<'_>, checks: &Checks, wants: Wants) {
+    /// A response begins: nothing of it is known yet.
+    pub(crate) fn begin(&mut self, checks: &Checks) {
         self.body.clear();
         self.is_cut = false;
         self.search.begin(checks.needles());
         self.location.clear();
         self.location_bytes = 0;
         self.unmet_header = None;
+    }
+
+    /// Takes the parts of a response's head that are needed.
+    pub(crate) fn head(&mut self, head: &Head<'_>, checks: &Checks, wants: Wants) {
+        self.begin(checks);
         if wants.head {
             self.head.clear();
             self.head.extend_from_slice(head.lines());

@@ -44,6 +44,7 @@ mod traffic;
 mod user;
 mod waiting;
 mod watch;
+mod websocket;
 pub mod worker;
 
 pub use control::{Control, ControlError};

@@ -10,7 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_conn::{Encoding, Http1, Http1Request, Http2, Http2Request};
+use plimsoll_conn::{
+    Encoding, Http1, Http1Request, Http2, Http2Request, WebSocket, WebSocketRequest,
+};
 use plimsoll_core::plan::{HttpVersion, Spin};
 use plimsoll_core::result::RunResult;
 use plimsoll_core::{Histogram, Phase, Plan};
@@ -31,6 +33,7 @@ use crate::record::Record;
 use crate::setup::setup;
 use crate::source::Prepared;
 use crate::spoken::{Spoken, Version};
+use crate::websocket::replies;
 use crate::worker::{Assignment, INTERRUPT_DRAIN_NS, Member};
 
 use probe::agreed;
@@ -49,6 +52,10 @@ const SCRIPT_LOOK: Duration = Duration::from_millis(50);
 /// A request, an expectation, or a certificate that cannot be used.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     match plan.http_version {
+        _ if plan.endpoint.is_websocket() => {
+            check_requests::<WebSocketRequest>(plan)?;
+            replies(plan)?;
+        }
         HttpVersion::Http1 => check_requests::<Http1Request>(plan)?,
         HttpVersion::Http2 => check_requests::<Http2Request>(plan)?,
         HttpVersion::Auto => {
@@ -147,6 +154,7 @@ fn carry_out(
     let (mut crew, hired) = match version {
         Version::Http1 => terms.hire::<Http1>(scripts, control)?,
         Version::Http2 => terms.hire::<Http2>(scripts, control)?,
+        Version::WebSocket => terms.hire::<WebSocket>(scripts, control)?,
     };
     let (ready, started_at, (returned, series, watch)) = thread::scope(|scope| {
         // Dropped at the end of the scope, when no worker is left, which ends the watches.

@@ -19,7 +19,7 @@ pub(crate) fn setup(plan: &Plan) -> Result<Setup, RunError> {
     let transport = &plan.transport;
     let tls = if plan.endpoint.is_tls() { Some(tls(plan)?) } else { None };
     let tunnel = match &transport.proxy {
-        Some(proxy) if plan.endpoint.is_tls() => {
+        Some(proxy) if plan.endpoint.is_tunnelled() => {
             let credentials = proxy.credentials.as_ref().map(|pair| basic(pair.reveal()));
             Some(connect_request(&plan.endpoint.host_and_port(), credentials.as_deref())?)
         }
@@ -77,7 +77,7 @@ fn content(file: &PemFile) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::plan::{Draft, Endpoint, Proxy, Transport};
+    use plimsoll_core::plan::{Body, Draft, Endpoint, Proxy, Request, Transport};
     use plimsoll_core::secret::Secret;
 
     use super::*;
@@ -95,9 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_is_asked_for_with_tls_only() {
+    fn a_tunnel_is_asked_for_with_tls_and_for_a_websocket() {
         let tunnel = |plan: &Draft| setup(&checked(plan)).expect("sound").tunnel;
         assert_eq!(tunnel(&plan("http", None)), None);
+        let request = Request { body: Some(Body::new(b"hello".to_vec())), ..Request::get() };
+        let websocket = Draft { request, ..plan("ws", None) };
+        assert!(tunnel(&websocket).is_some(), "what follows the upgrade is not HTTP");
         let asked = tunnel(&plan("https", Some("user:pass"))).expect("a tunnel");
         assert_eq!(
             String::from_utf8_lossy(&asked),

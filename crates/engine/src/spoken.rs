@@ -1,6 +1,7 @@
 //! What a run speaks: which protocol, and what its connections have in common.
 
 use plimsoll_conn::{Http1, Http1Settings, Http2, Http2Settings, Protocol};
+use plimsoll_core::Plan;
 use plimsoll_core::plan::HttpVersion;
 use plimsoll_proto::http2::{ClientOptions, Receiving};
 
@@ -39,14 +40,16 @@ impl Spoken for Http2 {
 pub(crate) enum Version {
     Http1,
     Http2,
+    WebSocket,
 }
 
 impl Version {
     /// The one that a plan asks for; `None`: a connection has to tell.
-    pub(crate) fn asked_for(version: HttpVersion, is_tls: bool) -> Option<Self> {
-        match version {
+    pub(crate) fn asked_for(plan: &Plan) -> Option<Self> {
+        match plan.http_version {
+            _ if plan.endpoint.is_websocket() => Some(Self::WebSocket),
             HttpVersion::Http2 => Some(Self::Http2),
-            HttpVersion::Auto if is_tls => None,
+            HttpVersion::Auto if plan.endpoint.is_tls() => None,
             HttpVersion::Http1 | HttpVersion::Auto => Some(Self::Http1),
         }
     }

@@ -241,6 +241,9 @@ pub(crate) fn subject(result: &RunResult) -> String {
 fn request_words(plan: &Draft) -> String {
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
+        if plan.endpoint.is_websocket() {
+            return format!("messages to {}", plan.endpoint);
+        }
         return format!("{} {}", plan.request.method, plan.endpoint);
     };
     let url = Endpoint { path: first.path.clone(), ..plan.endpoint.clone() };
@@ -254,6 +257,9 @@ fn request_words(plan: &Draft) -> String {
         Order::Random => "at random",
         Order::Weighted => "by weight",
     };
+    if plan.endpoint.is_websocket() {
+        return format!("{} {order} to {url}", counted(count, "message"));
+    }
     format!("{}{from} {order}, first {} {url}", counted(count, "target"), first.request.method)
 }
 
@@ -285,12 +291,16 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         words.push(format!("{}, {threads}", result.loader.driver.kind));
     }
     match plan.http_version {
+        _ if plan.endpoint.is_websocket() => words.push(version_words(result)),
         HttpVersion::Http1 if plan.request.http_minor == 0 => words.push("HTTP/1.0".to_owned()),
         HttpVersion::Http1 => {}
         HttpVersion::Http2 | HttpVersion::Auto => words.push(version_words(result)),
     }
     if plan.http2.streams > 1 && speaks_http2(result) {
         words.push(format!("{} streams per connection", plan.http2.streams));
+    }
+    if plan.websocket.in_flight > 1 {
+        words.push(format!("{} messages in flight per connection", plan.websocket.in_flight));
     }
     if plan.pipeline > 1 {
         words.push(format!("{} pipelined", plan.pipeline));
@@ -299,7 +309,9 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         words.push(format!("{} per connection", counted(requests, "request")));
     }
     if let Some(body) = &plan.request.body {
-        words.push(format!("body of {}", plimsoll_core::units::format_bytes(body_bytes(body))));
+        let what = if plan.endpoint.is_websocket() { "messages" } else { "body" };
+        let bytes = plimsoll_core::units::format_bytes(body_bytes(body));
+        words.push(format!("{what} of {bytes}"));
     }
     words
 }
@@ -309,6 +321,7 @@ pub(crate) fn version_words(result: &RunResult) -> String {
     let plan = &result.plan;
     let of_http1 = || format!("HTTP/1.{}", plan.request.http_minor);
     match plan.http_version {
+        _ if plan.endpoint.is_websocket() => "WebSocket".to_owned(),
         HttpVersion::Http1 => of_http1(),
         HttpVersion::Http2 => "HTTP/2".to_owned(),
         HttpVersion::Auto if result.protocols.is_empty() => "HTTP/2 or HTTP/1.1".to_owned(),

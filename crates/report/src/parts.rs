@@ -5,6 +5,7 @@ use plimsoll_core::RunResult;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
 use plimsoll_core::protocol::ProtocolCounts;
+use plimsoll_core::pushed::Pushed;
 use plimsoll_core::result::{Connections, StageResult};
 use plimsoll_core::units::{format_bytes, format_count, format_ns};
 
@@ -109,6 +110,7 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     }
     words.extend(protocols(result).into_iter().map(|(name, carried)| format!("{name}: {carried}")));
     words.extend(allowed(result));
+    words.extend(pushed(result));
     words
 }
 
@@ -129,6 +131,14 @@ pub(crate) fn allowed(result: &RunResult) -> Option<String> {
         "the server allows {streams} per connection, a window of {window}, a header table of \
          {table}"
     ))
+}
+
+/// What the server sent of its own accord, if anything.
+pub(crate) fn pushed(result: &RunResult) -> Option<String> {
+    let Pushed { messages, bytes, pings } = result.pushed.filter(|it| *it != Pushed::default())?;
+    let messages = counted(messages, "message");
+    let pings = counted(pings, "ping");
+    Some(format!("{messages} of {} pushed, {pings} answered", format_bytes(bytes)))
 }
 
 /// What each protocol carried, with its name; none where there is only one.

@@ -66,6 +66,7 @@ fn groups() -> [Group; 3] {
                 Page(include_str!("../../../../docs/errors.md")),
                 Page(include_str!("../../../../docs/errors-http2.md")),
                 Page(include_str!("../../../../docs/errors-grpc.md")),
+                Page(include_str!("../../../../docs/errors-websocket.md")),
             ],
         },
         Group {

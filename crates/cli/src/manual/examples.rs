@@ -56,6 +56,7 @@ const U: &str = "{url}/";
 /// A server of gRPC, and a method that it has.
 const G: &str = "{grpc}/";
 const PING: &str = "fgrpc.PingServer/Ping";
+const WS: &str = "ws://127.0.0.1:{port}/ws";
 
 const fn flag(
     flag: &'static str,
@@ -155,6 +156,30 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--http", "2", "--max-frame-size", "1M", "-n", "10", U],
         &["--http", "2", "--max-frame-size", "1k", U],
         "give 16384 to 16777215 bytes",
+    ),
+    flag(
+        "ws_message",
+        &["--ws-message", "hello {{seq}}", "-n", "100", WS],
+        &["--ws-message", "hello", U],
+        "give a ws:// or wss:// URL",
+    ),
+    flag(
+        "ws_reply",
+        &["--ws-message", "hello", "--ws-reply", "match:^hello", "-n", "100", WS],
+        &["--ws-message", "hello", "--ws-reply", "first", WS],
+        "next, match:REGEX and none",
+    ),
+    flag(
+        "ws_binary",
+        &["--ws-message", "@order.json", "--ws-binary", "-n", "100", WS],
+        &["--ws-binary", U],
+        "give a ws:// or wss:// URL",
+    ),
+    flag(
+        "ws_subprotocol",
+        &["--ws-message", "hello", "--ws-subprotocol", "chat.v1", "-n", "100", WS],
+        &["--ws-message", "hello", "--ws-subprotocol", "two words", WS],
+        "give one word",
     ),
     flag(
         "requests_per_conn",

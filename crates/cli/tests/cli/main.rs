@@ -37,3 +37,4 @@ mod targets;
 mod times;
 mod usage;
 mod wait;
+mod websocket;

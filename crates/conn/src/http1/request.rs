@@ -195,7 +195,7 @@ impl Redirect {
 impl Varying {
     fn of(request: CompiledRequest) -> Result<Self, EncodeError> {
         let RequestBody::Template(body) = request.body else {
-            return Err(EncodeError::MessageOverHttp1);
+            return Err(EncodeError::MessageNeedsHttp2);
         };
         let mut line = literal(format!("{} {}", request.method, request.prefix).as_bytes());
         // The absolute form of `*` is the authority alone (RFC 9112 section 3.2.4).

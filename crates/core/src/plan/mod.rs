@@ -18,6 +18,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod transport;
+pub mod websocket;
 
 use crate::details::DetailsPlan;
 use crate::expect::Expectation;
@@ -34,6 +35,7 @@ pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
 pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, TlsPlan, TlsVersions, Transport,
 };
+pub use websocket::WebSocketPlan;
 
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +149,9 @@ pub struct Draft {
     /// The method that is called, where gRPC is spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc: Option<GrpcPlan>,
+    /// How WebSocket is spoken, where it is.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub websocket: WebSocketPlan,
     /// Open connections; at a rate, those to begin with.
     pub connections: u32,
     /// At a rate, how many there may be when those there are do not suffice.
@@ -248,6 +253,7 @@ impl Draft {
             http_version: HttpVersion::default(),
             http2: Http2Plan::default(),
             grpc: None,
+            websocket: WebSocketPlan::default(),
             connections: 50,
             connections_max: None,
             workers: 0,
@@ -287,6 +293,7 @@ impl Draft {
     #[must_use]
     pub fn in_flight_per_connection(&self) -> u32 {
         match self.http_version {
+            HttpVersion::Http1 if self.endpoint.is_websocket() => self.websocket.in_flight,
             HttpVersion::Http1 => self.pipeline,
             HttpVersion::Http2 | HttpVersion::Auto => self.http2.streams,
         }

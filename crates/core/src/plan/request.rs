@@ -8,7 +8,7 @@ use crate::secret::{Masks, Secret, fingerprint};
 /// Where the requests go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// `http` or `https`.
+    /// `http` or `https`; `ws` or `wss` for WebSocket.
     pub scheme: String,
     /// Host name or address, without brackets.
     pub host: String,
@@ -28,7 +28,19 @@ impl Endpoint {
     /// Whether requests go over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        self.scheme == "https"
+        matches!(self.scheme.as_str(), "https" | "wss")
+    }
+
+    /// Whether WebSocket is spoken.
+    #[must_use]
+    pub fn is_websocket(&self) -> bool {
+        matches!(self.scheme.as_str(), "ws" | "wss")
+    }
+
+    /// Whether a proxy is asked for a tunnel, and not for each request.
+    #[must_use]
+    pub fn is_tunnelled(&self) -> bool {
+        self.is_tls() || self.is_websocket()
     }
 
     /// `host:port`, with brackets around an IPv6 address; the port left out where it is the

@@ -14,6 +14,7 @@ use crate::outcome::{ByOutcome, Outcome};
 use crate::part::{Part, Parts, Place};
 use crate::phase::{Phase, Phases};
 use crate::protocol::{ProtocolCounts, merge_protocols};
+use crate::pushed::Pushed;
 use interval::Running;
 
 pub use interval::{Interval, Span};
@@ -53,7 +54,7 @@ pub struct Recorder {
     pub delays: Delays,
     /// The requests of each part, as far as parts are told apart.
     pub parts: Parts,
-    /// Completed requests by status.
+    /// Completed requests by status; those without one stand at 0.
     pub status: Vec<u64>,
     /// Calls of gRPC by their status, where there are any: the codes that have names, and at
     /// [`GRPC_OTHER`] all others.
@@ -64,6 +65,8 @@ pub struct Recorder {
     pub metrics: Metrics,
     /// What each protocol carried.
     pub protocols: Vec<ProtocolCounts>,
+    /// What the server sent of its own accord.
+    pub pushed: Pushed,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
     /// Bytes received.
@@ -114,6 +117,7 @@ impl Recorder {
             errors: Vec::new(),
             metrics: Metrics::default(),
             protocols: Vec::new(),
+            pushed: Pushed::default(),
             sent_bytes: 0,
             received_bytes: 0,
             disordered: 0,
@@ -292,6 +296,7 @@ impl Recorder {
         merge_errors(&mut self.errors, &other.errors);
         self.metrics.merge(&other.metrics);
         merge_protocols(&mut self.protocols, &other.protocols);
+        self.pushed.merge(&other.pushed);
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

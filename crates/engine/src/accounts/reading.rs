@@ -78,6 +78,14 @@ impl Reading<'_> {
             }
             Progress::Refused(id) => self.fail(id, REFUSED, Outcome::Refused),
             Progress::Reset(id, kind) => self.fail(id, kind, Outcome::Broken),
+            Progress::Message(id) => accounts.message(id),
+            Progress::Pushed { bytes, beside } => {
+                if let Some(id) = beside {
+                    accounts.exchanges[id].moments.first_byte_ns = 0;
+                }
+                accounts.observer.recorder_at(self.at_ns).pushed.message(bytes);
+            }
+            Progress::Ping => accounts.observer.recorder_at(self.at_ns).pushed.pings += 1,
             Progress::Tunnelled => self.after.tunnelled = true,
             Progress::Secured => self.after.secured = true,
             Progress::Greeted => self.after.greeted = true,
@@ -187,6 +195,15 @@ impl Reading<'_> {
 }
 
 impl Accounts {
+    /// A response without a head begins.
+    #[inline]
+    fn message(&mut self, id: ExchangeId) {
+        let checks = self.judge.checks(self.exchanges[id].target);
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.begin(checks);
+        }
+    }
+
     /// A piece of a response's body has come.
     #[inline]
     fn body(&mut self, id: ExchangeId, piece: &[u8]) {

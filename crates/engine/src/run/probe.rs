@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::{Http1, Http2, OTHER_PROTOCOL};
+use plimsoll_conn::{Http1, Http2, OTHER_PROTOCOL, WebSocket};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Draft, Spin};
 use plimsoll_io::Route;
@@ -36,6 +36,7 @@ pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunE
     let ready = match agreed(&plan, &lookup, &routes, control)? {
         Version::Http1 => opened::<Http1>(plan, &routes, control)?,
         Version::Http2 => opened::<Http2>(plan, &routes, control)?,
+        Version::WebSocket => opened::<WebSocket>(plan, &routes, control)?,
     };
     if ready.open == 0 { Err(unreachable(&lookup, ready.error)) } else { Ok(()) }
 }
@@ -47,7 +48,7 @@ pub(super) fn agreed(
     routes: &[Route],
     control: &Control,
 ) -> Result<Version, RunError> {
-    if let Some(version) = Version::asked_for(plan.http_version, plan.endpoint.is_tls()) {
+    if let Some(version) = Version::asked_for(plan) {
         return Ok(version);
     }
     let one = of_one_connection(plan, plan.timeout_ns);
@@ -78,7 +79,12 @@ fn opened<P: Spoken>(plan: Plan, routes: &[Route], control: &Control) -> Result<
 
 /// A plan that opens connections as the given one does, and has a single one.
 fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
+    let usual = Draft::new(plan.endpoint.clone());
+    // What a WebSocket's first message says besides it is said when the connection is opened.
+    let own = plan.requests().next().filter(|_| plan.endpoint.is_websocket());
     let draft = Draft {
+        request: own.cloned().unwrap_or_else(|| usual.request.clone()),
+        websocket: plan.websocket.clone(),
         transport: plan.transport.clone(),
         tls: plan.tls.clone(),
         http_version: plan.http_version,
@@ -89,7 +95,7 @@ fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
         driver: plan.driver,
         pin: plan.pin.clone(),
         templates: false,
-        ..Draft::new(plan.endpoint.clone())
+        ..usual
     };
     draft.check().expect("it has less than a plan that was checked")
 }

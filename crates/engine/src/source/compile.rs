@@ -32,7 +32,7 @@ struct Proxied {
 
 impl Proxied {
     fn new(plan: &Plan) -> Option<Self> {
-        let proxy = plan.transport.proxy.as_ref().filter(|_| !plan.endpoint.is_tls())?;
+        let proxy = plan.transport.proxy.as_ref().filter(|_| !plan.endpoint.is_tunnelled())?;
         Some(Self {
             prefix: format!("{}://{}", plan.endpoint.scheme, plan.endpoint.authority()),
             authorization: proxy.credentials.as_ref().map(|pair| basic(pair.reveal())),

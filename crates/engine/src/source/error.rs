@@ -112,8 +112,9 @@ impl Problem {
                     Field::Header
                 }
             }),
-            Self::Encode(EncodeError::Http2(_)) => Some(Field::Header),
-            Self::Encode(EncodeError::MessageOverHttp1) => Some(Field::Http),
+            Self::Encode(EncodeError::Http2(_) | EncodeError::OwnField) => Some(Field::Header),
+            Self::Encode(EncodeError::VaryingHandshake) => None,
+            Self::Encode(EncodeError::MessageNeedsHttp2) => Some(Field::Http),
             Self::Schema(_) | Self::Streams { .. } => Some(Field::Grpc),
             Self::Message(_) | Self::BinaryMessage => Some(Field::Body),
             Self::Path => Some(Field::Url),

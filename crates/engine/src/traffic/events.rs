@@ -23,6 +23,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 let client = &mut self.lines.pool[entry];
                 let at_ns = client.moment(at_ns);
                 self.lines.accounts.written(client.connection.exchanges().rev(), at_ns);
+                if P::ENDS_WHEN_TAKEN && !self.lines.pool.has_queued_bytes(entry) {
+                    self.taken(entry, at_ns);
+                }
             }
             Event::Connected(socket) => {
                 let entry = ConnectionId::of(socket);
@@ -67,6 +70,24 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
         self.lines.times.progress_ns = at_ns;
         self.settle(entry, at_ns, after, taken);
+    }
+
+    /// The kernel has taken all that was sent on a connection.
+    fn taken(&mut self, entry: ConnectionId, at_ns: u64) {
+        let user = self.lines.pool.entries.user(entry);
+        let mut reading = Reading {
+            accounts: &mut self.lines.accounts,
+            users: &mut self.users,
+            user,
+            at_ns,
+            read_ns: at_ns,
+            after: After::default(),
+        };
+        self.lines.pool[entry].connection.taken(|progress| reading.step(progress));
+        let after = reading.after;
+        if after.ended > 0 {
+            self.settle(entry, at_ns, after, Ok(()));
+        }
     }
 
     /// A connection is open: the request that waited for it goes.

@@ -26,4 +26,5 @@ mod times;
 mod toy;
 mod toy_server;
 mod truths;
+mod websocket;
 mod world;

@@ -74,7 +74,7 @@ impl Encoding for ToyRequest {
 
     fn of(request: CompiledRequest, _shared: &mut ()) -> Result<Self, EncodeError> {
         let RequestBody::Template(body) = request.body else {
-            return Err(EncodeError::MessageOverHttp1);
+            return Err(EncodeError::MessageNeedsHttp2);
         };
         Ok(Self { path: request.path, body })
     }

@@ -141,5 +141,6 @@ pub(super) fn connections(result: &RunResult, page: &mut String) {
     let each = each.collect::<Vec<_>>().join("; ");
     rows.extend((!each.is_empty()).then(|| ("protocols", clipped(&each))));
     rows.extend(parts::allowed(result).map(|allowed| ("limits", clipped(&allowed))));
+    rows.extend(parts::pushed(result).map(|pushed| ("pushed", pushed)));
     pairs("Connections", rows, page);
 }

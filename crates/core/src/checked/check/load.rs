@@ -72,6 +72,7 @@ fn open_requests(draft: &Draft) -> Option<PlanError> {
         )
     };
     let of_each = match draft.http_version {
+        HttpVersion::Http1 if draft.endpoint.is_websocket() => Field::Streams,
         HttpVersion::Http1 => Field::Pipeline,
         HttpVersion::Http2 | HttpVersion::Auto => Field::Streams,
     };

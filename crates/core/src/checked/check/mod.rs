@@ -12,6 +12,7 @@ mod load;
 mod request;
 #[cfg(test)]
 mod tests;
+mod websocket;
 
 use crate::gate::{Condition, GateError};
 use crate::metric::Declared;
@@ -24,7 +25,7 @@ pub(super) use limits::THREADS_MAX;
 pub use request::key_without_cert;
 
 /// Rules about a draft, the first to be told first.
-const RULES: [fn(&Draft, &mut Vec<PlanError>); 7] = [
+const RULES: [fn(&Draft, &mut Vec<PlanError>); 8] = [
     limits::check,
     load::check,
     request::check,
@@ -32,6 +33,7 @@ const RULES: [fn(&Draft, &mut Vec<PlanError>); 7] = [
     request::check_files,
     http2::check,
     grpc::check,
+    websocket::check,
 ];
 
 /// Checks a draft, and reads its conditions to end the run. They may name the metrics that its

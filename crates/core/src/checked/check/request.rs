@@ -33,8 +33,8 @@ fn is_spoken(protocol: &str) -> bool {
 fn endpoint(draft: &Draft) -> Option<PlanError> {
     let endpoint = &draft.endpoint;
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || "/?#@[]".contains(c);
-    let problem = if !["http", "https"].contains(&endpoint.scheme.as_str()) {
-        "the scheme is neither http nor https"
+    let problem = if !["http", "https", "ws", "wss"].contains(&endpoint.scheme.as_str()) {
+        "the scheme is none of http, https, ws and wss"
     } else if endpoint.host.is_empty() || endpoint.host.contains(is_odd) {
         "the host is not a name or an address"
     } else if endpoint.port == 0 {

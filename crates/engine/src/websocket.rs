@@ -1,0 +1,53 @@
+//! What WebSocket connections of a run have in common.
+
+use std::sync::Arc;
+
+use plimsoll_conn::{Replies, WebSocket, WebSocketSettings};
+use plimsoll_core::Plan;
+use plimsoll_core::plan::websocket::Reply;
+use plimsoll_core::random::{Stream, WEBSOCKET_KEYS, WEBSOCKET_NONCES};
+use plimsoll_proto::websocket::Kind;
+use regex::bytes::Regex;
+
+use crate::assignment::Assignment;
+use crate::error::RunError;
+use crate::spoken::Spoken;
+
+impl Spoken for WebSocket {
+    fn settings(assignment: &Assignment<Self::Encoding>) -> WebSocketSettings {
+        let plan = assignment.plan();
+        let websocket = &plan.websocket;
+        let replies = replies(plan).expect("a plan is checked before its workers are hired");
+        // No two workers draw the same nonces.
+        let nonces = Stream::new(plan.seed, WEBSOCKET_NONCES).word(assignment.worker.into());
+        WebSocketSettings {
+            handshake: assignment.prepared.shared().clone(),
+            subprotocol: websocket.subprotocol.clone(),
+            kind: if websocket.binary { Kind::Binary } else { Kind::Text },
+            replies,
+            in_flight: websocket.in_flight as usize,
+            nonces: Stream::new(nonces, WEBSOCKET_NONCES),
+            keys: Stream::new(plan.seed, WEBSOCKET_KEYS),
+            begun: Arc::default(),
+        }
+    }
+}
+
+/// What answers the messages of a plan.
+///
+/// # Errors
+/// An expression that is none.
+pub(crate) fn replies(plan: &Plan) -> Result<Replies, RunError> {
+    Ok(match &plan.websocket.reply {
+        Reply::Next => Replies::Next,
+        Reply::None => Replies::None,
+        Reply::Match(pattern) => {
+            let regex = Regex::new(pattern).map_err(|error| {
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim().to_owned();
+                RunError::WebSocketReply(reason)
+            })?;
+            Replies::Matching(regex)
+        }
+    })
+}
