@@ -93,6 +93,15 @@ impl<P: Protocol> Connection<P> {
         if self.state == State::Open { self.protocol.room() } else { 0 }
     }
 
+    /// Whether it is open and takes no request, although none is on it: the server allows none.
+    #[inline]
+    #[must_use]
+    pub fn is_shut(&self) -> bool {
+        self.state() == State::Open
+            && self.protocol.open_exchanges() == 0
+            && self.protocol.room() == 0
+    }
+
     /// How many exchanges are open.
     #[inline]
     #[must_use]

@@ -181,7 +181,8 @@ impl Reading<'_> {
         let recorder = accounts.observer.recorder(exchange.measured);
         recorder.error(exchange.phase(), kind, 1, || match outcome {
             Outcome::Refused => "the server said that it did not process the request".to_owned(),
-            _ => "the server gave up on the request".to_owned(),
+            _ if kind.starts_with("reset:") => "the server gave up on the request".to_owned(),
+            _ => "the response broke the rules of HTTP/2, so its stream was given up".to_owned(),
         });
         if accounts.calls.is_some() {
             recorder.called(match outcome {

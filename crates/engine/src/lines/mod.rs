@@ -128,6 +128,18 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
     }
 
+    /// Notes that a server allows no request on a connection, or does again: its user is cut off in
+    /// between, as behind a server that takes no connections.
+    #[inline]
+    pub(crate) fn note_reach(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
+        if after.room {
+            self.pool.reach.reached(entry, at_ns);
+        }
+        if P::GATHERS && self.pool[entry].connection.is_shut() {
+            self.pool.reach.lost(entry, at_ns);
+        }
+    }
+
     /// Goes on with a connection on which an exchange has ended, or whose server has changed what
     /// it allows.
     #[inline]

@@ -53,6 +53,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             let open = client.connection.exchanges();
             self.lines.accounts.stamp(kernel_ns, at_ns, client.opening.reached_ns, open)
         });
+        // What comes while a connection is being opened, or lies idle, brings no request further.
+        if client.connection.open_exchanges() > 0 {
+            self.lines.times.progress_ns = at_ns;
+        }
         let user = self.lines.pool.entries.user(entry);
         let mut reading = Reading {
             accounts: &mut self.lines.accounts,
@@ -68,7 +72,6 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         if sent_bytes > 0 {
             self.lines.accounts.sent_at(at_ns, sent_bytes);
         }
-        self.lines.times.progress_ns = at_ns;
         self.settle(entry, at_ns, after, taken);
     }
 
@@ -154,6 +157,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         if !self.lines.accounts.released.is_empty() {
             self.send_released(entry, at_ns);
         }
+        self.lines.note_reach(entry, at_ns, &after);
         let is_spent = self.lines.pool[entry].connection.state() == State::Spent;
         if after.ended > 0 || after.room || is_spent {
             self.lines.go_on(entry, at_ns, &after);

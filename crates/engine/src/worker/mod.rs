@@ -14,7 +14,7 @@ mod start;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Protocol};
+use plimsoll_conn::{ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Interval;
 use plimsoll_io::Driver;
@@ -144,7 +144,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.look_at_deadlines();
         }
         let clients = self.traffic.lines.pool.entries.clients().iter();
-        let open = clients.filter(|client| client.can_send(&self.plan)).count() as u32;
+        let open = clients.filter(|client| client.connection.state() == State::Open).count() as u32;
         let error = self.traffic.lines.pool.opening_error().cloned();
         Ok(Connected { open: Some(open), error })
     }
