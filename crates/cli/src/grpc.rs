@@ -61,7 +61,7 @@ fn name_below(file: &Path, roots: &mut Vec<PathBuf>) -> String {
         return name;
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    roots.push(folder.unwrap_or(Path::new(".")).to_owned());
+    roots.push(folder.unwrap_or_else(|| Path::new(".")).to_owned());
     file.file_name().map_or_else(|| text(file), |name| text(Path::new(name)))
 }
 

@@ -137,7 +137,7 @@ impl Call {
         match kind.outcome(self.code(), self.whole) {
             // A body that breaks off goes with an error.
             Outcome::Status(_) => None,
-            _ if let Some(error) = self.broken.or(self.messages.ended().err()) => {
+            _ if let Some(error) = self.broken.or_else(|| self.messages.ended().err()) => {
                 Some(CallFault::Message(error))
             }
             Outcome::Ok => None,

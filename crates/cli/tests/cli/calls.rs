@@ -111,7 +111,7 @@ fn what_cannot_be_called_is_said_in_one_line_before_the_load() {
         (&["--grpc", PING, "--reflect", &other], 1, "has no reflection service: give --proto FILE"),
         (&["--grpc", PING, "--reflect", &old], 1, "HTTP/1"),
         (&[&proto[..], &[&old]].concat(), 1, "HTTP/1"),
-        (&["--grpc", PING, "--reflect", &plain.url("/")], 1, "not gRPC"),
+        (&["--grpc", PING, "--reflect", &plain.url("/")], 1, "has no reflection service"),
         (&["--expect", "grpc-status=0", &grpc], 2, "is about gRPC"),
     ] {
         let command = &mut plimsoll(&["run", "-n", "1"]);

@@ -138,3 +138,22 @@ fn an_errors_sample_is_the_first() {
     let counts: Vec<_> = recorder.errors.iter().map(|e| (e.count, e.sample.as_str())).collect();
     assert_eq!(counts, [(3, "sample 0"), (1, "other")]);
 }
+
+#[test]
+fn calls_count_by_code_and_add_up() {
+    let of = |codes: &[u32]| {
+        let mut recorder = Recorder::new();
+        codes.iter().for_each(|code| recorder.called(*code));
+        recorder
+    };
+    let (none, some, odd) = (of(&[]), of(&[0, 14, 0]), of(&[16, 17, u32::MAX, 14]));
+    assert!(none.grpc_status.is_empty(), "without gRPC there is nothing");
+    assert_eq!((some.grpc_status[0], some.grpc_status[14]), (2, 1));
+    assert_eq!((odd.grpc_status[16], odd.grpc_status[GRPC_OTHER]), (1, 2));
+    for order in [[&none, &some, &odd], [&odd, &none, &some], [&some, &odd, &none]] {
+        let mut sum = Recorder::new();
+        order.into_iter().for_each(|it| sum.merge(it));
+        let counts = [0, 14, 16, GRPC_OTHER].map(|code| sum.grpc_status[code]);
+        assert_eq!((counts, sum.grpc_status.iter().sum::<u64>()), ([2, 2, 1, 2], 7));
+    }
+}

@@ -319,9 +319,10 @@ impl<D: Driver> Way<D> {
                 connection.flush(driver, scratch);
                 taken
             }
-            Event::Ended(_) => connection
-                .ended(|it| answer.step(it))
-                .and_then(|()| if answer.is_complete { Ok(()) } else { Err(Failure::Closed) }),
+            Event::Ended(_) => match connection.ended(|it| answer.step(it)) {
+                Ok(()) if !answer.is_complete => Err(Failure::Closed),
+                ended => ended,
+            },
             Event::Failed { error, .. } => return Err(self.failed(error.to_string())),
             Event::Sent(_) | Event::Woken | Event::Accepted { .. } => Ok(()),
         };
