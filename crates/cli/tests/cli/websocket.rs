@@ -39,7 +39,7 @@ fn exactly_n_messages_over_tls_and_without_on_every_driver() {
             &["-n", "300", "--expect", "body~=^hello [0-9]+$", "--expect", "bytes=7..9"],
         ] {
             let report = load(&server, "/ws", flags);
-            let n = flags[1].parse().expect("a number");
+            let n: u64 = flags[1].parse().expect("a number");
             let want = [n; 4];
             let ledger = report.ledger(["scheduled", "sent", "completed", "ok"]);
             assert_eq!(ledger, want, "{flags:?}");
@@ -94,7 +94,7 @@ fn a_close_between_messages_is_no_error_and_one_with_messages_open_breaks_them()
     assert_eq!(ok + broken, 100);
     assert!(broken > 0);
     let errors = report.errors();
-    assert!(errors.iter().all(|(_, kind, _)| kind == "close:1001"), "{errors:?}");
+    assert!(errors.iter().all(|(_, kind, _)| *kind == "close:1001"), "{errors:?}");
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn what_makes_no_sense_for_messages_is_refused_in_one_line() {
     for (flags, says) in [
         (&["--redirects", "2"][..], "--redirects means nothing"),
         (&["--cookies"], "--cookies means nothing"),
-        (&["-X", "POST"], "--method means nothing"),
+        (&["-X", "POST"], "-X means nothing"),
         (&["--http", "2"], "--http means nothing"),
-        (&["--pipeline", "2"], "give --streams"),
+        (&["--pipeline", "2"], "give -m"),
         (&["-b", "x"], "give messages with --ws-message"),
         (&["--expect", "status=200"], "neither a status nor headers"),
         (&["--expect", "header:a=b"], "neither a status nor headers"),

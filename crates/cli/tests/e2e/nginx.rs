@@ -29,7 +29,8 @@ pub(crate) struct Nginx {
     running: Option<Running>,
     directory: TempDir,
     address: SocketAddr,
-    /// Where it speaks HTTP/2 and nothing else: as long as a connection likes, and for ten requests.
+    /// Where it speaks HTTP/2 and nothing else: as long as a connection likes, and for ten
+    /// requests.
     http2_addresses: [SocketAddr; 2],
     workers: u32,
 }
