@@ -26,6 +26,7 @@ mod lab_args;
 mod listen;
 mod manual;
 mod message;
+mod messages;
 mod output_args;
 mod outputs;
 mod plan;

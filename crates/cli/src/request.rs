@@ -15,9 +15,9 @@ use plimsoll_dialect::{csv, targets};
 
 use crate::fault::Fault;
 use crate::files::{FILE_BYTES_MAX, read_or_stdin};
+use crate::messages::{messages, targets as targets_of_messages};
 use crate::request_args::RequestFlags;
 use crate::url;
-use crate::websocket_args::put_messages;
 
 /// The largest table. Its fields take several times that.
 const TABLE_BYTES_MAX: u64 = 1 << 28;
@@ -79,7 +79,12 @@ pub(crate) fn sent(flags: &RequestFlags, url: Option<&str>, seed: u64) -> Result
             return Err(PlanError::new(Field::Url, "say where to send the requests", advice).into());
         }
     }
-    put_messages(&mut sent, flags)?;
+    let mut messages = messages(flags, &sent.endpoint)?;
+    if messages.len() > 1 {
+        sent.targets = targets_of_messages(&sent.endpoint, &sent.request, messages);
+    } else if let Some(message) = messages.pop() {
+        sent.request.body = Some(message);
+    }
     if templates {
         sent.tables = tables(&sent)?;
     }

@@ -1,6 +1,5 @@
 //! Flags of `run` for the request.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -8,6 +7,7 @@ use plimsoll_core::plan::Order;
 use plimsoll_core::secret::Secret;
 use plimsoll_dialect::targets::Format;
 
+use crate::value_args::secret;
 use crate::websocket_args::WebSocketFlags;
 
 /// What is sent.
@@ -59,12 +59,6 @@ pub(crate) struct RequestFlags {
     pub no_templates: bool,
     #[command(flatten)]
     pub websocket: WebSocketFlags,
-}
-
-/// What is not to be printed, also not with the rest of the flags.
-#[expect(clippy::unnecessary_wraps, reason = "a parser of values may fail")]
-pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
-    Ok(text.into())
 }
 
 /// How a target file is written.

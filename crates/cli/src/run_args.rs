@@ -15,8 +15,8 @@ use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::grpc_args::GrpcFlags;
 use crate::http2_args::Http2Flags;
 use crate::output_args::OutputFlags;
-use crate::request_args::{RequestFlags, secret};
-use crate::value_args::{DriverFlag, count32, threads};
+use crate::request_args::RequestFlags;
+use crate::value_args::{DriverFlag, count32, secret, threads};
 
 /// Stages of `--stages`.
 #[derive(Debug, Clone)]

@@ -1,6 +1,9 @@
 //! Values that the flags of several commands have in common, and their parsers.
 
+use std::convert::Infallible;
+
 use clap::ValueEnum;
+use plimsoll_core::secret::Secret;
 use plimsoll_core::units::parse_count;
 use plimsoll_io::DriverChoice;
 
@@ -38,4 +41,10 @@ pub(crate) fn threads(text: &str) -> Result<u32, String> {
         THREADS_MAX.. => Err(format!("{text} threads are too many: give fewer than {THREADS_MAX}")),
         threads => Ok(threads),
     }
+}
+
+/// What is not to be printed, also not with the rest of the flags.
+#[expect(clippy::unnecessary_wraps, reason = "a parser of values may fail")]
+pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(text.into())
 }

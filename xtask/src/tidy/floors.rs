@@ -46,7 +46,7 @@ const FENCES: [(&str, &[&str]); 26] = [
     ("prost-reflect", &["plimsoll-grpc"]),
     ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-server"]),
-    ("regex", &["plimsoll-engine"]),
+    ("regex", &["plimsoll-conn", "plimsoll-engine"]),
     ("rustls", &["plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
     ("statrs", &["plimsoll-core"]),

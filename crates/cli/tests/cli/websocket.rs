@@ -131,9 +131,9 @@ fn what_makes_no_sense_for_messages_is_refused_in_one_line() {
     for (flags, says) in [
         (&["--redirects", "2"][..], "--redirects means nothing"),
         (&["--cookies"], "--cookies means nothing"),
-        (&["-X", "POST"], "--method means nothing"),
+        (&["-X", "POST"], "-X means nothing"),
         (&["--http", "2"], "--http means nothing"),
-        (&["--pipeline", "2"], "give --streams"),
+        (&["--pipeline", "2"], "give -m"),
         (&["-b", "x"], "give messages with --ws-message"),
         (&["--expect", "status=200"], "neither a status nor headers"),
         (&["--expect", "header:a=b"], "neither a status nor headers"),

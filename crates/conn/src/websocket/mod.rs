@@ -342,7 +342,7 @@ impl Protocol for WebSocket {
         false
     }
 
-    /// What is sent is whole, whatever comes.
+    /// A message leaves whole, whatever comes.
     fn survives_early_response(&self) -> bool {
         true
     }

@@ -60,7 +60,7 @@ impl FromStr for Reply {
             ("next", _) => Ok(Self::Next),
             ("none", _) => Ok(Self::None),
             (_, Some(pattern)) if !pattern.is_empty() => Ok(Self::Match(pattern.to_owned())),
-            _ => Err(format!("'{text}' is none of next, match:REGEX and none")),
+            _ => Err(format!("'{text}' is not one of next, match:REGEX and none")),
         }
     }
 }

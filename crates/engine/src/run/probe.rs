@@ -80,7 +80,7 @@ fn opened<P: Spoken>(plan: Plan, routes: &[Route], control: &Control) -> Result<
 /// A plan that opens connections as the given one does, and has a single one.
 fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
     let usual = Draft::new(plan.endpoint.clone());
-    // What a WebSocket's first message says besides it is said when the connection is opened.
+    // A WebSocket's connections are opened with what the messages have beside them.
     let own = plan.requests().next().filter(|_| plan.endpoint.is_websocket());
     let draft = Draft {
         request: own.cloned().unwrap_or_else(|| usual.request.clone()),

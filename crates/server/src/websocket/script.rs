@@ -31,8 +31,8 @@ const PUSH_NS_MIN: u64 = 100_000;
 
 const BAD_QUERY: Refusal = Refusal {
     status: 400,
-    line: "/ws takes push=100ms (from 100us) size=16 (up to 1M) delay=50ms fragments=3 (up to \
-           1000) pause=10ms close-after=5 close-code=1000 subprotocol=NAME",
+    line: "/ws takes push=100ms size=16 delay=50ms fragments=3 pause=10ms close-after=5 \
+           close-code=1000 subprotocol=NAME",
 };
 
 /// Reads a query: what to do, and the subprotocol to choose.
