@@ -49,6 +49,12 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
     facts.insert("driver".to_owned(), result.loader.driver.kind.clone());
     facts.insert("threads".to_owned(), result.loader.workers.to_string());
     facts.insert("rate".to_owned(), rate_words(&result.plan));
+    let spoken: Vec<&str> = result.protocols.iter().map(|it| it.name.as_str()).collect();
+    // Documents of earlier versions do not say.
+    if !spoken.is_empty() {
+        facts.insert("protocol".to_owned(), spoken.join(", "));
+    }
+    facts.insert("streams".to_owned(), result.plan.http2.streams.to_string());
     facts.extend(of_plan(&result.plan));
     facts.insert("scenarios".to_owned(), scenario_words(&result.scenarios));
     for scenario in &result.scenarios {
