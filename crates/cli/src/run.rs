@@ -145,7 +145,9 @@ pub(crate) fn stopped_by_signals(runner: &Runner<'_>) -> Result<Caught, Exit> {
 /// Why there is no result, in the words of the command line, and with its exit code.
 pub(crate) fn explain(error: RunnerError) -> Exit {
     let text = match error {
-        RunnerError::Run(RunError::Request(_) | RunError::Expectation { .. })
+        RunnerError::Run(
+            RunError::Request(_) | RunError::Expectation { .. } | RunError::WebSocketReply(_),
+        )
         | RunnerError::Gate(_) => return Exit::Usage(error.to_string()),
         RunnerError::NoServer {
             limit_ns,

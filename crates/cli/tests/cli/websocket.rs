@@ -141,12 +141,13 @@ fn what_makes_no_sense_for_messages_is_refused_in_one_line() {
         (&["--ws-reply", "match:x", "-m", "2"], "replies that come in order"),
         (&["-H", "Sec-WebSocket-Key: x"], "set by the handshake"),
         (&["-H", "X-Id: {{seq}}"], "a template cannot stand"),
-        (&["--ws-message", "@none"], "none"),
         (&["-m", "0"], "cannot send anything"),
     ] {
         let line = refused(&[&["run", URL][..], &MESSAGE, flags].concat(), 2);
         assert!(line.contains(says), "{flags:?}: {line}");
     }
+    let line = refused(&["run", URL, "--ws-message", "@none"], 1);
+    assert!(line.contains("message file 'none'"), "{line}");
     let line = refused(&["run", URL], 2);
     assert!(line.contains("a WebSocket needs a message: give one with --ws-message"), "{line}");
 }
