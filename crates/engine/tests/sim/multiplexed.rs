@@ -254,6 +254,20 @@ fn more_room_is_used_at_once() {
     assert_eq!(ran.sum().ledger.unfinished, STREAMS as u64);
 }
 
+/// Users of a server that allows no stream can send nothing, so that nothing fails: they are cut
+/// off, as behind a server that takes no connections.
+#[test]
+fn a_server_that_allows_no_stream_cuts_its_users_off() {
+    let plan = Draft { connections: 2, duration_ns: Some(1000 * MS), drain_ns: 0, ..plan() };
+    for (streams, want) in [(0, 1.0), (8, 0.0)] {
+        let (ran, dids) = run(1, &plan, &SimOptions::default(), good_manners(streams));
+        let sent = ran.sum().ledger.sent;
+        assert_eq!((sent == 0, dids[0].requests), (streams == 0, sent));
+        let outage = ran.records[0].outage;
+        assert!((outage.share - want).abs() < 0.01, "{streams}: {outage:?}");
+    }
+}
+
 /// A server that answers without the body leaves the connection as it is.
 #[test]
 fn a_body_that_nobody_asked_for_ends_no_connection() {
