@@ -70,6 +70,7 @@ fn a_message_takes_what_the_server_takes_up_to_the_last_fragment() {
     assert_eq!(report.count("/phases/greeting/count"), 4);
 }
 
+/// A message is due every millisecond, so one at least comes in the 10 ms before each reply.
 #[test]
 fn pushed_messages_are_counted_apart() {
     let server = Server::start(&[]);
@@ -77,7 +78,7 @@ fn pushed_messages_are_counted_apart() {
     let report = load(&server, "/ws?push=1ms&size=10&delay=10ms", &flags);
     assert_eq!(report.ledger(["ok"]), [20]);
     let messages = report.count("/pushed/messages");
-    assert!(messages > 20, "{messages}");
+    assert!(messages >= 20, "{messages}");
     assert_eq!(report.count("/pushed/bytes"), 10 * messages);
 }
 

@@ -63,13 +63,28 @@ impl<D: Driver> Server<D> {
         let (Some(channel), Some(work)) = (&mut connection.channel, &mut connection.work) else {
             return;
         };
-        channel.begin_answer(work, &mut self.deflater);
-        let due_ns = now_ns.saturating_add(channel.script.delay_ns);
+        channel.begin_answer(now_ns, work, &mut self.deflater);
+        self.answer_or_push(now_ns, socket);
+    }
+
+    /// Pushes what is due while an answer is delayed, and starts the answer when that is due.
+    /// Between the fragments of an answer nothing may be pushed (RFC 6455 section 5.4).
+    pub(super) fn answer_or_push(&mut self, now_ns: u64, socket: SocketId) {
+        let Some(channel) = &self.connections[socket.index()].channel else { return };
+        if channel.is_between_fragments() {
+            return self.send_fragments(now_ns, socket);
+        }
+        self.push(now_ns, socket);
+        let Some(channel) = &self.connections[socket.index()].channel else { return };
+        if channel.answer_due_ns <= now_ns {
+            return self.send_fragments(now_ns, socket);
+        }
+        let due_ns = channel.answer_due_ns.min(channel.push_due_ns);
         self.perform_at(now_ns, socket, due_ns, Next::Fragment);
     }
 
     /// Sends the next fragment of an answer, and those that are due with it.
-    pub(super) fn send_fragments(&mut self, now_ns: u64, socket: SocketId) {
+    fn send_fragments(&mut self, now_ns: u64, socket: SocketId) {
         loop {
             let connection = &mut self.connections[socket.index()];
             let (Some(channel), Some(work)) = (&mut connection.channel, &connection.work) else {
@@ -102,22 +117,29 @@ impl<D: Driver> Server<D> {
     /// The timer of a channel that is not answering: a message is due, or the client has not
     /// answered our Close.
     pub(super) fn on_channel_timer(&mut self, now_ns: u64, socket: SocketId) {
-        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
-        let Some(channel) = &mut self.connections[socket.index()].channel else { return };
+        let Some(channel) = &self.connections[socket.index()].channel else { return };
         if channel.is_closing() {
             return self.close(socket, Close::Graceful);
         }
-        if channel.push_due_ns <= now_ns {
-            let push_ns = channel.script.push_ns.unwrap_or(u64::MAX);
-            channel.push_due_ns = now_ns.saturating_add(push_ns);
-            // What a slow client does not read is left out.
-            if !slow {
-                self.scratch.clear();
-                channel.write_push(&mut self.scratch);
-                self.send_scratch(socket);
-            }
-        }
+        self.push(now_ns, socket);
         self.arm_push(now_ns, socket);
+    }
+
+    /// Pushes a message when one is due.
+    fn push(&mut self, now_ns: u64, socket: SocketId) {
+        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
+        let Some(channel) = &mut self.connections[socket.index()].channel else { return };
+        if channel.push_due_ns > now_ns {
+            return;
+        }
+        let push_ns = channel.script.push_ns.unwrap_or(u64::MAX);
+        channel.push_due_ns = now_ns.saturating_add(push_ns);
+        // What a slow client does not read is left out.
+        if !slow {
+            self.scratch.clear();
+            channel.write_push(&mut self.scratch);
+            self.send_scratch(socket);
+        }
     }
 
     /// Sets the timer for what comes next without the client: a pushed message, or the end of our

@@ -501,7 +501,7 @@ impl<D: Driver> Server<D> {
                 self.open_channel(now_ns, socket);
             }
             Next::Answer(Outcome::Answer) => self.reply(socket, None),
-            Next::Fragment => self.send_fragments(now_ns, socket),
+            Next::Fragment => self.answer_or_push(now_ns, socket),
             Next::Continue => {
                 self.counters.responses[0] += 1;
                 self.wire.send(socket, Payload::Copied(CONTINUE));

@@ -55,6 +55,8 @@ pub(crate) struct Channel {
     fragments: u32,
     /// Messages answered so far.
     answers: u32,
+    /// When the answer to the message last read is due.
+    pub(crate) answer_due_ns: u64,
     /// When the next message is to be pushed; `u64::MAX` for never.
     pub(crate) push_due_ns: u64,
 }
@@ -84,6 +86,7 @@ pub(crate) fn open(
         is_compressed: false,
         fragments: 0,
         answers: 0,
+        answer_due_ns: 0,
         push_due_ns: u64::MAX,
     })))
 }
@@ -146,8 +149,14 @@ impl Channel {
         }
     }
 
-    /// Makes the message in `work` ready to be sent back.
-    pub(crate) fn begin_answer(&mut self, work: &mut Work, deflater: &mut Option<Box<Deflater>>) {
+    /// Makes the message in `work` ready to be sent back when the script says.
+    pub(crate) fn begin_answer(
+        &mut self,
+        now_ns: u64,
+        work: &mut Work,
+        deflater: &mut Option<Box<Deflater>>,
+    ) {
+        self.answer_due_ns = now_ns.saturating_add(self.script.delay_ns);
         self.fragments = 0;
         self.is_compressed = false;
         let Some(parameters) = self.deflate else { return };
@@ -192,6 +201,11 @@ impl Channel {
     /// Writes a Close that says that the server stops.
     pub(crate) fn write_going_away(&mut self, out: &mut Vec<u8>) {
         self.socket.close(Some(CloseCode::GOING_AWAY), "", NO_KEY, out);
+    }
+
+    /// Whether an answer has begun and has fragments left.
+    pub(crate) fn is_between_fragments(&self) -> bool {
+        self.fragments > 0
     }
 
     /// Whether our Close was sent.
