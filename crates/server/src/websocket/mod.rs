@@ -2,7 +2,8 @@
 //! for it.
 //!
 //! Messages are answered in order, one at a time. While one waits for its time or its fragments
-//! for theirs, what comes is held, pings included. Pushed messages wait for the end of the answer.
+//! for theirs, what comes is held, pings included. Messages are pushed until the first fragment of
+//! an answer is sent; after that they wait for its last.
 //!
 //! Pure: it has no driver and no clock; `server` moves the bytes.
 
