@@ -52,6 +52,7 @@ fn faults(flags: &ServeFlags) -> Faults {
         errors: flags.errors.clone().unwrap_or_default(),
         reset: flags.reset.unwrap_or_default(),
         close_every: flags.close_every,
+        grpc_status: flags.grpc_status.clone().unwrap_or_default(),
         http2: StreamFaults {
             streams: flags.h2_streams,
             settings_delay_ns: flags.h2_settings_delay.unwrap_or_default(),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::units;
-use plimsoll_server::{ErrorMix, GoawaySpec, HTTP1, LatencyMix, ResetMix, Share, Stall};
+use plimsoll_server::{
+    ErrorMix, GoawaySpec, GrpcStatusMix, HTTP1, LatencyMix, ResetMix, Share, Stall,
+};
 
 use crate::listen::listen;
 use crate::value_args::{DriverFlag, threads};
@@ -24,7 +26,10 @@ Routes:
   /ws              a WebSocket that echoes; in a browser, a page that opens it.
                    /ws?push=100ms&size=16 sends a message that often; delay=50ms,
                    fragments=3, pause=10ms, close-after=5, close-code=1000 and
-                   subprotocol=NAME are about the answers";
+                   subprotocol=NAME are about the answers
+
+gRPC services, over HTTP/2:
+  grpc.health.v1.Health, fgrpc.PingServer, grpc.testing.TestService, reflection";
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]
@@ -90,6 +95,9 @@ pub(crate) struct ServeFlags {
     /// Close each connection after N answers
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub close_every: Option<NonZeroU32>,
+    /// End shares of the gRPC calls with a status: 1%:UNAVAILABLE,0.5%:8
+    #[arg(long, value_name = "L", help_heading = "Faults")]
+    pub grpc_status: Option<GrpcStatusMix>,
     /// Let each HTTP/2 client have up to N streams open
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub h2_streams: Option<u32>,

@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    /// Bytes behind the field that was read last.
+    pub(crate) fn left_bytes(&self) -> usize {
+        self.rest.len()
+    }
+
     fn field(&mut self) -> Option<(u64, Value<'a>)> {
         let tag = self.varint()?;
         let value = match (tag & 7) as u32 {
@@ -116,6 +121,11 @@ pub(crate) fn write_varint(out: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     out.push(number as u8);
+}
+
+/// Bytes that a number takes.
+pub(crate) fn varint_bytes(number: u64) -> usize {
+    (64 - number.leading_zeros() as usize).div_ceil(7).max(1)
 }
 
 pub(crate) fn write_tag(out: &mut Vec<u8>, number: u32, kind: u32) {
@@ -223,6 +233,7 @@ mod tests {
             before.extend_from_slice(&content);
             write_delimited(&mut after, |out| out.extend_from_slice(&content));
             assert!(before == after, "{bytes}");
+            assert_eq!(varint_bytes(bytes as u64), before.len() - 1 - bytes, "{bytes}");
         }
     }
 }

@@ -21,6 +21,9 @@
 //!
 //! `/echo` also names the method and the target, in `X-Echo-Method` and `X-Echo-Target`.
 //!
+//! The same addresses answer calls of gRPC over HTTP/2: `grpc.health.v1.Health`,
+//! `fgrpc.PingServer`, `grpc.testing.TestService` (for the most part) and reflection.
+//!
 //! Any other target gets a 404 that lists these. All methods are accepted; HEAD gets only the head.
 //! The other roles give one kind of answer to every request. [`Faults`] make answers slow, wrong or
 //! broken, as planned.
@@ -37,6 +40,7 @@
 mod answer;
 mod connection;
 mod faults;
+mod grpc;
 mod http2;
 mod options;
 mod pool;
@@ -51,8 +55,8 @@ mod wire;
 mod workers;
 
 pub use faults::{
-    ErrorMix, FaultSpecError, Faults, Goaway, GoawaySpec, LatencyMix, ResetMix, Share, Stall,
-    StreamFaults,
+    ErrorMix, FaultSpecError, Faults, Goaway, GoawaySpec, GrpcStatusMix, LatencyMix, ResetMix,
+    Share, Stall, StreamFaults,
 };
 pub use options::{Counters, ServeError, ServerLimits, ServerOptions};
 pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};

@@ -5,6 +5,8 @@
 
 use plimsoll_core::units;
 
+use crate::grpc::Method;
+
 /// What one listening address serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -52,6 +54,8 @@ pub(crate) enum Route {
     Page,
     /// A WebSocket.
     WebSocket,
+    /// A call of gRPC. Only HTTP/2 can carry it.
+    Call(Method),
     /// A line that says what was wrong.
     Refused(Refusal),
 }
@@ -79,11 +83,17 @@ pub(crate) struct Refusal {
 /// The longest `/delay/`.
 pub(crate) const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
-const NO_ROUTE: Refusal = Refusal {
+pub(crate) const NO_ROUTE: Refusal = Refusal {
     status: 404,
     line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N \
            /delay/DURATION /ws",
 };
+/// What a method of gRPC says to a request that is no call.
+pub(crate) const NOT_GRPC: Refusal =
+    Refusal { status: 415, line: "gRPC takes POST with the content type application/grpc" };
+/// What a method of gRPC says over HTTP/1.
+pub(crate) const GRPC_OVER_HTTP1: Refusal =
+    Refusal { status: 505, line: "gRPC takes HTTP/2: by ALPN, or by prior knowledge" };
 const BAD_STATUS: Refusal =
     Refusal { status: 400, line: "/status/CODE takes a final status, 200 to 599" };
 const BAD_SIZE: Refusal =
@@ -118,6 +128,9 @@ fn route_path(target: &str) -> Route {
         "/ip" => return Route::Address,
         "/ws" => return Route::Page,
         _ => {}
+    }
+    if let Some(method) = Method::of(path) {
+        return Route::Call(method);
     }
     let Some((name, argument)) = path.strip_prefix('/').and_then(|path| path.split_once('/'))
     else {
@@ -186,6 +199,8 @@ mod tests {
             ("/bytes/99999999999999999999", refused(BAD_SIZE)),
             ("/chunked/1G", Route::Chunked(1_000_000_000)),
             ("/chunked/x", refused(BAD_SIZE)),
+            ("/fgrpc.PingServer/Ping", Route::Call(Method::Ping)),
+            ("/fgrpc.PingServer/Pong", refused(NO_ROUTE)),
             ("/ws", Route::Page),
             ("/ws?delay=1s", Route::Page),
             ("/ws/", refused(NO_ROUTE)),

@@ -80,8 +80,8 @@ fn unknown_names_are_refused_with_what_there_is() {
         (
             "fgrpc.PingServe/Ping",
             "the server has no service 'fgrpc.PingServe': did you mean 'fgrpc.PingServer'? There are \
-                grpc.health.v1.Health, fgrpc.PingServer, grpc.reflection.v1.ServerReflection, \
-                grpc.reflection.v1alpha.ServerReflection",
+                grpc.health.v1.Health, fgrpc.PingServer, grpc.testing.TestService, \
+                grpc.reflection.v1.ServerReflection, grpc.reflection.v1alpha.ServerReflection",
         ),
         ("Ping", "'Ping' does not name a method: write package.Service/Method"),
         ("/", "'/' does not name a method: write package.Service/Method"),

@@ -36,8 +36,12 @@ impl Code {
     pub const CANCELLED: Self = Self(1);
     /// Nothing more is known.
     pub const UNKNOWN: Self = Self(2);
+    /// The request makes no sense, whatever the server's state.
+    pub const INVALID_ARGUMENT: Self = Self(3);
     /// The deadline passed.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
+    /// What was asked for is not there.
+    pub const NOT_FOUND: Self = Self(5);
     /// The caller may not do this.
     pub const PERMISSION_DENIED: Self = Self(7);
     /// A limit was exceeded.

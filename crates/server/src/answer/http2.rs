@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_proto::http2::{Block, BlockBuilder, HeadWriter, SharedFields, Value};
 
-use super::{Answer, Content, HELLO, LINE, TEXT};
+use super::{Answer, Content, GRPC, HELLO, LINE, TEXT};
 
 /// Bytes of the pattern handed to a connection at a time. A whole number of lines, so that each
 /// piece begins like the first, and as many as fit a frame that every client takes.
@@ -16,6 +16,12 @@ pub(crate) struct Blocks {
     pub(crate) hello: Block,
     pub(crate) hello_body: Arc<[u8]>,
     pub(crate) piece: Arc<[u8]>,
+    /// The head of an answer of gRPC.
+    pub(crate) call: Block,
+    /// The trailers of a call that succeeded.
+    pub(crate) call_ok: Block,
+    /// The payload of messages, as long as `piece`.
+    pub(crate) zeros: Arc<[u8]>,
     /// How many fields the blocks share.
     pub(crate) shared_fields: usize,
 }
@@ -23,19 +29,27 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub(crate) fn new() -> Self {
         let mut shared = SharedFields::default();
-        let mut hello = BlockBuilder::new(&mut shared);
+        let mut block = |fields: &[(&str, &[u8])]| {
+            let mut block = BlockBuilder::new(&mut shared);
+            for (name, value) in fields {
+                block.field(name, Value::Fixed(value)).expect("a constant field is valid");
+            }
+            block.finish()
+        };
         let length = HELLO.len().to_string();
-        for (name, value) in [
-            (":status", &b"200"[..]),
+        let hello = block(&[
+            (":status", b"200"),
             ("content-type", TEXT),
             ("content-length", length.as_bytes()),
-        ] {
-            hello.field(name, Value::Fixed(value)).expect("a constant field is valid");
-        }
-        let hello = hello.finish();
+        ]);
+        let call = block(&[(":status", b"200"), ("content-type", GRPC)]);
+        let call_ok = block(&[("grpc-status", b"0")]);
         Self {
             hello,
             hello_body: HELLO.into(),
+            call,
+            call_ok,
+            zeros: vec![0; PIECE_BYTES].into(),
             piece: LINE.iter().copied().cycle().take(PIECE_BYTES).collect(),
             shared_fields: shared.len(),
         }

@@ -13,12 +13,13 @@ use std::net::SocketAddr;
 
 use plimsoll_proto::http1::reason_phrase;
 
-use crate::route::{Refusal, Route};
+use crate::route::{GRPC_OVER_HTTP1, Refusal, Route};
 use crate::websocket;
 
 /// The type of every answer without one of its own.
 pub(crate) const TEXT: &[u8] = b"text/plain";
 pub(crate) const BINARY: &[u8] = b"application/octet-stream";
+const GRPC: &[u8] = b"application/grpc";
 const HTML: &[u8] = b"text/html; charset=utf-8";
 pub(crate) const HELLO: &[u8] = b"hello world";
 
@@ -65,6 +66,8 @@ pub(crate) fn answer(route: Route, peer: SocketAddr) -> Answer {
     match route {
         Route::Status(status) => status_answer(status),
         Route::Refused(refusal) => refusal_answer(refusal),
+        // HTTP/2 answers calls with messages.
+        Route::Call(_) => refusal_answer(GRPC_OVER_HTTP1),
         Route::Address => {
             let mut text = Text::default();
             let written = std::fmt::Write::write_fmt(&mut text, format_args!("{peer}\n"));

@@ -11,9 +11,12 @@ use std::num::NonZeroU32;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use plimsoll_proto::grpc::Code;
 use plimsoll_proto::http2::ErrorCode;
 
-pub use spec::{ErrorMix, FaultSpecError, GoawaySpec, LatencyMix, ResetMix, Share, Stall};
+pub use spec::{
+    ErrorMix, FaultSpecError, GoawaySpec, GrpcStatusMix, LatencyMix, ResetMix, Share, Stall,
+};
 
 /// The faults a server commits; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Faults {
     pub reset: Share,
     /// A connection is closed after this many answers, the last of which says so.
     pub close_every: Option<NonZeroU32>,
+    /// Which calls of gRPC end with a status instead of their answer.
+    pub grpc_status: GrpcStatusMix,
     /// Faults that only HTTP/2 has.
     pub http2: StreamFaults,
     /// What the random choices are drawn from.
@@ -109,6 +114,8 @@ pub(crate) enum StreamOutcome {
     Answer,
     /// With this status.
     Error(u16),
+    /// With this status of gRPC.
+    Status(Code),
     /// Not at all: its stream is reset.
     Reset(ErrorCode),
 }
@@ -120,6 +127,8 @@ pub(crate) struct Fates {
     active: bool,
     start_ns: u64,
     random: Xoshiro256PlusPlus,
+    /// For what only calls of gRPC draw, so that they do not shift what other requests draw.
+    call_random: Xoshiro256PlusPlus,
 }
 
 impl Fates {
@@ -127,7 +136,9 @@ impl Fates {
     /// started.
     pub(crate) fn new(faults: Faults, worker: usize, start_ns: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(faults.seed.wrapping_add(worker as u64));
-        Self { active: !faults.is_none(), faults, start_ns, random }
+        let mut call_random = random.clone();
+        call_random.jump();
+        Self { active: !faults.is_none(), faults, start_ns, random, call_random }
     }
 
     /// Whether any request can have a fault.
@@ -170,6 +181,21 @@ impl Fates {
             (None, Outcome::Answer) => StreamOutcome::Answer,
         };
         StreamFate { due_ns, outcome }
+    }
+
+    /// The fate of the next call of gRPC.
+    pub(crate) fn draw_call(&mut self, ready_ns: u64) -> StreamFate {
+        let fate = self.draw_stream(ready_ns);
+        if !self.active {
+            return fate;
+        }
+        let drawn = self.faults.grpc_status.draw(self.call_random.next_u64());
+        match (fate.outcome, drawn) {
+            (StreamOutcome::Answer, Some(code)) => {
+                StreamFate { outcome: StreamOutcome::Status(code), ..fate }
+            }
+            _ => fate,
+        }
     }
 
     /// Whether a connection says GOAWAY at its `requests`-th request, and how.
@@ -220,6 +246,8 @@ mod tests {
         assert!(!faults("1%:1ms", "0%:500", "0%").is_none());
         assert!(!Faults { close_every: NonZeroU32::new(1), ..Faults::default() }.is_none());
         assert!(!Faults { stall: "1s@2s".parse().ok(), ..Faults::default() }.is_none());
+        let grpc_status = "1%:ABORTED".parse().expect("a mix");
+        assert!(!Faults { grpc_status, ..Faults::default() }.is_none());
     }
 
     #[test]
@@ -252,6 +280,31 @@ mod tests {
         for _ in 0..1000 {
             assert_eq!(plain.draw(5).due_ns, erring.draw(5).due_ns);
         }
+    }
+
+    #[test]
+    fn calls_draw_a_status_beside_what_all_requests_draw() {
+        let with = |grpc_status: &str| Faults {
+            grpc_status: grpc_status.parse().expect("a mix"),
+            ..faults("50%:1ms", "10%:503", "0%")
+        };
+        let mut plain = Fates::new(with("0%:1"), 0, 0);
+        let mut erring = Fates::new(with("20%:UNAVAILABLE,5%:8"), 0, 0);
+        let mut counts = [0; 4];
+        for _ in 0..10_000 {
+            let (other, fate) = (plain.draw_stream(5), erring.draw_call(5));
+            assert_eq!(other.due_ns, fate.due_ns);
+            match fate.outcome {
+                StreamOutcome::Status(Code::UNAVAILABLE) => counts[0] += 1,
+                StreamOutcome::Status(Code::RESOURCE_EXHAUSTED) => counts[1] += 1,
+                outcome => {
+                    assert_eq!(outcome, other.outcome);
+                    counts[2 + usize::from(outcome == StreamOutcome::Answer)] += 1;
+                }
+            }
+        }
+        // Exact for this seed; the expectations are 1800, 450, 1000 and 6750.
+        assert_eq!(counts, [1828, 438, 984, 6750]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use plimsoll_core::units;
+use plimsoll_proto::grpc::Code;
 use plimsoll_proto::http2::ErrorCode;
 
 use super::Goaway;
@@ -31,6 +32,8 @@ const ERRORS: &str =
     "a list of errors: write SHARE:STATUS, such as 1%:503,0.5%:500 (400 to 599, 100% at most)";
 const RESETS: &str = "a list of resets: write SHARE:CODE, such as 1%:CANCEL,0.5%:INTERNAL_ERROR \
     (names of RFC 9113 section 7, 100% at most)";
+const STATUSES: &str = "a list of gRPC statuses: write SHARE:CODE, such as \
+    1%:UNAVAILABLE,0.5%:8 (1 to 16 or their names, 100% at most)";
 const GOAWAY: &str = "a number of requests: write 100, or 100:abrupt";
 
 /// Times at which a server answers nothing, from its start on. Written `T@AT` (once: for T, AT
@@ -191,6 +194,29 @@ impl FromStr for ErrorMix {
     }
 }
 
+/// Which calls of gRPC end with a status: a code for each of several shares of the calls. Written
+/// `1%:UNAVAILABLE,0.5%:8`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrpcStatusMix(Mix<Code>);
+
+impl GrpcStatusMix {
+    pub(crate) fn draw(&self, random: u64) -> Option<Code> {
+        self.0.draw(random)
+    }
+}
+
+impl FromStr for GrpcStatusMix {
+    type Err = FaultSpecError;
+
+    fn from_str(text: &str) -> Result<Self, FaultSpecError> {
+        let code = |value: &str| {
+            let code = Code::named(value).or_else(|| Code::read(value.as_bytes()))?;
+            (code != Code::OK && code.name().is_some()).then_some(code)
+        };
+        Mix::read(text, code).map(Self).ok_or_else(|| FaultSpecError::new(text, STATUSES))
+    }
+}
+
 /// Which requests have their stream reset: a code for each of several shares of the requests.
 /// Written `1%:CANCEL,0.5%:INTERNAL_ERROR`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -309,6 +335,18 @@ mod tests {
         assert_eq!([errors.draw(0), errors.draw(u64::MAX)], [Some(503), None]);
         for text in ["", "1%:200", "1%:600", "1%:x", "503"] {
             assert!(text.parse::<ErrorMix>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn statuses_have_names_and_numbers() {
+        let mix: GrpcStatusMix = "25%:not_found,25%:14".parse().expect("a mix");
+        let cases = [(0, Some(Code(5))), (1 << 62, Some(Code(14))), (1 << 63, None)];
+        for (random, want) in cases {
+            assert_eq!(mix.draw(random), want);
+        }
+        for text in ["", "1%:OK", "1%:0", "1%:17", "1%:NONE", "UNAVAILABLE:1%"] {
+            assert!(text.parse::<GrpcStatusMix>().is_err(), "{text}");
         }
     }
 

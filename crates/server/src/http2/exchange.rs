@@ -4,15 +4,17 @@
 //!   Reading ── request ends, not due yet ──▶ Waiting ── due ──┬─ small answer ──▶ done
 //!      │  └─── request ends, due ─────────────────────────────┤
 //!      │                                                      ├─ Sending ── all sent ──▶ done
-//!      └────── echo with a body ──▶ Waiting or at once ───────┴─ Echoing ── request ends ──▶ done
-//!                                                                  └─ Trailing ──▶ done
+//!      ├────── echo with a body ──▶ Waiting or at once ───────┼─ Echoing ── request ends ──▶ done
+//!      │                                                      │    └─ Trailing ──▶ done
+//!      └────── call that answers early ──▶ Waiting or at once ┴─ Calling ── its status ──▶ done
 //! ```
 
 use plimsoll_proto::http2::{Headers, RequestHead};
 
 use crate::answer::{BINARY, TEXT};
 use crate::faults::StreamOutcome;
-use crate::route::{Echo, Role, Route, route};
+use crate::grpc::{Call, Method, is_grpc};
+use crate::route::{Echo, NO_ROUTE, NOT_GRPC, Role, Route, route};
 
 /// A buffer that grew beyond this is given back after use.
 const KEEP_BYTES_MAX: usize = 16 * 1024;
@@ -28,7 +30,19 @@ impl Request {
     #[inline]
     pub(super) fn of(head: &RequestHead<'_>, role: Role) -> Self {
         let (method, path) = (head.method(), head.path().unwrap_or_default());
-        Self { route: route(role, method, path), is_head: method == "HEAD" }
+        let is_call = || method == "POST" && is_grpc(head.headers());
+        let route = match route(role, method, path) {
+            Route::Call(_) if !is_call() => Route::Refused(NOT_GRPC),
+            Route::Refused(NO_ROUTE) if is_call() => Route::Call(Method::Unknown),
+            route => route,
+        };
+        Self { route, is_head: method == "HEAD" }
+    }
+
+    /// Whether nothing of a request without a body need be kept until its end is told.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        !matches!(self.route, Route::Echo(_) | Route::Call(_))
     }
 }
 
@@ -46,6 +60,8 @@ pub(super) enum Stage {
     Trailing,
     /// A long body is being sent.
     Sending,
+    /// A call is being answered.
+    Calling,
 }
 
 /// An exchange. Its buffers serve later ones.
@@ -55,15 +71,23 @@ pub(super) struct Exchange {
     pub(super) stage: Stage,
     /// When the stage is over; `u64::MAX` if no time decides that.
     pub(super) due_ns: u64,
-    /// Bytes of the pattern that remain to be sent.
+    /// Bytes of the pattern, or of a message's zeros, that remain to be sent.
     pub(super) rest_bytes: u64,
+    /// Whether the head of a call's answer has been sent.
+    pub(super) has_head: bool,
+    /// Whether a call is among those that are ready.
+    pub(super) is_ready: bool,
+    /// When a call's time is over; `u64::MAX` if it has no limit.
+    pub(super) deadline_ns: u64,
     pub(super) has_ended: bool,
     /// Whether the client waits for permission to send its body.
     pub(super) expects_continue: bool,
     /// Bytes that came and for which the client has no new room yet, and when it gets that.
     pub(super) owed_bytes: u32,
     pub(super) owed_due_ns: u64,
+    /// Of a call: the metadata to be sent back.
     pub(super) echo: EchoParts,
+    pub(super) call: Call,
 }
 
 /// What is kept of a request to be echoed.
@@ -108,11 +132,15 @@ impl Default for Exchange {
             stage: Stage::Reading,
             due_ns: u64::MAX,
             rest_bytes: 0,
+            has_head: false,
+            is_ready: false,
+            deadline_ns: u64::MAX,
             has_ended: false,
             expects_continue: false,
             owed_bytes: 0,
             owed_due_ns: u64::MAX,
             echo: EchoParts::default(),
+            call: Call::default(),
         }
     }
 }
@@ -121,8 +149,10 @@ impl Exchange {
     /// Begins another one in the same memory.
     pub(super) fn begin(&mut self, request: Request) {
         let mut echo = std::mem::take(&mut self.echo);
+        let mut call = std::mem::take(&mut self.call);
         echo.clear();
-        *self = Self { request, echo, ..Self::default() };
+        call.clear();
+        *self = Self { request, echo, call, ..Self::default() };
     }
 }
 

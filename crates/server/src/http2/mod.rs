@@ -7,6 +7,7 @@
 //!
 //! Pure: it has no driver and no clock; `server` moves the bytes.
 
+mod call;
 mod exchange;
 mod send;
 #[cfg(test)]
@@ -32,6 +33,9 @@ use exchange::{Exchange, Request, Stage};
 /// arrive before the second.
 const LAST_CALL_NS: u64 = 10_000_000;
 
+/// Bytes of messages that a connection without a client may still hold.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Http2 {
@@ -39,9 +43,16 @@ pub(crate) struct Http2 {
     exchanges: Streams<Exchange>,
     /// A request whose head is all of it, until its end is told.
     whole: Option<(u32, Request)>,
-    /// Streams with a long body that no window holds back, in turn.
+    /// Streams with a long body, or with a call to be answered, that no window holds back, in turn.
     ready: VecDeque<u32>,
     timers: Timers<(u32, Wake)>,
+    /// Streams with calls that have come in this turn and have a deadline. Most are answered in the
+    /// same turn, and need no timer.
+    deadlines: Vec<u32>,
+    /// Bytes of messages that all calls hold.
+    held_bytes: usize,
+    /// Scratch memory for a message.
+    message: Vec<u8>,
     requests: u32,
     answers: u32,
     /// Whether no more requests are taken, and the connection ends with its last stream.
@@ -69,6 +80,8 @@ enum Wake {
     Stage,
     /// New room for what came of a body.
     Room,
+    /// The time of a call is over.
+    Deadline,
     /// The second step of a graceful end.
     LastCall,
 }
@@ -81,8 +94,11 @@ impl Http2 {
             exchanges: Streams::with_capacity(0),
             whole: None,
             ready: VecDeque::new(),
-            // An exchange has two at most: one for its stage, one for room.
-            timers: Timers::new(options.streams.saturating_mul(2)),
+            // An exchange has three at most: for its stage, for room, and for its deadline.
+            timers: Timers::new(options.streams.saturating_mul(3)),
+            deadlines: Vec::new(),
+            held_bytes: 0,
+            message: Vec::new(),
             requests: 0,
             answers: 0,
             is_ending: false,
@@ -96,15 +112,16 @@ impl Http2 {
         }
         self.whole = None;
         self.ready.clear();
+        self.deadlines.clear();
         self.timers.clear();
-        (self.requests, self.answers) = (0, 0);
+        (self.requests, self.answers, self.held_bytes) = (0, 0, 0);
         self.is_ending = false;
         self.machine.begin(turn.out);
     }
 
     /// Whether it allocated little enough to serve another client.
     pub(crate) fn is_worth_keeping(&self) -> bool {
-        self.exchanges.slots() <= 32
+        self.exchanges.slots() <= 32 && self.held_bytes <= KEPT_BYTES_MAX
     }
 
     /// When something becomes due; `u64::MAX` for never.
@@ -158,8 +175,13 @@ impl Http2 {
                 None => return Ok(()),
                 Some(ServerEvent::Request(stream, head)) => {
                     let request = Request::of(&head, turn.role);
-                    if head.is_whole() && !matches!(request.route, Route::Echo(_)) {
+                    if head.is_whole() && request.is_plain() {
                         self.whole = Some((stream, request));
+                    } else if let Route::Call(method) = request.route {
+                        let key = open(&mut self.exchanges, stream, request, &head);
+                        let exchange = &mut self.exchanges[key];
+                        call::begin(exchange, method, &head, turn.now_ns);
+                        self.begin_call(stream, key, turn);
                     } else {
                         let key = open(&mut self.exchanges, stream, request, &head);
                         let is_whole = head.is_whole();
@@ -193,6 +215,7 @@ impl Http2 {
             match wake {
                 Wake::Stage if exchange.due_ns == due_ns => self.take_stage(stream, key, turn),
                 Wake::Room if exchange.owed_due_ns == due_ns => self.release(stream, key, turn.out),
+                Wake::Deadline if exchange.deadline_ns == due_ns => self.expire(stream, key, turn),
                 _ => {}
             }
         }
@@ -239,13 +262,16 @@ impl Http2 {
         let exchange = &mut self.exchanges[key];
         exchange.has_ended = true;
         match exchange.stage {
+            _ if matches!(exchange.request.route, Route::Call(_)) => {
+                self.end_call_request(stream, key, turn);
+            }
             Stage::Reading => {
                 exchange.due_ns = u64::MAX;
                 let request = exchange.request;
                 self.answer(stream, request, turn);
             }
             Stage::Echoing => self.end_echo(stream, key, turn.out),
-            Stage::Waiting(_) | Stage::Trailing | Stage::Sending => {}
+            Stage::Waiting(_) | Stage::Trailing | Stage::Sending | Stage::Calling => {}
         }
     }
 
@@ -296,6 +322,7 @@ impl Http2 {
         match self.exchanges[key].stage {
             Stage::Reading => self.send_continue(stream, turn),
             Stage::Waiting(outcome) => self.perform(stream, key, outcome, turn),
+            Stage::Calling => self.make_ready(stream, key),
             Stage::Echoing | Stage::Trailing | Stage::Sending => {}
         }
     }
@@ -307,6 +334,9 @@ impl Http2 {
         };
         let exchange = &mut self.exchanges[key];
         exchange.owed_bytes += piece.len() as u32;
+        if let Route::Call(_) = exchange.request.route {
+            return self.call_body(stream, key, piece, turn);
+        }
         let is_echo = matches!(exchange.request.route, Route::Echo(_));
         match exchange.stage {
             // Without new room, the client sends a window's worth at most.
@@ -348,6 +378,8 @@ impl Http2 {
     /// Ends an exchange. The machine may still hold back the rest of its answer.
     fn close(&mut self, stream: u32, key: Key, out: &mut Vec<u8>) {
         self.release(stream, key, out);
+        self.held_bytes -= self.exchanges[key].call.held_bytes();
+        self.exchanges[key].call.clear();
         self.exchanges.close(key);
     }
 
@@ -389,6 +421,7 @@ impl Http2 {
                 Wake::LastCall => true,
                 Wake::Stage => exchange.is_some_and(|it| it.due_ns == due_ns),
                 Wake::Room => exchange.is_some_and(|it| it.owed_due_ns == due_ns),
+                Wake::Deadline => exchange.is_some_and(|it| it.deadline_ns == due_ns),
             }
         });
     }

@@ -10,13 +10,21 @@ use crate::faults::StreamOutcome;
 use crate::route::Route;
 
 impl Http2 {
-    /// Sends long bodies, as far as there is room.
+    /// Ends a turn: sends long bodies and answers calls, as far as there is room.
     #[inline]
-    pub(crate) fn send_bodies(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn finish_turn(&mut self, turn: &mut Turn<'_>) {
+        self.send_ready(turn);
+        self.set_deadlines();
+    }
+
+    #[inline]
+    fn send_ready(&mut self, turn: &mut Turn<'_>) {
         while !self.ready.is_empty() && turn.out.len() < turn.out_bytes_max {
             let Some(stream) = self.ready.pop_front() else { return };
-            if let Some(key) = self.exchanges.find(stream) {
-                self.send_piece(stream, key, turn);
+            let Some(key) = self.exchanges.find(stream) else { continue };
+            match self.exchanges[key].stage {
+                Stage::Calling => self.go_on_calling(stream, key, turn),
+                _ => self.send_piece(stream, key, turn),
             }
         }
     }
@@ -46,6 +54,7 @@ impl Http2 {
             Stage::Sending => self.ready.push_back(stream),
             Stage::Trailing => self.end_echo(stream, key, turn.out),
             Stage::Echoing => self.make_room(stream, key, turn),
+            Stage::Calling => self.make_ready(stream, key),
             Stage::Reading | Stage::Waiting(_) => {}
         }
     }
@@ -73,8 +82,15 @@ impl Http2 {
             StreamOutcome::Error(status) => {
                 self.reply(stream, Route::Status(status), is_head, turn);
             }
+            StreamOutcome::Status(code) => {
+                self.exchanges[key].call.fail(code, "a fault that was asked for");
+                self.begin_calling(stream, key);
+            }
             StreamOutcome::Answer if matches!(route, Route::Echo(_)) => {
                 self.begin_echo(stream, key, turn);
+            }
+            StreamOutcome::Answer if matches!(route, Route::Call(_)) => {
+                self.begin_calling(stream, key);
             }
             StreamOutcome::Answer => self.reply(stream, route, is_head, turn),
         }
@@ -136,7 +152,7 @@ impl Http2 {
     }
 
     #[inline]
-    fn count_answer(&mut self, turn: &mut Turn<'_>) {
+    pub(super) fn count_answer(&mut self, turn: &mut Turn<'_>) {
         self.answers += 1;
         if turn.fates.closes_after(self.answers) {
             self.finish(turn.out);

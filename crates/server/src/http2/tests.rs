@@ -10,6 +10,13 @@ use crate::options::ServerLimits;
 /// A server's SETTINGS without any, so that requests can be written before the real ones come.
 const GREETING: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
+fn fields_of(path: &str) -> impl Iterator<Item = (&str, &str)> {
+    let fields = [(":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", path)];
+    let call = [("content-type", "application/grpc"), ("grpc-timeout", "1S")];
+    let is_call = path.starts_with("/grpc.") || path.starts_with("/fgrpc.");
+    fields.into_iter().chain(call.into_iter().filter(move |_| is_call))
+}
+
 /// What a client says at its start, and with each of a number of batches of requests.
 fn said(path: &str, body: &[u8], batches: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut options = ClientOptions { streams: 1000, ..ClientOptions::default() };
@@ -24,9 +31,7 @@ fn said(path: &str, body: &[u8], batches: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
             let number = (batch * 10 + number) as u32;
             let outgoing = Outgoing { is_head: false, body: Body::Bytes(body), ends: true };
             client.start(number, &outgoing, &mut out, |head| {
-                for (name, value) in
-                    [(":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", path)]
-                {
+                for (name, value) in fields_of(path) {
                     head.field(name, value.as_bytes()).expect("a field");
                 }
             });
@@ -39,9 +44,20 @@ fn said(path: &str, body: &[u8], batches: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
 
 #[test]
 fn requests_allocate_nothing_once_the_longest_has_been_seen() {
-    for (path, body) in
-        [("/", &b""[..]), ("/", b"x"), ("/bytes/40k", b""), ("/echo", b"abc"), ("/status/404", b"")]
-    {
+    for (path, body) in [
+        ("/", &b""[..]),
+        ("/", b"x"),
+        ("/bytes/40k", b""),
+        ("/echo", b"abc"),
+        ("/status/404", b""),
+        ("/grpc.health.v1.Health/Check", b"\0\0\0\0\0"),
+        ("/grpc.health.v1.Health/Check", b"\0\0\0\0\x03\x0a\x01x"),
+        ("/fgrpc.PingServer/Ping", b"\0\0\0\0\x07\x08\x01\x1a\x03abc"),
+        ("/fgrpc.PingServer/Pong", b"\0\0\0\0\0"),
+        ("/grpc.testing.TestService/EmptyCall", b"\0\0\0\0\0"),
+        ("/grpc.testing.TestService/UnaryCall", b"\0\0\0\0\x04\x10\x80\x80\x04"),
+        ("/grpc.testing.TestService/FullDuplexCall", b"\0\0\0\0\x04\x12\0\x12\0"),
+    ] {
         let blocks = Blocks::new();
         let limits = ServerLimits::default();
         let mut http2 =
@@ -65,7 +81,7 @@ fn requests_allocate_nothing_once_the_longest_has_been_seen() {
                 http2.begin(&mut turn);
             }
             http2.read(input, &mut turn).expect("a client that keeps the protocol");
-            http2.send_bodies(&mut turn);
+            http2.finish_turn(&mut turn);
         };
         read(&greeting, true);
         let (warm, rest) = batches.split_at(3);

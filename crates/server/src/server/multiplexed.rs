@@ -114,10 +114,10 @@ impl<D: Driver> Server<D> {
                 has_failed = http2.read(input.bytes(&self.wire.driver), &mut turn).is_err();
             }
             Cause::Due => http2.wake(&mut turn),
-            Cause::Stop => http2.finish(turn.out),
+            Cause::Stop => http2.stop(&mut turn),
         }
         if !has_failed {
-            http2.send_bodies(&mut turn);
+            http2.finish_turn(&mut turn);
         }
         let is_over = http2.is_over() || (connection.ended && http2.is_stuck());
         let due_ns = http2.next_due_ns();

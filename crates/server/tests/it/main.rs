@@ -2,6 +2,7 @@
 //! loopback.
 
 mod faulty;
+mod grpc;
 mod hostile;
 mod http2;
 mod http2_faults;

@@ -1,8 +1,10 @@
-//! The services of the built-in server: health, fortio's ping, and reflection. Their schema, for
-//! the reflection service, and their messages, read and written in place: the server answers
-//! without allocating.
+//! The services of the built-in server: health, fortio's ping, reflection, and those of gRPC's own
+//! tests ([`testing`]). Their schema, for the reflection service, and their messages, read and
+//! written in place: the server answers without allocating.
 //!
 //! Absent on purpose: what the services do. The server does it.
+
+pub mod testing;
 
 use crate::schema::{Schema, SchemaError};
 use crate::wire::{Fields, Malformed, write_number, write_text};
@@ -14,13 +16,24 @@ pub const HEALTH_WATCH: &str = "/grpc.health.v1.Health/Watch";
 /// The method of fortio's ping service.
 pub const PING: &str = "/fgrpc.PingServer/Ping";
 
-/// Each file by the name that reflection gives it.
-const FILES: [(&str, &str); 3] = [
-    ("grpc/health/v1/health.proto", include_str!("../proto/health.proto")),
-    ("ping.proto", include_str!("../proto/ping.proto")),
-    ("grpc/reflection/v1/reflection.proto", include_str!("../proto/reflection.proto")),
+/// The services, by the names under which clients ask for their health.
+pub const SERVICES: [&str; 5] = [
+    "grpc.health.v1.Health",
+    "fgrpc.PingServer",
+    "grpc.testing.TestService",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
 ];
 
+/// Each file by the name that reflection gives it.
+const FILES: [(&str, &str); 4] = [
+    ("grpc/health/v1/health.proto", include_str!("../../proto/health.proto")),
+    ("ping.proto", include_str!("../../proto/ping.proto")),
+    ("grpc/testing/test.proto", include_str!("../../proto/testing.proto")),
+    (REFLECTION_FILE, include_str!("../../proto/reflection.proto")),
+];
+
+const REFLECTION_FILE: &str = "grpc/reflection/v1/reflection.proto";
 /// Both versions of reflection have the same messages.
 const ALPHA_FILE: &str = "grpc/reflection/v1alpha/reflection.proto";
 
@@ -32,7 +45,7 @@ pub fn schema() -> Result<Schema, SchemaError> {
     let names: Vec<String> =
         FILES.iter().map(|(name, _)| *name).chain([ALPHA_FILE]).map(str::to_owned).collect();
     Schema::compile(&names, |name| {
-        let known = if name == ALPHA_FILE { FILES[2].0 } else { name };
+        let known = if name == ALPHA_FILE { REFLECTION_FILE } else { name };
         let source = FILES.iter().find(|(file, _)| *file == known).map(|(_, source)| *source);
         Ok(source.map(|source| match name {
             ALPHA_FILE => source.replace("grpc.reflection.v1;", "grpc.reflection.v1alpha;"),
@@ -120,6 +133,8 @@ mod tests {
     #[test]
     fn the_sources_compile_and_have_these_methods() {
         let schema = schema().expect("compiles");
+        let names: Vec<_> = schema.pool().services().map(|it| it.full_name().to_owned()).collect();
+        assert_eq!(names, SERVICES);
         let reflection = |version: &str| {
             format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo")
         };
@@ -127,6 +142,11 @@ mod tests {
             (HEALTH_CHECK.to_owned(), Kind::Unary),
             (HEALTH_WATCH.to_owned(), Kind::Server),
             (PING.to_owned(), Kind::Unary),
+            (testing::EMPTY_CALL.to_owned(), Kind::Unary),
+            (testing::UNARY_CALL.to_owned(), Kind::Unary),
+            (testing::STREAMING_OUTPUT_CALL.to_owned(), Kind::Server),
+            (testing::STREAMING_INPUT_CALL.to_owned(), Kind::Client),
+            (testing::FULL_DUPLEX_CALL.to_owned(), Kind::Bidi),
             (reflection("v1"), Kind::Bidi),
             (reflection("v1alpha"), Kind::Bidi),
         ] {
