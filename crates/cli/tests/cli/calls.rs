@@ -75,7 +75,7 @@ fn what_cannot_be_called_is_said_in_one_line_before_the_load() {
     let (grpc, other) = (peer.url(), silent.url());
     let old = crate::peer::Peer::answering(|_| crate::peer::Answer::Say(crate::peer::OK));
     let old = old.url("/");
-    let plain = Server::start(&[]);
+    let hello = Server::listen(&["--hello", "127.0.0.1:0"], 1);
     let with_path = format!("{grpc}/x");
     let proto = ["--grpc", PING, "--proto", "ping.proto"];
     for (flags, code, says) in [
@@ -111,7 +111,7 @@ fn what_cannot_be_called_is_said_in_one_line_before_the_load() {
         (&["--grpc", PING, "--reflect", &other], 1, "has no reflection service: give --proto FILE"),
         (&["--grpc", PING, "--reflect", &old], 1, "HTTP/1"),
         (&[&proto[..], &[&old]].concat(), 1, "HTTP/1"),
-        (&["--grpc", PING, "--reflect", &plain.url("/")], 1, "has no reflection service"),
+        (&["--grpc", PING, "--reflect", &hello.url("/")], 1, "not gRPC"),
         (&["--expect", "grpc-status=0", &grpc], 2, "is about gRPC"),
     ] {
         let command = &mut plimsoll(&["run", "-n", "1"]);

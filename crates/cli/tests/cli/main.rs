@@ -30,6 +30,7 @@ mod repeat;
 mod scenarios;
 mod secrets;
 mod serve;
+mod served_calls;
 mod signals;
 mod support;
 mod targets;
