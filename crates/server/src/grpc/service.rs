@@ -124,7 +124,7 @@ impl Answer {
             Self::Ping { due_ns } => {
                 let Ok(ping) = Ping::read(message) else { return Said::Status(MALFORMED) };
                 let delay_ns = (ping.delay_ns.max(0) as u64).min(DELAY_NS_MAX);
-                let due_ns = due_ns.unwrap_or(now_ns.saturating_add(delay_ns));
+                let due_ns = due_ns.unwrap_or_else(|| now_ns.saturating_add(delay_ns));
                 if due_ns > now_ns {
                     *self = Self::Ping { due_ns: Some(due_ns) };
                     return Said::NotYet(due_ns);
@@ -162,7 +162,7 @@ impl Answer {
             return status(message);
         };
         let interval_ns = u64::from(next.interval_us.unsigned_abs()) * 1_000;
-        let due_ns = due_ns.unwrap_or(now_ns.saturating_add(interval_ns));
+        let due_ns = due_ns.unwrap_or_else(|| now_ns.saturating_add(interval_ns));
         if due_ns > now_ns {
             *self = Self::Outputs { at, due_ns: Some(due_ns) };
             return Said::NotYet(due_ns);

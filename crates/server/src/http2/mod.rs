@@ -146,7 +146,8 @@ impl Http2 {
 
     /// Whether nothing will come of it once the client sends no more.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.ready.is_empty() && self.timers.next_ns() == u64::MAX
+        // The timers of calls that were answered in time are still there.
+        self.ready.is_empty() && (self.is_idle() || self.timers.next_ns() == u64::MAX)
     }
 
     /// Takes no more requests.

@@ -1,6 +1,6 @@
 //! Calls of gRPC over HTTP/2, in the simulated world.
 
-use plimsoll_server::{Faults, ServerOptions};
+use plimsoll_server::{Faults, ServerOptions, StreamFaults};
 
 use crate::http2_peer::{Ask, Peer, cancel, frames, window_update};
 use crate::world::{Act, MS, S, Scene};
@@ -229,6 +229,24 @@ fn requests_wait_while_their_answers_are_not_read() {
 }
 
 #[test]
+fn requests_wait_for_room_while_an_answer_is_not_due() {
+    // The first asks for its answer 500 ms later, the others for none.
+    let request = [message(b"\x12\x04\x10\xa0\xc2\x1e"), message(b"").repeat(3000)].concat();
+    let http2 = StreamFaults { window_bytes: Some(20_000), ..StreamFaults::default() };
+    let mut peer = Peer::new(LARGE);
+    // Until the client acknowledges it, the window is the protocol's.
+    peer.raw(&[0, 0, 0, 4, 1, 0, 0, 0, 0]);
+    peer.ask(call(DUPLEX, &request), false);
+    let script = vec![(MS, 0, Act::Send(peer.take()))];
+    let outcome = Scene { script, ..with(Faults { http2, ..Faults::default() }) }.run();
+    let seen = &outcome.clients[0];
+    let early = seen.arrivals.iter().take_while(|(at_ns, _)| *at_ns < 500 * MS).last();
+    let (_, early) = *early.expect("a greeting");
+    let updates = |bytes: &[u8]| frames(bytes).iter().filter(|it| it.0 == 8 && it.2 == 1).count();
+    assert_eq!((updates(&seen.bytes[..early]), updates(&seen.bytes)), (0, 1));
+}
+
+#[test]
 fn a_call_that_is_given_up_is_forgotten() {
     let mut peer = Peer::new(LARGE);
     peer.ask(call(DUPLEX, &message(b"\x12\x04\x10\x80\x89\x7a")), false);
@@ -275,4 +293,17 @@ fn faults_of_calls() {
         let arrivals = &outcome.clients[0].arrivals;
         assert_eq!(arrivals.last().expect("an answer").0, 8 * MS + 20_000, "{path}");
     }
+}
+
+#[test]
+fn a_deadline_that_was_met_keeps_no_connection_open() {
+    let fields = [GRPC, ("grpc-timeout", "1S")];
+    let mut peer = Peer::new(LARGE);
+    peer.ask(Ask { fields: &fields, ..Ask::post(PING, &message(b"")) }, true);
+    let script = vec![(MS, 0, Act::Send(peer.take())), (50 * MS, 0, Act::Finish)];
+    let late = Faults { latency: "100%:7ms".parse().expect("a mix"), ..Faults::default() };
+    let outcome = Scene { script, ..with(late) }.run();
+    let ended_ns = outcome.clients[0].ended_ns.expect("the server closed");
+    assert!((50 * MS..60 * MS).contains(&ended_ns), "{ended_ns}");
+    assert!(peer.read(&outcome.clients[0].bytes).join(", ").contains("grpc-status=0"));
 }
