@@ -281,7 +281,7 @@ fn a_redirected_request_is_the_same_elsewhere_or_a_get_without_its_body() {
         ("/a b\r\n\u{7f}ä#x", true, ":path: /a%20b%0D%0A%7Fä"),
     ] {
         let hop = Hop { path: path.to_owned(), as_get };
-        let filling = Filling { number: 7, cookies: b"c=d", hop: Some(&hop) };
+        let filling = Filling { number: 7, cookies: b"c=d", hop: Some(&hop), ..Filling::default() };
         assert_eq!(encoding.has_body(&filling), !as_get);
         let read = pair.sends(&encoding, filling);
         let method = if as_get { ":method: GET" } else { ":method: POST" };

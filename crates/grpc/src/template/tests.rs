@@ -163,7 +163,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         ),
         (
             r#"{"string": "{{seq}}"} x"#,
-            "not the JSON of a t.All: trailing characters at line 1 column",
+            "message 2: not the JSON of a t.All: expected value at line 1 column",
         ),
         (r#"{"strin": "{{seq}}"}"#, "strin: t.All has no such field: did you mean 'string'?"),
         (
