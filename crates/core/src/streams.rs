@@ -1,7 +1,7 @@
 //! The messages of calls of gRPC that stream: how many there were, and when they came.
 //!
-//! A call is a request, and has a request's times whatever its messages do. What is here is about
-//! the messages in it, also those of calls that failed, timed out or were open at the end.
+//! A call is a request, and has a request's times whatever its messages do. Beside them stand the
+//! messages in it, also those of calls that failed, timed out or were open at the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub(crate) fn merge_streams(mine: &mut Option<Box<Streams>>, theirs: Option<&Str
 mod tests {
     use super::*;
 
-    /// Calls with as many messages, and a gap and a round trip of so many ns.
+    /// A call with this number of messages, a gap, and a round trip if one is given.
     fn streams(messages: u64, round_trip_ns: Option<u64>) -> Streams {
         let mut streams = Streams::new(round_trip_ns.is_some());
         streams.sent.add(1, 10);

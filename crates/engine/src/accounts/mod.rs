@@ -243,12 +243,13 @@ impl Accounts {
     /// latest first, those that it had not taken before.
     #[inline]
     pub(crate) fn written(&mut self, open: impl Iterator<Item = ExchangeId>, at_ns: u64) {
+        let is_in_order = self.stalls.are_none() && !self.sends_in_pieces();
         for id in open {
             let exchange = &mut self.exchanges[id];
             if exchange.moments.written_ns != 0 {
-                // What was sent earlier has been taken earlier, but for what had been held back, and
-                // for messages that follow on others of a call.
-                if self.stalls.are_none() && self.streams.is_none() {
+                // What was sent earlier has been taken earlier, but for what had been held back and
+                // for messages that follow on others.
+                if is_in_order {
                     break;
                 }
                 continue;
