@@ -345,14 +345,14 @@ pub(crate) const EXAMPLES: &[Example] = &[
     flag(
         "grpc_stream",
         &["--grpc-stream", "unary", "--grpc", PING, "--proto", "ping.proto", "-n", "10", G],
-        &["--grpc-stream", "pingpong", "--grpc", PING, "--proto", "ping.proto", G],
-        "is not called as 'pingpong'",
+        &["--grpc-stream", "ping", "--grpc", PING, "--reflect", G],
+        "bidi, pingpong",
     ),
     flag(
         "grpc_messages",
         &["--grpc-messages", "1", "--grpc", PING, "--proto", "ping.proto", "-n", "10", G],
-        &["--grpc-messages", "5", "--grpc", PING, "--proto", "ping.proto", G],
-        "sends one message",
+        &["--grpc-messages", "all", "--grpc", PING, "--reflect", G],
+        "a count",
     ),
     flag("redirects", &["--redirects", "3", "-n", "10", U], &["--redirects", "all", U], "a count"),
     flag("cookies", &["--cookies", "-n", "10", U], &["--cookies=1", U], NO_VALUE),
