@@ -237,6 +237,18 @@ fn what_is_open_at_the_end_has_its_messages() {
     assert_quantile(&streams.gaps, 0.5, 10 * MS, MS / 10);
 }
 
+/// Messages belong to their call, so those of the warm-up's calls are not in the measured part.
+#[test]
+fn messages_of_the_warm_up_are_not_counted() {
+    let answers = Answers::Stream { messages: 5, gap_ns: 10 * MS, stall: (5, 0) };
+    let draft =
+        Draft { requests: None, duration_ns: Some(S), warmup_ns: S, ..calls("Server", 1, 1) };
+    let told = run(&draft, Manners::new(answers));
+    let (ledger, streams) = (told.sum.ledger, &told.streams);
+    assert_eq!((streams.sent.messages, streams.received.messages), (ledger.sent, 5 * ledger.ok));
+    assert!(told.did.sent.0 > 9 * ledger.ok, "the other half was the warm-up's");
+}
+
 #[test]
 fn an_answer_before_all_is_sent_ends_the_call() {
     for (draft, after) in [(calls("Bidi", 100_000, 20), 3), (pingpong(50, 20), 3)] {
