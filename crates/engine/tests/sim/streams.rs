@@ -267,7 +267,8 @@ fn an_answer_before_all_is_sent_ends_the_call() {
         assert!((14..=20).contains(&given_up), "{:?}", did.given_up);
         assert_eq!(streams.received.messages, 20 * after);
         assert!(streams.sent.messages >= did.came.0, "handed over is not read yet");
-        assert!(streams.sent.messages < 20 * 20_000, "{:?}", streams.sent);
+        // A batch is 655 messages, and no second one is made while a window holds the first back.
+        assert!(streams.sent.messages < 20 * 1000, "{:?}", streams.sent);
     }
 }
 
