@@ -115,7 +115,7 @@ impl Accounts {
     /// The messages of a call that go next; none where calls do not stream.
     #[inline]
     pub(crate) fn next_messages(&self, id: ExchangeId) -> Portion {
-        self.streams.as_ref().map_or(Portion::default(), |streams| streams.next(id))
+        self.streams.as_ref().map(|streams| streams.next(id)).unwrap_or_default()
     }
 
     /// Messages of a call were handed over at `at_ns`, with the prefixes before them `body_bytes`.
