@@ -25,15 +25,17 @@ pub(crate) fn called(flags: &GrpcFlags) -> Result<Option<GrpcPlan>, Fault> {
         let advice = advice + name(Field::Reflect);
         return Err(PlanError::new(Field::Grpc, problem, advice).into());
     }
+    let (stream, messages) = (flags.grpc_stream, flags.grpc_messages);
+    let called = GrpcPlan { stream, messages, ..GrpcPlan::new(method) };
     if flags.reflect {
-        return Ok(Some(GrpcPlan { method, files: Vec::new(), descriptors: Vec::new() }));
+        return Ok(Some(called));
     }
     let schema = compile(&flags.proto, &flags.proto_path).map_err(|error| match error {
         SchemaError::NoFile(_) => Fault::File(Field::Proto, error.to_string()),
         error => Fault::of(Field::Proto, error.to_string()),
     })?;
     let files = flags.proto.iter().map(|path| path.display().to_string()).collect();
-    Ok(Some(GrpcPlan { method, files, descriptors: schema.descriptors() }))
+    Ok(Some(GrpcPlan { files, descriptors: schema.descriptors(), ..called }))
 }
 
 /// Compiles files and what they import. A file is known by its name below the first of the folders

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_core::plan::CallKind;
+
+use crate::value_args::count32;
 
 /// What is called with gRPC.
 #[derive(Debug, Default, Args)]
@@ -22,4 +25,12 @@ pub(crate) struct GrpcFlags {
     /// Ask the server for the schema, by its reflection service
     #[arg(long, requires = "grpc", conflicts_with = "proto")]
     pub reflect: bool,
+    /// How the messages of a call go: one there and one back, many back, many there, many both ways
+    /// at once, or each when the one before is answered [default: what the schema says]
+    #[arg(long, value_name = "unary|server|client|bidi|pingpong", requires = "grpc")]
+    pub grpc_stream: Option<CallKind>,
+    /// Messages that a call sends, where it sends many; those of -b are taken in turn [default:
+    /// those of -b]
+    #[arg(long, value_name = "N", value_parser = count32, requires = "grpc")]
+    pub grpc_messages: Option<u32>,
 }

@@ -118,7 +118,7 @@ pub(crate) struct RunFlags {
     pub request: RequestFlags,
     /// What a response must be like, or its request fails: status=200..299, bytes=100..,
     /// body~=REGEX, body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX,
-    /// grpc-status=0; may be given again
+    /// grpc-status=0, grpc-messages=1..9; may be given again
     #[arg(long, value_name = "EXPR", help_heading = "Expectations")]
     pub expect: Vec<Expectation>,
     /// Follow up to N redirects for one request, on the same server

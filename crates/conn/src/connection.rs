@@ -237,8 +237,8 @@ impl<P: Protocol> Connection<P> {
         if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) }
     }
 
-    /// Sends the body of a request that was started without it; `message` is the same. Gives the
-    /// number of bytes that takes.
+    /// Sends the body of a request that was started without it, or further messages of a call;
+    /// `message` is the same, but for the messages. Gives the number of bytes that takes.
     pub fn send_rest<D: Driver>(
         &mut self,
         driver: &mut D,
@@ -248,6 +248,13 @@ impl<P: Protocol> Connection<P> {
     ) -> usize {
         let wire = self.protocol.send_rest(exchange, message, &mut scratch.frames);
         if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) }
+    }
+
+    /// How long the body was that was handed over last, where the protocol says so.
+    #[inline]
+    #[must_use]
+    pub fn body_bytes(&self) -> usize {
+        self.protocol.body_bytes()
     }
 
     /// Whether the peer's flow control holds back a part of the request that was just sent for this

@@ -22,8 +22,19 @@ pub struct Call {
     http_status: u16,
     has_body: bool,
     messages: MessageReader,
+    /// The length of the message that is coming in.
+    length: u32,
     whole: u64,
     broken: Option<MessageError>,
+}
+
+/// Messages that a piece of a body has made whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// How many.
+    pub messages: u64,
+    /// Bytes in them.
+    pub bytes: u64,
 }
 
 /// Why a call is no good, whatever its status says. Each is one line.
@@ -83,6 +94,7 @@ impl Call {
             reply,
             http_status: head.status,
             has_body: false,
+            length: 0,
             whole: 0,
             broken: None,
         }
@@ -90,25 +102,38 @@ impl Call {
 
     /// A piece of its body is here.
     #[inline]
-    pub fn body(&mut self, mut piece: &[u8]) {
+    pub fn body(&mut self, mut piece: &[u8]) -> Arrived {
+        let mut arrived = Arrived::default();
         if !self.has_body {
             self.has_body = true;
             self.reply.body();
         }
         if !self.reply.is_grpc() {
-            return;
+            return arrived;
         }
         loop {
             match self.messages.next(&mut piece) {
-                Ok(Some(MessageEvent::Ended)) => self.whole += 1,
-                Ok(Some(_)) => {}
-                Ok(None) => return,
+                Ok(Some(MessageEvent::Started { bytes, .. })) => self.length = bytes,
+                Ok(Some(MessageEvent::Piece(_))) => {}
+                Ok(Some(MessageEvent::Ended)) => {
+                    self.whole += 1;
+                    arrived.messages += 1;
+                    arrived.bytes += u64::from(self.length);
+                }
+                Ok(None) => return arrived,
                 Err(error) => {
                     self.broken = Some(error);
-                    return;
+                    return arrived;
                 }
             }
         }
+    }
+
+    /// How many whole messages have come.
+    #[inline]
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.whole
     }
 
     /// The fields behind its body are here.
@@ -221,7 +246,7 @@ mod tests {
         let lines = |text: &str| format!("\n{}\n", text.replace(';', "\n"));
         let lines_of_head = lines(head);
         let mut call = Call::of_head(&Head::new(status, lines_of_head.as_bytes()));
-        body.iter().for_each(|piece| call.body(piece));
+        body.iter().for_each(|piece| _ = call.body(piece));
         if let Some(text) = trailers {
             call.trailers(Headers::of_head(lines(text).as_bytes()));
         }
@@ -256,6 +281,21 @@ mod tests {
         }
         let none = call(200, GRPC, &[], ok);
         assert_eq!(none.fault(Kind::Server), None, "a stream may be empty");
+    }
+
+    #[test]
+    fn messages_arrive_with_their_last_byte() {
+        let body = [framed(b"one"), framed(b""), framed(b"three")].concat();
+        for at in 0..=body.len() {
+            let mut call = call(200, GRPC, &[], None);
+            let (first, second) = body.split_at(at);
+            let [before, after] = [first, second].map(|piece| call.body(piece));
+            let whole = [8, 13, 23].iter().filter(|end| at >= **end).count();
+            let bytes = [0, 3, 3, 8][whole];
+            assert_eq!(before, Arrived { messages: whole as u64, bytes }, "{at}");
+            let rest = Arrived { messages: 3 - whole as u64, bytes: 8 - bytes };
+            assert_eq!((after, call.messages()), (rest, 3), "{at}");
+        }
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub use http2::{Http2, Http2Request, Http2Settings};
 pub use plimsoll_proto::http1::{DecodeError, Headers};
 pub use protocol::{Protocol, Wire};
 pub use request::{
-    CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message, RequestBody,
+    CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message, Messages,
+    Portion, RequestBody,
 };
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};
 pub use websocket::{Handshake, Replies, WebSocket, WebSocketRequest, WebSocketSettings};

@@ -93,13 +93,20 @@ pub trait Protocol: fmt::Debug {
         out: &mut Vec<u8>,
     ) -> Wire<'m>;
 
-    /// Sends the body of a request that was started without it; `message` is the same.
+    /// Sends the body of a request that was started without it, or further messages of a call;
+    /// `message` is the same, but for the messages.
     fn send_rest<'m>(
         &mut self,
         exchange: ExchangeId,
         message: &Message<'m, Self::Encoding>,
         out: &mut Vec<u8>,
     ) -> Wire<'m>;
+
+    /// How long the body was that was handed over last, where the protocol says so; of a call,
+    /// those of its messages.
+    fn body_bytes(&self) -> usize {
+        0
+    }
 
     /// Whether the peer's flow control, as a window of the stream or of the connection, holds back
     /// a part of this exchange's request. To be asked when the request or its body has just been

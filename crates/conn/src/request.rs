@@ -10,6 +10,7 @@ use std::sync::Arc;
 use plimsoll_core::template::Template;
 use plimsoll_grpc::MessageTemplate;
 use plimsoll_io::PayloadId;
+use plimsoll_proto::grpc::PREFIX_BYTES;
 use plimsoll_proto::http1::write_request_head;
 use plimsoll_proto::{http1, http2};
 
@@ -24,6 +25,9 @@ pub(crate) const BODY_FIELDS: [&str; 7] = [
     "Transfer-Encoding",
     "Expect",
 ];
+
+/// Messages that are sent together take about this much: a frame of HTTP/2, as most peers allow it.
+const BATCH_BYTES: usize = 16_384;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
@@ -84,8 +88,44 @@ impl CompiledRequest {
 pub enum RequestBody {
     /// Bytes, with what templates put between them.
     Template(Template),
-    /// A message of gRPC, behind its prefix.
-    Message(MessageTemplate),
+    /// Messages of gRPC, each behind its prefix.
+    Messages(Messages),
+}
+
+/// The messages of a call.
+#[derive(Debug)]
+pub struct Messages {
+    /// Those that there are, taken in turn; at least one.
+    pub templates: Vec<MessageTemplate>,
+    /// How many are sent in a call.
+    pub count: u32,
+}
+
+impl Messages {
+    /// How long the longest of them can be behind its prefix, bytes.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        let longest = self.templates.iter().map(MessageTemplate::bytes_max).max();
+        PREFIX_BYTES + longest.unwrap_or(0)
+    }
+
+    /// How many of them are sent at a time, so that a call needs little memory however many it
+    /// sends.
+    #[must_use]
+    pub fn batch(&self) -> u32 {
+        let batch = BATCH_BYTES / self.bytes_max();
+        u32::try_from(batch).unwrap_or(u32::MAX).clamp(1, self.count.max(1))
+    }
+}
+
+/// Some of the messages of a call, in their order: from the first of these numbers on, up to the
+/// second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Portion {
+    /// The first of them; the first of a call has the number 0.
+    pub from: u32,
+    /// The one behind the last.
+    pub to: u32,
 }
 
 /// A field of a request's head.
@@ -126,6 +166,8 @@ pub struct Filling<'a> {
     pub cookies: &'a [u8],
     /// Where it was redirected to, if it was.
     pub hop: Option<&'a Hop>,
+    /// Where a call sends several messages, or none: which of them go now.
+    pub messages: Portion,
 }
 
 /// A request to be sent.

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 144] = [
+pub const ERROR_KINDS: [&str; 145] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -113,6 +113,7 @@ pub const ERROR_KINDS: [&str; 144] = [
     "grpc_not_grpc",
     "grpc_no_message",
     "grpc_extra_messages",
+    "grpc_messages",
     "grpc_flag",
     "grpc_uncoded",
     "grpc_message_cut",

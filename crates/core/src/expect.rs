@@ -16,6 +16,8 @@ pub enum Expectation {
     Status(Vec<(u16, u16)>),
     /// The status of a call of gRPC is in one of these ranges, both ends included.
     GrpcStatus(Vec<(u32, u32)>),
+    /// The number of messages that a call of gRPC gets is between these, both included.
+    GrpcMessages(u64, u64),
     /// The length of the body is between these, in bytes, both included, as received, without
     /// framing.
     Bytes(u64, u64),
@@ -52,8 +54,8 @@ pub enum ExpectError {
     /// Nothing of the kind can be expected.
     #[error(
         "unknown expectation '{0}': write status=200..299,304, bytes=100..200, body~=REGEX, \
-         body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX or \
-         grpc-status=0"
+         body!~REGEX, body*=TEXT, body==TEXT, header:NAME=VALUE, header:NAME~=REGEX, \
+         grpc-status=0 or grpc-messages=1..9"
     )]
     Unknown(String),
     /// A status, or a range of them.
@@ -62,6 +64,9 @@ pub enum ExpectError {
     /// A status of gRPC, or a range of them.
     #[error("'{0}' is not a status code of gRPC or a range of them: write grpc-status=0,5")]
     GrpcStatus(String),
+    /// A number of messages, or a range.
+    #[error("'{0}' is not a number of messages or a range: write grpc-messages=1..9")]
+    GrpcMessages(String),
     /// A number of bytes, or a range.
     #[error("'{0}' is not a number of bytes or a range: write bytes=100..200")]
     Bytes(String),
@@ -74,6 +79,7 @@ impl Expectation {
         match self {
             Self::Status(_) => "expect_status",
             Self::GrpcStatus(_) => "grpc_status",
+            Self::GrpcMessages(..) => "grpc_messages",
             Self::Bytes(..) => "expect_bytes",
             Self::BodyMatches { .. } | Self::BodyContains(_) | Self::BodyIs(_) => "expect_body",
             Self::HeaderMatches { .. } | Self::HeaderIs { .. } => "expect_header",
@@ -86,10 +92,10 @@ impl Expectation {
         self.kind() == "expect_body"
     }
 
-    /// Whether it is about the status of a call.
+    /// Whether it is about calls of gRPC.
     #[must_use]
     pub fn is_of_grpc(&self) -> bool {
-        matches!(self, Self::GrpcStatus(_))
+        matches!(self, Self::GrpcStatus(_) | Self::GrpcMessages(..))
     }
 
     /// Whether the headers have to be looked at.
@@ -119,9 +125,16 @@ impl std::str::FromStr for Expectation {
             };
             return list.split(',').map(range).collect::<Result<_, _>>().map(Self::GrpcStatus);
         }
+        if let Some(range) = text.strip_prefix("grpc-messages=") {
+            let (range, wrong) = (count_range(range.trim()), ExpectError::GrpcMessages);
+            let of = |(from, to)| Self::GrpcMessages(from, to);
+            return range.map(of).map_err(|text| wrong(owned(text)));
+        }
         if let Some(range) = text.strip_prefix("bytes=") {
-            let range = range.trim();
-            return bytes_range(range).ok_or_else(|| ExpectError::Bytes(owned(range)));
+            let (range, wrong) = (count_range(range.trim()), ExpectError::Bytes);
+            return range
+                .map(|(from, to)| Self::Bytes(from, to))
+                .map_err(|text| wrong(owned(text)));
         }
         if let Some(pattern) = text.strip_prefix("body~=") {
             return Ok(Self::BodyMatches { pattern: owned(pattern), wanted: true });
@@ -159,14 +172,28 @@ fn code_range(text: &str) -> Option<(u32, u32)> {
     (from <= to).then_some((from, to))
 }
 
-fn bytes_range(text: &str) -> Option<Expectation> {
-    let (from, to) = match text.split_once("..") {
-        None => (text, text),
-        Some((from, to)) => (from, to),
+/// A count, or a range of them that may be open at one end; otherwise the text.
+fn count_range(text: &str) -> Result<(u64, u64), &str> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let count = |end: &str, open: u64| match end {
+        "" => Ok(open),
+        end => parse_count(end).map_err(|_| text),
     };
-    let from = if from.is_empty() { 0 } else { parse_count(from).ok()? };
-    let to = if to.is_empty() { u64::MAX } else { parse_count(to).ok()? };
-    (from <= to && !text.is_empty() && text != "..").then_some(Expectation::Bytes(from, to))
+    let (from, to) = (count(from, 0)?, count(to, u64::MAX)?);
+    if from <= to && !text.is_empty() && text != ".." { Ok((from, to)) } else { Err(text) }
+}
+
+/// The end of an expectation of counts.
+struct Counts(u64, u64);
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self(from, u64::MAX) => write!(f, "{from}.."),
+            Self(from, to) if from == to => write!(f, "{from}"),
+            Self(from, to) => write!(f, "{from}..{to}"),
+        }
+    }
 }
 
 impl std::fmt::Display for Expectation {
@@ -180,9 +207,8 @@ impl std::fmt::Display for Expectation {
                 f.write_str("grpc-status=")?;
                 write_ranges(f, ranges)
             }
-            Self::Bytes(from, u64::MAX) => write!(f, "bytes={from}.."),
-            Self::Bytes(from, to) if from == to => write!(f, "bytes={from}"),
-            Self::Bytes(from, to) => write!(f, "bytes={from}..{to}"),
+            Self::GrpcMessages(from, to) => write!(f, "grpc-messages={}", Counts(*from, *to)),
+            Self::Bytes(from, to) => write!(f, "bytes={}", Counts(*from, *to)),
             Self::BodyMatches { pattern, wanted: true } => write!(f, "body~={pattern}"),
             Self::BodyMatches { pattern, wanted: false } => write!(f, "body!~{pattern}"),
             Self::BodyContains(part) => write!(f, "body*={part}"),
@@ -233,6 +259,9 @@ mod tests {
             "status=200..299,304",
             "grpc-status=0,5",
             "grpc-status=1..16",
+            "grpc-messages=3",
+            "grpc-messages=3..5",
+            "grpc-messages=1..",
             "bytes=0..10",
             "bytes=5",
             "bytes=100..",
@@ -262,6 +291,9 @@ mod tests {
             "grpc-status=",
             "grpc-status=OK",
             "grpc-status=5..0",
+            "grpc-messages=",
+            "grpc-messages=many",
+            "grpc-messages=5..0",
             "bytes=",
             "bytes=..",
             "bytes=9..1",
@@ -274,6 +306,7 @@ mod tests {
             let possible = match text.split_once('=') {
                 Some(("bytes", _)) => "bytes=100..200",
                 Some(("grpc-status", _)) => "grpc-status=0,5",
+                Some(("grpc-messages", _)) => "grpc-messages=1..9",
                 _ => "status=200..299",
             };
             assert!(error.contains(possible) && !error.contains('\n'), "{error}");

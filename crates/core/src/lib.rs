@@ -38,6 +38,7 @@ pub mod secret;
 pub mod serde_units;
 pub mod series;
 pub mod stats;
+pub mod streams;
 pub mod study;
 pub mod template;
 pub mod throughput;

@@ -27,6 +27,7 @@ use crate::protocol::{ProtocolCounts, merge_protocols};
 use crate::pushed::Pushed;
 use crate::recorder::Recorder;
 use crate::series::Series;
+use crate::streams::{Streams, merge_streams};
 use crate::throughput::per_second;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Pause, Verdict, covered_ns};
@@ -220,6 +221,9 @@ pub struct RunResult {
     /// Calls of gRPC that the server has ended, by the name of their status. Absent without any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub grpc_status: BTreeMap<String, u64>,
+    /// The messages of calls of gRPC that stream. Absent without such calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grpc_streams: Option<Box<Streams>>,
     /// What went wrong, most frequent first.
     pub errors: Vec<ErrorCount>,
     /// Bytes on the connections.
@@ -294,6 +298,7 @@ impl RunResult {
             lag: Histogram::default(),
             status: BTreeMap::new(),
             grpc_status: BTreeMap::new(),
+            grpc_streams: None,
             errors: Vec::new(),
             bytes: Bytes::default(),
             loader: Loader::default(),
@@ -362,6 +367,7 @@ impl RunResult {
             .filter(|(_, n)| **n > 0)
             .map(|(s, n)| (s, *n))
             .collect();
+        self.grpc_streams.clone_from(&recorder.streams);
         self.errors.clone_from(&recorder.errors);
         merge_errors(&mut self.errors, &[]);
         self.protocols.clear();
@@ -420,6 +426,7 @@ impl RunResult {
         for (status, count) in &other.grpc_status {
             *self.grpc_status.entry(status.clone()).or_default() += count;
         }
+        merge_streams(&mut self.grpc_streams, other.grpc_streams.as_deref());
         merge_errors(&mut self.errors, &other.errors);
         self.bytes.sent += other.bytes.sent;
         self.bytes.received += other.bytes.received;

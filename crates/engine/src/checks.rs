@@ -29,6 +29,8 @@ pub(crate) struct Checks {
     status: StatusSet,
     /// Ranges of codes of gRPC; each list has to have the call's. Without any, only 0 is good.
     codes: Vec<Vec<(u32, u32)>>,
+    /// How many messages a call gets, both ends included.
+    messages: Option<(u64, u64)>,
     bytes: Option<(u64, u64)>,
     headers: Vec<HeaderCheck>,
     body: Vec<BodyCheck>,
@@ -106,6 +108,7 @@ impl Checks {
         let mut checks = Self {
             status: below(FAILED_STATUS),
             codes: Vec::new(),
+            messages: None,
             bytes: None,
             headers: Vec::new(),
             body: Vec::new(),
@@ -142,10 +145,8 @@ impl Checks {
                 self.names_status = true;
             }
             Expectation::GrpcStatus(ranges) => self.codes.push(ranges.clone()),
-            Expectation::Bytes(from, to) => {
-                let (low, high) = self.bytes.unwrap_or((0, u64::MAX));
-                self.bytes = Some((low.max(*from), high.min(*to)));
-            }
+            Expectation::GrpcMessages(from, to) => narrow(&mut self.messages, *from, *to),
+            Expectation::Bytes(from, to) => narrow(&mut self.bytes, *from, *to),
             Expectation::BodyMatches { pattern, wanted } => {
                 self.body.push(body(Test::Matches(regex(pattern)?), *wanted));
             }
@@ -199,6 +200,18 @@ impl Checks {
     pub(crate) fn expects_code(&self, code: u32) -> bool {
         let has = |ranges: &Vec<(u32, u32)>| ranges.iter().any(|it| (it.0..=it.1).contains(&code));
         if self.codes.is_empty() { code == 0 } else { self.codes.iter().all(has) }
+    }
+
+    /// Whether a call may get as many messages.
+    #[inline]
+    pub(crate) fn expects_messages(&self, messages: u64) -> bool {
+        self.messages.is_none_or(|(from, to)| (from..=to).contains(&messages))
+    }
+
+    /// What is not as expected of the number of a call's messages.
+    pub(crate) fn unmet_messages(&self, messages: u64) -> Option<Unmet> {
+        let text = || format!("{}, expected {}", counted(messages, "message"), self.texts);
+        (!self.expects_messages(messages)).then(|| Unmet { kind: "grpc_messages", text: text() })
     }
 
     /// Whether status and length are as expected: all there is to most responses.
@@ -256,6 +269,12 @@ impl Checks {
         let text = format!("not met: {failed}{limit} ({what})");
         Some(Unmet { kind: "expect_body", text })
     }
+}
+
+/// What lies in these bounds, both included, and in those from before.
+fn narrow(bounds: &mut Option<(u64, u64)>, from: u64, to: u64) {
+    let (low, high) = bounds.unwrap_or((0, u64::MAX));
+    *bounds = Some((low.max(from), high.min(to)));
 }
 
 fn below(status: u16) -> StatusSet {
@@ -316,6 +335,23 @@ mod tests {
             assert!(good.iter().all(|code| checks.expects_code(*code)), "{texts:?}");
             assert!(!bad.iter().any(|code| checks.expects_code(*code)), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn messages_of_calls() {
+        for (texts, good, bad) in [
+            (&[][..], &[0, 1, 9][..], &[][..]),
+            (&["grpc-messages=3"], &[3], &[0, 2, 4]),
+            (&["grpc-messages=3..5", "grpc-messages=..4"], &[3, 4], &[2, 5]),
+        ] {
+            let checks = checks(texts);
+            assert!(good.iter().all(|count| checks.expects_messages(*count)), "{texts:?}");
+            let unmet = |count| checks.unmet_messages(count).map(|it| it.text);
+            assert!(good.iter().all(|count| unmet(*count).is_none()), "{texts:?}");
+            assert!(bad.iter().all(|count| unmet(*count).is_some()), "{texts:?}");
+        }
+        let unmet = checks(&["grpc-messages=3"]).unmet_messages(1).expect("too few");
+        assert_eq!(unmet.text, "1 message, expected grpc-messages=3");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! take no more allocations. The worker runs on a real driver against a server in another thread,
 //! whose allocations do not count.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,12 +10,14 @@ use std::thread;
 
 use allocation_counter::measure;
 use plimsoll_conn::{Http1, Http2, Setup};
-use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion};
+use plimsoll_core::plan::{Body, CallKind, Draft, Endpoint, GrpcPlan, HttpVersion};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
 use plimsoll_engine::{Signals, Spoken};
+use plimsoll_grpc::Schema;
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, Spin, clock};
+use plimsoll_proto::grpc::{MessageEvent, MessageReader};
 use plimsoll_proto::http2::{self, Server, ServerEvent, ServerOptions};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -62,6 +65,75 @@ fn answer_http2(mut stream: TcpStream) -> Option<()> {
         for id in ended.drain(..) {
             server.send_head(id, false, &mut out, |head| head.status(200));
             server.send(id, http2::Body::Bytes(b"hello"), true, &mut out);
+        }
+    }
+}
+
+/// Answers calls of gRPC: each message with one, or as many when the call is whole as its method is
+/// named after.
+fn answer_calls(mut stream: TcpStream) -> Option<()> {
+    const MESSAGE: &[u8] = b"\0\0\0\0\x02\x08\x01";
+    let mut server = Server::new(ServerOptions::default());
+    let (mut buffer, mut out, mut todo) = ([0; 4096], Vec::new(), Vec::new());
+    // By stream: how many messages it wants in the end, and where the message that comes ends.
+    let mut calls: HashMap<u32, (usize, MessageReader)> = HashMap::new();
+    server.begin(&mut out);
+    loop {
+        stream.write_all(&out).ok()?;
+        out.clear();
+        let len = stream.read(&mut buffer).ok().filter(|bytes| *bytes > 0)?;
+        let mut bytes = &buffer[..len];
+        loop {
+            let decoded = server.receive(bytes, &mut out).ok()?;
+            let mut credit = None;
+            match decoded.event {
+                None => break,
+                Some(ServerEvent::Request(id, head)) => {
+                    let in_the_end = match head.path()? {
+                        "/t.S/Bidi" => 0,
+                        "/t.S/Server" => 5,
+                        _ => 1,
+                    };
+                    calls.insert(id, (in_the_end, MessageReader::new(1 << 20, false)));
+                    todo.push((id, None));
+                }
+                Some(ServerEvent::Body(id, mut piece)) => {
+                    credit = Some((id, piece.len() as u32));
+                    let (in_the_end, messages) = calls.get_mut(&id)?;
+                    while let Some(event) = messages.next(&mut piece).ok()? {
+                        if event == MessageEvent::Ended && *in_the_end == 0 {
+                            todo.push((id, Some(1)));
+                        }
+                    }
+                }
+                Some(ServerEvent::End(id)) => {
+                    let (in_the_end, _) = calls.remove(&id)?;
+                    todo.push((id, Some(in_the_end)));
+                    todo.push((id, Some(usize::MAX)));
+                }
+                Some(_) => {}
+            }
+            bytes = &bytes[decoded.consumed..];
+            if let Some((id, bytes)) = credit {
+                server.release(id, bytes, &mut out);
+            }
+            for (id, messages) in todo.drain(..) {
+                match messages {
+                    None => server.send_head(id, false, &mut out, |head| {
+                        head.status(200);
+                        head.passed_on(b"content-type", b"application/grpc");
+                    }),
+                    Some(usize::MAX) => {
+                        server.send_trailers(id, &mut out, |head| {
+                            head.passed_on(b"grpc-status", b"0");
+                        });
+                    }
+                    Some(messages) => {
+                        let body = MESSAGE.repeat(messages);
+                        server.send(id, http2::Body::Bytes(&body), false, &mut out);
+                    }
+                }
+            }
         }
     }
 }
@@ -137,6 +209,47 @@ fn check<P: Spoken>(closed: &Draft, address: SocketAddr) {
             let (Some(few), Some(many)) = (of(2000), of(20_000)) else { continue };
             // What happens once a second, and buffers that reach their size, may allocate.
             assert!(many < few + 100, "{name}, {choice:?}: {few} for 2000, {many} for 20 000");
+        }
+    }
+}
+
+#[test]
+fn calls_allocate_nothing() {
+    const SOURCE: &str =
+        "syntax = \"proto3\"; package t; message M { uint64 seq = 1; bytes x = 2; }
+        service S { rpc Unary(M) returns (M); rpc Server(M) returns (stream M);
+                    rpc Client(stream M) returns (M); rpc Bidi(stream M) returns (stream M); }";
+    let read = |name: &str| Ok((name == "t.proto").then(|| SOURCE.to_owned()));
+    let schema = Schema::compile(&["t.proto".to_owned()], read).expect("compiles");
+    let address = server(answer_calls);
+    for (method, stream, messages) in [
+        ("Unary", None, None),
+        ("Server", None, None),
+        ("Client", None, Some(3)),
+        ("Bidi", None, Some(3)),
+        ("Bidi", Some(CallKind::PingPong), Some(3)),
+    ] {
+        let grpc = GrpcPlan {
+            files: vec!["t.proto".to_owned()],
+            descriptors: schema.descriptors(),
+            stream,
+            messages,
+            ..GrpcPlan::new(format!("t.S/{method}"))
+        };
+        let mut plan = Draft { http_version: HttpVersion::Http2, ..closed(address) };
+        plan.http2.streams = 10;
+        plan.endpoint.path = grpc.path().into();
+        plan.grpc = Some(grpc);
+        plan.request.method = "POST".to_owned();
+        plan.request.body = Some(Body::new(br#"{"seq": {{seq}}, "x": "AAEC"}"#.to_vec()));
+        let kind = stream.map_or(method, CallKind::name);
+        for choice in [DriverChoice::Epoll, DriverChoice::Uring] {
+            let of = |requests| {
+                let plan = Draft { requests: Some(requests), ..plan.clone() };
+                allocations::<Http2>(&plan, address, choice)
+            };
+            let (Some(few), Some(many)) = (of(2000), of(20_000)) else { continue };
+            assert!(many < few + 100, "{kind}, {choice:?}: {few} for 2000, {many} for 20 000");
         }
     }
 }

@@ -27,9 +27,33 @@ pub enum BodyError {
         /// What is wrong.
         reason: String,
     },
+    /// One of several messages is wrong.
+    #[error("message {number}: {error}")]
+    Nth {
+        /// Its number, from 1.
+        number: usize,
+        /// What is wrong with it.
+        error: Box<Self>,
+    },
+    /// There are several messages, and one is sent.
+    #[error("a call sends one message, and here are {0}")]
+    Several(usize),
     /// A template is wrong.
     #[error(transparent)]
     Template(#[from] TemplateError),
+}
+
+/// The values in a text of JSON, one behind the other; nothing but white space is one empty text.
+/// What is not JSON is the last of them.
+pub(crate) fn values(text: &str) -> Vec<&str> {
+    let mut values = Deserializer::from_str(text).into_iter::<Value>();
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(value) = values.next() {
+        let to = if value.is_ok() { values.byte_offset() } else { text.len() };
+        found.push(&text[from..to]);
+        from = to;
+    }
+    if found.is_empty() { vec![text] } else { found }
 }
 
 /// The bytes of a message from its JSON; none for an empty text.

@@ -86,16 +86,34 @@ impl Method {
         }
     }
 
-    /// Compiles the JSON of a message to this method; an empty text is the empty message. With a
-    /// compiler, the text may hold templates.
+    /// Compiles the JSON of the one message to this method; an empty text is the empty message.
+    /// With a compiler, the text may hold templates.
     ///
     /// # Errors
-    /// When the text is not JSON, the message has no such field, or a value does not fit.
+    /// When the text is not JSON, the message has no such field, a value does not fit, or there are
+    /// several messages.
     pub fn request(
         &self,
         text: &str,
         compiler: Option<&mut Compiler<'_>>,
     ) -> Result<MessageTemplate, BodyError> {
+        let mut messages = self.requests(text, compiler)?;
+        match (messages.len(), messages.pop()) {
+            (1, Some(message)) => Ok(message),
+            (several, _) => Err(BodyError::Several(several)),
+        }
+    }
+
+    /// Compiles the JSON of messages to this method, one behind the other; an empty text is one
+    /// empty message. With a compiler, the text may hold templates.
+    ///
+    /// # Errors
+    /// When the text is not JSON, a message has no such field, or a value does not fit.
+    pub fn requests(
+        &self,
+        text: &str,
+        compiler: Option<&mut Compiler<'_>>,
+    ) -> Result<Vec<MessageTemplate>, BodyError> {
         MessageTemplate::compile(&self.descriptor.input(), text, compiler)
     }
 

@@ -29,6 +29,7 @@ pub mod progress;
 pub mod repeats;
 mod scenarios;
 mod server;
+mod streams;
 pub mod study;
 pub mod text;
 pub mod timeseries;

@@ -342,6 +342,18 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--reflect", G],
         "--grpc",
     ),
+    flag(
+        "grpc_stream",
+        &["--grpc-stream", "unary", "--grpc", PING, "--proto", "ping.proto", "-n", "10", G],
+        &["--grpc-stream", "ping", "--grpc", PING, "--reflect", G],
+        "bidi, pingpong",
+    ),
+    flag(
+        "grpc_messages",
+        &["--grpc-messages", "1", "--grpc", PING, "--proto", "ping.proto", "-n", "10", G],
+        &["--grpc-messages", "all", "--grpc", PING, "--reflect", G],
+        "a count",
+    ),
     flag("redirects", &["--redirects", "3", "-n", "10", U], &["--redirects", "all", U], "a count"),
     flag("cookies", &["--cookies", "-n", "10", U], &["--cookies=1", U], NO_VALUE),
     flag(

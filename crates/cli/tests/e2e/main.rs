@@ -9,6 +9,7 @@ mod counts;
 mod demo;
 mod dialects;
 mod grpc;
+mod grpc_calls;
 mod hostile;
 mod http2;
 mod http2_client;

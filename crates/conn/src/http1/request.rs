@@ -138,7 +138,7 @@ impl Http1Request {
     #[inline]
     pub fn write(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
         let start = out.len();
-        let Filling { number, cookies, hop } = *filling;
+        let Filling { number, cookies, hop, .. } = *filling;
         if let Some(hop) = hop
             && let Some(redirect) = &self.redirect
         {

@@ -32,6 +32,8 @@ pub struct Http2 {
     client: Client,
     /// The body of the request that is being started, where it is filled in.
     filled: Vec<u8>,
+    /// How long the body was that was handed over last.
+    body_bytes: usize,
 }
 
 impl Protocol for Http2 {
@@ -41,7 +43,7 @@ impl Protocol for Http2 {
     const GATHERS: bool = true;
 
     fn new(settings: &Http2Settings) -> Self {
-        Self { client: Client::new(settings.options), filled: Vec::new() }
+        Self { client: Client::new(settings.options), filled: Vec::new(), body_bytes: 0 }
     }
 
     fn name(&self) -> &'static str {
@@ -111,11 +113,12 @@ impl Protocol for Http2 {
         let mut outgoing = Outgoing {
             is_head: encoding.is_head(filling),
             body: encoding.body(filling, &mut self.filled),
-            ends: !withholds_body,
+            ends: !withholds_body && encoding.is_last(filling),
         };
         if *withholds_body {
             outgoing.body = Body::Empty;
         }
+        self.body_bytes = outgoing.body.bytes().len();
         self.client.start(exchange.0, &outgoing, out, |head| encoding.write_head(filling, head));
         Wire::Framed
     }
@@ -128,9 +131,15 @@ impl Protocol for Http2 {
     ) -> Wire<'m> {
         if let Message::Compiled { encoding, filling, .. } = message {
             let body = encoding.body(filling, &mut self.filled);
-            self.client.send(exchange.0, body, true, out);
+            self.body_bytes = body.bytes().len();
+            self.client.send(exchange.0, body, encoding.is_last(filling), out);
         }
         Wire::Framed
+    }
+
+    #[inline]
+    fn body_bytes(&self) -> usize {
+        self.body_bytes
     }
 
     #[inline]

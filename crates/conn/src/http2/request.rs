@@ -14,7 +14,8 @@ use plimsoll_proto::http1::write_decimal;
 use plimsoll_proto::http2::{Block, BlockBuilder, Body, HeadWriter, SharedFields, Value};
 
 use crate::request::{
-    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, RequestBody, push_target,
+    BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Messages, RequestBody,
+    push_target,
 };
 
 /// Fields about an HTTP/1 connection (RFC 9113 section 8.2.2).
@@ -66,8 +67,10 @@ enum Content {
     Empty,
     Fixed(Arc<[u8]>),
     Varying(Template),
-    /// One of gRPC, behind its prefix.
+    /// One message of gRPC, behind its prefix.
     Message(MessageTemplate),
+    /// Another number of messages, which need not go together.
+    Messages(Box<Messages>),
 }
 
 /// What a request is turned into when it is sent on: the same with its body, or a GET without it.
@@ -170,9 +173,24 @@ impl Http2Request {
                 Body::Bytes(filled)
             }
             Content::Message(message) => {
+                filled.clear();
                 fill_message(message, filling.number, filled);
                 Body::Bytes(filled)
             }
+            Content::Messages(messages) => {
+                filled.clear();
+                fill_messages(messages, filling, filled);
+                Body::Bytes(filled)
+            }
+        }
+    }
+
+    /// Whether nothing follows on what goes now.
+    #[inline]
+    pub(super) fn is_last(&self, filling: &Filling<'_>) -> bool {
+        match &self.content {
+            Content::Messages(messages) => filling.messages.to == messages.count,
+            _ => true,
         }
     }
 }
@@ -185,12 +203,23 @@ impl Content {
                 Some(bytes) => Self::Fixed(bytes.into()),
                 None => Self::Varying(body.clone()),
             },
-            RequestBody::Message(message) if message.fixed().is_some() => {
+            RequestBody::Messages(messages) => Self::of_messages(messages),
+        }
+    }
+
+    fn of_messages(messages: &Messages) -> Self {
+        let Messages { templates, count } = messages;
+        match templates.as_slice() {
+            [message] if *count == 1 && message.fixed().is_some() => {
                 let mut bytes = Vec::new();
                 fill_message(message, 0, &mut bytes);
                 Self::Fixed(bytes.into())
             }
-            RequestBody::Message(message) => Self::Message(message.clone()),
+            [message] if *count == 1 => Self::Message(message.clone()),
+            templates => {
+                let templates = templates.to_vec();
+                Self::Messages(Box::new(Messages { templates, count: *count }))
+            }
         }
     }
 
@@ -198,6 +227,7 @@ impl Content {
         match self {
             Self::Varying(template) => template.bytes(number) == 0,
             Self::Empty => true,
+            Self::Messages(messages) => messages.count == 0,
             Self::Fixed(_) | Self::Message(_) => false,
         }
     }
@@ -205,30 +235,46 @@ impl Content {
     /// Its length, where a field gives it. No field does for a message of gRPC.
     fn bytes(&self, number: u64) -> usize {
         match self {
-            Self::Empty | Self::Message(_) => 0,
+            Self::Empty | Self::Message(_) | Self::Messages(_) => 0,
             Self::Fixed(bytes) => bytes.len(),
             Self::Varying(template) => template.bytes(number),
         }
+    }
+
+    fn is_messages(&self) -> bool {
+        matches!(self, Self::Message(_) | Self::Messages(_))
     }
 
     fn bytes_max(&self) -> usize {
         match self {
             Self::Varying(template) => template.bytes_max(),
             Self::Message(message) => PREFIX_BYTES + message.bytes_max(),
+            Self::Messages(messages) => messages.batch() as usize * messages.bytes_max(),
             content => content.bytes(0),
         }
     }
 }
 
-/// Writes a message of gRPC behind its prefix, in place of what was there.
+/// Appends a message of gRPC behind its prefix.
 #[inline]
 fn fill_message(message: &MessageTemplate, number: u64, out: &mut Vec<u8>) {
-    out.clear();
+    let start = out.len();
     out.extend_from_slice(&[0; PREFIX_BYTES]);
     message.fill(number, out);
     // The engine refuses requests of more than 1 GiB.
-    let prefix = message_prefix((out.len() - PREFIX_BYTES) as u32);
-    out[..PREFIX_BYTES].copy_from_slice(&prefix);
+    let prefix = message_prefix((out.len() - start - PREFIX_BYTES) as u32);
+    out[start..start + PREFIX_BYTES].copy_from_slice(&prefix);
+}
+
+/// Appends some of a call's messages. Templates count the messages of the whole run, so that each
+/// is filled anew.
+fn fill_messages(messages: &Messages, filling: &Filling<'_>, out: &mut Vec<u8>) {
+    let Messages { templates, count } = messages;
+    let before = filling.number.wrapping_mul(u64::from(*count));
+    for number in filling.messages.from..filling.messages.to {
+        let template = &templates[number as usize % templates.len()];
+        fill_message(template, before.wrapping_add(u64::from(number)), out);
+    }
 }
 
 /// Which form of a request a head is for.
@@ -265,7 +311,7 @@ impl Head {
                 Field::Given(name, _) if is(name, "Host") || is_any(name, &CONNECTION_FIELDS) => {}
                 Field::Given(name, _) if is_get && is_any(name, &BODY_FIELDS) => {}
                 Field::Given(name, value) => fields.template(name, value)?,
-                Field::Length if is_get || matches!(content, Content::Message(_)) => {}
+                Field::Length if is_get || content.is_messages() => {}
                 Field::Length => fields.length(content)?,
             }
         }

@@ -8,7 +8,8 @@ use super::{Http2, Http2Request, Http2Settings};
 use crate::event::{ExchangeId, Progress};
 use crate::protocol::{Protocol as _, Wire};
 use crate::request::{
-    CompiledRequest, EncodeError, Encoding as _, Field, Filling, Framing, Hop, Message, RequestBody,
+    CompiledRequest, EncodeError, Encoding as _, Field, Filling, Framing, Hop, Message, Messages,
+    Portion, RequestBody,
 };
 
 /// A text that may hold templates.
@@ -281,7 +282,7 @@ fn a_redirected_request_is_the_same_elsewhere_or_a_get_without_its_body() {
         ("/a b\r\n\u{7f}ä#x", true, ":path: /a%20b%0D%0A%7Fä"),
     ] {
         let hop = Hop { path: path.to_owned(), as_get };
-        let filling = Filling { number: 7, cookies: b"c=d", hop: Some(&hop) };
+        let filling = Filling { number: 7, cookies: b"c=d", hop: Some(&hop), ..Filling::default() };
         assert_eq!(encoding.has_body(&filling), !as_get);
         let read = pair.sends(&encoding, filling);
         let method = if as_get { ":method: GET" } else { ":method: POST" };
@@ -325,6 +326,72 @@ fn a_body_that_is_held_back_follows_the_head() {
         let read = pair.reads(&out);
         assert_eq!(read.bodies.concat(), body.replace("{{seq}}", "7"));
         assert!(read.has_ended);
+    }
+}
+
+/// A message with the request's number in its field 1.
+fn numbered() -> plimsoll_grpc::MessageTemplate {
+    let source = "syntax = \"proto3\"; message M { uint64 seq = 1; }
+        service S { rpc M(stream M) returns (M); }";
+    let read = |name: &str| Ok((name == "m.proto").then(|| source.to_owned()));
+    let schema = plimsoll_grpc::Schema::compile(&["m.proto".to_owned()], read).expect("compiles");
+    let mut compiler = Compiler::new(1, &[]);
+    compiler.begin_request();
+    let method = schema.method("S/M").expect("is there");
+    method.request(r#"{"seq": {{seq}}}"#, Some(&mut compiler)).expect("a message")
+}
+
+#[test]
+fn the_messages_of_a_call_go_in_portions() {
+    // Each portion, and whether the call ends with it.
+    for portions in [&[(0, 3)][..], &[(0, 1), (1, 2), (2, 3)], &[(0, 2), (2, 3)]] {
+        let mut pair = Pair::new();
+        let mut call = request("POST", "/S/M", &[], "");
+        let messages = Messages { templates: vec![numbered(); 2], count: 3 };
+        assert_eq!((messages.bytes_max(), messages.batch()), (5 + 20, 3));
+        call.body = RequestBody::Messages(messages);
+        let encoding = pair.encode(call);
+        let mut bodies = Vec::new();
+        for (index, (from, to)) in portions.iter().enumerate() {
+            let messages = Portion { from: *from, to: *to };
+            let filling = Filling { number: 7, messages, ..Filling::default() };
+            let read = if index == 0 {
+                let (written_bytes, read) = pair.starts(&encoding, filling, false);
+                assert!(written_bytes <= encoding.bytes_max(), "{portions:?}");
+                read
+            } else {
+                let (payload, withholds_body) = (None, false);
+                let message =
+                    Message::Compiled { encoding: &encoding, payload, filling, withholds_body };
+                let mut out = Vec::new();
+                assert_eq!(pair.client.send_rest(ExchangeId(0), &message, &mut out), Wire::Framed);
+                pair.reads(&out)
+            };
+            assert_eq!(pair.client.body_bytes(), 7 * (to - from) as usize, "{portions:?}");
+            assert_eq!(read.has_ended, *to == 3, "{portions:?}");
+            bodies.extend(read.bodies);
+        }
+        let want = "\0\0\0\0\x02\x08\x15\0\0\0\0\x02\x08\x16\0\0\0\0\x02\x08\x17";
+        assert_eq!(bodies.concat(), want, "{portions:?}");
+    }
+}
+
+#[test]
+fn a_call_of_no_messages_is_a_head() {
+    let mut pair = Pair::new();
+    let mut call = request("POST", "/S/M", &[], "");
+    call.body = RequestBody::Messages(Messages { templates: vec![numbered()], count: 0 });
+    let encoding = pair.encode(call);
+    let read = pair.sends(&encoding, Filling::default());
+    assert!(read.bodies.is_empty() && !encoding.has_body(&Filling::default()), "{read:?}");
+}
+
+/// However long a call is, what goes at a time is bounded.
+#[test]
+fn a_batch_is_a_frame_or_one_message() {
+    let of = |count| Messages { templates: vec![numbered()], count };
+    for (count, want) in [(0, 1), (1, 1), (655, 655), (656, 655), (u32::MAX, 655)] {
+        assert_eq!(of(count).batch(), want, "{count}");
     }
 }
 

@@ -66,6 +66,8 @@ fields! {
     Proto "proto" "The files with its schema."
     ProtoPath "proto-path" "The folders with the files that those import."
     Reflect "reflect" "Whether the server is asked for the schema."
+    GrpcStream "grpc-stream" "How the messages of a call go."
+    GrpcMessages "grpc-messages" "How many messages a call sends."
     WsMessage "ws-message" "The messages to a WebSocket."
     WsReply "ws-reply" "What ends a message to a WebSocket."
     WsBinary "ws-binary" "Whether messages to a WebSocket are binary."

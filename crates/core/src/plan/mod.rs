@@ -28,7 +28,7 @@ use crate::template::Table;
 
 pub use error::{Keys, PlanError, PlanErrors, Words};
 pub use field::Field;
-pub use grpc::GrpcPlan;
+pub use grpc::{CallKind, GrpcPlan};
 pub use http2::{Http2Plan, HttpVersion};
 pub use record::Record;
 pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};

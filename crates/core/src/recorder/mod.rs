@@ -15,6 +15,7 @@ use crate::part::{Part, Parts, Place};
 use crate::phase::{Phase, Phases};
 use crate::protocol::{ProtocolCounts, merge_protocols};
 use crate::pushed::Pushed;
+use crate::streams::{Streams, merge_streams};
 use interval::Running;
 
 pub use interval::{Interval, Span};
@@ -67,6 +68,8 @@ pub struct Recorder {
     pub protocols: Vec<ProtocolCounts>,
     /// What the server sent of its own accord.
     pub pushed: Pushed,
+    /// The messages of calls that stream, where there are such calls.
+    pub streams: Option<Box<Streams>>,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
     /// Bytes received.
@@ -118,6 +121,7 @@ impl Recorder {
             metrics: Metrics::default(),
             protocols: Vec::new(),
             pushed: Pushed::default(),
+            streams: None,
             sent_bytes: 0,
             received_bytes: 0,
             disordered: 0,
@@ -297,6 +301,7 @@ impl Recorder {
         self.metrics.merge(&other.metrics);
         merge_protocols(&mut self.protocols, &other.protocols);
         self.pushed.merge(&other.pushed);
+        merge_streams(&mut self.streams, other.streams.as_deref());
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.disordered += other.disordered;

@@ -3,7 +3,7 @@
 //! They stand beside the exchanges and not in them, so that a run without gRPC pays nothing for
 //! them.
 
-use plimsoll_conn::grpc::{Call, CallFault, code_name, push_status_message};
+use plimsoll_conn::grpc::{Arrived, Call, CallFault, code_name, push_status_message};
 use plimsoll_conn::{ExchangeId, Head, Headers};
 use plimsoll_grpc::Kind;
 
@@ -43,9 +43,10 @@ impl Calls {
     }
 
     #[inline]
-    pub(super) fn body(&mut self, id: ExchangeId, piece: &[u8]) {
-        if let Some(Some(call)) = self.calls.get_mut(id.0 as usize) {
-            call.body(piece);
+    pub(super) fn body(&mut self, id: ExchangeId, piece: &[u8]) -> Arrived {
+        match self.calls.get_mut(id.0 as usize) {
+            Some(Some(call)) => call.body(piece),
+            _ => Arrived::default(),
         }
     }
 
@@ -77,8 +78,9 @@ impl Calls {
     /// Whether a complete response is a good one with a status that is expected.
     #[inline]
     pub(super) fn is_met(&self, id: ExchangeId, checks: &Checks) -> bool {
-        self.call(id).is_some_and(|it| it.fault(self.kind).is_none())
-            && checks.expects_code(self.code(id))
+        self.call(id).is_some_and(|it| {
+            it.fault(self.kind).is_none() && checks.expects_messages(it.messages())
+        }) && checks.expects_code(self.code(id))
     }
 
     /// What is wrong with a complete response.
@@ -86,14 +88,16 @@ impl Calls {
         let fault = self.call(id).and_then(|it| it.fault(self.kind));
         let unmet = |fault: CallFault| Unmet { kind: fault.kind(), text: fault.to_string() };
         let code = self.code(id);
-        fault.map(unmet).or_else(|| {
+        let messages = self.call(id).map_or(0, Call::messages);
+        let wrong_code = || {
             let said = match self.message_of == Some(id) && !self.message.is_empty() {
                 true => format!(": {:?}", String::from_utf8_lossy(&self.message)),
                 false => String::new(),
             };
             let text = || format!("status {} ({code}){said}", code_name(code));
             (!checks.expects_code(code)).then(|| Unmet { kind: "grpc_status", text: text() })
-        })
+        };
+        fault.map(unmet).or_else(wrong_code).or_else(|| checks.unmet_messages(messages))
     }
 
     fn call(&self, id: ExchangeId) -> Option<&Call> {

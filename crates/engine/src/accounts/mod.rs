@@ -7,6 +7,7 @@
 mod calls;
 mod reading;
 mod stalls;
+mod streams;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
 use calls::Calls;
 use stalls::Stalls;
+use streams::Streams;
 
 pub(crate) use reading::{After, Reading};
 
@@ -43,6 +45,8 @@ pub(crate) struct Accounts {
     stalls: Stalls,
     /// What comes of calls, where gRPC is spoken.
     calls: Option<Box<Calls>>,
+    /// The messages of calls that stream.
+    streams: Option<Box<Streams>>,
     pub observer: Observer,
     pub notes: Option<Box<Notes>>,
     /// What is looked at in responses beside status and length.
@@ -84,13 +88,16 @@ impl Accounts {
         let plan = &assignment.plan;
         let wants = Wants::of(plan);
         let inspects = wants.any() || S::RESUMES;
+        let script = assignment.prepared.script();
+        let streams = script.filter(|script| script.streams());
+        let streams = streams.map(|script| Box::new(Streams::new(script, exchanges_max)));
+        let mut observer = observer;
+        observer.measured.streams = streams.as_ref().map(|streams| Box::new(streams.record()));
         Self {
             exchanges: Exchanges::new(exchanges_max, inspects, S::RESUMES),
             stalls: Stalls::new(exchanges_max),
-            calls: assignment
-                .prepared
-                .call_kind()
-                .map(|kind| Box::new(Calls::new(kind, exchanges_max))),
+            calls: script.map(|script| Box::new(Calls::new(script.method, exchanges_max))),
+            streams,
             observer,
             notes: Notes::of(plan),
             wants,
@@ -143,6 +150,9 @@ impl Accounts {
             recorder.started_at_once(exchange.place);
         }
         let id = self.exchanges.begin(exchange);
+        if let Some(streams) = &mut self.streams {
+            streams.begin(id);
+        }
         if let Some(inspection) = self.exchanges.inspection(id) {
             inspection.hop = hop;
         }
@@ -233,11 +243,13 @@ impl Accounts {
     /// latest first, those that it had not taken before.
     #[inline]
     pub(crate) fn written(&mut self, open: impl Iterator<Item = ExchangeId>, at_ns: u64) {
+        let is_in_order = self.stalls.are_none() && !self.sends_in_pieces();
         for id in open {
             let exchange = &mut self.exchanges[id];
             if exchange.moments.written_ns != 0 {
-                // What was sent earlier has been taken earlier, but for what had been held back.
-                if self.stalls.are_none() {
+                // What was sent earlier has been taken earlier, but for what had been held back and
+                // for messages that follow on others.
+                if is_in_order {
                     break;
                 }
                 continue;

@@ -63,7 +63,7 @@ impl Reading<'_> {
             Progress::Resumed(id) => accounts.resumed(id, self.at_ns),
             Progress::Complete(id, response) => self.complete(id, response),
             Progress::Head(id, head) => self.head(id, head),
-            Progress::Body(id, piece) => accounts.body(id, piece),
+            Progress::Body(id, piece) => accounts.body(id, piece, self.at_ns),
             Progress::Trailers(id, fields) => {
                 if let Some(calls) = &mut accounts.calls {
                     calls.trailers(id, fields);
@@ -205,13 +205,14 @@ impl Accounts {
         }
     }
 
-    /// A piece of a response's body has come.
+    /// A piece of a response's body has come at `at_ns`.
     #[inline]
-    fn body(&mut self, id: ExchangeId, piece: &[u8]) {
-        let Self { exchanges, calls, wants, judge, .. } = self;
-        if let Some(calls) = calls {
-            calls.body(id, piece);
+    fn body(&mut self, id: ExchangeId, piece: &[u8], at_ns: u64) {
+        if let Some(calls) = &mut self.calls {
+            let arrived = calls.body(id, piece);
+            self.arrived(id, arrived, at_ns);
         }
+        let Self { exchanges, wants, judge, .. } = self;
         let checks = judge.checks(exchanges[id].target);
         let is_checked = wants.checks && checks.needs_body();
         if (is_checked || wants.body)

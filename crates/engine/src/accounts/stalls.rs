@@ -79,9 +79,12 @@ impl super::Accounts {
         let moments = &mut exchange.moments;
         // Once the response has begun, sending is over as far as it is recorded.
         let until_ns = if moments.first_byte_ns == 0 { at_ns } else { moments.first_byte_ns };
-        // Written is what the kernel has taken whole.
-        moments.written_ns = 0;
+        if moments.first_byte_ns == 0 {
+            // Written is what the kernel has taken whole.
+            moments.written_ns = 0;
+        }
         self.stalls.end(id, until_ns);
+        self.release_resumed(id);
     }
 }
 

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use plimsoll_conn::grpc::timeout_value;
-use plimsoll_conn::{CompiledRequest, Field, Framing, RequestBody};
+use plimsoll_conn::{CompiledRequest, Field, Framing, Messages, RequestBody};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
-use plimsoll_core::plan::{Body, Request};
+use plimsoll_core::plan::{Body, CallKind, Request};
 use plimsoll_core::template::{Compiler, TableColumn, Template};
-use plimsoll_grpc::{Kind, Method, Schema};
+use plimsoll_grpc::{Method, Schema};
 
 use super::error::Problem;
+use super::script::{Script, kind_of};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
@@ -48,8 +49,10 @@ pub(super) struct Writer<'p> {
     /// What stands before each path, if anything.
     prefix: String,
     proxy_authorization: Option<String>,
-    /// The method that is called, where gRPC is spoken and the schema is known.
-    method: Option<Method>,
+    /// The method that is called and how, where gRPC is spoken and the schema is known.
+    method: Option<(Method, CallKind)>,
+    /// The same with its messages, once they are compiled.
+    script: Option<Script>,
     /// Columns whose every value may stand where a template puts it.
     checked: Vec<(Arc<TableColumn>, Spot)>,
 }
@@ -67,13 +70,14 @@ impl<'p> Writer<'p> {
             prefix,
             proxy_authorization,
             method: method(plan)?,
+            script: None,
             checked: Vec::new(),
         })
     }
 
-    /// What kind of method is called, where gRPC is spoken.
-    pub(super) fn call_kind(&self) -> Option<Kind> {
-        self.method.as_ref().map(Method::kind)
+    /// How the messages of a call go, where gRPC is spoken and one was compiled.
+    pub(super) fn script(&self) -> Option<Script> {
+        self.script
     }
 
     /// Compiles a request for a path.
@@ -145,14 +149,14 @@ impl<'p> Writer<'p> {
 
     fn body(&mut self, request: &Request) -> Result<RequestBody, Problem> {
         match &self.plan.grpc {
-            Some(_) => self.message(request),
+            Some(_) => self.messages(request),
             None => self.bytes(request).map(RequestBody::Template),
         }
     }
 
-    /// The message of a call; nothing as long as its schema is not known.
-    fn message(&mut self, request: &Request) -> Result<RequestBody, Problem> {
-        let Some(method) = &self.method else {
+    /// The messages of a call; nothing as long as its schema is not known.
+    fn messages(&mut self, request: &Request) -> Result<RequestBody, Problem> {
+        let Some((method, kind)) = &self.method else {
             return Ok(RequestBody::Template(Template::default()));
         };
         let text = match &request.body {
@@ -162,7 +166,15 @@ impl<'p> Writer<'p> {
             Some(Body::Omitted { bytes, .. }) => return Err(Problem::BodyNotKept(*bytes)),
         };
         let compiler = self.plan.templates.then_some(&mut self.compiler);
-        Ok(RequestBody::Message(method.request(text, compiler)?))
+        let templates = match kind.sends_many() {
+            true => method.requests(text, compiler)?,
+            false => vec![method.request(text, compiler)?],
+        };
+        let given = u32::try_from(templates.len()).unwrap_or(u32::MAX);
+        let asked = self.plan.grpc.as_ref().and_then(|grpc| grpc.messages);
+        let messages = Messages { templates, count: asked.unwrap_or(given) };
+        self.script = Some(Script::new(method.kind(), *kind, &messages));
+        Ok(RequestBody::Messages(messages))
     }
 
     fn bytes(&mut self, request: &Request) -> Result<Template, Problem> {
@@ -195,16 +207,14 @@ impl<'p> Writer<'p> {
     }
 }
 
-/// The method that a plan calls, once its schema is known.
-fn method(plan: &Plan) -> Result<Option<Method>, Problem> {
+/// The method that a plan calls and how, once its schema is known.
+fn method(plan: &Plan) -> Result<Option<(Method, CallKind)>, Problem> {
     let Some(grpc) = plan.grpc.as_ref().filter(|grpc| !grpc.asks_server()) else {
         return Ok(None);
     };
     let method = Schema::read(&grpc.descriptors)?.method(&grpc.method)?;
-    match method.kind() {
-        Kind::Unary => Ok(Some(method)),
-        kind => Err(Problem::Streams { method: grpc.method.clone(), kind: kind.name() }),
-    }
+    let kind = kind_of(grpc, method.kind())?;
+    Ok(Some((method, kind)))
 }
 
 /// How the end of a request's body is told.

@@ -65,13 +65,23 @@ pub enum Problem {
     /// The schema of its call, or the method's name.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The method is not one that can be called.
-    #[error("the method '{method}' is of the kind '{kind}': only unary methods can be called")]
-    Streams {
+    /// The method cannot be called like this.
+    #[error("the method '{name}' is of the kind '{method}', so it is not called as '{asked}'")]
+    OtherKind {
         /// Its name.
-        method: String,
+        name: String,
         /// Which side sends any number of messages.
+        method: &'static str,
+        /// What the plan asks for.
+        asked: &'static str,
+    },
+    /// A call of this kind has one message.
+    #[error("a call of the kind '{kind}' sends one message, not {messages}")]
+    OneMessage {
+        /// The kind.
         kind: &'static str,
+        /// What the plan asks for.
+        messages: u32,
     },
     /// Its body is not the JSON of the method's message.
     #[error(transparent)]
@@ -115,7 +125,9 @@ impl Problem {
             Self::Encode(EncodeError::Http2(_) | EncodeError::OwnField) => Some(Field::Header),
             Self::Encode(EncodeError::VaryingHandshake) => None,
             Self::Encode(EncodeError::MessageNeedsHttp2) => Some(Field::Http),
-            Self::Schema(_) | Self::Streams { .. } => Some(Field::Grpc),
+            Self::Schema(_) => Some(Field::Grpc),
+            Self::OtherKind { .. } => Some(Field::GrpcStream),
+            Self::OneMessage { .. } => Some(Field::GrpcMessages),
             Self::Message(_) | Self::BinaryMessage => Some(Field::Body),
             Self::Path => Some(Field::Url),
             Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),

@@ -7,6 +7,7 @@
 mod choice;
 mod compile;
 mod error;
+mod script;
 mod step;
 
 #[cfg(test)]
@@ -20,12 +21,12 @@ use plimsoll_core::Plan;
 use plimsoll_core::part::Place;
 use plimsoll_core::plan::{self, Target};
 use plimsoll_core::template::Template;
-use plimsoll_grpc::Kind;
 
 use choice::Choice;
 use compile::Writer;
 
 pub use error::{Problem, SourceError};
+pub use script::Script;
 pub use step::{Answer, Interest, Reply, Request, Sample, Source, Step, Targets, Written};
 
 /// The largest request, so that a payload's length fits its type.
@@ -57,7 +58,7 @@ pub struct Prepared<E: Encoding> {
     endpoint_names: Vec<String>,
     choice: Arc<Choice>,
     shared: E::Shared,
-    call_kind: Option<Kind>,
+    script: Option<Script>,
 }
 
 impl<E: Encoding> Prepared<E> {
@@ -67,14 +68,15 @@ impl<E: Encoding> Prepared<E> {
     /// The first target that cannot be sent as it was meant, and why.
     pub fn new(plan: &Plan) -> Result<Self, SourceError> {
         let mut writer = Writer::new(plan).map_err(SourceError::Request)?;
-        let (mut shared, call_kind) = (E::Shared::default(), writer.call_kind());
+        let mut shared = E::Shared::default();
         if plan.targets.is_empty() {
             let path = plan.endpoint.path.reveal();
             let target = prepare(&mut writer, &mut shared, &plan.request, path)
                 .map_err(SourceError::Request)?;
             let choice = Arc::new(Choice::Sequential(1));
             let (targets, endpoint_names) = (vec![target], Vec::new());
-            return Ok(Self { targets, endpoint_names, choice, shared, call_kind });
+            let script = writer.script();
+            return Ok(Self { targets, endpoint_names, choice, shared, script });
         }
         let (endpoint_names, endpoints) = endpoints(&plan.targets);
         let targets = plan.targets.iter().zip(endpoints).map(|(target, endpoint)| {
@@ -87,7 +89,7 @@ impl<E: Encoding> Prepared<E> {
         });
         let targets = targets.collect::<Result<_, _>>()?;
         let choice = Arc::new(Choice::new(plan)?);
-        Ok(Self { targets, endpoint_names, choice, shared, call_kind })
+        Ok(Self { targets, endpoint_names, choice, shared, script: None })
     }
 
     /// The one request that the caller has written, sent as it is each time.
@@ -104,7 +106,7 @@ impl<E: Encoding> Prepared<E> {
             endpoint_names: Vec::new(),
             choice: Arc::new(Choice::Sequential(1)),
             shared: E::Shared::default(),
-            call_kind: None,
+            script: None,
         }
     }
 
@@ -144,10 +146,10 @@ impl<E: Encoding> Prepared<E> {
         &self.targets
     }
 
-    /// What kind of method is called, where gRPC is spoken.
+    /// How the messages of a call go, where gRPC is spoken.
     #[must_use]
-    pub fn call_kind(&self) -> Option<Kind> {
-        self.call_kind
+    pub fn script(&self) -> Option<Script> {
+        self.script
     }
 
     /// What the requests have in common.

@@ -49,7 +49,7 @@ fn parts(prepared: &Prepared<Http1Request>, number: u64, cookies: &[u8]) -> (Str
     let cookie_bytes = "Cookie: \r\n".len() + cookies.len();
     let mut out = Vec::with_capacity(prepared.request_bytes_max() + cookie_bytes);
     let capacity = out.capacity();
-    let filling = Filling { number, cookies, hop: None };
+    let filling = Filling { number, cookies, ..Filling::default() };
     let head = prepared.target(prepared.choose(number)).encoding.write(&filling, &mut out);
     assert_eq!(out.capacity(), capacity, "filling allocates nothing");
     let body = out.split_off(head);
@@ -213,7 +213,7 @@ fn redirects_keep_the_request_or_make_a_get_of_it() {
     for prepared in [&varying, &fixed] {
         let sent_on = |path: &str, as_get, cookies: &[u8]| {
             let hop = Hop { path: path.to_owned(), as_get };
-            let filling = Filling { number: 3, cookies, hop: Some(&hop) };
+            let filling = Filling { number: 3, cookies, hop: Some(&hop), ..Filling::default() };
             let encoding = &prepared.target(0).encoding;
             let mut out = Vec::new();
             let head = encoding.write(&filling, &mut out);

@@ -23,6 +23,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 let client = &mut self.lines.pool[entry];
                 let at_ns = client.moment(at_ns);
                 self.lines.accounts.written(client.connection.exchanges().rev(), at_ns);
+                if self.lines.accounts.sends_in_pieces() {
+                    self.lines.accounts.release_sent(client.connection.exchanges());
+                    self.send_released(entry, at_ns);
+                }
                 if P::ENDS_WHEN_TAKEN && !self.lines.pool.has_queued_bytes(entry) {
                     self.taken(entry, at_ns);
                 }

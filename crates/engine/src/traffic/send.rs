@@ -23,10 +23,12 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             return;
         }
         let target = self.prepared.target(exchange.target);
+        let messages = self.lines.accounts.next_messages(id);
         let filling = Filling {
             number: exchange.number,
             cookies: self.users[user].cookies.value(),
             hop: self.lines.accounts.exchanges.hop(id),
+            messages,
         };
         let withholds_body = target.expects_continue && target.encoding.has_body(&filling);
         let payload = self.payloads[exchange.target as usize];
@@ -34,7 +36,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
         let sent_bytes = self.lines.pool.send(entry, id, &message, exchange.measured);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
-        self.note_stall(entry, id, exchange.moments.sent_ns);
+        let body_bytes = self.lines.pool[entry].connection.body_bytes();
+        let sent_ns = exchange.moments.sent_ns;
+        self.lines.accounts.handed_over(id, messages, body_bytes, sent_ns);
+        self.note_stall(entry, id, sent_ns);
         if withholds_body {
             self.lines.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
@@ -71,7 +76,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
     }
 
-    /// Sends the bodies of the exchanges that were released and have not ended since.
+    /// Sends the bodies or the next messages of the exchanges that were released and have not ended
+    /// since.
     #[cold]
     pub(super) fn send_released(&mut self, entry: ConnectionId, at_ns: u64) {
         while let Some(id) = self.lines.accounts.released.pop() {
@@ -99,24 +105,30 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
     }
 
-    /// Sends the body of an exchange that withholds it.
+    /// Sends the body of an exchange that withholds it, or its next messages.
     fn send_body(&mut self, entry: ConnectionId, id: ExchangeId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
         let exchange = self.lines.accounts.exchanges[id];
         let encoding = &self.prepared.target(exchange.target).encoding;
+        let messages = self.lines.accounts.next_messages(id);
         let filling = Filling {
             number: exchange.number,
             cookies: self.users[user].cookies.value(),
             hop: self.lines.accounts.exchanges.hop(id),
+            messages,
         };
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body: true };
         let sent_bytes = self.lines.pool.send_rest(entry, id, &message);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         let exchange = &mut self.lines.accounts.exchanges[id];
         exchange.withholds = false;
-        // Written is what the kernel has taken whole.
-        exchange.moments.written_ns = 0;
-        let at_ns = self.lines.pool[entry].moment(at_ns);
+        if exchange.moments.first_byte_ns == 0 {
+            // Written is what the kernel has taken whole.
+            exchange.moments.written_ns = 0;
+        }
+        let client = &mut self.lines.pool[entry];
+        let (at_ns, body_bytes) = (client.moment(at_ns), client.connection.body_bytes());
+        self.lines.accounts.handed_over(id, messages, body_bytes, at_ns);
         self.note_stall(entry, id, at_ns);
     }
 

@@ -19,9 +19,9 @@ const STREAMS: u32 = 5;
 /// Calls of the ping service, each with its number in the message.
 fn calls(seed: u64, requests: u64) -> Draft {
     let grpc = GrpcPlan {
-        method: "fgrpc.PingServer/Ping".to_owned(),
         files: vec!["ping.proto".to_owned()],
         descriptors: builtin::schema().expect("compiles").descriptors(),
+        ..GrpcPlan::new("fgrpc.PingServer/Ping".to_owned())
     };
     let mut draft = Draft {
         http_version: HttpVersion::Http2,

@@ -21,6 +21,8 @@ mod scripts;
 mod seeds;
 mod shares;
 mod shop;
+mod streams;
+mod streams_server;
 mod surface;
 mod times;
 mod toy;

@@ -8,25 +8,26 @@ use serde_json::{Map, Value};
 
 use super::mark::{Marked, Stretch};
 use super::scalar::{Scalar, is_exact};
-use super::{MessageTemplate, Part, Place, push};
+use super::{MessageTemplate, Part, Place, each, push};
 use crate::json::{BodyError, encode_value, not_json};
 use crate::wire::{self, kind, write_tag};
 
-/// Compiles a marked text.
+/// Compiles a marked text of one message or several.
 pub(super) fn compile(
     descriptor: &MessageDescriptor,
     marked: &Marked,
     compiler: &mut Compiler<'_>,
-) -> Result<MessageTemplate, BodyError> {
-    if !marked.has_templates() {
-        let bytes = crate::json::encode(descriptor, &marked.json)?;
-        return Ok(MessageTemplate { parts: vec![Part::Fixed(bytes)] });
-    }
-    let json = serde_json::from_str(&marked.json).map_err(|error| not_json(descriptor, &error))?;
+) -> Result<Vec<MessageTemplate>, BodyError> {
     // In the order of the text, on which depends what is random.
     let templates: Result<_, _> = marked.templates().map(|it| compiler.compile(it)).collect();
     let mut walk = Walk { marked, templates: templates?, path: Vec::new() };
-    Ok(MessageTemplate { parts: walk.message(descriptor, &json)? })
+    each(&marked.json, |text| {
+        if !marked.is_in(text) {
+            return MessageTemplate::of_json(descriptor, text);
+        }
+        let json = serde_json::from_str(text).map_err(|error| not_json(descriptor, &error))?;
+        Ok(MessageTemplate { parts: walk.message(descriptor, &json)? })
+    })
 }
 
 struct Walk<'m> {

@@ -39,10 +39,6 @@ impl Marked {
         Ok(Self { json, templates, mark })
     }
 
-    pub(super) fn has_templates(&self) -> bool {
-        !self.templates.is_empty()
-    }
-
     /// In order.
     pub(super) fn templates(&self) -> impl Iterator<Item = &str> {
         self.templates.iter().map(String::as_str)

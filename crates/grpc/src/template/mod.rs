@@ -53,16 +53,21 @@ struct Place {
 }
 
 impl MessageTemplate {
-    /// Compiles the JSON of a message. Without a compiler, braces stand for themselves.
+    /// Compiles the JSON of messages, one behind the other; an empty text is one empty message.
+    /// Without a compiler, braces stand for themselves.
     pub(crate) fn compile(
         descriptor: &MessageDescriptor,
         text: &str,
         compiler: Option<&mut Compiler<'_>>,
-    ) -> Result<Self, BodyError> {
+    ) -> Result<Vec<Self>, BodyError> {
         match compiler {
             Some(compiler) => compile::compile(descriptor, &Marked::of(text)?, compiler),
-            None => Ok(Self { parts: vec![Part::Fixed(json::encode(descriptor, text)?)] }),
+            None => each(text, |text| Self::of_json(descriptor, text)),
         }
+    }
+
+    fn of_json(descriptor: &MessageDescriptor, text: &str) -> Result<Self, BodyError> {
+        Ok(Self { parts: vec![Part::Fixed(json::encode(descriptor, text)?)] })
     }
 
     /// The message, if it is always the same.
@@ -150,6 +155,22 @@ impl Part {
         self.fill(0, &mut bytes);
         Self::Fixed(bytes)
     }
+}
+
+/// Compiles each of the values of a text; of several, an error says which.
+fn each(
+    text: &str,
+    mut compile: impl FnMut(&str) -> Result<MessageTemplate, BodyError>,
+) -> Result<Vec<MessageTemplate>, BodyError> {
+    let values = json::values(text);
+    let is_one = values.len() == 1;
+    let compile = |(number, text): (usize, &&str)| {
+        compile(text).map_err(|error| match is_one {
+            true => error,
+            false => BodyError::Nth { number, error: Box::new(error) },
+        })
+    };
+    (1..).zip(&values).map(compile).collect()
 }
 
 /// Adds a part; bytes are added to those before them.

@@ -163,7 +163,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         ),
         (
             r#"{"string": "{{seq}}"} x"#,
-            "not the JSON of a t.All: trailing characters at line 1 column",
+            "message 2: not the JSON of a t.All: expected value at line 1 column",
         ),
         (r#"{"strin": "{{seq}}"}"#, "strin: t.All has no such field: did you mean 'string'?"),
         (
@@ -229,4 +229,47 @@ fn filling_allocates_nothing() {
         });
         assert_eq!(counted.count_total, 0, "{text}");
     }
+}
+
+#[test]
+fn several_messages_stand_behind_each_other() {
+    let method = method();
+    for (text, want) in [
+        ("", &["{}"][..]),
+        (" \n\t", &["{}"]),
+        ("{}", &["{}"]),
+        ("{}{}", &["{}", "{}"]),
+        ("{\"int32\": 1}\n{\"string\": \"}{\"}\n\n{}\n", &["{'int32':1}", "{'string':'}{'}", "{}"]),
+        (
+            "{\"int32\": {{seq}}} {\"int32\": 9}{\"string\": \"s{{seq}}\"}",
+            &["{'int32':7}", "{'int32':9}", "{'string':'s7'}"],
+        ),
+    ] {
+        for templates in [true, false] {
+            if !templates && text.contains("{{") {
+                continue;
+            }
+            let mut compiler = Compiler::new(7, &[]);
+            let compiler = templates.then_some(&mut compiler);
+            let messages = method.requests(text, compiler).expect(text);
+            let shown = messages.iter().map(|message| {
+                let mut bytes = Vec::new();
+                message.fill(7, &mut bytes);
+                method.response_json(&bytes).expect("a message").replace('"', "'")
+            });
+            assert_eq!(shown.collect::<Vec<_>>(), want, "{text:?} {templates}");
+        }
+    }
+    for (text, says) in [
+        ("{} {\"int3\": 1}", "message 2: not the JSON of a t.All: "),
+        ("{} {\"int3\": {{seq}}} {}", "message 2: int3: t.All has no such field"),
+        ("{} {} {", "message 3: not the JSON of a t.All: EOF"),
+        ("{\"int3\": 1}", "not the JSON of a t.All: "),
+    ] {
+        let mut compiler = Compiler::new(7, &[]);
+        let error = method.requests(text, Some(&mut compiler)).expect_err(text).to_string();
+        assert!(error.starts_with(says) && !error.contains('\n'), "{text}: {error}");
+    }
+    let two = method.request("{} {}", None).expect_err("there are two").to_string();
+    assert_eq!(two, "a call sends one message, and here are 2");
 }

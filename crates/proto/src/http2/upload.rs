@@ -23,7 +23,9 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Empty => &[],
             Self::Bytes(bytes) => bytes,

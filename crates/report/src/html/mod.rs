@@ -64,6 +64,7 @@ fn page(result: &RunResult) -> String {
         tables::ledger(result, page);
         tables::statuses(result, page);
         tables::calls(result, page);
+        tables::messages(result, page);
         tables::errors(result, page);
     });
     scenarios::scenarios(result, &mut page);

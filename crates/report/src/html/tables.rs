@@ -10,6 +10,7 @@ use crate::facts::{
 };
 use crate::page::scale::percent_name;
 use crate::page::table::{Column, Figure, INDENT, Table, Text, clipped, pairs};
+use crate::streams;
 
 pub(super) fn duration(value_ns: Option<u64>) -> String {
     value_ns.map_or_else(|| "–".to_owned(), format_ns)
@@ -173,6 +174,14 @@ pub(super) fn calls(result: &RunResult, page: &mut String) {
         let head = [("status", Text), ("calls", Figure), ("share", Figure)];
         Table { caption: "Calls of gRPC", head: &head, rows, note: "" }.write(page);
     }
+}
+
+/// The messages of calls that stream.
+pub(super) fn messages(result: &RunResult, page: &mut String) {
+    let Some(counts) = streams::counts(result) else { return };
+    let rows: Vec<Vec<String>> =
+        streams::times(result).map(|row| spread_row(row.name, row.histogram)).collect();
+    Table { caption: "Messages of streams", head: &SPREAD_HEAD, rows, note: &counts }.write(page);
 }
 
 /// What went wrong.

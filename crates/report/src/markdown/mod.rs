@@ -18,7 +18,7 @@ use plimsoll_core::{Histogram, RunResult};
 use crate::Clock;
 use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, subject, tester_cores};
 use crate::parts::{self, Row, Step};
-use crate::{host, server};
+use crate::{host, server, streams};
 use escape::{code, prose};
 
 /// Rows of a table that takes what it is given.
@@ -46,6 +46,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         metrics::metrics(result),
         statuses(result),
         calls(result),
+        messages(result),
         errors(result),
         server(result),
         rest(result),
@@ -315,6 +316,15 @@ fn calls(result: &RunResult) -> String {
     };
     let rows: Vec<Vec<String>> = result.grpc_status.iter().map(row).collect();
     table(&["gRPC status", "calls", ""], &rows)
+}
+
+/// The messages of calls that stream.
+fn messages(result: &RunResult) -> String {
+    let Some(counts) = streams::counts(result) else { return String::new() };
+    let rows: Vec<Vec<String>> =
+        streams::times(result).map(|row| spread(row.name, row.histogram)).collect();
+    let times = table(&["Messages", "count", "p50", "p99", "max"], &rows);
+    format!("{times}\n\nMessages: {counts}").trim_start().to_owned()
 }
 
 fn errors(result: &RunResult) -> String {

@@ -10,7 +10,7 @@ use super::table::{LABEL, labelled, wrap, wrap_within};
 use super::times::spread;
 use super::{Style, advice};
 use crate::facts::{self, counted, printable, tester_cores};
-use crate::{parts, server};
+use crate::{parts, server, streams};
 
 /// Kinds of errors that are listed; of more, the sum is.
 const ERRORS_SHOWN: usize = 5;
@@ -25,6 +25,7 @@ pub(super) fn rest(result: &RunResult, style: Style) -> Vec<String> {
     let width = style.columns();
     let mut lines = statuses(result, width);
     lines.extend(calls(result, width));
+    lines.extend(words("Messages", &streams::counts(result).unwrap_or_default(), width));
     lines.extend(errors(result, style));
     lines.extend(bytes(result, width));
     lines.extend(words("Network", &parts::connections(result).join(" · "), width));

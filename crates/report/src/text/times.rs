@@ -9,6 +9,7 @@ use crate::Clock;
 use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
 use crate::parts::{self, Row, Step};
 use crate::phases::PhaseRow;
+use crate::streams;
 
 /// Every table of times, and what the marks in them mean.
 pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
@@ -16,6 +17,7 @@ pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
     let mut lines = beside(&latency(result), &phases(result), width);
     let tables = [
         outcomes(result, width),
+        messages(result, width),
         parts("Endpoint", &parts::endpoints(result), style),
         parts("Address", &parts::addresses(result), style),
         parts("Group", &parts::groups(result), style),
@@ -164,6 +166,21 @@ fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
     }
     let tail = Tail::of(histogram, per_10k);
     (tail.words(), short_count(tail.beyond))
+}
+
+/// When the messages of calls came, where calls stream.
+fn messages(result: &RunResult, width: usize) -> Vec<String> {
+    let row = |row: streams::Times<'_>| {
+        let mut cells = vec![row.name.to_owned(), format_count(row.histogram.count())];
+        cells.extend(spread(row.histogram));
+        cells
+    };
+    let rows: Vec<Vec<String>> = streams::times(result).map(row).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let head = ["Messages", "count", "p50", "p99", "max"].map(str::to_owned).to_vec();
+    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1, width)
 }
 
 /// Median, 99th percentile and maximum.

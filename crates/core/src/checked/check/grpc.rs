@@ -18,9 +18,9 @@ pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
 /// What is about calls, where there are none.
 fn uncalled(draft: &Draft) -> Option<PlanError> {
     let targets = draft.targets.iter().flat_map(|target| &target.expect);
-    let asks = draft.expect.iter().chain(targets).any(|it| it.is_of_grpc());
-    asks.then(|| {
-        let problem = name(Field::Expect) + " grpc-status is about gRPC";
+    draft.expect.iter().chain(targets).find(|it| it.is_of_grpc()).map(|it| {
+        let which = it.kind().replace('_', "-");
+        let problem = name(Field::Expect) + format!(" {which} is about gRPC").as_str();
         let advice = Message::from("give ") + given(Field::Grpc, "package.Service/Method");
         PlanError::new(Field::Expect, problem, advice)
     })
@@ -72,9 +72,9 @@ mod tests {
     /// A call that is a plan.
     fn call() -> Draft {
         let grpc = GrpcPlan {
-            method: "p.S/M".to_owned(),
             files: vec!["a.proto".to_owned()],
             descriptors: vec![1],
+            ..GrpcPlan::new("p.S/M".to_owned())
         };
         Draft {
             http_version: HttpVersion::Http2,
@@ -111,7 +111,15 @@ mod tests {
                     it.expect = vec!["grpc-status=0".parse().expect("an expectation")];
                 }),
                 Field::Expect,
-                "is about gRPC",
+                "grpc-status is about gRPC",
+            ),
+            (
+                with(|it| {
+                    it.grpc = None;
+                    it.expect = vec!["grpc-messages=1".parse().expect("an expectation")];
+                }),
+                Field::Expect,
+                "grpc-messages is about gRPC",
             ),
         ] {
             let error = draft.check().expect_err(says);
