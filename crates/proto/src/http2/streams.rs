@@ -134,7 +134,8 @@ impl<S: Default> Streams<S> {
     }
 
     /// The stream that was opened after this one.
-    pub(super) fn after(&self, key: Key) -> Option<Key> {
+    #[must_use]
+    pub fn after(&self, key: Key) -> Option<Key> {
         let newer = self.slots[key.0 as usize].newer;
         (newer != NONE).then_some(Key(newer))
     }
