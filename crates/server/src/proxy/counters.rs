@@ -76,6 +76,10 @@ counters! {
     put_aside,
     /// Health checks that failed.
     checks_failed,
+    /// Client connections that spoke HTTP/2.
+    http2_connections,
+    /// Client connections that broke HTTP/2, and were ended.
+    http2_errors,
     /// Client connections on which TLS failed.
     tls_failures,
     /// Lines of the access log that were dropped because its thread could not keep up.

@@ -5,9 +5,10 @@
 //!   Resting ───────▶ Connecting ──▶ Handshaking ──▶ Asking ── response, or not ──▶ Resting
 //! ```
 
-use plimsoll_io::{Close, Driver, Received, SocketId};
+use plimsoll_io::{Close, Driver, Received};
 use plimsoll_proto::http1::{RequestKind, ResponseDecoder, ResponseEvent};
 
+use super::super::deadline::{Deadline, Owner};
 use super::super::options::{HealthCheck, Rules};
 use super::super::wire::Stream;
 use super::ProxyWorker;
@@ -30,8 +31,7 @@ pub(super) struct Check {
     interval_ns: u64,
     timeout_ns: u64,
     status: u16,
-    deadline_ns: u64,
-    pub(super) timer_ns: u64,
+    pub(super) due: Deadline,
 }
 
 impl Check {
@@ -51,30 +51,13 @@ impl Check {
             interval_ns: *interval_ns,
             timeout_ns: *timeout_ns,
             status: 0,
-            deadline_ns: u64::MAX,
-            timer_ns: u64::MAX,
+            due: Deadline::NONE,
         };
         upstreams.map(|upstream| check(&upstream.authority)).collect()
-    }
-
-    pub(super) fn times(&mut self) -> (u64, &mut u64) {
-        (self.deadline_ns, &mut self.timer_ns)
     }
 }
 
 impl<D: Driver> ProxyWorker<D> {
-    fn check_socket(&self, index: usize) -> SocketId {
-        SocketId(self.first_check + index as u32)
-    }
-
-    pub(super) fn set_check_deadline(&mut self, index: usize, deadline_ns: u64) {
-        let check = &mut self.checks[index];
-        check.deadline_ns = deadline_ns;
-        if deadline_ns < check.timer_ns {
-            self.set_timer(self.check_socket(index), deadline_ns);
-        }
-    }
-
     pub(super) fn check_expired(&mut self, now_ns: u64, index: usize) {
         if self.checks[index].state != State::Resting {
             return self.check_failed(now_ns, index);
@@ -87,13 +70,13 @@ impl<D: Driver> ProxyWorker<D> {
         check.status = 0;
         check.decoder.reset();
         let deadline_ns = now_ns.saturating_add(check.timeout_ns);
-        self.set_check_deadline(index, deadline_ns);
-        let socket = self.check_socket(index);
+        self.set_deadline(Owner::Check(index), deadline_ns);
+        let socket = self.sockets.check(index);
         self.wire.driver.connect(socket, &self.routes[index]);
     }
 
     pub(super) fn on_check_connected(&mut self, now_ns: u64, index: usize) {
-        let socket = self.check_socket(index);
+        let socket = self.sockets.check(index);
         let Some(tls) = &self.rules.upstreams[index].tls else { return self.ask(index) };
         self.checks[index].state = State::Handshaking;
         if !self.wire.secure(socket, tls) {
@@ -102,7 +85,7 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     fn ask(&mut self, index: usize) {
-        let socket = self.check_socket(index);
+        let socket = self.sockets.check(index);
         let check = &mut self.checks[index];
         check.state = State::Asking;
         self.wire.send(socket, &check.request);
@@ -167,10 +150,10 @@ impl<D: Driver> ProxyWorker<D> {
         }
         check.state = State::Resting;
         let next_ns = now_ns.saturating_add(check.interval_ns);
-        self.wire.close(self.check_socket(index), Close::Reset);
+        self.wire.close(self.sockets.check(index), Close::Reset);
         self.counters.checks_failed += u64::from(!is_well);
         self.counters.put_aside += u64::from(self.pools.learn_checked(index, is_well));
-        self.set_check_deadline(index, next_ns);
+        self.set_deadline(Owner::Check(index), next_ns);
     }
 
     /// Ends the checks that are under way.
@@ -178,7 +161,7 @@ impl<D: Driver> ProxyWorker<D> {
         for index in 0..self.checks.len() {
             if self.checks[index].state != State::Resting {
                 self.checks[index].state = State::Resting;
-                self.wire.close(self.check_socket(index), Close::Reset);
+                self.wire.close(self.sockets.check(index), Close::Reset);
             }
         }
     }

@@ -1,0 +1,501 @@
+//! Clients that speak HTTP/2: finding them out, reading their streams, and sending what was written
+//! for them, once a turn.
+
+use plimsoll_io::Driver;
+use plimsoll_proto::http2::{ConnectionError, ErrorCode, RequestHead, ServerEvent};
+
+use super::super::access_log::RequestLine;
+use super::super::client::State;
+use super::super::deadline::Owner;
+use super::super::exchange::{self, write_last_chunk, write_piece};
+use super::super::head::{self, Sender};
+use super::super::http2::{Ending, Http2, Refused, Translation, translate, write_text};
+use super::ProxyWorker;
+use super::answer::Why;
+use crate::connection::{HTTP2_START, Spoken};
+use crate::route::Refusal;
+use crate::server::Input;
+
+/// How long a client has between the two steps of a graceful end, so that requests on their way
+/// arrive before the second.
+const LAST_CALL_NS: u64 = 10_000_000;
+
+const BODY_TOO_LONG: Refusal = Refusal { status: 413, line: "the body is too long" };
+
+/// What a client's bytes mean for its exchanges.
+enum Heard {
+    /// All of the input was read.
+    Nothing,
+    /// Nothing to act on.
+    Quiet,
+    /// A request began.
+    Begun(usize),
+    /// A request is not to be forwarded.
+    Refused(Refused),
+    /// More of a request, or its end, was read.
+    More(usize),
+    /// A request's body is longer than it may be.
+    TooLong(usize),
+    /// Windows have let a response go.
+    Resumed(u32),
+    /// The client gave a stream up, or broke it.
+    Gone(u32),
+}
+
+impl<D: Driver> ProxyWorker<D> {
+    /// The handshake of TLS may have chosen the protocol.
+    pub(super) fn ask_tls(&mut self, now_ns: u64, index: usize) {
+        match self.wire.has_chosen(self.sockets.client(index), b"h2") {
+            Some(true) => self.begin_http2(now_ns, index),
+            Some(false) => self.clients[index].spoken = Spoken::Http1,
+            None => {}
+        }
+    }
+
+    /// Looks at what a client begins with, and takes it if that decides what it speaks.
+    #[cold]
+    pub(super) fn find_out(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
+        let client = &mut self.clients[index];
+        let Spoken::Unknown(matched) = client.spoken else { return };
+        client.spoken = client.spoken.with(input.bytes(&self.wire.driver));
+        let before = Input::Held(&HTTP2_START[..usize::from(matched)]);
+        match client.spoken {
+            Spoken::Unknown(_) => self.time_head(now_ns, index),
+            Spoken::Http1 => {
+                if matched > 0 {
+                    self.take_http1(now_ns, index, &before);
+                }
+                self.take_http1(now_ns, index, input);
+            }
+            Spoken::Http2 => {
+                self.begin_http2(now_ns, index);
+                self.take_http2(now_ns, index, &before);
+                self.take_http2(now_ns, index, input);
+            }
+        }
+    }
+
+    fn begin_http2(&mut self, now_ns: u64, index: usize) {
+        self.counters.http2_connections += 1;
+        let options = self.rules.limits.http2;
+        let mut http2 = self.spare.pop().unwrap_or_else(|| Box::new(Http2::new(options)));
+        http2.begin();
+        let client = &mut self.clients[index];
+        client.spoken = Spoken::Http2;
+        client.state = State::Multiplexed;
+        client.due.at_ns = u64::MAX;
+        client.http2 = Some(http2);
+        if self.deadline_ns.is_some() {
+            self.announce_end(now_ns, index);
+        }
+        self.touch(index);
+    }
+
+    /// Takes what arrived.
+    pub(super) fn take_http2(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
+        let mut at = 0;
+        while self.clients[index].state == State::Multiplexed {
+            match self.hear(now_ns, index, input, &mut at) {
+                Ok(Heard::Nothing) => break,
+                Ok(heard) => self.act(now_ns, index, heard),
+                Err(_) => return self.break_off(now_ns, index),
+            }
+        }
+        self.touch(index);
+    }
+
+    /// Reads the next event, and copies what it is about to where it belongs.
+    fn hear(
+        &mut self,
+        now_ns: u64,
+        index: usize,
+        input: &Input<'_>,
+        at: &mut usize,
+    ) -> Result<Heard, ConnectionError> {
+        let Self { clients, wire, .. } = self;
+        let bytes = &input.bytes(&wire.driver)[*at..];
+        let Some(http2) = clients[index].http2.as_deref_mut() else { return Ok(Heard::Nothing) };
+        let decoded = http2.machine.receive(bytes, &mut http2.out)?;
+        *at += decoded.consumed;
+        Ok(match decoded.event {
+            None => Heard::Nothing,
+            Some(ServerEvent::Request(stream, head)) => {
+                write_text(&mut self.scratch, &head);
+                let asked = Asked::of(&head, self.rules.log.is_some());
+                self.open_stream(now_ns, index, stream, asked)
+            }
+            Some(ServerEvent::Body(stream, piece)) => {
+                let Some(exchange) = http2.exchange(stream) else {
+                    http2.release(stream, piece.len());
+                    return Ok(Heard::Quiet);
+                };
+                let it = &mut self.exchanges[exchange];
+                it.received_bytes += piece.len() as u64;
+                if it.received_bytes > self.rules.limits.request.body_bytes {
+                    return Ok(Heard::TooLong(exchange));
+                }
+                let queued_bytes = it.link.map_or(0, |link| wire.driver.queued_bytes(link));
+                let is_full = queued_bytes > self.rules.limits.queued_bytes;
+                let out = match it.state {
+                    exchange::State::Collecting => &mut it.request,
+                    exchange::State::Forwarding if it.held.is_empty() && !is_full => {
+                        self.scratch.clear();
+                        &mut self.scratch
+                    }
+                    _ => {
+                        it.held.extend_from_slice(piece);
+                        return Ok(Heard::Quiet);
+                    }
+                };
+                write_piece(out, it.is_chunked, piece);
+                http2.release(stream, piece.len());
+                Heard::More(exchange)
+            }
+            Some(ServerEvent::Trailers(stream, trailers)) => {
+                self.scratch.clear();
+                head::write_trailers(&mut self.scratch, trailers);
+                if let Some(exchange) = http2.exchange(stream) {
+                    self.exchanges[exchange].trailers.extend_from_slice(&self.scratch);
+                }
+                Heard::Quiet
+            }
+            Some(ServerEvent::End(stream)) => match http2.refused.take() {
+                Some(refused) if refused.stream == stream => Heard::Refused(refused),
+                _ => match http2.exchange(stream) {
+                    Some(exchange) => self.end_body(exchange),
+                    None => Heard::Quiet,
+                },
+            },
+            Some(ServerEvent::Resumed(stream)) => Heard::Resumed(stream),
+            Some(ServerEvent::Reset(stream, _) | ServerEvent::Broken(stream, _)) => {
+                Heard::Gone(stream)
+            }
+            Some(ServerEvent::Greeted | ServerEvent::Draining(_)) => Heard::Quiet,
+        })
+    }
+
+    /// A request's head is in the scratch buffer, as text: translates it.
+    fn open_stream(&mut self, now_ns: u64, index: usize, stream: u32, asked: Asked) -> Heard {
+        let client = &mut self.clients[index];
+        let Some(http2) = client.http2.as_deref_mut() else { return Heard::Quiet };
+        let takes_trailers = asked.takes_trailers;
+        let from = Sender { address: client.address, is_http2: true, takes_trailers };
+        let how = Translation {
+            rewriting: self.rewriting,
+            limits: self.rules.limits.request,
+            hashed_field: self.pools.hashed_field(),
+        };
+        let mut request = self.buffers.pop().unwrap_or_default();
+        let translated = match translate(&self.scratch, &mut request, from, how) {
+            Ok(translated) => translated,
+            Err(refusal) => {
+                let refused = Refused { stream, refusal, is_head: asked.is_head };
+                if asked.is_whole {
+                    http2.refused = Some(refused);
+                    return Heard::Quiet;
+                }
+                return Heard::Refused(refused);
+            }
+        };
+        let exchange = self.exchanges.open(index, stream);
+        let it = &mut self.exchanges[exchange];
+        it.begin(now_ns, translated.facts, translated.body);
+        it.request = request;
+        it.line = asked.line;
+        http2.open(stream, exchange);
+        if translated.expects_continue && self.rewriting.answers_expect {
+            self.counters.responses[0] += 1;
+            http2.send_continue(stream);
+        }
+        self.counters.requests += 1;
+        client.due.at_ns = if client.is_taking { client.due.at_ns } else { u64::MAX };
+        if asked.is_whole { Heard::Quiet } else { Heard::Begun(exchange) }
+    }
+
+    /// A request has ended: writes the end of its body where that belongs.
+    fn end_body(&mut self, index: usize) -> Heard {
+        let exchange = &mut self.exchanges[index];
+        if !exchange.held.is_empty() {
+            exchange.ends_held = true;
+            return Heard::Quiet;
+        }
+        let is_streaming = exchange.state == exchange::State::Forwarding;
+        self.scratch.clear();
+        let out = if is_streaming { &mut self.scratch } else { &mut exchange.request };
+        if exchange.is_chunked {
+            write_last_chunk(out, &exchange.trailers);
+        }
+        exchange.is_read = true;
+        Heard::More(index)
+    }
+
+    fn act(&mut self, now_ns: u64, index: usize, heard: Heard) {
+        match heard {
+            Heard::Nothing | Heard::Quiet => {}
+            Heard::Begun(exchange) => self.after_body(now_ns, exchange, true),
+            Heard::More(exchange) => self.after_body(now_ns, exchange, false),
+            Heard::Refused(Refused { stream, refusal, is_head }) => {
+                self.counters.refused += 1;
+                self.count_answer(refusal);
+                self.answer_stream(index, stream, refusal, is_head);
+            }
+            Heard::TooLong(exchange) => self.refuse_body(now_ns, exchange, BODY_TOO_LONG),
+            Heard::Resumed(stream) => {
+                let http2 = self.clients[index].http2.as_deref_mut();
+                let exchange = http2.and_then(|http2| http2.resume(stream));
+                if let Some(exchange) = exchange {
+                    self.exchanges[exchange].is_stalled = false;
+                    self.resume_paused(now_ns, index, &[exchange]);
+                }
+            }
+            Heard::Gone(stream) => {
+                let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+                let exchange = http2.exchange(stream);
+                http2.forget(stream);
+                http2.refused = http2.refused.filter(|refused| refused.stream != stream);
+                if let Some(exchange) = exchange {
+                    self.abandon(now_ns, exchange);
+                    self.leave(exchange);
+                }
+            }
+        }
+    }
+
+    /// The upstream takes more of a body: passes on what was held, and gives the client room for
+    /// as much.
+    pub(super) fn resume_body(&mut self, now_ns: u64, index: usize) {
+        if self.exchanges[index].held.is_empty() || !self.takes_body(index) {
+            return;
+        }
+        let exchange = &mut self.exchanges[index];
+        let held = std::mem::take(&mut exchange.held);
+        self.scratch.clear();
+        write_piece(&mut self.scratch, exchange.is_chunked, &held);
+        if exchange.ends_held {
+            exchange.is_read = true;
+            if exchange.is_chunked {
+                write_last_chunk(&mut self.scratch, &exchange.trailers);
+            }
+        }
+        let (client, stream) = (exchange.client as usize, exchange.stream);
+        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+            http2.release(stream, held.len());
+        }
+        self.touch(client);
+        self.after_body(now_ns, index, false);
+    }
+
+    /// Answers on a stream, and ends it.
+    pub(super) fn answer_stream(
+        &mut self,
+        client: usize,
+        stream: u32,
+        refusal: Refusal,
+        is_head: bool,
+    ) {
+        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+            http2.refuse(stream, refusal, is_head);
+        }
+        self.touch(client);
+    }
+
+    /// The exchange on a stream is over.
+    pub(super) fn leave_stream(&mut self, client: usize, stream: u32) {
+        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+            http2.leave(stream);
+        }
+        self.touch(client);
+    }
+
+    /// Breaks off a stream.
+    pub(super) fn reset_stream(&mut self, client: usize, stream: u32, code: ErrorCode) {
+        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+            http2.reset(stream, code);
+        }
+        self.touch(client);
+    }
+
+    /// Removes a stream that has an exchange from its connection, and gives that.
+    pub(super) fn take_stream(&mut self, client: usize) -> Option<usize> {
+        let http2 = self.clients[client].http2.as_deref_mut()?;
+        loop {
+            if let Some(exchange) = http2.take_oldest()? {
+                return Some(exchange);
+            }
+        }
+    }
+
+    /// Something is to be sent to a client, or its connection may be over: at the end of the turn.
+    #[inline]
+    pub(super) fn touch(&mut self, index: usize) {
+        if let Some(http2) = self.clients[index].http2.as_deref_mut()
+            && !http2.is_touched
+        {
+            http2.is_touched = true;
+            self.touched.push(index as u32);
+        }
+    }
+
+    /// Sends what was written in this turn.
+    #[inline]
+    pub(super) fn send_touched(&mut self, now_ns: u64) {
+        while let Some(index) = self.touched.pop() {
+            self.end_turn(now_ns, index as usize);
+        }
+    }
+
+    fn end_turn(&mut self, now_ns: u64, index: usize) {
+        self.send_written(index);
+        let client = &self.clients[index];
+        let (State::Multiplexed, Some(http2)) = (client.state, &client.http2) else { return };
+        let (is_idle, has_rest) = (http2.exchanges == 0, http2.machine.open() > 0);
+        let has_paused = http2.has_paused;
+        if http2.is_over() || (client.has_ended && is_idle) {
+            return self.close_when_sent(now_ns, index);
+        }
+        let (is_taking, is_paused) = (client.is_taking, client.is_paused);
+        let is_ending = http2.ending != Ending::No;
+        let limits = &self.rules.limits;
+        let (response_bytes, queued_max) = (limits.response_buffer_bytes, limits.queued_bytes);
+        let queued_bytes = self.wire.driver.queued_bytes(self.sockets.client(index));
+        if queued_bytes > queued_max && !is_paused {
+            // What it sends makes the proxy write: pings, resets.
+            self.pause_client(index);
+        }
+        if queued_bytes > response_bytes.min(queued_max) {
+            if !is_taking {
+                self.time_taking(now_ns, index);
+            }
+            return;
+        }
+        if has_paused {
+            self.resume_all(now_ns, index);
+        }
+        let is_due = self.clients[index].due.at_ns < u64::MAX;
+        if is_idle && !is_ending && !is_taking && (has_rest || !is_due) {
+            let wait_ns = self.rules.timeouts.keep_alive_ns;
+            self.set_deadline(Owner::Client(index), now_ns.saturating_add(wait_ns));
+        }
+    }
+
+    /// Hands over what was written for a client.
+    fn send_written(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        let Some(http2) = client.http2.as_deref_mut() else { return };
+        if !http2.out.is_empty() {
+            let sent_bytes = self.wire.send(self.sockets.client(index), &http2.out) as u64;
+            self.counters.client_bytes_sent += sent_bytes;
+            client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
+        }
+        http2.empty();
+    }
+
+    /// The kernel has taken what was queued for a client.
+    pub(super) fn on_http2_sent(&mut self, now_ns: u64, index: usize) {
+        self.clients[index].due.at_ns = u64::MAX;
+        if std::mem::take(&mut self.clients[index].is_paused) {
+            self.wire.driver.resume_receiving(self.sockets.client(index));
+        }
+        self.resume_all(now_ns, index);
+        if self.ending(index) == Ending::Announced {
+            self.announce_end(now_ns, index);
+        }
+        self.touch(index);
+    }
+
+    /// Goes on with the responses that waited for room.
+    #[cold]
+    fn resume_all(&mut self, now_ns: u64, index: usize) {
+        let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+        http2.has_paused = false;
+        let exchanges: Vec<_> = http2.exchanges().collect();
+        self.resume_paused(now_ns, index, &exchanges);
+    }
+
+    /// Goes on with those of these responses that wait for room and have it now.
+    fn resume_paused(&mut self, now_ns: u64, client: usize, exchanges: &[usize]) {
+        for &exchange in exchanges {
+            let it = &self.exchanges[exchange];
+            let link = it.link.map(|socket| self.sockets.link_of(socket));
+            if it.is_stalled || !link.is_some_and(|link| self.links[link].is_paused) {
+                continue;
+            }
+            if self.has_room(exchange) {
+                self.resume_response(now_ns, exchange);
+            } else if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+                http2.has_paused = true;
+            }
+        }
+    }
+
+    fn ending(&self, index: usize) -> Ending {
+        self.clients[index].http2.as_ref().map_or(Ending::No, |http2| http2.ending)
+    }
+
+    /// The client sends no more: what it has not asked for whole comes to nothing.
+    pub(super) fn on_http2_ended(&mut self, now_ns: u64, index: usize) {
+        let Some(http2) = self.clients[index].http2.as_deref() else { return };
+        let exchanges: Vec<_> = http2.exchanges().collect();
+        for exchange in exchanges {
+            let it = &self.exchanges[exchange];
+            if !it.is_read && !it.ends_held {
+                self.abandon(now_ns, exchange);
+                self.end_stream(exchange, ErrorCode::CANCEL);
+            }
+        }
+        self.touch(index);
+    }
+
+    /// The client broke the protocol. It was told so.
+    #[cold]
+    fn break_off(&mut self, now_ns: u64, index: usize) {
+        self.counters.http2_errors += 1;
+        self.end_exchanges(now_ns, index, Why::Abandoned);
+        self.send_written(index);
+        self.linger(now_ns, index);
+    }
+
+    /// The first step of a graceful end.
+    pub(super) fn announce_end(&mut self, now_ns: u64, index: usize) {
+        if let Some(http2) = self.clients[index].http2.as_deref_mut() {
+            http2.announce_end();
+        }
+        self.touch(index);
+        if !self.clients[index].is_taking {
+            self.set_deadline(Owner::Client(index), now_ns.saturating_add(LAST_CALL_NS));
+        }
+    }
+
+    /// A connection had no request for too long, or its last call is over.
+    pub(super) fn http2_expired(&mut self, now_ns: u64, index: usize) {
+        let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+        let was_idle = http2.ending == Ending::No;
+        http2.end();
+        self.touch(index);
+        if was_idle {
+            self.send_written(index);
+            self.close_when_sent(now_ns, index);
+        }
+    }
+}
+
+/// What is to be known of a request beside its text.
+struct Asked {
+    is_head: bool,
+    is_whole: bool,
+    takes_trailers: bool,
+    line: Option<Box<RequestLine>>,
+}
+
+impl Asked {
+    fn of(head: &RequestHead<'_>, is_logged: bool) -> Self {
+        let target = head.path().or(head.authority()).unwrap_or_default();
+        Self {
+            is_head: head.method() == "HEAD",
+            is_whole: head.is_whole(),
+            // The machine lets no other value of TE through.
+            takes_trailers: head.headers().any(|(name, _)| name == "te"),
+            line: is_logged.then(|| Box::new(RequestLine::of_http2(head.method(), target))),
+        }
+    }
+}
