@@ -208,7 +208,9 @@ impl<D: Driver> ProxyWorker<D> {
             http2.send_continue(stream);
         }
         self.counters.requests += 1;
-        client.due.at_ns = if client.is_taking { client.due.at_ns } else { u64::MAX };
+        if !client.is_taking && http2.ending == Ending::No {
+            client.due.at_ns = u64::MAX;
+        }
         if asked.is_whole { Heard::Quiet } else { Heard::Begun(exchange) }
     }
 
