@@ -11,8 +11,8 @@
 //!      │                                 broken, given up, or going away and done
 //! ```
 //!
-//! Over HTTP/1 a connection has one request at a time. Bytes sent ahead of their turn are held up to
-//! a limit; beyond it the proxy stops receiving. Between requests a connection holds no buffer.
+//! Over HTTP/1 a connection has one request at a time. Bytes sent ahead of their turn are held up
+//! to a limit; beyond it the proxy stops receiving. Between requests a connection holds no buffer.
 
 use std::net::{IpAddr, Ipv4Addr};
 

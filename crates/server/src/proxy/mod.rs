@@ -1,4 +1,5 @@
-//! The reverse proxy: HTTP/1.1 and HTTP/2 in front, pooled HTTP/1.1 connections to one or several upstreams behind.
+//! The reverse proxy: HTTP/1.1 and HTTP/2 in front, pooled HTTP/1.1 connections to one or several
+//! upstreams behind.
 //!
 //! [`start`](crate::start) runs it on its own threads; [`ProxyWorker`] is one worker without a
 //! thread, for tests. Each worker has its own driver, upstream connections, queue and judgement of

@@ -455,7 +455,7 @@ fn an_idle_connection_is_said_goodbye_and_a_stop_lets_streams_end() {
         vec![Do::Say(50 * MS, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec())]
     });
     let got = peer.read(&outcome.clients[0].bytes).join(", ");
-    assert!(got.starts_with("goaway NO_ERROR, 0 200"), "{got}");
+    assert!(got.starts_with("goaway NO_ERROR, goaway NO_ERROR, 0 200"), "{got}");
     assert!(got.ends_with("1 end \"ok\""), "{got}");
     let steps = frames(&outcome.clients[0].bytes).into_iter().filter(|it| it.0 == 7).count();
     assert_eq!(steps, 2);

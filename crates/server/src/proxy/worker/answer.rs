@@ -111,8 +111,8 @@ impl<D: Driver> ProxyWorker<D> {
         self.answer(now_ns, index, refusal);
     }
 
-    /// Ends an exchange with an answer that says what went wrong. If a response has begun, it is cut
-    /// off instead, so that the client does not take the beginning for the whole.
+    /// Ends an exchange with an answer that says what went wrong. If a response has begun, it is
+    /// cut off instead, so that the client does not take the beginning for the whole.
     pub(super) fn answer(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
         if self.exchanges[index].is_answered {
             self.counters.cut_off += 1;

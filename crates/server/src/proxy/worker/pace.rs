@@ -90,8 +90,8 @@ impl<D: Driver> ProxyWorker<D> {
         })
     }
 
-    /// Begins, or begins anew, the time that a client has to take what is queued for it. The time of
-    /// bodies that it sends does not run meanwhile.
+    /// Begins, or begins anew, the time that a client has to take what is queued for it. The time
+    /// of bodies that it sends does not run meanwhile.
     pub(super) fn time_taking(&mut self, now_ns: u64, client: usize) {
         let window = Window::start(now_ns, self.rules.taking_floor(), self.taken_bytes(client));
         let it = &mut self.clients[client];
