@@ -11,6 +11,7 @@ mod dialects;
 mod hostile;
 mod http2;
 mod http2_client;
+mod http2_proxy;
 mod lab;
 mod monitor;
 mod nginx;

@@ -15,13 +15,18 @@
 //! to a limit; beyond it the proxy stops receiving. Between requests a connection holds no buffer.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::{Index, IndexMut};
 
 use plimsoll_proto::http1::{Limits, RequestDecoder};
+use plimsoll_proto::http2::ServerOptions;
 
 use super::deadline::Deadline;
 use super::http2::Http2;
 use super::pace::Window;
 use crate::connection::Spoken;
+
+/// How many connections of HTTP/2 are kept for later clients.
+const SPARE_MAX: usize = 64;
 
 /// The state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +141,106 @@ impl Client {
     /// Bytes held.
     pub(super) fn held_bytes(&self) -> usize {
         self.held.len() - self.held_at
+    }
+}
+
+/// The clients of a worker, by index.
+#[derive(Debug)]
+pub(super) struct Clients {
+    slots: Vec<Client>,
+    limits: Limits,
+    /// Those for which something was written over HTTP/2 in this turn, or whose connection may be
+    /// over.
+    touched: Vec<u32>,
+    /// Connections of HTTP/2 without a client.
+    #[expect(clippy::vec_box, reason = "a client holds the box, allocated once")]
+    spare: Vec<Box<Http2>>,
+}
+
+impl Clients {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { slots: Vec::new(), limits, touched: Vec::new(), spare: Vec::new() }
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Client> {
+        self.slots.get(index)
+    }
+
+    /// A client has connected.
+    pub(super) fn open(&mut self, index: usize, address: IpAddr) {
+        while self.slots.len() <= index {
+            self.slots.push(Client::free(self.limits));
+        }
+        self.slots[index].state = State::Reading;
+        self.slots[index].address = address;
+    }
+
+    /// A client is gone: frees its slot.
+    pub(super) fn close(&mut self, index: usize) {
+        let http2 = self.slots[index].http2.take().filter(|http2| http2.is_worth_keeping());
+        if self.spare.len() < SPARE_MAX {
+            self.spare.extend(http2);
+        }
+        self.slots[index].clear();
+    }
+
+    /// A client turned out to speak HTTP/2: greets it.
+    pub(super) fn begin_http2(&mut self, index: usize, options: ServerOptions) {
+        let mut http2 = self.spare.pop().unwrap_or_else(|| Box::new(Http2::new(options)));
+        http2.begin();
+        let client = &mut self.slots[index];
+        client.spoken = Spoken::Http2;
+        client.state = State::Multiplexed;
+        client.due.at_ns = u64::MAX;
+        client.http2 = Some(http2);
+    }
+
+    /// The connection of a client that speaks HTTP/2, to write to it.
+    #[inline]
+    pub(super) fn http2(&mut self, index: usize) -> Option<&mut Http2> {
+        let http2 = self.slots[index].http2.as_deref_mut()?;
+        if !http2.is_touched {
+            http2.is_touched = true;
+            self.touched.push(index as u32);
+        }
+        Some(http2)
+    }
+
+    /// Takes one of those that were written to.
+    #[inline]
+    pub(super) fn take_touched(&mut self) -> Option<usize> {
+        self.touched.pop().map(|index| index as usize)
+    }
+
+    /// Removes a stream that has an exchange from a connection, and gives that exchange.
+    pub(super) fn take_stream(&mut self, index: usize) -> Option<usize> {
+        let http2 = self.slots[index].http2.as_deref_mut()?;
+        loop {
+            if let Some(exchange) = http2.take_oldest()? {
+                return Some(exchange);
+            }
+        }
+    }
+}
+
+impl Index<usize> for Clients {
+    type Output = Client;
+
+    #[inline]
+    fn index(&self, index: usize) -> &Client {
+        &self.slots[index]
+    }
+}
+
+impl IndexMut<usize> for Clients {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut Client {
+        &mut self.slots[index]
     }
 }
 

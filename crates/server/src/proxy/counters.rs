@@ -24,6 +24,12 @@ macro_rules! counters {
                 }
             }
 
+            /// Counts a response that has begun.
+            #[inline]
+            pub(super) fn count_response(&mut self, status: u16) {
+                self.responses[usize::from(status / 100).clamp(1, 5) - 1] += 1;
+            }
+
             /// All counts except the responses', with their names.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, u64)> {

@@ -206,11 +206,20 @@ pub(super) fn write_last_chunk(out: &mut Vec<u8>, trailers: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The exchanges of a worker. Slots are used again.
+/// How many buffers are kept for later requests.
+const BUFFERS_MAX: usize = 256;
+/// A buffer that grew beyond this is not kept.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// The exchanges of a worker, and the memory of their requests. Slots are used again.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     slots: Vec<Exchange>,
     free: Vec<u32>,
+    /// Memory of the requests that are, or were, collected.
+    pub(super) buffered_bytes: usize,
+    /// Buffers for later requests, the one used last at the end.
+    buffers: Vec<Vec<u8>>,
 }
 
 impl Exchanges {
@@ -234,9 +243,36 @@ impl Exchanges {
         index as usize
     }
 
-    /// Closes one, whose request's memory was taken back.
+    /// A buffer for a request.
+    #[inline]
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Counts a request's memory.
+    pub(super) fn charge(&mut self, index: usize) {
+        let exchange = &mut self.slots[index];
+        self.buffered_bytes += exchange.request.capacity() - exchange.charged_bytes;
+        exchange.charged_bytes = exchange.request.capacity();
+    }
+
+    /// Takes back the memory of a request.
+    #[inline]
+    pub(super) fn recycle(&mut self, index: usize) {
+        let exchange = &mut self.slots[index];
+        self.buffered_bytes -= std::mem::take(&mut exchange.charged_bytes);
+        let mut buffer = std::mem::take(&mut exchange.request);
+        let is_worth_it = (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity());
+        if is_worth_it && self.buffers.len() < BUFFERS_MAX {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Closes one that has no upstream connection any more.
     #[inline]
     pub(super) fn close(&mut self, index: usize) {
+        self.recycle(index);
         let slot = &mut self.slots[index];
         slot.state = State::Free;
         slot.ticket = slot.ticket.wrapping_add(1);

@@ -502,7 +502,7 @@ fn trailers_are_kept_on_request_wherever_they_are_cut() {
         let mut kept = Vec::new();
         for mut input in [&stream[..cut], &stream[cut..]] {
             while !input.is_empty() {
-                let decoded = decoder.decode(RequestKind::Plain, input).expect("a response");
+                let decoded = decoder.decode(Plain, input).expect("a response");
                 input = &input[decoded.consumed..];
                 if let Some(ResponseEvent::End(_)) = decoded.event {
                     let text = |(name, value): (&str, &[u8])| {

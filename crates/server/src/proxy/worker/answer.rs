@@ -46,7 +46,7 @@ impl<D: Driver> ProxyWorker<D> {
             return self.refuse_body(now_ns, exchange, refusal);
         }
         self.counters.refused += 1;
-        self.count_answer(refusal);
+        self.counters.count_response(refusal.status);
         self.answer_client(now_ns, client, refusal, is_head);
     }
 
@@ -119,20 +119,15 @@ impl<D: Driver> ProxyWorker<D> {
             return self.end_stream(index, ErrorCode::INTERNAL_ERROR);
         }
         self.log_exchange(now_ns, index, None, refusal.status, true);
-        self.count_answer(refusal);
+        self.counters.count_response(refusal.status);
         let exchange = &self.exchanges[index];
         let (client, stream, is_head) =
             (exchange.client as usize, exchange.stream, exchange.facts.is_head);
-        self.leave(index);
-        if stream > 0 {
-            return self.answer_stream(client, stream, refusal, is_head);
+        self.exchanges.close(index);
+        match self.clients.http2(client) {
+            Some(http2) => http2.refuse(stream, refusal, is_head),
+            None => self.answer_client(now_ns, client, refusal, is_head),
         }
-        self.answer_client(now_ns, client, refusal, is_head);
-    }
-
-    pub(super) fn count_answer(&mut self, refusal: Refusal) {
-        let class = usize::from(refusal.status / 100);
-        self.counters.responses[class - 1] += 1;
     }
 
     /// Sends a client of HTTP/1 an answer, and ends its connection.
@@ -143,21 +138,14 @@ impl<D: Driver> ProxyWorker<D> {
         self.linger(now_ns, client);
     }
 
-    /// Frees an exchange that has no upstream connection any more.
-    #[inline]
-    pub(super) fn leave(&mut self, index: usize) {
-        self.recycle_request(index);
-        self.exchanges.close(index);
-    }
-
     /// Frees an exchange, and breaks off its stream: over HTTP/1, the connection.
     pub(super) fn end_stream(&mut self, index: usize, code: ErrorCode) {
         let exchange = &self.exchanges[index];
         let (client, stream) = (exchange.client as usize, exchange.stream);
-        self.leave(index);
-        match stream {
-            0 => self.close_client(client, Close::Reset),
-            _ => self.reset_stream(client, stream, code),
+        self.exchanges.close(index);
+        match self.clients.http2(client) {
+            Some(http2) => http2.reset(stream, code),
+            None => self.close_client(client, Close::Reset),
         }
     }
 
@@ -204,21 +192,17 @@ impl<D: Driver> ProxyWorker<D> {
         if self.clients[client].state == State::Busy {
             let exchange = self.clients[client].exchange as usize;
             self.end_exchange(now_ns, exchange, why);
-            self.leave(exchange);
+            self.exchanges.close(exchange);
             self.clients[client].state = State::Reading;
         }
-        while let Some(exchange) = self.take_stream(client) {
+        while let Some(exchange) = self.clients.take_stream(client) {
             self.end_exchange(now_ns, exchange, why);
-            self.leave(exchange);
+            self.exchanges.close(exchange);
         }
     }
 
-    /// A client does not want a response any more.
-    pub(super) fn abandon(&mut self, now_ns: u64, index: usize) {
-        self.end_exchange(now_ns, index, Why::Abandoned);
-    }
-
-    fn end_exchange(&mut self, now_ns: u64, index: usize, why: Why) {
+    /// An exchange ends before its response does.
+    pub(super) fn end_exchange(&mut self, now_ns: u64, index: usize, why: Why) {
         match why {
             Why::Abandoned => self.counters.abandoned += 1,
             Why::Drained => self.counters.drained += 1,
@@ -287,7 +271,7 @@ impl<D: Driver> ProxyWorker<D> {
             State::Reading if client.is_idle() => self.close_when_sent(now_ns, index),
             State::Reading => {
                 self.counters.client_timeouts += 1;
-                self.count_answer(NO_REQUEST);
+                self.counters.count_response(NO_REQUEST.status);
                 self.answer_client(now_ns, index, NO_REQUEST, false);
             }
             State::Multiplexed => self.http2_expired(now_ns, index),
@@ -321,7 +305,7 @@ impl<D: Driver> ProxyWorker<D> {
             link::State::Free => {}
             link::State::Idle => self.close_idle(link),
             link::State::Connecting | link::State::Handshaking => {
-                self.connect_failed(now_ns, link, true);
+                self.go_elsewhere(now_ns, link, true, Outcome::Failure);
             }
             link::State::Busy => {
                 let exchange = &self.exchanges[state.exchange as usize];

@@ -157,7 +157,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.counters.upstream_bytes_sent += sent as u64;
         self.counters.reused += u64::from(is_reused);
         if !(is_reused && is_read) {
-            self.recycle_request(index);
+            self.exchanges.recycle(index);
         }
         if !is_read {
             self.time_body(now_ns, index);
@@ -178,7 +178,7 @@ impl<D: Driver> ProxyWorker<D> {
         };
         self.links[link].state = link::State::Handshaking;
         if !self.wire.secure(self.sockets.link(link), tls) {
-            self.connect_failed(now_ns, link, false);
+            self.go_elsewhere(now_ns, link, false, Outcome::Failure);
         }
     }
 
@@ -187,11 +187,6 @@ impl<D: Driver> ProxyWorker<D> {
         if !self.wire.is_handshaking(self.sockets.link(link)) {
             self.attach(now_ns, self.links[link].exchange as usize, link, false);
         }
-    }
-
-    /// A connection could not be opened: the request goes to another upstream.
-    pub(super) fn connect_failed(&mut self, now_ns: u64, link: usize, timed_out: bool) {
-        self.go_elsewhere(now_ns, link, timed_out, Outcome::Failure);
     }
 
     /// This host could not open a connection, or go on with it. Clients can use up the resources of
@@ -204,7 +199,14 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    fn go_elsewhere(&mut self, now_ns: u64, link: usize, timed_out: bool, outcome: Outcome) {
+    /// A connection could not be opened: the request goes to another upstream.
+    pub(super) fn go_elsewhere(
+        &mut self,
+        now_ns: u64,
+        link: usize,
+        timed_out: bool,
+        outcome: Outcome,
+    ) {
         let (index, upstream) = self.links[link].owner();
         self.counters.connect_failures += 1;
         self.learn(now_ns, upstream, outcome);

@@ -9,7 +9,7 @@ use super::super::client::State;
 use super::super::deadline::Owner;
 use super::super::exchange::{self, write_last_chunk, write_piece};
 use super::super::head::{self, Sender};
-use super::super::http2::{Ending, Http2, Refused, Translation, translate, write_text};
+use super::super::http2::{Ending, Refused, Translation, translate, write_text};
 use super::ProxyWorker;
 use super::answer::Why;
 use crate::connection::{HTTP2_START, Spoken};
@@ -77,18 +77,11 @@ impl<D: Driver> ProxyWorker<D> {
 
     fn begin_http2(&mut self, now_ns: u64, index: usize) {
         self.counters.http2_connections += 1;
-        let options = self.rules.limits.http2;
-        let mut http2 = self.spare.pop().unwrap_or_else(|| Box::new(Http2::new(options)));
-        http2.begin();
-        let client = &mut self.clients[index];
-        client.spoken = Spoken::Http2;
-        client.state = State::Multiplexed;
-        client.due.at_ns = u64::MAX;
-        client.http2 = Some(http2);
+        self.clients.begin_http2(index, self.rules.limits.http2);
+        self.clients.http2(index);
         if self.deadline_ns.is_some() {
             self.announce_end(now_ns, index);
         }
-        self.touch(index);
     }
 
     /// Takes what arrived.
@@ -101,7 +94,7 @@ impl<D: Driver> ProxyWorker<D> {
                 Err(_) => return self.break_off(now_ns, index),
             }
         }
-        self.touch(index);
+        self.clients.http2(index);
     }
 
     /// Reads the next event, and copies what it is about to where it belongs.
@@ -185,7 +178,7 @@ impl<D: Driver> ProxyWorker<D> {
             limits: self.rules.limits.request,
             hashed_field: self.pools.hashed_field(),
         };
-        let mut request = self.buffers.pop().unwrap_or_default();
+        let mut request = self.exchanges.buffer();
         let translated = match translate(&self.scratch, &mut request, from, how) {
             Ok(translated) => translated,
             Err(refusal) => {
@@ -238,12 +231,14 @@ impl<D: Driver> ProxyWorker<D> {
             Heard::More(exchange) => self.after_body(now_ns, exchange, false),
             Heard::Refused(Refused { stream, refusal, is_head }) => {
                 self.counters.refused += 1;
-                self.count_answer(refusal);
-                self.answer_stream(index, stream, refusal, is_head);
+                self.counters.count_response(refusal.status);
+                if let Some(http2) = self.clients.http2(index) {
+                    http2.refuse(stream, refusal, is_head);
+                }
             }
             Heard::TooLong(exchange) => self.refuse_body(now_ns, exchange, BODY_TOO_LONG),
             Heard::Resumed(stream) => {
-                let http2 = self.clients[index].http2.as_deref_mut();
+                let http2 = self.clients.http2(index);
                 let exchange = http2.and_then(|http2| http2.resume(stream));
                 if let Some(exchange) = exchange {
                     self.exchanges[exchange].is_stalled = false;
@@ -251,13 +246,13 @@ impl<D: Driver> ProxyWorker<D> {
                 }
             }
             Heard::Gone(stream) => {
-                let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+                let Some(http2) = self.clients.http2(index) else { return };
                 let exchange = http2.exchange(stream);
                 http2.forget(stream);
                 http2.refused = http2.refused.filter(|refused| refused.stream != stream);
                 if let Some(exchange) = exchange {
-                    self.abandon(now_ns, exchange);
-                    self.leave(exchange);
+                    self.end_exchange(now_ns, exchange, Why::Abandoned);
+                    self.exchanges.close(exchange);
                 }
             }
         }
@@ -280,69 +275,17 @@ impl<D: Driver> ProxyWorker<D> {
             }
         }
         let (client, stream) = (exchange.client as usize, exchange.stream);
-        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+        if let Some(http2) = self.clients.http2(client) {
             http2.release(stream, held.len());
         }
-        self.touch(client);
         self.after_body(now_ns, index, false);
-    }
-
-    /// Answers on a stream, and ends it.
-    pub(super) fn answer_stream(
-        &mut self,
-        client: usize,
-        stream: u32,
-        refusal: Refusal,
-        is_head: bool,
-    ) {
-        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
-            http2.refuse(stream, refusal, is_head);
-        }
-        self.touch(client);
-    }
-
-    /// The exchange on a stream is over.
-    pub(super) fn leave_stream(&mut self, client: usize, stream: u32) {
-        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
-            http2.leave(stream);
-        }
-        self.touch(client);
-    }
-
-    /// Breaks off a stream.
-    pub(super) fn reset_stream(&mut self, client: usize, stream: u32, code: ErrorCode) {
-        if let Some(http2) = self.clients[client].http2.as_deref_mut() {
-            http2.reset(stream, code);
-        }
-        self.touch(client);
-    }
-
-    /// Removes a stream that has an exchange from its connection, and gives that.
-    pub(super) fn take_stream(&mut self, client: usize) -> Option<usize> {
-        let http2 = self.clients[client].http2.as_deref_mut()?;
-        loop {
-            if let Some(exchange) = http2.take_oldest()? {
-                return Some(exchange);
-            }
-        }
-    }
-
-    /// Something is to be sent to a client, or its connection may be over: at the end of the turn.
-    #[inline]
-    pub(super) fn touch(&mut self, index: usize) {
-        if let Some(http2) = self.clients[index].http2.as_deref_mut()
-            && !http2.is_touched
-        {
-            http2.is_touched = true;
-            self.touched.push(index as u32);
-        }
     }
 
     /// Sends what was written in this turn.
     #[inline]
     pub(super) fn send_touched(&mut self, now_ns: u64) {
-        while let Some(index) = self.touched.pop() {
-            self.end_turn(now_ns, index as usize);
+        while let Some(index) = self.clients.take_touched() {
+            self.end_turn(now_ns, index);
         }
     }
 
@@ -399,10 +342,10 @@ impl<D: Driver> ProxyWorker<D> {
             self.wire.driver.resume_receiving(self.sockets.client(index));
         }
         self.resume_all(now_ns, index);
-        if self.ending(index) == Ending::Announced {
+        let http2 = self.clients.http2(index);
+        if http2.is_some_and(|http2| http2.ending == Ending::Announced) {
             self.announce_end(now_ns, index);
         }
-        self.touch(index);
     }
 
     /// Goes on with the responses that waited for room.
@@ -424,28 +367,23 @@ impl<D: Driver> ProxyWorker<D> {
             }
             if self.has_room(exchange) {
                 self.resume_response(now_ns, exchange);
-            } else if let Some(http2) = self.clients[client].http2.as_deref_mut() {
+            } else if let Some(http2) = self.clients.http2(client) {
                 http2.has_paused = true;
             }
         }
     }
 
-    fn ending(&self, index: usize) -> Ending {
-        self.clients[index].http2.as_ref().map_or(Ending::No, |http2| http2.ending)
-    }
-
     /// The client sends no more: what it has not asked for whole comes to nothing.
     pub(super) fn on_http2_ended(&mut self, now_ns: u64, index: usize) {
-        let Some(http2) = self.clients[index].http2.as_deref() else { return };
+        let Some(http2) = self.clients.http2(index) else { return };
         let exchanges: Vec<_> = http2.exchanges().collect();
         for exchange in exchanges {
             let it = &self.exchanges[exchange];
             if !it.is_read && !it.ends_held {
-                self.abandon(now_ns, exchange);
+                self.end_exchange(now_ns, exchange, Why::Abandoned);
                 self.end_stream(exchange, ErrorCode::CANCEL);
             }
         }
-        self.touch(index);
     }
 
     /// The client broke the protocol. It was told so.
@@ -459,10 +397,9 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// The first step of a graceful end.
     pub(super) fn announce_end(&mut self, now_ns: u64, index: usize) {
-        if let Some(http2) = self.clients[index].http2.as_deref_mut() {
+        if let Some(http2) = self.clients.http2(index) {
             http2.announce_end();
         }
-        self.touch(index);
         if !self.clients[index].is_taking {
             self.set_deadline(Owner::Client(index), now_ns.saturating_add(LAST_CALL_NS));
         }
@@ -470,10 +407,9 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// A connection had no request for too long, or its last call is over.
     pub(super) fn http2_expired(&mut self, now_ns: u64, index: usize) {
-        let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+        let Some(http2) = self.clients.http2(index) else { return };
         let was_idle = http2.ending == Ending::No;
         http2.end();
-        self.touch(index);
         if was_idle {
             self.send_written(index);
             self.close_when_sent(now_ns, index);

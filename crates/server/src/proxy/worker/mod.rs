@@ -23,25 +23,17 @@ use plimsoll_io::{Close, Driver, Event, Operation, Route, SocketId, Waker};
 
 use self::answer::Why;
 use self::check::Check;
-use super::client::{self, Client};
+use super::client::{self, Clients};
 use super::counters::ProxyCounters;
 use super::deadline::{Deadline, Owner};
 use super::exchange::Exchanges;
 use super::head::Rewriting;
-use super::http2::Http2;
 use super::link::{self, Link};
 use super::options::Rules;
 use super::sockets::Sockets;
 use super::upstreams::Pools;
 use super::wire::Wire;
 use crate::timers::Timers;
-
-/// How many buffers are kept for later requests.
-const BUFFERS_MAX: usize = 256;
-/// How many connections of HTTP/2 are kept for later clients.
-const SPARE_MAX: usize = 64;
-/// A buffer that grew beyond this is not kept.
-const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// One worker's proxy. Give it a driver, let it listen, then call [`step`](Self::step) for as long
 /// as it is to run.
@@ -54,26 +46,17 @@ pub struct ProxyWorker<D> {
     pools: Pools,
     links: Vec<Link>,
     checks: Vec<Check>,
-    clients: Vec<Client>,
+    clients: Clients,
     exchanges: Exchanges,
     listeners: u32,
     sockets: Sockets,
     timers: Timers<Owner>,
     /// Requests in queues.
     waiting: usize,
-    /// Memory of the requests that are, or were, collected.
-    buffered_bytes: usize,
-    /// Buffers for later requests, the one used last at the end.
-    buffers: Vec<Vec<u8>>,
     /// Scratch memory for outgoing bytes.
     scratch: Vec<u8>,
     /// Scratch memory for decrypted bytes.
     plain: Vec<u8>,
-    /// Clients that speak HTTP/2 and for which something was written in this turn.
-    touched: Vec<u32>,
-    /// Connections of HTTP/2 without a client.
-    #[expect(clippy::vec_box, reason = "a client holds the box, allocated once")]
-    spare: Vec<Box<Http2>>,
     counters: ProxyCounters,
     open: u32,
     /// When connections still open are closed; `None` until told to stop.
@@ -104,7 +87,7 @@ impl<D: Driver> ProxyWorker<D> {
             pools: Pools::new(count, slots, 0, rules.balance.clone(), rules.health.clone()),
             links: links.collect(),
             checks: Check::of(&rules),
-            clients: Vec::new(),
+            clients: Clients::new(rules.limits.request),
             exchanges: Exchanges::default(),
             listeners: 0,
             sockets: Sockets {
@@ -114,12 +97,8 @@ impl<D: Driver> ProxyWorker<D> {
             },
             timers: Timers::new(clients_max.saturating_add(rules.upstream_tokens())),
             waiting: 0,
-            buffered_bytes: 0,
-            buffers: Vec::new(),
             scratch: Vec::new(),
             plain: Vec::new(),
-            touched: Vec::new(),
-            spare: Vec::new(),
             counters: ProxyCounters::default(),
             open: 0,
             deadline_ns: None,
@@ -176,7 +155,7 @@ impl<D: Driver> ProxyWorker<D> {
         for listener in 0..self.listeners {
             self.wire.driver.close(SocketId(listener), Close::Graceful);
         }
-        for index in 0..self.clients.len() {
+        for index in 0..self.clients.slots() {
             let client = &self.clients[index];
             if client.is_idle() || client.state == client::State::Lingering {
                 self.close_when_sent(now_ns, index);
@@ -270,12 +249,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     fn on_accepted(&mut self, now_ns: u64, socket: SocketId, peer: SocketAddr) {
         let Owner::Client(index) = self.sockets.owner(socket) else { return };
-        while self.clients.len() <= index {
-            self.clients.push(Client::free(self.rules.limits.request));
-        }
-        let client = &mut self.clients[index];
-        client.state = client::State::Reading;
-        client.address = peer.ip();
+        self.clients.open(index, peer.ip());
         self.open += 1;
         self.counters.connections += 1;
         let timeouts = &self.rules.timeouts;
@@ -341,28 +315,9 @@ impl<D: Driver> ProxyWorker<D> {
         });
     }
 
-    /// Takes back the memory of a request.
-    #[inline]
-    fn recycle_request(&mut self, index: usize) {
-        let exchange = &mut self.exchanges[index];
-        self.buffered_bytes -= std::mem::take(&mut exchange.charged_bytes);
-        let mut buffer = std::mem::take(&mut exchange.request);
-        let is_worth_it = (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity());
-        if is_worth_it && self.buffers.len() < BUFFERS_MAX {
-            buffer.clear();
-            self.buffers.push(buffer);
-        }
-    }
-
     fn close_client(&mut self, index: usize, how: Close) {
         self.wire.close(self.sockets.client(index), how);
-        if let Some(http2) = self.clients[index].http2.take()
-            && self.spare.len() < SPARE_MAX
-            && http2.is_worth_keeping()
-        {
-            self.spare.push(http2);
-        }
-        self.clients[index].clear();
+        self.clients.close(index);
         self.open -= 1;
     }
 
@@ -372,7 +327,7 @@ impl<D: Driver> ProxyWorker<D> {
         for index in 0..self.exchanges.slots() {
             self.leave_queue(now_ns, index);
         }
-        for index in 0..self.clients.len() {
+        for index in 0..self.clients.slots() {
             if self.clients[index].state != client::State::Free {
                 self.end_exchanges(now_ns, index, Why::Drained);
                 self.close_client(index, Close::Reset);

@@ -4,10 +4,11 @@ use plimsoll_io::Driver;
 use plimsoll_proto::http2::ErrorCode;
 
 use super::super::deadline::Owner;
-use super::super::exchange::State;
+use super::super::exchange::{Exchange, State};
 use super::super::options::Rules;
 use super::super::pace::{BodyTime, Floor, Window};
 use super::ProxyWorker;
+use super::answer::Why;
 
 impl Rules {
     /// How fast a client has to send a body.
@@ -22,21 +23,27 @@ impl Rules {
     }
 }
 
-impl<D: Driver> ProxyWorker<D> {
+impl Exchange {
     /// Starts the time of a body that is about to be read.
-    pub(super) fn start_body(&mut self, now_ns: u64, index: usize) {
-        self.start_window(now_ns, index);
-        let ends_ns = now_ns.saturating_add(self.rules.timeouts.body_total_ns);
-        self.exchanges[index].body_time = BodyTime { ends_ns, ..BodyTime::NONE };
+    pub(super) fn start_body(&mut self, now_ns: u64, rules: &Rules) {
+        self.start_window(now_ns, rules);
+        let ends_ns = now_ns.saturating_add(rules.timeouts.body_total_ns);
+        self.body_time = BodyTime { ends_ns, ..BodyTime::NONE };
     }
 
     /// From now on, the body has to arrive at the minimum pace.
-    pub(super) fn start_window(&mut self, now_ns: u64, index: usize) {
-        let floor = self.rules.body_floor();
-        let exchange = &mut self.exchanges[index];
-        exchange.window = Window::start(now_ns, floor, exchange.received_bytes);
+    pub(super) fn start_window(&mut self, now_ns: u64, rules: &Rules) {
+        self.window = Window::start(now_ns, rules.body_floor(), self.received_bytes);
     }
 
+    /// The body waits for others: stops the client's time.
+    pub(super) fn hold_body(&mut self, now_ns: u64) {
+        self.body_time.hold(now_ns);
+        self.due.at_ns = u64::MAX;
+    }
+}
+
+impl<D: Driver> ProxyWorker<D> {
     /// Sets the time for the rest of a body.
     pub(super) fn time_body(&mut self, now_ns: u64, index: usize) {
         let idle_ends_ns = now_ns.saturating_add(self.rules.timeouts.body_ns);
@@ -48,13 +55,6 @@ impl<D: Driver> ProxyWorker<D> {
         self.set_deadline(Owner::Exchange(index), deadline_ns);
     }
 
-    /// A body waits for others: stops the client's time.
-    pub(super) fn hold_body(&mut self, now_ns: u64, index: usize) {
-        let exchange = &mut self.exchanges[index];
-        exchange.body_time.hold(now_ns);
-        exchange.due.at_ns = u64::MAX;
-    }
-
     /// Checks a client's time for its body. False if it took too long.
     pub(super) fn body_goes_on(&mut self, now_ns: u64, index: usize) -> bool {
         let floor = self.rules.body_floor();
@@ -64,7 +64,7 @@ impl<D: Driver> ProxyWorker<D> {
         if !is_body || !is_met || exchange.body_time.is_over(now_ns) {
             return false;
         }
-        self.start_window(now_ns, index);
+        self.exchanges[index].start_window(now_ns, &self.rules);
         let exchange = &self.exchanges[index];
         let ends_ns = exchange.body_time.idle_ends_ns.min(exchange.body_time.ends_ns);
         let deadline_ns = ends_ns.min(exchange.window.ends_ns);
@@ -139,7 +139,7 @@ impl<D: Driver> ProxyWorker<D> {
             return self.time_stall(now_ns, index);
         }
         self.counters.client_timeouts += 1;
-        self.abandon(now_ns, index);
+        self.end_exchange(now_ns, index, Why::Abandoned);
         self.end_stream(index, ErrorCode::CANCEL);
     }
 }

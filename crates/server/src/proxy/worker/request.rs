@@ -189,7 +189,7 @@ impl<D: Driver> ProxyWorker<D> {
             match decoded.event {
                 None => break,
                 Some(RequestEvent::Head(head)) => {
-                    let mut request = self.buffers.pop().unwrap_or_default();
+                    let mut request = self.exchanges.buffer();
                     let from =
                         Sender { address: client.address, is_http2: false, takes_trailers: false };
                     let written =
@@ -292,27 +292,20 @@ impl<D: Driver> ProxyWorker<D> {
         let body_bytes = exchange.collected_bytes();
         let is_read = exchange.is_read;
         if body_bytes > 0 || !is_read {
-            self.charge(index);
+            self.exchanges.charge(index);
         }
         if is_begun && !is_read {
-            self.start_body(now_ns, index);
+            self.exchanges[index].start_body(now_ns, &self.rules);
         }
         let limits = &self.rules.limits;
         let has_room = body_bytes < limits.body_buffer_bytes
-            && self.buffered_bytes < limits.body_buffers_bytes;
+            && self.exchanges.buffered_bytes < limits.body_buffers_bytes;
         if !is_read && has_room {
             return self.time_body(now_ns, index);
         }
         self.exchanges[index].state = State::Waiting;
-        self.hold_body(now_ns, index);
+        self.exchanges[index].hold_body(now_ns);
         self.dispatch(now_ns, index);
-    }
-
-    /// Counts a request's memory.
-    pub(super) fn charge(&mut self, index: usize) {
-        let exchange = &mut self.exchanges[index];
-        self.buffered_bytes += exchange.request.capacity() - exchange.charged_bytes;
-        exchange.charged_bytes = exchange.request.capacity();
     }
 
     /// Sends what was read of a body.
@@ -346,7 +339,7 @@ impl<D: Driver> ProxyWorker<D> {
         self.links[link].stuck_bytes = queued_bytes;
         if is_full && !is_read && !self.is_taking(index) {
             // The wait is the upstream's doing.
-            self.hold_body(now_ns, index);
+            self.exchanges[index].hold_body(now_ns);
         }
         self.set_deadline(Owner::Link(link), now_ns.saturating_add(wait_ns));
     }

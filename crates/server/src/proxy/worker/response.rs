@@ -96,7 +96,7 @@ impl<D: Driver> ProxyWorker<D> {
             return false;
         }
         self.links[link].has_begun = true;
-        self.recycle_request(index);
+        self.exchanges.recycle(index);
         true
     }
 
@@ -143,7 +143,7 @@ impl<D: Driver> ProxyWorker<D> {
         let client = exchange.client as usize;
         match exchange.stream {
             0 => self.send_scratch(client),
-            _ => self.touch(client),
+            _ => _ = self.clients.http2(client),
         }
     }
 
@@ -153,9 +153,8 @@ impl<D: Driver> ProxyWorker<D> {
     fn learn_status(&mut self, now_ns: u64, link: usize) {
         let (_, upstream) = self.links[link].owner();
         let status = self.links[link].status;
-        let class = usize::from(status / 100).clamp(1, 5);
-        self.counters.responses[class - 1] += 1;
-        let is_failure = class == 5 && self.rules.health.fail_on_5xx;
+        self.counters.count_response(status);
+        let is_failure = status >= 500 && self.rules.health.fail_on_5xx;
         let outcome = if is_failure { Outcome::Failure } else { Outcome::Success };
         self.learn(now_ns, upstream, outcome);
     }
@@ -202,7 +201,7 @@ impl<D: Driver> ProxyWorker<D> {
         let exchange = &self.exchanges[index];
         let client = exchange.client as usize;
         let is_taking = self.clients[client].is_taking;
-        match self.clients[client].http2.as_deref_mut() {
+        match self.clients.http2(client) {
             None if is_taking => {}
             None => self.time_taking(now_ns, client),
             Some(_) if exchange.is_stalled => {}
@@ -223,7 +222,7 @@ impl<D: Driver> ProxyWorker<D> {
         let exchange = &self.exchanges[index];
         let (client, stream, is_last) =
             (exchange.client as usize, exchange.stream, exchange.is_last);
-        self.leave(index);
+        self.exchanges.close(index);
         // What is left of a request's body would be read as the next request.
         let is_sent = self.wire.driver.queued_bytes(self.sockets.link(link)) == 0;
         if is_reusable && is_sent && self.deadline_ns.is_none() {
@@ -232,7 +231,10 @@ impl<D: Driver> ProxyWorker<D> {
             self.close_link(now_ns, link, Close::Graceful);
         }
         if stream > 0 {
-            return self.leave_stream(client, stream);
+            if let Some(http2) = self.clients.http2(client) {
+                http2.leave(stream);
+            }
+            return;
         }
         self.clients[client].state = client::State::Reading;
         if is_last || self.deadline_ns.is_some() {
@@ -292,7 +294,7 @@ impl<D: Driver> ProxyWorker<D> {
         exchange.due.at_ns = u64::MAX;
         if !exchange.is_read {
             // The window was that of what it took.
-            self.start_window(now_ns, index);
+            self.exchanges[index].start_window(now_ns, &self.rules);
             self.time_body(now_ns, index);
         }
         let link = self.sockets.link_of(socket);
@@ -345,7 +347,9 @@ impl<D: Driver> ProxyWorker<D> {
                 self.counters.unsolicited += 1;
                 self.close_idle(link);
             }
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Free | State::Busy => {}
         }
     }
@@ -355,7 +359,9 @@ impl<D: Driver> ProxyWorker<D> {
         match self.links[link].state {
             State::Free => {}
             State::Idle => self.close_idle(link),
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Busy => {
                 let is_whole = self.wire.ended_well(self.sockets.link(link));
                 match self.links[link].decoder.end() {
@@ -391,7 +397,9 @@ impl<D: Driver> ProxyWorker<D> {
         match self.links[link].state {
             State::Free => {}
             State::Idle => self.close_idle(link),
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Busy => {
                 let has_begun = self.links[link].has_begun;
                 if has_begun || !self.retry(now_ns, link, false) {
