@@ -43,12 +43,12 @@ fn http2_is_spoken_on_the_same_port_and_logged() {
     let log = log.to_str().expect("text");
     for (front, load) in [(&[][..], &["--http", "2"][..]), (&["--tls"], &["--http", "auto", "-k"])]
     {
-        let flags = [&["--to", &server.url(""), "--json", "--access-log", log], front].concat();
-        let proxy = start(&flags);
-        let load = [&[&*proxy.url("/"), "-n", "500", "-c", "2", "-m", "8"], load].concat();
-        let report = measure(&load);
+        let to = server.url("");
+        let proxy = start(&[&["--to", &to, "--json", "--access-log", log], front].concat());
+        let url = proxy.url("/");
+        let report = measure(&[&[&*url, "-n", "500", "-c", "2", "-m", "8"], load].concat());
         assert_eq!((report.ledger(["ok"]), report.text("/protocols/0/name")), ([500], "h2"));
-        let report = measure(&[&proxy.url("/"), "-n", "5", "-k", "--http", "1.1"]);
+        let report = measure(&[&url, "-n", "5", "-c", "1", "-k", "--http", "1.1"]);
         assert_eq!(report.ledger(["ok"]), [5]);
         let finished = proxy.finish_by(Signal::TERM);
         let counts = finished.stdout.lines().last().expect("counts");

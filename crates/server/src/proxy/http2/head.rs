@@ -35,7 +35,7 @@ pub(in crate::proxy) struct Translated {
 pub(in crate::proxy) fn write_text(out: &mut Vec<u8>, head: &RequestHead<'_>) {
     out.clear();
     // CONNECT has no path; it is refused like that of HTTP/1.
-    let target = head.path().or(head.authority()).unwrap_or_default();
+    let target = head.path().or_else(|| head.authority()).unwrap_or_default();
     for part in [head.method(), " ", target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }

@@ -427,7 +427,7 @@ struct Asked {
 
 impl Asked {
     fn of(head: &RequestHead<'_>, is_logged: bool) -> Self {
-        let target = head.path().or(head.authority()).unwrap_or_default();
+        let target = head.path().or_else(|| head.authority()).unwrap_or_default();
         Self {
             is_head: head.method() == "HEAD",
             is_whole: head.is_whole(),

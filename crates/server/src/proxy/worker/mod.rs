@@ -213,7 +213,11 @@ impl<D: Driver> ProxyWorker<D> {
             Event::Received(received) => match self.sockets.owner(received.socket) {
                 Owner::Client(index) => self.on_client_received(now_ns, index, received),
                 Owner::Link(index) => self.on_link_received(now_ns, index, received),
-                Owner::Check(index) => self.on_check_received(now_ns, index, received),
+                Owner::Check(index) => {
+                    let Self { checks, wire, plain, .. } = self;
+                    let is_well = checks[index].received(wire, received, plain);
+                    self.end_check(now_ns, index, is_well);
+                }
                 Owner::Exchange(_) => {}
             },
             Event::Sent(socket) => match self.sockets.owner(socket) {
@@ -224,13 +228,20 @@ impl<D: Driver> ProxyWorker<D> {
             Event::Accepted { socket, peer, .. } => self.on_accepted(now_ns, socket, peer),
             Event::Connected(socket) => match self.sockets.owner(socket) {
                 Owner::Link(index) => self.on_link_connected(now_ns, index),
-                Owner::Check(index) => self.on_check_connected(now_ns, index),
+                Owner::Check(index) => {
+                    let tls = self.rules.upstreams[index].tls.as_ref();
+                    let is_well = self.checks[index].connected(&mut self.wire, socket, tls);
+                    self.end_check(now_ns, index, is_well);
+                }
                 Owner::Client(_) | Owner::Exchange(_) => {}
             },
             Event::Ended(socket) => match self.sockets.owner(socket) {
                 Owner::Client(index) => self.on_client_ended(now_ns, index),
                 Owner::Link(index) => self.on_link_ended(now_ns, index),
-                Owner::Check(index) => self.on_check_ended(now_ns, index),
+                Owner::Check(index) => {
+                    let is_well = self.checks[index].ended();
+                    self.end_check(now_ns, index, Some(is_well));
+                }
                 Owner::Exchange(_) => {}
             },
             Event::Failed { operation: Operation::Accept, .. } => {
@@ -240,7 +251,7 @@ impl<D: Driver> ProxyWorker<D> {
                 Owner::Client(index) => self.drop_client(now_ns, index),
                 Owner::Link(index) if error.is_shortage() => self.on_shortage(now_ns, index),
                 Owner::Link(index) => self.on_link_failed(now_ns, index),
-                Owner::Check(index) => self.check_failed(now_ns, index),
+                Owner::Check(index) => self.end_check(now_ns, index, Some(false)),
                 Owner::Exchange(_) => {}
             },
             Event::Woken => {}
