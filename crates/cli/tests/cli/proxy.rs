@@ -41,8 +41,7 @@ fn http2_is_spoken_on_the_same_port_and_logged() {
     let directory = tempfile::tempdir().expect("a directory");
     let log = directory.path().join("access.log");
     let log = log.to_str().expect("text");
-    for (front, load) in [(&[][..], &["--http", "2"][..]), (&["--tls"], &["--http", "auto", "-k"])]
-    {
+    for (front, load) in [(&[][..], &["--http", "2"][..]), (&["--tls"], &["--http", "2", "-k"])] {
         let to = server.url("");
         let proxy = start(&[&["--to", &to, "--json", "--access-log", log], front].concat());
         let url = proxy.url("/");

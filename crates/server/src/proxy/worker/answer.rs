@@ -274,7 +274,7 @@ impl<D: Driver> ProxyWorker<D> {
                 self.counters.count_response(NO_REQUEST.status);
                 self.answer_client(now_ns, index, NO_REQUEST, false);
             }
-            State::Multiplexed => self.http2_expired(now_ns, index),
+            State::Multiplexed => self.turn(now_ns, index).expired(),
             State::Busy => {}
         }
     }

@@ -42,98 +42,117 @@ enum Heard {
     Gone(u32),
 }
 
+/// What happens to one client that speaks HTTP/2, or may turn out to.
+pub(super) struct Turn<'w, D> {
+    worker: &'w mut ProxyWorker<D>,
+    now_ns: u64,
+    client: usize,
+}
+
 impl<D: Driver> ProxyWorker<D> {
+    /// A turn of one client.
+    #[inline]
+    pub(super) fn turn(&mut self, now_ns: u64, client: usize) -> Turn<'_, D> {
+        Turn { worker: self, now_ns, client }
+    }
+
+    /// Sends what was written in this turn.
+    #[inline]
+    pub(super) fn send_touched(&mut self, now_ns: u64) {
+        while let Some(index) = self.clients.take_touched() {
+            self.turn(now_ns, index).end();
+        }
+    }
+}
+
+impl<D: Driver> Turn<'_, D> {
     /// The handshake of TLS may have chosen the protocol.
-    pub(super) fn ask_tls(&mut self, now_ns: u64, index: usize) {
-        match self.wire.has_chosen(self.sockets.client(index), b"h2") {
-            Some(true) => self.begin_http2(now_ns, index),
-            Some(false) => self.clients[index].spoken = Spoken::Http1,
+    pub(super) fn ask_tls(&mut self) {
+        match self.worker.wire.has_chosen(self.worker.sockets.client(self.client), b"h2") {
+            Some(true) => self.begin(),
+            Some(false) => self.worker.clients[self.client].spoken = Spoken::Http1,
             None => {}
         }
     }
 
     /// Looks at what a client begins with, and takes it if that decides what it speaks.
     #[cold]
-    pub(super) fn find_out(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
-        let client = &mut self.clients[index];
+    pub(super) fn find_out(&mut self, input: &Input<'_>) {
+        let client = &mut self.worker.clients[self.client];
         let Spoken::Unknown(matched) = client.spoken else { return };
-        client.spoken = client.spoken.with(input.bytes(&self.wire.driver));
+        client.spoken = client.spoken.with(input.bytes(&self.worker.wire.driver));
         let before = Input::Held(&HTTP2_START[..usize::from(matched)]);
         match client.spoken {
-            Spoken::Unknown(_) => self.time_head(now_ns, index),
+            Spoken::Unknown(_) => self.worker.time_head(self.now_ns, self.client),
             Spoken::Http1 => {
                 if matched > 0 {
-                    self.take_http1(now_ns, index, &before);
+                    self.worker.take_http1(self.now_ns, self.client, &before);
                 }
-                self.take_http1(now_ns, index, input);
+                self.worker.take_http1(self.now_ns, self.client, input);
             }
             Spoken::Http2 => {
-                self.begin_http2(now_ns, index);
-                self.take_http2(now_ns, index, &before);
-                self.take_http2(now_ns, index, input);
+                self.begin();
+                self.take(&before);
+                self.take(input);
             }
         }
     }
 
-    fn begin_http2(&mut self, now_ns: u64, index: usize) {
-        self.counters.http2_connections += 1;
-        self.clients.begin_http2(index, self.rules.limits.http2);
-        self.clients.http2(index);
-        if self.deadline_ns.is_some() {
-            self.announce_end(now_ns, index);
+    fn begin(&mut self) {
+        self.worker.counters.http2_connections += 1;
+        self.worker.clients.begin_http2(self.client, self.worker.rules.limits.http2);
+        self.worker.clients.http2(self.client);
+        if self.worker.deadline_ns.is_some() {
+            self.announce_end();
         }
     }
 
     /// Takes what arrived.
-    pub(super) fn take_http2(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
+    pub(super) fn take(&mut self, input: &Input<'_>) {
         let mut at = 0;
-        while self.clients[index].state == State::Multiplexed {
-            match self.hear(now_ns, index, input, &mut at) {
+        while self.worker.clients[self.client].state == State::Multiplexed {
+            match self.hear(input, &mut at) {
                 Ok(Heard::Nothing) => break,
-                Ok(heard) => self.act(now_ns, index, heard),
-                Err(_) => return self.break_off(now_ns, index),
+                Ok(heard) => self.act(heard),
+                Err(_) => return self.break_off(),
             }
         }
-        self.clients.http2(index);
+        self.worker.clients.http2(self.client);
     }
 
     /// Reads the next event, and copies what it is about to where it belongs.
-    fn hear(
-        &mut self,
-        now_ns: u64,
-        index: usize,
-        input: &Input<'_>,
-        at: &mut usize,
-    ) -> Result<Heard, ConnectionError> {
-        let Self { clients, wire, .. } = self;
+    fn hear(&mut self, input: &Input<'_>, at: &mut usize) -> Result<Heard, ConnectionError> {
+        let ProxyWorker { clients, wire, .. } = self.worker;
         let bytes = &input.bytes(&wire.driver)[*at..];
-        let Some(http2) = clients[index].http2.as_deref_mut() else { return Ok(Heard::Nothing) };
+        let Some(http2) = clients[self.client].http2.as_deref_mut() else {
+            return Ok(Heard::Nothing);
+        };
         let decoded = http2.machine.receive(bytes, &mut http2.out)?;
         *at += decoded.consumed;
         Ok(match decoded.event {
             None => Heard::Nothing,
             Some(ServerEvent::Request(stream, head)) => {
-                write_text(&mut self.scratch, &head);
-                let asked = Asked::of(&head, self.rules.log.is_some());
-                self.open_stream(now_ns, index, stream, asked)
+                write_text(&mut self.worker.scratch, &head);
+                let asked = Asked::of(&head, self.worker.rules.log.is_some());
+                self.open_stream(stream, asked)
             }
             Some(ServerEvent::Body(stream, piece)) => {
                 let Some(exchange) = http2.exchange(stream) else {
                     http2.release(stream, piece.len());
                     return Ok(Heard::Quiet);
                 };
-                let it = &mut self.exchanges[exchange];
+                let it = &mut self.worker.exchanges[exchange];
                 it.received_bytes += piece.len() as u64;
-                if it.received_bytes > self.rules.limits.request.body_bytes {
+                if it.received_bytes > self.worker.rules.limits.request.body_bytes {
                     return Ok(Heard::TooLong(exchange));
                 }
                 let queued_bytes = it.link.map_or(0, |link| wire.driver.queued_bytes(link));
-                let is_full = queued_bytes > self.rules.limits.queued_bytes;
+                let is_full = queued_bytes > self.worker.rules.limits.queued_bytes;
                 let out = match it.state {
                     exchange::State::Collecting => &mut it.request,
                     exchange::State::Forwarding if it.held.is_empty() && !is_full => {
-                        self.scratch.clear();
-                        &mut self.scratch
+                        self.worker.scratch.clear();
+                        &mut self.worker.scratch
                     }
                     _ => {
                         it.held.extend_from_slice(piece);
@@ -145,10 +164,12 @@ impl<D: Driver> ProxyWorker<D> {
                 Heard::More(exchange)
             }
             Some(ServerEvent::Trailers(stream, trailers)) => {
-                self.scratch.clear();
-                head::write_trailers(&mut self.scratch, trailers);
+                self.worker.scratch.clear();
+                head::write_trailers(&mut self.worker.scratch, trailers);
                 if let Some(exchange) = http2.exchange(stream) {
-                    self.exchanges[exchange].trailers.extend_from_slice(&self.scratch);
+                    self.worker.exchanges[exchange]
+                        .trailers
+                        .extend_from_slice(&self.worker.scratch);
                 }
                 Heard::Quiet
             }
@@ -168,18 +189,18 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     /// A request's head is in the scratch buffer, as text: translates it.
-    fn open_stream(&mut self, now_ns: u64, index: usize, stream: u32, asked: Asked) -> Heard {
-        let client = &mut self.clients[index];
+    fn open_stream(&mut self, stream: u32, asked: Asked) -> Heard {
+        let client = &mut self.worker.clients[self.client];
         let Some(http2) = client.http2.as_deref_mut() else { return Heard::Quiet };
         let takes_trailers = asked.takes_trailers;
         let from = Sender { address: client.address, is_http2: true, takes_trailers };
         let how = Translation {
-            rewriting: self.rewriting,
-            limits: self.rules.limits.request,
-            hashed_field: self.pools.hashed_field(),
+            rewriting: self.worker.rewriting,
+            limits: self.worker.rules.limits.request,
+            hashed_field: self.worker.pools.hashed_field(),
         };
-        let mut request = self.exchanges.buffer();
-        let translated = match translate(&self.scratch, &mut request, from, how) {
+        let mut request = self.worker.exchanges.buffer();
+        let translated = match translate(&self.worker.scratch, &mut request, from, how) {
             Ok(translated) => translated,
             Err(refusal) => {
                 let refused = Refused { stream, refusal, is_head: asked.is_head };
@@ -190,17 +211,17 @@ impl<D: Driver> ProxyWorker<D> {
                 return Heard::Refused(refused);
             }
         };
-        let exchange = self.exchanges.open(index, stream);
-        let it = &mut self.exchanges[exchange];
-        it.begin(now_ns, translated.facts, translated.body);
+        let exchange = self.worker.exchanges.open(self.client, stream);
+        let it = &mut self.worker.exchanges[exchange];
+        it.begin(self.now_ns, translated.facts, translated.body);
         it.request = request;
         it.line = asked.line;
         http2.open(stream, exchange);
-        if translated.expects_continue && self.rewriting.answers_expect {
-            self.counters.responses[0] += 1;
+        if translated.expects_continue && self.worker.rewriting.answers_expect {
+            self.worker.counters.responses[0] += 1;
             http2.send_continue(stream);
         }
-        self.counters.requests += 1;
+        self.worker.counters.requests += 1;
         if !client.is_taking && http2.ending == Ending::No {
             client.due.at_ns = u64::MAX;
         }
@@ -209,14 +230,14 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// A request has ended: writes the end of its body where that belongs.
     fn end_body(&mut self, index: usize) -> Heard {
-        let exchange = &mut self.exchanges[index];
+        let exchange = &mut self.worker.exchanges[index];
         if !exchange.held.is_empty() {
             exchange.ends_held = true;
             return Heard::Quiet;
         }
         let is_streaming = exchange.state == exchange::State::Forwarding;
-        self.scratch.clear();
-        let out = if is_streaming { &mut self.scratch } else { &mut exchange.request };
+        self.worker.scratch.clear();
+        let out = if is_streaming { &mut self.worker.scratch } else { &mut exchange.request };
         if exchange.is_chunked {
             write_last_chunk(out, &exchange.trailers);
         }
@@ -224,35 +245,37 @@ impl<D: Driver> ProxyWorker<D> {
         Heard::More(index)
     }
 
-    fn act(&mut self, now_ns: u64, index: usize, heard: Heard) {
+    fn act(&mut self, heard: Heard) {
         match heard {
             Heard::Nothing | Heard::Quiet => {}
-            Heard::Begun(exchange) => self.after_body(now_ns, exchange, true),
-            Heard::More(exchange) => self.after_body(now_ns, exchange, false),
+            Heard::Begun(exchange) => self.worker.after_body(self.now_ns, exchange, true),
+            Heard::More(exchange) => self.worker.after_body(self.now_ns, exchange, false),
             Heard::Refused(Refused { stream, refusal, is_head }) => {
-                self.counters.refused += 1;
-                self.counters.count_response(refusal.status);
-                if let Some(http2) = self.clients.http2(index) {
+                self.worker.counters.refused += 1;
+                self.worker.counters.count_response(refusal.status);
+                if let Some(http2) = self.worker.clients.http2(self.client) {
                     http2.refuse(stream, refusal, is_head);
                 }
             }
-            Heard::TooLong(exchange) => self.refuse_body(now_ns, exchange, BODY_TOO_LONG),
+            Heard::TooLong(exchange) => {
+                self.worker.refuse_body(self.now_ns, exchange, BODY_TOO_LONG)
+            }
             Heard::Resumed(stream) => {
-                let http2 = self.clients.http2(index);
+                let http2 = self.worker.clients.http2(self.client);
                 let exchange = http2.and_then(|http2| http2.resume(stream));
                 if let Some(exchange) = exchange {
-                    self.exchanges[exchange].is_stalled = false;
-                    self.resume_paused(now_ns, index, &[exchange]);
+                    self.worker.exchanges[exchange].is_stalled = false;
+                    self.resume_paused(&[exchange]);
                 }
             }
             Heard::Gone(stream) => {
-                let Some(http2) = self.clients.http2(index) else { return };
+                let Some(http2) = self.worker.clients.http2(self.client) else { return };
                 let exchange = http2.exchange(stream);
                 http2.forget(stream);
                 http2.refused = http2.refused.filter(|refused| refused.stream != stream);
                 if let Some(exchange) = exchange {
-                    self.end_exchange(now_ns, exchange, Why::Abandoned);
-                    self.exchanges.close(exchange);
+                    self.worker.end_exchange(self.now_ns, exchange, Why::Abandoned);
+                    self.worker.exchanges.close(exchange);
                 }
             }
         }
@@ -260,159 +283,156 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// The upstream takes more of a body: passes on what was held, and gives the client room for
     /// as much.
-    pub(super) fn resume_body(&mut self, now_ns: u64, index: usize) {
-        if self.exchanges[index].held.is_empty() || !self.takes_body(index) {
+    pub(super) fn resume_body(&mut self, index: usize) {
+        if self.worker.exchanges[index].held.is_empty() || !self.worker.takes_body(index) {
             return;
         }
-        let exchange = &mut self.exchanges[index];
+        let exchange = &mut self.worker.exchanges[index];
         let held = std::mem::take(&mut exchange.held);
-        self.scratch.clear();
-        write_piece(&mut self.scratch, exchange.is_chunked, &held);
+        self.worker.scratch.clear();
+        write_piece(&mut self.worker.scratch, exchange.is_chunked, &held);
         if exchange.ends_held {
             exchange.is_read = true;
             if exchange.is_chunked {
-                write_last_chunk(&mut self.scratch, &exchange.trailers);
+                write_last_chunk(&mut self.worker.scratch, &exchange.trailers);
             }
         }
-        let (client, stream) = (exchange.client as usize, exchange.stream);
-        if let Some(http2) = self.clients.http2(client) {
+        let stream = exchange.stream;
+        if let Some(http2) = self.worker.clients.http2(self.client) {
             http2.release(stream, held.len());
         }
-        self.after_body(now_ns, index, false);
+        self.worker.after_body(self.now_ns, index, false);
     }
 
-    /// Sends what was written in this turn.
-    #[inline]
-    pub(super) fn send_touched(&mut self, now_ns: u64) {
-        while let Some(index) = self.clients.take_touched() {
-            self.end_turn(now_ns, index);
-        }
-    }
-
-    fn end_turn(&mut self, now_ns: u64, index: usize) {
-        self.send_written(index);
-        let client = &self.clients[index];
+    /// Sends what was written in this turn, and sees what is left to do.
+    fn end(&mut self) {
+        self.send_written();
+        let client = &self.worker.clients[self.client];
         let (State::Multiplexed, Some(http2)) = (client.state, &client.http2) else { return };
         let (is_idle, has_rest) = (http2.exchanges == 0, http2.machine.open() > 0);
         let has_paused = http2.has_paused;
         if http2.is_over() || (client.has_ended && is_idle) {
-            return self.close_when_sent(now_ns, index);
+            return self.worker.close_when_sent(self.now_ns, self.client);
         }
         let (is_taking, is_paused) = (client.is_taking, client.is_paused);
         let is_ending = http2.ending != Ending::No;
-        let limits = &self.rules.limits;
+        let limits = &self.worker.rules.limits;
         let (response_bytes, queued_max) = (limits.response_buffer_bytes, limits.queued_bytes);
-        let queued_bytes = self.wire.driver.queued_bytes(self.sockets.client(index));
+        let queued_bytes =
+            self.worker.wire.driver.queued_bytes(self.worker.sockets.client(self.client));
         if queued_bytes > queued_max && !is_paused {
             // What it sends makes the proxy write: pings, resets.
-            self.pause_client(index);
+            self.worker.pause_client(self.client);
         }
         if queued_bytes > response_bytes.min(queued_max) {
             if !is_taking {
-                self.time_taking(now_ns, index);
+                self.worker.time_taking(self.now_ns, self.client);
             }
             return;
         }
         if has_paused {
-            self.resume_all(now_ns, index);
+            self.resume_all();
         }
-        let is_due = self.clients[index].due.at_ns < u64::MAX;
+        let is_due = self.worker.clients[self.client].due.at_ns < u64::MAX;
         if is_idle && !is_ending && !is_taking && (has_rest || !is_due) {
-            let wait_ns = self.rules.timeouts.keep_alive_ns;
-            self.set_deadline(Owner::Client(index), now_ns.saturating_add(wait_ns));
+            let wait_ns = self.worker.rules.timeouts.keep_alive_ns;
+            self.worker
+                .set_deadline(Owner::Client(self.client), self.now_ns.saturating_add(wait_ns));
         }
     }
 
     /// Hands over what was written for a client.
-    fn send_written(&mut self, index: usize) {
-        let client = &mut self.clients[index];
+    fn send_written(&mut self) {
+        let client = &mut self.worker.clients[self.client];
         let Some(http2) = client.http2.as_deref_mut() else { return };
         if !http2.out.is_empty() {
-            let sent_bytes = self.wire.send(self.sockets.client(index), &http2.out) as u64;
-            self.counters.client_bytes_sent += sent_bytes;
+            let sent_bytes =
+                self.worker.wire.send(self.worker.sockets.client(self.client), &http2.out) as u64;
+            self.worker.counters.client_bytes_sent += sent_bytes;
             client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
         }
         http2.empty();
     }
 
     /// The kernel has taken what was queued for a client.
-    pub(super) fn on_http2_sent(&mut self, now_ns: u64, index: usize) {
-        self.clients[index].due.at_ns = u64::MAX;
-        if std::mem::take(&mut self.clients[index].is_paused) {
-            self.wire.driver.resume_receiving(self.sockets.client(index));
+    pub(super) fn sent(&mut self) {
+        self.worker.clients[self.client].due.at_ns = u64::MAX;
+        if std::mem::take(&mut self.worker.clients[self.client].is_paused) {
+            self.worker.wire.driver.resume_receiving(self.worker.sockets.client(self.client));
         }
-        self.resume_all(now_ns, index);
-        let http2 = self.clients.http2(index);
+        self.resume_all();
+        let http2 = self.worker.clients.http2(self.client);
         if http2.is_some_and(|http2| http2.ending == Ending::Announced) {
-            self.announce_end(now_ns, index);
+            self.announce_end();
         }
     }
 
     /// Goes on with the responses that waited for room.
     #[cold]
-    fn resume_all(&mut self, now_ns: u64, index: usize) {
-        let Some(http2) = self.clients[index].http2.as_deref_mut() else { return };
+    fn resume_all(&mut self) {
+        let Some(http2) = self.worker.clients[self.client].http2.as_deref_mut() else { return };
         http2.has_paused = false;
         let exchanges: Vec<_> = http2.exchanges().collect();
-        self.resume_paused(now_ns, index, &exchanges);
+        self.resume_paused(&exchanges);
     }
 
     /// Goes on with those of these responses that wait for room and have it now.
-    fn resume_paused(&mut self, now_ns: u64, client: usize, exchanges: &[usize]) {
+    fn resume_paused(&mut self, exchanges: &[usize]) {
         for &exchange in exchanges {
-            let it = &self.exchanges[exchange];
-            let link = it.link.map(|socket| self.sockets.link_of(socket));
-            if it.is_stalled || !link.is_some_and(|link| self.links[link].is_paused) {
+            let it = &self.worker.exchanges[exchange];
+            let link = it.link.map(|socket| self.worker.sockets.link_of(socket));
+            if it.is_stalled || !link.is_some_and(|link| self.worker.links[link].is_paused) {
                 continue;
             }
-            if self.has_room(exchange) {
-                self.resume_response(now_ns, exchange);
-            } else if let Some(http2) = self.clients.http2(client) {
+            if self.worker.has_room(exchange) {
+                self.worker.resume_response(self.now_ns, exchange);
+            } else if let Some(http2) = self.worker.clients.http2(self.client) {
                 http2.has_paused = true;
             }
         }
     }
 
     /// The client sends no more: what it has not asked for whole comes to nothing.
-    pub(super) fn on_http2_ended(&mut self, now_ns: u64, index: usize) {
-        let Some(http2) = self.clients.http2(index) else { return };
+    pub(super) fn client_ended(&mut self) {
+        let Some(http2) = self.worker.clients.http2(self.client) else { return };
         let exchanges: Vec<_> = http2.exchanges().collect();
         for exchange in exchanges {
-            let it = &self.exchanges[exchange];
+            let it = &self.worker.exchanges[exchange];
             if !it.is_read && !it.ends_held {
-                self.end_exchange(now_ns, exchange, Why::Abandoned);
-                self.end_stream(exchange, ErrorCode::CANCEL);
+                self.worker.end_exchange(self.now_ns, exchange, Why::Abandoned);
+                self.worker.end_stream(exchange, ErrorCode::CANCEL);
             }
         }
     }
 
     /// The client broke the protocol. It was told so.
     #[cold]
-    fn break_off(&mut self, now_ns: u64, index: usize) {
-        self.counters.http2_errors += 1;
-        self.end_exchanges(now_ns, index, Why::Abandoned);
-        self.send_written(index);
-        self.linger(now_ns, index);
+    fn break_off(&mut self) {
+        self.worker.counters.http2_errors += 1;
+        self.worker.end_exchanges(self.now_ns, self.client, Why::Abandoned);
+        self.send_written();
+        self.worker.linger(self.now_ns, self.client);
     }
 
     /// The first step of a graceful end.
-    pub(super) fn announce_end(&mut self, now_ns: u64, index: usize) {
-        if let Some(http2) = self.clients.http2(index) {
+    pub(super) fn announce_end(&mut self) {
+        if let Some(http2) = self.worker.clients.http2(self.client) {
             http2.announce_end();
         }
-        if !self.clients[index].is_taking {
-            self.set_deadline(Owner::Client(index), now_ns.saturating_add(LAST_CALL_NS));
+        if !self.worker.clients[self.client].is_taking {
+            self.worker
+                .set_deadline(Owner::Client(self.client), self.now_ns.saturating_add(LAST_CALL_NS));
         }
     }
 
     /// A connection had no request for too long, or its last call is over.
-    pub(super) fn http2_expired(&mut self, now_ns: u64, index: usize) {
-        let Some(http2) = self.clients.http2(index) else { return };
+    pub(super) fn expired(&mut self) {
+        let Some(http2) = self.worker.clients.http2(self.client) else { return };
         let was_idle = http2.ending == Ending::No;
         http2.end();
         if was_idle {
-            self.send_written(index);
-            self.close_when_sent(now_ns, index);
+            self.send_written();
+            self.worker.close_when_sent(self.now_ns, self.client);
         }
     }
 }

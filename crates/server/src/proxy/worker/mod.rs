@@ -160,7 +160,7 @@ impl<D: Driver> ProxyWorker<D> {
             if client.is_idle() || client.state == client::State::Lingering {
                 self.close_when_sent(now_ns, index);
             } else if client.state == client::State::Multiplexed {
-                self.announce_end(now_ns, index);
+                self.turn(now_ns, index).announce_end();
             }
         }
         for index in 0..self.links.len() {

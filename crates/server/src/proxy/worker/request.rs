@@ -44,7 +44,7 @@ impl<D: Driver> ProxyWorker<D> {
         let stream = self.wire.decrypt(&received, &mut plain);
         self.wire.driver.release(received);
         if self.clients[index].spoken == Spoken::Unknown(0) {
-            self.ask_tls(now_ns, index);
+            self.turn(now_ns, index).ask_tls();
         }
         if !plain.is_empty() {
             self.take(now_ns, index, &Input::Held(&plain));
@@ -67,8 +67,8 @@ impl<D: Driver> ProxyWorker<D> {
     fn take(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
         match self.clients[index].spoken {
             Spoken::Http1 => self.take_http1(now_ns, index, input),
-            Spoken::Http2 => self.take_http2(now_ns, index, input),
-            Spoken::Unknown(_) => self.find_out(now_ns, index, input),
+            Spoken::Http2 => self.turn(now_ns, index).take(input),
+            Spoken::Unknown(_) => self.turn(now_ns, index).find_out(input),
         }
     }
 
@@ -134,7 +134,7 @@ impl<D: Driver> ProxyWorker<D> {
         let exchange = &self.exchanges[index];
         match exchange.stream {
             0 => self.resume_client(now_ns, exchange.client as usize),
-            _ => self.resume_body(now_ns, index),
+            _ => self.turn(now_ns, exchange.client as usize).resume_body(index),
         }
     }
 
@@ -355,7 +355,7 @@ impl<D: Driver> ProxyWorker<D> {
                 self.close_when_sent(now_ns, index);
             }
             client::State::Reading => {}
-            client::State::Multiplexed => self.on_http2_ended(now_ns, index),
+            client::State::Multiplexed => self.turn(now_ns, index).client_ended(),
             // What is held may end the request; nothing else will.
             client::State::Busy => {
                 let is_read = self.exchanges[client.exchange as usize].is_read;

@@ -280,7 +280,7 @@ impl<D: Driver> ProxyWorker<D> {
                 self.resume_response(now_ns, self.clients[index].exchange as usize);
             }
             client::State::Reading => self.await_request(now_ns, index),
-            client::State::Multiplexed => self.on_http2_sent(now_ns, index),
+            client::State::Multiplexed => self.turn(now_ns, index).sent(),
             client::State::Lingering => self.await_end(now_ns, index),
             client::State::Free => {}
         }
