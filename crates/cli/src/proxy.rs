@@ -20,6 +20,9 @@ use crate::proxy_args::{ForwardedFlag, HostFlag, ProxyFlags};
 use crate::serving::{identity, read, save_certificate, say_where, until_signal};
 use crate::url;
 
+/// What clients may choose by ALPN (RFC 7301), the preferred first.
+const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1", b"http/1.0"];
+
 /// How long a name's addresses have to take a connection, to be preferred over others.
 const PROBE_NS: u64 = 1_000_000_000;
 
@@ -172,7 +175,7 @@ fn tls(flags: &ProxyFlags) -> Result<Option<TlsConfig>, Exit> {
     if let Some(path) = &flags.tls_save {
         save_certificate(path, &identity)?;
     }
-    let config = tls_config(identity, None, plimsoll_server::HTTP1);
+    let config = tls_config(identity, None, PROTOCOLS);
     config.map(Some).map_err(|error| Exit::CouldNotRun(format!("TLS: {error}")))
 }
 

@@ -36,6 +36,32 @@ fn a_load_goes_through_and_is_counted() {
 }
 
 #[test]
+fn http2_is_spoken_on_the_same_port_and_logged() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("access.log");
+    let log = log.to_str().expect("text");
+    for (front, load) in [(&[][..], &["--http", "2"][..]), (&["--tls"], &["--http", "2", "-k"])] {
+        let to = server.url("");
+        let proxy = start(&[&["--to", &to, "--json", "--access-log", log], front].concat());
+        let url = proxy.url("/");
+        let report = measure(&[&[&*url, "-n", "500", "-c", "2", "-m", "8"], load].concat());
+        assert_eq!((report.ledger(["ok"]), report.text("/protocols/0/name")), ([500], "h2"));
+        let report = measure(&[&url, "-n", "5", "-c", "1", "-k", "--http", "1.1"]);
+        assert_eq!(report.ledger(["ok"]), [5]);
+        let finished = proxy.finish_by(Signal::TERM);
+        let counts = finished.stdout.lines().last().expect("counts");
+        let counts: serde_json::Value = serde_json::from_str(counts).expect("JSON");
+        assert_eq!((&counts["completed"], &counts["http2_connections"]), (&505.into(), &2.into()));
+        let lines = std::fs::read_to_string(log).expect("a log");
+        let count = |what: &str| lines.lines().filter(|line| line.contains(what)).count();
+        assert_eq!(count("\"GET / HTTP/2.0\" 200 11 "), 500);
+        assert_eq!(count("\"GET / HTTP/1.1\" 200 11 "), 5);
+        std::fs::remove_file(log).expect("removed");
+    }
+}
+
+#[test]
 fn limits_for_slow_clients_are_taken() {
     let server = Server::start(&[]);
     let to = server.url("/");

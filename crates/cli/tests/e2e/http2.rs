@@ -39,6 +39,24 @@ fn h2spec_finds_no_fault() {
 }
 
 #[test]
+fn h2spec_finds_no_fault_in_the_proxy() {
+    let Some(_share) = share_with(&["h2spec"]) else { return };
+    let server = Server::start(&[]);
+    let proxy = |flags: &[&str]| {
+        let common = ["--listen", "127.0.0.1:0", "--to", &server.url("")];
+        Server::run("proxy", &[&common[..], flags].concat(), 1)
+    };
+    let (failed, counts) = h2spec(&proxy(&["--tls"]), &["--tls", "--insecure"]);
+    assert_eq!(counts, "145 tests, 145 passed, 0 skipped, 0 failed", "{failed:?}");
+    let plain = proxy(&[]);
+    for path in ["/", "/bytes/100k"] {
+        let (failed, counts) = h2spec(&plain, &["--path", path]);
+        assert_eq!(failed, [HTTP1_PREFACE], "{path}");
+        assert_eq!(counts, "145 tests, 144 passed, 0 skipped, 1 failed", "{path}");
+    }
+}
+
+#[test]
 fn curl_gets_what_each_route_promises_over_http2() {
     let Some(_share) = share_with(&["curl"]) else { return };
     let directory = tempfile::tempdir().expect("a directory");

@@ -13,6 +13,7 @@ mod grpc_calls;
 mod hostile;
 mod http2;
 mod http2_client;
+mod http2_proxy;
 mod lab;
 mod monitor;
 mod nginx;

@@ -32,12 +32,13 @@ pub(super) struct Message {
 
 /// The outcome of a stretch of input after a head.
 pub(super) enum Step<'a> {
-    /// All of it was used up, and the message goes on.
-    More,
+    /// All of it was used up, and the message goes on. This many bytes at its end are of the
+    /// trailer section.
+    More { trailer_bytes: usize },
     /// A piece of the body.
     Body { consumed: usize, piece: &'a [u8] },
-    /// The end of the message.
-    End { consumed: usize, keep_alive: bool },
+    /// The end of the message. The last bytes consumed are of the trailer section.
+    End { consumed: usize, trailer_bytes: usize, keep_alive: bool },
 }
 
 impl Message {
@@ -92,7 +93,7 @@ impl Message {
         if input.is_empty() {
             return match self.phase {
                 Phase::Failed(error) => Err(error),
-                _ => Ok(Step::More),
+                _ => Ok(Step::More { trailer_bytes: 0 }),
             };
         }
         match &mut self.phase {
@@ -105,13 +106,15 @@ impl Message {
                 *left -= input.len() as u64;
                 Ok(Step::Body { consumed: input.len(), piece: input })
             }
-            Phase::Last => Ok(self.finish(1)),
+            Phase::Last => Ok(self.finish(1, 0)),
             Phase::Chunked(chunked) => match chunked.step(limits, input) {
-                Ok(ChunkStep::More) => Ok(Step::More),
+                Ok(ChunkStep::More { trailer_bytes }) => Ok(Step::More { trailer_bytes }),
                 Ok(ChunkStep::Data { start, end }) => {
                     Ok(Step::Body { consumed: end, piece: &input[start..end] })
                 }
-                Ok(ChunkStep::End { consumed }) => Ok(self.finish(consumed)),
+                Ok(ChunkStep::End { consumed, trailer_bytes }) => {
+                    Ok(self.finish(consumed, trailer_bytes))
+                }
                 Err(error) => Err(self.fail(error)),
             },
             Phase::UntilClose(0) => Err(self.fail(DecodeError::BodyTooLong)),
@@ -122,14 +125,14 @@ impl Message {
                 Ok(Step::Body { consumed: piece.len(), piece })
             }
             Phase::Failed(error) => Err(*error),
-            Phase::Done | Phase::Head => Ok(Step::More),
+            Phase::Done | Phase::Head => Ok(Step::More { trailer_bytes: 0 }),
         }
     }
 
     #[inline]
-    fn finish<'a>(&mut self, consumed: usize) -> Step<'a> {
+    fn finish<'a>(&mut self, consumed: usize, trailer_bytes: usize) -> Step<'a> {
         self.phase = if self.keep_alive { Phase::Head } else { Phase::Done };
-        Step::End { consumed, keep_alive: self.keep_alive }
+        Step::End { consumed, trailer_bytes, keep_alive: self.keep_alive }
     }
 
     /// The peer sends no more. Returns whether that ended a message; between messages it did not.

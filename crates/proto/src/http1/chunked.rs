@@ -41,12 +41,12 @@ enum State {
 
 /// What a stretch of chunked bytes led to.
 pub(super) enum ChunkStep {
-    /// All of it is framing.
-    More,
+    /// All of it is framing; this many bytes at its end are of the trailer section.
+    More { trailer_bytes: usize },
     /// `start..end` of it is a piece of the body.
     Data { start: usize, end: usize },
-    /// The body ended; this many bytes belonged to it.
-    End { consumed: usize },
+    /// The body ended; this many bytes belonged to it, the last of them to the trailer section.
+    End { consumed: usize, trailer_bytes: usize },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +68,7 @@ impl Chunked {
     /// Reads up to the next piece of the body, or its end.
     pub(super) fn step(&mut self, limits: &Limits, input: &[u8]) -> Result<ChunkStep, DecodeError> {
         let mut at = 0;
+        let mut trailer_bytes = 0;
         while at < input.len() {
             if self.state == State::Data {
                 return Ok(self.data(at, input.len()));
@@ -75,17 +76,20 @@ impl Chunked {
             let byte = input[at];
             at += 1;
             if self.state == State::LastLf && byte == b'\n' {
-                return Ok(ChunkStep::End { consumed: at });
+                return Ok(ChunkStep::End { consumed: at, trailer_bytes: trailer_bytes + 1 });
             }
             self.state = match self.state {
                 State::TrailerStart
                 | State::TrailerName
                 | State::TrailerValue
-                | State::TrailerLf => self.trailer(limits, byte)?,
+                | State::TrailerLf => {
+                    trailer_bytes += 1;
+                    self.trailer(limits, byte)?
+                }
                 _ => self.frame(limits, byte)?,
             };
         }
-        Ok(ChunkStep::More)
+        Ok(ChunkStep::More { trailer_bytes })
     }
 
     fn data(&mut self, start: usize, input_end: usize) -> ChunkStep {

@@ -39,8 +39,8 @@
 //! carried over, at most [`Limits::head_bytes`] of it.
 //!
 //! Absent on purpose: a server's side of CONNECT, content codings, the requirement of a Host field
-//! (RFC 9112 3.2: a server's to answer), and the content of trailers, which are checked and
-//! dropped.
+//! (RFC 9112 3.2: a server's to answer), and the content of a request's trailers, which are checked
+//! and dropped. Those of a response are kept on request.
 
 mod body;
 mod carry;

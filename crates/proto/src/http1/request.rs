@@ -87,11 +87,11 @@ impl RequestDecoder {
         }
         self.carry.release();
         Ok(match self.message.step(&self.limits, input)? {
-            Step::More => Decoded::more(input),
+            Step::More { .. } => Decoded::more(input),
             Step::Body { consumed, piece } => {
                 Decoded { consumed, event: Some(RequestEvent::Body(piece)) }
             }
-            Step::End { consumed, keep_alive } => {
+            Step::End { consumed, keep_alive, .. } => {
                 Decoded { consumed, event: Some(RequestEvent::End(RequestEnd { keep_alive })) }
             }
         })

@@ -19,7 +19,13 @@ pub struct ResponseDecoder {
     interim: u8,
     /// The carried bytes are an interim head that was handed out.
     carries_interim: bool,
+    /// `None` unless trailers are to be kept. Boxed, because an idle connection is to be small.
+    trailers: Option<Box<Trailers>>,
 }
+
+/// The trailer section of a response, behind an empty line; empty if there is none.
+#[derive(Debug, Clone, Default)]
+struct Trailers(Vec<u8>);
 
 /// What a server sent.
 #[derive(Debug, Clone)]
@@ -85,7 +91,20 @@ impl ResponseDecoder {
             message: Message::new(),
             interim: 0,
             carries_interim: false,
+            trailers: None,
         }
+    }
+
+    /// The same, but it keeps the trailers of a response. They are dropped otherwise.
+    #[must_use]
+    pub fn keeping_trailers(self) -> Self {
+        Self { trailers: Some(Box::default()), ..self }
+    }
+
+    /// The trailers of the response that ended last, if they are kept: none until it has ended.
+    #[must_use]
+    pub fn trailers(&self) -> Headers<'_> {
+        Headers::of_head(self.trailers.as_ref().map_or(&[], |trailers| &trailers.0))
     }
 
     /// Reads the next event out of `input`; `kind` is that of the oldest request not yet answered.
@@ -107,11 +126,15 @@ impl ResponseDecoder {
         }
         self.carry.release();
         Ok(match self.message.step(&self.limits, input)? {
-            Step::More => Decoded::more(input),
+            Step::More { trailer_bytes } => {
+                self.keep(&input[input.len() - trailer_bytes..]);
+                Decoded::more(input)
+            }
             Step::Body { consumed, piece } => {
                 Decoded { consumed, event: Some(ResponseEvent::Body(piece)) }
             }
-            Step::End { consumed, keep_alive } => {
+            Step::End { consumed, trailer_bytes, keep_alive } => {
+                self.keep(&input[consumed - trailer_bytes..consumed]);
                 Decoded { consumed, event: Some(ResponseEvent::End(ResponseEnd { keep_alive })) }
             }
         })
@@ -143,6 +166,25 @@ impl ResponseDecoder {
         self.message = Message::new();
         self.interim = 0;
         self.carries_interim = false;
+        self.forget_trailers();
+    }
+
+    /// Keeps a part of the trailer section, if the caller asked for trailers.
+    #[inline]
+    fn keep(&mut self, section: &[u8]) {
+        if let Some(trailers) = self.trailers.as_mut().filter(|_| !section.is_empty()) {
+            if trailers.0.is_empty() {
+                trailers.0.extend_from_slice(b"\r\n");
+            }
+            trailers.0.extend_from_slice(section);
+        }
+    }
+
+    #[inline]
+    fn forget_trailers(&mut self) {
+        if let Some(trailers) = self.trailers.as_mut().filter(|it| it.0.capacity() > 0) {
+            trailers.0 = Vec::new();
+        }
     }
 
     #[cold]
@@ -220,6 +262,7 @@ impl ResponseDecoder {
             return Ok(parsed.head_bytes);
         }
         self.interim = 0;
+        self.forget_trailers();
         self.message.begin(&self.limits, parsed.framing, parsed.head_bytes)
     }
 }

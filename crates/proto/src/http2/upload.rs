@@ -104,6 +104,11 @@ impl Upload {
         &bytes[self.at..]
     }
 
+    /// Bytes that windows hold back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held().len()
+    }
+
     /// Whether windows hold something back.
     pub(super) fn is_stalled(&self) -> bool {
         !self.held().is_empty()

@@ -37,6 +37,18 @@ pub(super) struct RequestLine {
 }
 
 impl RequestLine {
+    /// That of a request of HTTP/2, which has none, as a client of HTTP/1 would write it.
+    pub(super) fn of_http2(method: &str, target: &str) -> Self {
+        let mut bytes = [0; REQUEST_BYTES_MAX];
+        let mut len = 0;
+        for part in [method, " ", target, " HTTP/2.0"] {
+            let taken = part.len().min(REQUEST_BYTES_MAX - len);
+            bytes[len..len + taken].copy_from_slice(&part.as_bytes()[..taken]);
+            len += taken;
+        }
+        Self { bytes, len: len as u8 }
+    }
+
     /// Up to the first line break.
     pub(super) fn of(head: &[u8]) -> Self {
         let window = &head[..head.len().min(REQUEST_BYTES_MAX)];

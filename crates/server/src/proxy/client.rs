@@ -1,28 +1,32 @@
-//! A client's connection, and the state of its request.
+//! A client's connection. What it asks for is in `exchange`.
 //!
 //! ```text
-//!       head read        body, or enough of it    connection had       response complete
-//!   Reading ──▶ Collecting ─────────────▶ Waiting ──────▶ Forwarding ─────────────▶ Reading
-//!      │             │                       │                │
-//!      │ refused, or an answer of our own    │                │ the last response
-//!      ├─────────────┴───────────────────────┴─▶ Lingering    ├───▶ Closing ── Sent ──▶ closed
-//!      │                  input is dropped until FIN or a time
+//!            a head of HTTP/1 read      response complete
+//!   Reading ─────────▶ Busy ──────────────────▶ Reading
+//!      │ │               │
+//!      │ │ refused, or   │ an answer of our own, or the last response
+//!      │ ├───────────────┴──────────────▶ Lingering ───▶ Closing ── Sent ──▶ closed
+//!      │ │           input is dropped until FIN or a time   ▲
+//!      │ └── the preface of HTTP/2 ──▶ Multiplexed ─────────┘
+//!      │                                 broken, given up, or going away and done
 //! ```
 //!
-//! The proxy collects a body before it takes an upstream connection. So a client that sends slowly
-//! holds only memory, and no connection that others need, unless its body is longer than the
-//! buffer.
-//!
-//! A connection has one request at a time. Bytes sent ahead of their turn are held up to a limit;
-//! beyond it the proxy stops receiving. Between requests a connection holds no buffer.
+//! Over HTTP/1 a connection has one request at a time. Bytes sent ahead of their turn are held up
+//! to a limit; beyond it the proxy stops receiving. Between requests a connection holds no buffer.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::{Index, IndexMut};
 
-use plimsoll_io::SocketId;
-use plimsoll_proto::http1::{BodyLength, Limits, RequestDecoder};
+use plimsoll_proto::http1::{Limits, RequestDecoder};
+use plimsoll_proto::http2::ServerOptions;
 
-use super::access_log::RequestLine;
-use super::pace::{BodyTime, Window};
+use super::deadline::Deadline;
+use super::http2::Http2;
+use super::pace::Window;
+use crate::connection::Spoken;
+
+/// How many connections of HTTP/2 are kept for later clients.
+const SPARE_MAX: usize = 64;
 
 /// The state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,115 +35,43 @@ pub(super) enum State {
     Free,
     /// Between requests, or within a head.
     Reading,
-    /// Its request's body is being read; no upstream is involved yet.
-    Collecting,
-    /// Its request waits for an upstream connection: one is being opened, or the request is queued.
-    Waiting,
-    /// Its request is with an upstream.
-    Forwarding,
+    /// It has a request of HTTP/1.
+    Busy,
+    /// It speaks HTTP/2.
+    Multiplexed,
     /// Input is dropped until the client closes or a time comes.
     Lingering,
     /// Input is dropped until what was sent is with the kernel.
     Closing,
 }
 
-/// The request being forwarded.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Exchange {
-    /// The upstream connection; `None` while the request is queued.
-    pub(super) link: Option<SocketId>,
-    /// The chosen upstream.
-    pub(super) upstream: u8,
-    /// Upstreams that could not be reached, as bits.
-    pub(super) tried: u64,
-    pub(super) hash: u64,
-    /// Where to insert a Host field into the head; 0 if it has one.
-    pub(super) host_at: u32,
-    /// The length of the head that an upstream gets, without an inserted Host field.
-    pub(super) head_bytes: u32,
-    pub(super) minor_version: u8,
-    pub(super) keep_alive: bool,
-    pub(super) is_head: bool,
-    pub(super) is_idempotent: bool,
-    /// Whether its body is sent in chunks.
-    pub(super) is_chunked: bool,
-    /// Whether all of it was read.
-    pub(super) is_read: bool,
-    /// Whether it failed once on a connection that was already open.
-    pub(super) was_failed: bool,
-    /// Whether the last failed connect ran into its time limit.
-    pub(super) timed_out: bool,
-    /// Whether the response's head was sent to the client.
-    pub(super) is_answered: bool,
-    /// Whether the connection ends with the response.
-    pub(super) is_last: bool,
-    pub(super) started_ns: u64,
-    /// When its time in queues is over, all its waits together; set when it first enters a queue.
-    pub(super) queue_deadline_ns: Option<u64>,
-}
-
-impl Exchange {
-    pub(super) const NONE: Self = Self {
-        link: None,
-        upstream: 0,
-        tried: 0,
-        hash: 0,
-        host_at: 0,
-        head_bytes: 0,
-        minor_version: 1,
-        keep_alive: true,
-        is_head: false,
-        is_idempotent: false,
-        is_chunked: false,
-        is_read: false,
-        was_failed: false,
-        timed_out: false,
-        is_answered: false,
-        is_last: false,
-        started_ns: 0,
-        queue_deadline_ns: None,
-    };
-}
-
 /// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) decoder: RequestDecoder,
+    pub(super) http2: Option<Box<Http2>>,
+    pub(super) spoken: Spoken,
     pub(super) state: State,
     pub(super) address: IpAddr,
-    pub(super) exchange: Exchange,
-    /// The request's bytes as an upstream gets them, while they may have to be sent or sent again.
-    pub(super) request: Vec<u8>,
-    /// The part of the request's memory that counts towards the worker's limit.
-    pub(super) charged_bytes: usize,
+    /// The exchange of a busy connection.
+    pub(super) exchange: u32,
     /// Input held for later, from `held_at` on.
     pub(super) held: Vec<u8>,
     pub(super) held_at: usize,
-    /// Counts requests that waited, so that stale entries of a queue are recognised.
-    pub(super) ticket: u32,
-    /// Whether it is in a queue.
-    pub(super) is_queued: bool,
     /// Whether receiving from it is paused.
     pub(super) is_paused: bool,
     /// Whether a head has begun, so that its time limit runs.
     pub(super) is_timed: bool,
     /// Whether it has ended its side of the connection.
     pub(super) has_ended: bool,
-    /// Whether the window is for the bytes queued for it, and not for its body.
+    /// Whether it has to take what is queued for it.
     pub(super) is_taking: bool,
-    /// How many bytes it has to send or to read, and by when.
+    /// How many bytes of that, and by when.
     pub(super) window: Window,
-    /// The time limits of a body that is being read.
-    pub(super) body_time: BodyTime,
-    /// Bytes received from it; wraps.
-    pub(super) received_bytes: u64,
     /// Bytes handed over for sending to it, without TLS's own; wraps.
     pub(super) sent_bytes: u64,
-    /// When it is due to be checked; `u64::MAX` for never.
-    pub(super) deadline_ns: u64,
-    /// When it will be checked, at the latest.
-    pub(super) timer_ns: u64,
-    pub(super) line: Option<Box<RequestLine>>,
+    /// When it is due to be checked.
+    pub(super) due: Deadline,
 }
 
 impl Client {
@@ -147,50 +79,41 @@ impl Client {
     pub(super) fn free(limits: Limits) -> Self {
         Self {
             decoder: RequestDecoder::new(limits),
+            http2: None,
+            spoken: Spoken::Unknown(0),
             state: State::Free,
             address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            exchange: Exchange::NONE,
-            request: Vec::new(),
-            charged_bytes: 0,
+            exchange: 0,
             held: Vec::new(),
             held_at: 0,
-            ticket: 0,
-            is_queued: false,
             is_paused: false,
             is_timed: false,
             has_ended: false,
             is_taking: false,
             window: Window::NONE,
-            body_time: BodyTime::NONE,
-            received_bytes: 0,
             sent_bytes: 0,
-            deadline_ns: u64::MAX,
-            timer_ns: u64::MAX,
-            line: None,
+            due: Deadline::NONE,
         }
     }
 
     /// Frees the slot and its memory.
     pub(super) fn clear(&mut self) {
         self.decoder.reset();
+        self.spoken = Spoken::Unknown(0);
         self.state = State::Free;
-        self.exchange = Exchange::NONE;
-        self.request = Vec::new();
         self.held = Vec::new();
         self.held_at = 0;
-        self.ticket = self.ticket.wrapping_add(1);
-        self.is_queued = false;
         self.is_paused = false;
         self.is_timed = false;
         self.has_ended = false;
         self.is_taking = false;
-        self.deadline_ns = u64::MAX;
-        self.line = None;
+        self.due.at_ns = u64::MAX;
     }
 
-    /// Whether a request is under way.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Collecting | State::Waiting | State::Forwarding)
+    /// Whether its bytes are still looked at.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Reading | State::Busy | State::Multiplexed)
     }
 
     /// Whether it is between two requests, and no byte of the next one has arrived.
@@ -198,14 +121,14 @@ impl Client {
         self.state == State::Reading && self.decoder.is_idle() && self.held.is_empty()
     }
 
-    /// Begins an exchange from a head.
+    /// Takes a request of HTTP/1.
     #[inline]
-    pub(super) fn begin(&mut self, exchange: Exchange, body: BodyLength) {
-        self.exchange = Exchange { is_chunked: body == BodyLength::Chunked, ..exchange };
-        self.state = State::Collecting;
+    pub(super) fn begin(&mut self, exchange: usize) {
+        self.exchange = exchange as u32;
+        self.state = State::Busy;
         self.is_timed = false;
         self.is_taking = false;
-        self.deadline_ns = u64::MAX;
+        self.due.at_ns = u64::MAX;
     }
 
     /// Holds input for later.
@@ -221,13 +144,113 @@ impl Client {
     }
 }
 
+/// The clients of a worker, by index.
+#[derive(Debug)]
+pub(super) struct Clients {
+    slots: Vec<Client>,
+    limits: Limits,
+    /// Those for which something was written over HTTP/2 in this turn, or whose connection may be
+    /// over.
+    touched: Vec<u32>,
+    /// Connections of HTTP/2 without a client.
+    #[expect(clippy::vec_box, reason = "a client holds the box, allocated once")]
+    spare: Vec<Box<Http2>>,
+}
+
+impl Clients {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { slots: Vec::new(), limits, touched: Vec::new(), spare: Vec::new() }
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Client> {
+        self.slots.get(index)
+    }
+
+    /// A client has connected.
+    pub(super) fn open(&mut self, index: usize, address: IpAddr) {
+        while self.slots.len() <= index {
+            self.slots.push(Client::free(self.limits));
+        }
+        self.slots[index].state = State::Reading;
+        self.slots[index].address = address;
+    }
+
+    /// A client is gone: frees its slot.
+    pub(super) fn close(&mut self, index: usize) {
+        let http2 = self.slots[index].http2.take().filter(|http2| http2.is_worth_keeping());
+        if self.spare.len() < SPARE_MAX {
+            self.spare.extend(http2);
+        }
+        self.slots[index].clear();
+    }
+
+    /// A client turned out to speak HTTP/2: greets it.
+    pub(super) fn begin_http2(&mut self, index: usize, options: ServerOptions) {
+        let mut http2 = self.spare.pop().unwrap_or_else(|| Box::new(Http2::new(options)));
+        http2.begin();
+        let client = &mut self.slots[index];
+        client.spoken = Spoken::Http2;
+        client.state = State::Multiplexed;
+        client.due.at_ns = u64::MAX;
+        client.http2 = Some(http2);
+    }
+
+    /// The connection of a client that speaks HTTP/2, to write to it.
+    #[inline]
+    pub(super) fn http2(&mut self, index: usize) -> Option<&mut Http2> {
+        let http2 = self.slots[index].http2.as_deref_mut()?;
+        if !http2.is_touched {
+            http2.is_touched = true;
+            self.touched.push(index as u32);
+        }
+        Some(http2)
+    }
+
+    /// Takes one of those that were written to.
+    #[inline]
+    pub(super) fn take_touched(&mut self) -> Option<usize> {
+        self.touched.pop().map(|index| index as usize)
+    }
+
+    /// Removes a stream that has an exchange from a connection, and gives that exchange.
+    pub(super) fn take_stream(&mut self, index: usize) -> Option<usize> {
+        let http2 = self.slots[index].http2.as_deref_mut()?;
+        loop {
+            if let Some(exchange) = http2.take_oldest()? {
+                return Some(exchange);
+            }
+        }
+    }
+}
+
+impl Index<usize> for Clients {
+    type Output = Client;
+
+    #[inline]
+    fn index(&self, index: usize) -> &Client {
+        &self.slots[index]
+    }
+}
+
+impl IndexMut<usize> for Clients {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut Client {
+        &mut self.slots[index]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_idle_client_is_small() {
-        assert!(size_of::<Client>() <= 448, "{} bytes", size_of::<Client>());
+        assert!(size_of::<Client>() <= 320, "{} bytes", size_of::<Client>());
     }
 
     #[test]

@@ -24,6 +24,12 @@ macro_rules! counters {
                 }
             }
 
+            /// Counts a response that has begun.
+            #[inline]
+            pub(super) fn count_response(&mut self, status: u16) {
+                self.responses[usize::from(status / 100).clamp(1, 5) - 1] += 1;
+            }
+
             /// All counts except the responses', with their names.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, u64)> {
@@ -76,6 +82,10 @@ counters! {
     put_aside,
     /// Health checks that failed.
     checks_failed,
+    /// Client connections that spoke HTTP/2.
+    http2_connections,
+    /// Client connections that broke HTTP/2, and were ended.
+    http2_errors,
     /// Client connections on which TLS failed.
     tls_failures,
     /// Lines of the access log that were dropped because its thread could not keep up.

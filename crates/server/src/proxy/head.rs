@@ -9,7 +9,7 @@
 //! Proxy-Authenticate, TE, Trailer, Transfer-Encoding, Upgrade (RFC 9110 section 7.6.1), and
 //! Content-Length, which is written anew from the length that the decoder found.
 
-mod fields;
+pub(super) mod fields;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +45,16 @@ pub(super) struct Written {
     pub(super) is_head: bool,
 }
 
+/// The client of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender {
+    pub(super) address: IpAddr,
+    /// Whether it speaks HTTP/2, and the head was translated.
+    pub(super) is_http2: bool,
+    /// Whether it takes trailers: the upstream is told so.
+    pub(super) takes_trailers: bool,
+}
+
 const fn bad(line: &'static str) -> Refusal {
     Refusal { status: 400, line }
 }
@@ -70,7 +80,7 @@ const NO_METHOD: Refusal =
 pub(super) fn write_request(
     out: &mut Vec<u8>,
     head: &RequestHead<'_>,
-    client: IpAddr,
+    from: Sender,
     rewriting: Rewriting,
 ) -> Result<Written, Refusal> {
     let bytes = head.head_bytes();
@@ -91,6 +101,7 @@ pub(super) fn write_request(
         Field::Host => host == HostField::Upstream,
         Field::Expect => answers_expect,
         Field::MaxForwards => is_options,
+        Field::Cookie => false,
         _ => forwarded != Forwarded::Off,
     };
     let found = copy_end_to_end(out, bytes, line_end, drops).ok_or(BARE_BREAK)?;
@@ -103,13 +114,18 @@ pub(super) fn write_request(
         http1::write_header(out, "Host", authority);
     }
     write_framing(out, head.body);
+    if from.takes_trailers {
+        // TE is for this connection alone, and says so (RFC 9110 section 10.1.4).
+        out.extend_from_slice(b"TE: trailers\r\nConnection: TE\r\n");
+    }
     if forwarded != Forwarded::Off {
-        write_forwarded(out, bytes, &found, client, rewriting);
+        write_forwarded(out, bytes, &found, from.address, rewriting);
     }
     if rewriting.via {
-        let via: &[u8] = match head.minor_version {
-            0 => b"Via: 1.0 plimsoll\r\n",
-            _ => b"Via: 1.1 plimsoll\r\n",
+        let via: &[u8] = match (from.is_http2, head.minor_version) {
+            (true, _) => b"Via: 2.0 plimsoll\r\n",
+            (false, 0) => b"Via: 1.0 plimsoll\r\n",
+            (false, _) => b"Via: 1.1 plimsoll\r\n",
         };
         out.extend_from_slice(via);
     }
@@ -316,7 +332,7 @@ pub(super) enum Body {
 pub(super) struct Unusable;
 
 /// The client of a response.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recipient {
     pub(super) minor_version: u8,
     /// Whether it asked with HEAD.
@@ -338,26 +354,9 @@ pub(super) fn write_response(
 ) -> Result<Body, Unusable> {
     let bytes = head.head_bytes();
     let line_end = write_status(out, bytes)?;
-    let found = copy_end_to_end(out, bytes, line_end, |_| false).ok_or(Unusable)?;
-    let has_no_body = to.is_head || matches!(head.status, 204 | 304);
-    let is_disputed = found.has_transfer_encoding
-        && (found.content_lengths > 0
-            || head.minor_version == 0
-            || (found.has_other_coding && !has_no_body));
-    if is_disputed || found.named.overflows {
-        return Err(Unusable);
-    }
+    write_fields(out, head, line_end, to.is_head)?;
     let body = match head.body {
-        BodyLength::None => {
-            if head.status != 204 && is_number(found.content_length) {
-                http1::write_header(out, "Content-Length", found.content_length);
-            }
-            Body::Plain
-        }
-        BodyLength::Known(length_bytes) => {
-            http1::write_content_length(out, length_bytes);
-            Body::Plain
-        }
+        BodyLength::None | BodyLength::Known(_) => Body::Plain,
         BodyLength::Chunked | BodyLength::UntilClose if to.minor_version == 0 => Body::UntilClose,
         BodyLength::Chunked | BodyLength::UntilClose => {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
@@ -371,6 +370,66 @@ pub(super) fn write_response(
     }
     http1::write_head_end(out);
     Ok(body)
+}
+
+/// Writes the fields of a response that go from end to end, and the length of its body if that is
+/// known.
+#[inline]
+fn write_fields(
+    out: &mut Vec<u8>,
+    head: &ResponseHead<'_>,
+    line_end: usize,
+    is_head: bool,
+) -> Result<(), Unusable> {
+    let found = copy_end_to_end(out, head.head_bytes(), line_end, |_| false).ok_or(Unusable)?;
+    let has_no_body = is_head || matches!(head.status, 204 | 304);
+    let is_disputed = found.has_transfer_encoding
+        && (found.content_lengths > 0
+            || head.minor_version == 0
+            || (found.has_other_coding && !has_no_body));
+    if is_disputed || found.named.overflows {
+        return Err(Unusable);
+    }
+    match head.body {
+        BodyLength::None if head.status != 204 && is_number(found.content_length) => {
+            http1::write_header(out, "Content-Length", found.content_length);
+        }
+        BodyLength::Known(length_bytes) => http1::write_content_length(out, length_bytes),
+        BodyLength::None | BodyLength::Chunked | BodyLength::UntilClose => {}
+    }
+    Ok(())
+}
+
+/// Writes the fields of a response as HTTP/2 has them: lines with names in lower case, behind an
+/// empty line. An interim response has no framing.
+///
+/// # Errors
+/// When two readers could disagree about the response.
+pub(super) fn write_lines(
+    out: &mut Vec<u8>,
+    head: &ResponseHead<'_>,
+    is_head: bool,
+) -> Result<(), Unusable> {
+    let line_end = first_line(head.head_bytes()).ok_or(Unusable)?;
+    out.extend_from_slice(b"\r\n");
+    if head.status < 200 {
+        copy_end_to_end(out, head.head_bytes(), line_end, |_| false).ok_or(Unusable)?;
+    } else {
+        write_fields(out, head, line_end, is_head)?;
+    }
+    http1::write_head_end(out);
+    fields::lower_names(out);
+    Ok(())
+}
+
+/// Writes trailers as lines with names in lower case: without those that are about framing,
+/// routing or the connection (RFC 9110 section 6.5.1).
+pub(super) fn write_trailers(out: &mut Vec<u8>, trailers: http1::Headers<'_>) {
+    let start = out.len();
+    for (name, value) in trailers.filter(|(name, _)| field(name.as_bytes()) == Field::Other) {
+        http1::write_header(out, name, value);
+    }
+    fields::lower_names(&mut out[start..]);
 }
 
 /// Writes an interim response.

@@ -9,6 +9,7 @@
 
 use plimsoll_proto::http1::{Limits, ResponseDecoder};
 
+use super::deadline::Deadline;
 use super::head::Body;
 
 /// The state of a connection.
@@ -32,8 +33,8 @@ pub(super) struct Link {
     pub(super) upstream: u8,
     /// Counts the connections that have used this slot.
     pub(super) uses: u32,
-    /// The client whose request it has, or is opened for.
-    pub(super) client: u32,
+    /// The exchange whose request it has, or is opened for.
+    pub(super) exchange: u32,
     /// Bytes of the request given to the driver. The number is kept small, because only zero or not
     /// matters.
     pub(super) sent_bytes: usize,
@@ -41,39 +42,39 @@ pub(super) struct Link {
     pub(super) is_reused: bool,
     /// Whether the first byte of the response has arrived.
     pub(super) has_begun: bool,
-    /// How the response's body is framed for the client.
+    /// How the response's body is framed for a client of HTTP/1.
     pub(super) body: Body,
     /// Whether receiving from it is paused.
     pub(super) is_paused: bool,
     pub(super) status: u16,
+    /// How long the response's body is, if its head says so.
+    pub(super) length_bytes: Option<u64>,
     pub(super) body_bytes: u64,
     /// Bytes queued for it when the time limit for progress began.
     pub(super) stuck_bytes: usize,
-    /// When it is due to be checked; `u64::MAX` for never.
-    pub(super) deadline_ns: u64,
-    /// When it will be checked, at the latest.
-    pub(super) timer_ns: u64,
+    /// When it is due to be checked.
+    pub(super) due: Deadline,
 }
 
 impl Link {
     /// A slot without a connection.
     pub(super) fn free(upstream: u8, limits: Limits) -> Self {
         Self {
-            decoder: ResponseDecoder::new(limits),
+            decoder: ResponseDecoder::new(limits).keeping_trailers(),
             state: State::Free,
             upstream,
             uses: 0,
-            client: 0,
+            exchange: 0,
             sent_bytes: 0,
             is_reused: false,
             has_begun: false,
             body: Body::Plain,
             is_paused: false,
             status: 0,
+            length_bytes: None,
             body_bytes: 0,
             stuck_bytes: 0,
-            deadline_ns: u64::MAX,
-            timer_ns: u64::MAX,
+            due: Deadline::NONE,
         }
     }
 
@@ -84,18 +85,25 @@ impl Link {
         self.uses = self.uses.wrapping_add(1);
         self.is_reused = false;
         self.is_paused = false;
-        self.deadline_ns = u64::MAX;
+        self.due.at_ns = u64::MAX;
     }
 
-    /// Takes a client's request.
+    /// Takes a request.
     #[inline]
-    pub(super) fn begin(&mut self, client: u32) {
+    pub(super) fn begin(&mut self, exchange: usize) {
         self.state = State::Busy;
-        self.client = client;
+        self.exchange = exchange as u32;
         self.sent_bytes = 0;
         self.has_begun = false;
         self.body = Body::Plain;
         self.status = 0;
+        self.length_bytes = None;
         self.body_bytes = 0;
+    }
+
+    /// Its exchange and its upstream.
+    #[inline]
+    pub(super) fn owner(&self) -> (usize, usize) {
+        (self.exchange as usize, usize::from(self.upstream))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_io::{Address, DriverChoice};
 use plimsoll_proto::http1;
+use plimsoll_proto::http2;
 use plimsoll_proto::tls::{ClientConfig, ServerConfig, ServerName};
 
 use super::access_log::AccessLog;
@@ -142,6 +143,10 @@ pub struct ProxyLimits {
     pub request: http1::Limits,
     /// Limits of responses. Beyond them: 502.
     pub response: http1::Limits,
+    /// What is announced to clients that speak HTTP/2, and taken of them. Each stream's window is
+    /// how much of a body one that waits for an upstream may hold, and the connection's limits that
+    /// of all its streams.
+    pub http2: http2::ServerOptions,
     /// Bytes of a request's body to collect before the request gets an upstream connection; a
     /// longer body is then forwarded as it comes. The rest of the last receipt comes on top. With 0
     /// each request gets its connection after its head, and `Expect` goes end to end.
@@ -172,6 +177,7 @@ impl Default for ProxyLimits {
         Self {
             request: http1::Limits::default(),
             response: http1::Limits::default(),
+            http2: http2_options(),
             body_buffer_bytes: 256_000,
             body_buffers_bytes: 128_000_000,
             held_bytes: 64 << 10,
@@ -182,6 +188,15 @@ impl Default for ProxyLimits {
             upstream_connections: 256,
         }
     }
+}
+
+/// As many streams as requests of one client are usual, and windows that a waiting body may fill.
+fn http2_options() -> http2::ServerOptions {
+    let mut options = http2::ServerOptions { streams: 128, ..http2::ServerOptions::default() };
+    options.receiving.window_bytes = 256 << 10;
+    options.receiving.connection_window_bytes = 1 << 20;
+    options.receiving.limits.list_bytes = 64 << 10;
+    options
 }
 
 /// When an upstream is put aside, and how it comes back. Each worker judges for itself. When all

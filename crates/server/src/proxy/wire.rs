@@ -48,6 +48,13 @@ impl<D: Driver> Wire<D> {
         self.session(socket).is_some_and(Tls::is_handshaking)
     }
 
+    /// Whether the handshake is over and has chosen this protocol; `None` before its end, and if it
+    /// chose none.
+    pub(super) fn has_chosen(&self, socket: SocketId, protocol: &[u8]) -> Option<bool> {
+        let session = self.session(socket)?;
+        Some(session.alpn().filter(|_| !session.is_handshaking())? == protocol)
+    }
+
     fn session(&self, socket: SocketId) -> Option<&Tls> {
         self.sessions.get(socket.index())?.as_deref()
     }

@@ -12,6 +12,7 @@ mod proxy;
 mod proxy_attacks;
 mod proxy_bodies;
 mod proxy_edges;
+mod proxy_http2;
 mod proxy_loopback;
 mod proxy_world;
 mod routes;

@@ -493,3 +493,36 @@ fn a_whole_message_is_not_copied() {
     assert_eq!(piece.as_ptr(), rest.as_ptr());
     assert_eq!(body.consumed, 4, "the last byte is the end's");
 }
+
+#[test]
+fn trailers_are_kept_on_request_wherever_they_are_cut() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let kept = |stream: &[u8], cut: usize| {
+        let mut decoder = ResponseDecoder::new(Limits::default()).keeping_trailers();
+        let mut kept = Vec::new();
+        for mut input in [&stream[..cut], &stream[cut..]] {
+            while !input.is_empty() {
+                let decoded = decoder.decode(Plain, input).expect("a response");
+                input = &input[decoded.consumed..];
+                if let Some(ResponseEvent::End(_)) = decoded.event {
+                    let text = |(name, value): (&str, &[u8])| {
+                        format!("{name}={}", String::from_utf8_lossy(value))
+                    };
+                    kept.push(decoder.trailers().map(text).collect::<Vec<_>>());
+                }
+            }
+        }
+        kept
+    };
+    for (body, want) in [
+        ("2\r\nok\r\n0\r\nA: 1\r\nb:\t2 \r\n\r\n", &["A=1", "b=2"][..]),
+        ("0\r\nA:\r\n\r\n", &["A="]),
+        ("2\r\nok\r\n0\r\n\r\n", &[]),
+    ] {
+        // What one response leaves is not the next one's.
+        let stream = [HEAD, body, HEAD, "0\r\n\r\n"].concat().into_bytes();
+        for cut in 0..=stream.len() {
+            assert_eq!(kept(&stream, cut), [want.to_vec(), Vec::new()], "{body:?} cut at {cut}");
+        }
+    }
+}

@@ -86,6 +86,13 @@ impl<'a> RequestHead<'a> {
         Headers::of_head(&self.head.lines)
     }
 
+    /// The other fields as lines of an HTTP/1 head: each ends in CRLF, and an empty line precedes
+    /// them.
+    #[must_use]
+    pub fn lines(&self) -> &'a [u8] {
+        &self.head.lines
+    }
+
     fn text(&self, range: &Option<Range<usize>>) -> Option<&'a str> {
         std::str::from_utf8(&self.head.text[range.clone()?]).ok()
     }

@@ -107,6 +107,12 @@ impl Server {
         self.streams.find(stream).is_some_and(|key| self.streams[key].upload.is_stalled())
     }
 
+    /// Bytes of a response that windows of the client's hold back.
+    #[must_use]
+    pub fn held_bytes(&self, stream: u32) -> usize {
+        self.streams.find(stream).map_or(0, |key| self.streams[key].upload.held_bytes())
+    }
+
     /// Reads the next event out of `input`. Call it with the rest of the input until there is no
     /// event: what one frame sets off may be more than one event.
     ///

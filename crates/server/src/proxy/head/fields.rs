@@ -20,6 +20,7 @@ pub(super) enum Field {
     ForwardedAs,
     MaxForwards,
     Expect,
+    Cookie,
 }
 
 #[inline]
@@ -31,6 +32,7 @@ pub(super) fn field(name: &[u8]) -> Field {
         // CGI programs take it for the environment variable that names a proxy: CVE-2016-5385.
         5 if is("proxy") => Field::Hop,
         6 if is("expect") => Field::Expect,
+        6 if is("cookie") => Field::Cookie,
         7 if is("trailer") || is("upgrade") => Field::Hop,
         9 if is("forwarded") => Field::ForwardedAs,
         10 if is("connection") => Field::Connection,
@@ -228,7 +230,7 @@ fn copy_fields<'a>(
                 found.max_forwards = Some(value());
                 drops(field)
             }
-            Field::ForwardedAs | Field::Expect => drops(field),
+            Field::ForwardedAs | Field::Expect | Field::Cookie => drops(field),
         };
         if is_dropped || (field != Field::Host && named_before.is_some_and(|named| named.has(name)))
         {
@@ -253,6 +255,16 @@ pub(super) fn copy_end_to_end<'a>(
     }
     out.truncate(start);
     copy_fields(out, head, from, Some(&found.named), drops)
+}
+
+/// Makes the names in lines lower-case.
+pub(super) fn lower_names(mut lines: &mut [u8]) {
+    while let Some(end) = find(lines, b'\n') {
+        let (line, rest) = lines.split_at_mut(end + 1);
+        let name_bytes = find(line, b':').unwrap_or(0);
+        line[..name_bytes].make_ascii_lowercase();
+        lines = rest;
+    }
 }
 
 /// Where the first line ends, if it ends in CRLF.

@@ -21,7 +21,8 @@ fn request_with(rewriting: Rewriting, head: &str) -> Result<(String, Written), u
     let Some(RequestEvent::Head(head)) = decoded.event else { panic!("a head: {decoded:?}") };
     let mut out = Vec::new();
     let client = IpAddr::from([192, 0, 2, 107]);
-    match write_request(&mut out, &head, client, rewriting) {
+    let from = Sender { address: client, is_http2: false, takes_trailers: false };
+    match write_request(&mut out, &head, from, rewriting) {
         Ok(written) => Ok((String::from_utf8_lossy(&out).into_owned(), written)),
         Err(refusal) => Err(refusal.status),
     }

@@ -3,10 +3,13 @@
 //! Each request that was admitted comes to one end here or in `response`, and is counted once.
 
 use plimsoll_io::{Close, Driver};
+use plimsoll_proto::http2::ErrorCode;
 
 use super::super::access_log::Line;
 use super::super::client::State;
-use super::super::link::{self, Link};
+use super::super::deadline::Owner;
+use super::super::exchange;
+use super::super::link;
 use super::super::upstreams::Outcome;
 use super::ProxyWorker;
 use crate::answer::http1;
@@ -25,31 +28,32 @@ const NO_CONNECTION: Refusal =
 const NO_RESPONSE: Refusal = Refusal { status: 504, line: "the upstream did not respond in time" };
 const NO_REQUEST: Refusal = Refusal { status: 408, line: "the request did not arrive in time" };
 
-impl Link {
-    /// Its client and its upstream.
-    #[inline]
-    pub(super) fn owner(&self) -> (usize, usize) {
-        (self.client as usize, usize::from(self.upstream))
-    }
+/// Why a client's exchanges end all together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The client is gone.
+    Abandoned,
+    /// The drain time is over.
+    Drained,
 }
 
 impl<D: Driver> ProxyWorker<D> {
-    /// The request is not to be forwarded.
+    /// What a client of HTTP/1 sends is not to be forwarded.
     #[cold]
-    pub(super) fn refuse(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
-        match self.clients[index].is_busy() {
-            true => self.refuse_body(now_ns, index, refusal),
-            false => {
-                self.counters.refused += 1;
-                self.answer(now_ns, index, refusal);
-            }
+    pub(super) fn refuse(&mut self, now_ns: u64, client: usize, refusal: Refusal, is_head: bool) {
+        if self.clients[client].state == State::Busy {
+            let exchange = self.clients[client].exchange as usize;
+            return self.refuse_body(now_ns, exchange, refusal);
         }
+        self.counters.refused += 1;
+        self.counters.count_response(refusal.status);
+        self.answer_client(now_ns, client, refusal, is_head);
     }
 
     /// The rest of an admitted request cannot be read.
-    fn refuse_body(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
+    pub(super) fn refuse_body(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
         // A request whose response has begun is cut off.
-        let is_answered = self.clients[index].exchange.is_answered;
+        let is_answered = self.exchanges[index].is_answered;
         self.counters.bodies_refused += u64::from(!is_answered);
         self.give_up(now_ns, index);
         self.answer(now_ns, index, refusal);
@@ -57,7 +61,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     #[cold]
     pub(super) fn answer_unreachable(&mut self, now_ns: u64, index: usize) {
-        if self.clients[index].exchange.timed_out {
+        if self.exchanges[index].timed_out {
             self.counters.gateway_timeouts += 1;
             return self.answer(now_ns, index, NO_CONNECTION);
         }
@@ -89,7 +93,7 @@ impl<D: Driver> ProxyWorker<D> {
     /// blame, as far as can be known. It is not while the client has not sent everything.
     fn fail_response(&mut self, now_ns: u64, link: usize, refusal: Refusal, is_failure: bool) {
         let (index, upstream) = self.links[link].owner();
-        let exchange = &self.clients[index].exchange;
+        let exchange = &self.exchanges[index];
         let is_answered = exchange.is_answered;
         let is_learned = is_failure && exchange.is_read && !is_answered;
         let outcome = if is_learned { Outcome::Failure } else { Outcome::Neither };
@@ -102,31 +106,51 @@ impl<D: Driver> ProxyWorker<D> {
         } else {
             self.counters.bad_gateway += 1;
         }
-        self.clients[index].exchange.link = None;
+        self.exchanges[index].link = None;
         self.close_link(now_ns, link, Close::Reset);
         self.answer(now_ns, index, refusal);
     }
 
-    /// Tells a client what went wrong and ends its connection. If a response has begun, the
-    /// connection is reset instead, so that the client does not take the beginning for the whole.
-    fn answer(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
-        let exchange = self.clients[index].exchange;
-        if exchange.is_answered {
+    /// Ends an exchange with an answer that says what went wrong. If a response has begun, it is
+    /// cut off instead, so that the client does not take the beginning for the whole.
+    pub(super) fn answer(&mut self, now_ns: u64, index: usize, refusal: Refusal) {
+        if self.exchanges[index].is_answered {
             self.counters.cut_off += 1;
-            return self.close_client(index, Close::Reset);
+            return self.end_stream(index, ErrorCode::INTERNAL_ERROR);
         }
         self.log_exchange(now_ns, index, None, refusal.status, true);
-        let class = usize::from(refusal.status / 100);
-        self.counters.responses[class - 1] += 1;
+        self.counters.count_response(refusal.status);
+        let exchange = &self.exchanges[index];
+        let (client, stream, is_head) =
+            (exchange.client as usize, exchange.stream, exchange.facts.is_head);
+        self.exchanges.close(index);
+        match self.clients.http2(client) {
+            Some(http2) => http2.refuse(stream, refusal, is_head),
+            None => self.answer_client(now_ns, client, refusal, is_head),
+        }
+    }
+
+    /// Sends a client of HTTP/1 an answer, and ends its connection.
+    fn answer_client(&mut self, now_ns: u64, client: usize, refusal: Refusal, is_head: bool) {
         self.scratch.clear();
-        http1::write_refusal(&mut self.scratch, refusal, exchange.is_head);
-        self.send_scratch(index);
-        self.linger(now_ns, index);
+        http1::write_refusal(&mut self.scratch, refusal, is_head);
+        self.send_scratch(client);
+        self.linger(now_ns, client);
+    }
+
+    /// Frees an exchange, and breaks off its stream: over HTTP/1, the connection.
+    pub(super) fn end_stream(&mut self, index: usize, code: ErrorCode) {
+        let exchange = &self.exchanges[index];
+        let (client, stream) = (exchange.client as usize, exchange.stream);
+        self.exchanges.close(index);
+        match self.clients.http2(client) {
+            Some(http2) => http2.reset(stream, code),
+            None => self.close_client(client, Close::Reset),
+        }
     }
 
     /// Sends no more, and drops input until the client closes or a time is over.
     pub(super) fn linger(&mut self, now_ns: u64, index: usize) {
-        self.recycle_request(index);
         let client = &mut self.clients[index];
         if client.has_ended || self.deadline_ns.is_some() {
             return self.close_when_sent(now_ns, index);
@@ -135,7 +159,7 @@ impl<D: Driver> ProxyWorker<D> {
         client.held = Vec::new();
         client.held_at = 0;
         let was_paused = std::mem::take(&mut client.is_paused);
-        let socket = self.client_socket(index);
+        let socket = self.sockets.client(index);
         self.wire.say_closed(socket);
         self.wire.driver.shutdown(socket);
         if was_paused {
@@ -146,15 +170,15 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// Waits for a client to take the last response, and then for it to close.
     pub(super) fn await_end(&mut self, now_ns: u64, index: usize) {
-        if self.wire.driver.queued_bytes(self.client_socket(index)) > 0 {
+        if self.wire.driver.queued_bytes(self.sockets.client(index)) > 0 {
             return self.time_taking(now_ns, index);
         }
         self.clients[index].is_taking = false;
-        self.set_client_deadline(index, now_ns.saturating_add(LINGER_NS));
+        self.set_deadline(Owner::Client(index), now_ns.saturating_add(LINGER_NS));
     }
 
     pub(super) fn close_when_sent(&mut self, now_ns: u64, index: usize) {
-        let socket = self.client_socket(index);
+        let socket = self.sockets.client(index);
         self.wire.say_closed(socket);
         if self.wire.driver.queued_bytes(socket) == 0 {
             return self.close_client(index, Close::Graceful);
@@ -163,34 +187,45 @@ impl<D: Driver> ProxyWorker<D> {
         self.time_taking(now_ns, index);
     }
 
-    /// A client is gone: removes its request from wherever it is.
-    pub(super) fn abandon(&mut self, now_ns: u64, index: usize) {
-        if !self.clients[index].is_busy() {
-            return;
+    /// A client's connection is to end: so do its exchanges.
+    pub(super) fn end_exchanges(&mut self, now_ns: u64, client: usize, why: Why) {
+        if self.clients[client].state == State::Busy {
+            let exchange = self.clients[client].exchange as usize;
+            self.end_exchange(now_ns, exchange, why);
+            self.exchanges.close(exchange);
+            self.clients[client].state = State::Reading;
         }
-        self.counters.abandoned += 1;
+        while let Some(exchange) = self.clients.take_stream(client) {
+            self.end_exchange(now_ns, exchange, why);
+            self.exchanges.close(exchange);
+        }
+    }
+
+    /// An exchange ends before its response does.
+    pub(super) fn end_exchange(&mut self, now_ns: u64, index: usize, why: Why) {
+        match why {
+            Why::Abandoned => self.counters.abandoned += 1,
+            Why::Drained => self.counters.drained += 1,
+        }
         self.log_cut(now_ns, index);
         self.give_up(now_ns, index);
     }
 
     /// Writes a log line for a request that is cut off.
     pub(super) fn log_cut(&mut self, now_ns: u64, index: usize) {
-        let exchange = &self.clients[index].exchange;
-        let link = exchange.link.map(|socket| (socket.0 - self.first_link) as usize);
+        let exchange = &self.exchanges[index];
+        let link = exchange.link.map(|socket| self.sockets.link_of(socket));
         let status = link.filter(|_| exchange.is_answered).map_or(0, |it| self.links[it].status);
         self.log_exchange(now_ns, index, link, status, false);
     }
 
-    /// Removes a client's request from wherever it is.
+    /// Removes a request from wherever it is.
     pub(super) fn give_up(&mut self, now_ns: u64, index: usize) {
-        if !self.clients[index].is_busy() {
-            return;
-        }
         self.leave_queue(now_ns, index);
-        if let Some(socket) = self.clients[index].exchange.link.take() {
-            let link = (socket.0 - self.first_link) as usize;
+        if let Some(socket) = self.exchanges[index].link.take() {
+            let link = self.sockets.link_of(socket);
             let upstream = usize::from(self.links[link].upstream);
-            if self.clients[index].exchange.is_answered {
+            if self.exchanges[index].is_answered {
                 let status = self.links[link].status;
                 self.log_exchange(now_ns, index, Some(link), status, false);
             }
@@ -210,14 +245,14 @@ impl<D: Driver> ProxyWorker<D> {
         is_complete: bool,
     ) {
         if let Some(log) = &self.rules.log {
-            let client = &mut self.clients[index];
-            let Some(request) = client.line.take() else { return };
+            let exchange = &mut self.exchanges[index];
+            let Some(request) = exchange.line.take() else { return };
             let line = Line {
-                client: client.address.to_canonical(),
+                client: self.clients[exchange.client as usize].address.to_canonical(),
                 request: *request,
                 status,
                 body_bytes: link.map_or(0, |link| self.links[link].body_bytes),
-                duration_ns: now_ns.saturating_sub(client.exchange.started_ns),
+                duration_ns: now_ns.saturating_sub(exchange.started_ns),
                 upstream: link.map(|link| self.links[link].upstream),
                 is_complete,
             };
@@ -234,15 +269,28 @@ impl<D: Driver> ProxyWorker<D> {
             State::Free => {}
             State::Closing | State::Lingering => self.close_client(index, Close::Graceful),
             State::Reading if client.is_idle() => self.close_when_sent(now_ns, index),
-            State::Waiting if client.is_queued => {
+            State::Reading => {
+                self.counters.client_timeouts += 1;
+                self.counters.count_response(NO_REQUEST.status);
+                self.answer_client(now_ns, index, NO_REQUEST, false);
+            }
+            State::Multiplexed => self.turn(now_ns, index).expired(),
+            State::Busy => {}
+        }
+    }
+
+    pub(super) fn exchange_expired(&mut self, now_ns: u64, index: usize) {
+        let exchange = &self.exchanges[index];
+        match exchange.state {
+            exchange::State::Free => {}
+            exchange::State::Waiting if exchange.is_queued => {
                 self.leave_queue(now_ns, index);
                 self.answer_busy(now_ns, index);
             }
-            State::Reading => {
-                self.counters.client_timeouts += 1;
-                self.answer(now_ns, index, NO_REQUEST);
-            }
-            State::Collecting | State::Waiting | State::Forwarding => {
+            _ if exchange.is_stalled => self.stall_expired(now_ns, index),
+            // It is to take a response first.
+            _ if self.is_taking(index) => self.time_body(now_ns, index),
+            _ => {
                 if !self.body_goes_on(now_ns, index) {
                     self.counters.client_timeouts += 1;
                     self.refuse_body(now_ns, index, NO_REQUEST);
@@ -257,14 +305,14 @@ impl<D: Driver> ProxyWorker<D> {
             link::State::Free => {}
             link::State::Idle => self.close_idle(link),
             link::State::Connecting | link::State::Handshaking => {
-                self.connect_failed(now_ns, link, true);
+                self.go_elsewhere(now_ns, link, true, Outcome::Failure);
             }
             link::State::Busy => {
-                let exchange = &self.clients[state.client as usize].exchange;
+                let exchange = &self.exchanges[state.exchange as usize];
                 let is_sending = !exchange.is_read && !exchange.is_answered;
-                let queued_bytes = self.wire.driver.queued_bytes(self.link_socket(link));
+                let queued_bytes = self.wire.driver.queued_bytes(self.sockets.link(link));
                 if is_sending && queued_bytes < state.stuck_bytes {
-                    let index = state.client as usize;
+                    let index = state.exchange as usize;
                     return self.watch_request(now_ns, index, link);
                 }
                 self.fail_response(now_ns, link, NO_RESPONSE, true);

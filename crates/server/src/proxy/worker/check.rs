@@ -5,13 +5,13 @@
 //!   Resting ───────▶ Connecting ──▶ Handshaking ──▶ Asking ── response, or not ──▶ Resting
 //! ```
 
-use plimsoll_io::{Close, Driver, Received, SocketId};
+use plimsoll_io::{Close, Driver, Received, Route, SocketId};
 use plimsoll_proto::http1::{RequestKind, ResponseDecoder, ResponseEvent};
 
-use super::super::options::{HealthCheck, Rules};
-use super::super::wire::Stream;
+use super::super::deadline::{Deadline, Owner};
+use super::super::options::{HealthCheck, Rules, UpstreamTls};
+use super::super::wire::{Stream, Wire};
 use super::ProxyWorker;
-use crate::server::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -30,8 +30,7 @@ pub(super) struct Check {
     interval_ns: u64,
     timeout_ns: u64,
     status: u16,
-    deadline_ns: u64,
-    pub(super) timer_ns: u64,
+    pub(super) due: Deadline,
 }
 
 impl Check {
@@ -51,126 +50,115 @@ impl Check {
             interval_ns: *interval_ns,
             timeout_ns: *timeout_ns,
             status: 0,
-            deadline_ns: u64::MAX,
-            timer_ns: u64::MAX,
+            due: Deadline::NONE,
         };
         upstreams.map(|upstream| check(&upstream.authority)).collect()
     }
 
-    pub(super) fn times(&mut self) -> (u64, &mut u64) {
-        (self.deadline_ns, &mut self.timer_ns)
+    /// Opens its connection.
+    fn start<D: Driver>(&mut self, wire: &mut Wire<D>, socket: SocketId, route: &Route) {
+        self.state = State::Connecting;
+        self.status = 0;
+        self.decoder.reset();
+        wire.driver.connect(socket, route);
+    }
+
+    /// Its connection is open. Gives whether the upstream is well, if that is known.
+    pub(super) fn connected<D: Driver>(
+        &mut self,
+        wire: &mut Wire<D>,
+        socket: SocketId,
+        tls: Option<&UpstreamTls>,
+    ) -> Option<bool> {
+        let Some(tls) = tls else {
+            self.ask(wire, socket);
+            return None;
+        };
+        self.state = State::Handshaking;
+        if wire.secure(socket, tls) { None } else { Some(false) }
+    }
+
+    fn ask<D: Driver>(&mut self, wire: &mut Wire<D>, socket: SocketId) {
+        self.state = State::Asking;
+        wire.send(socket, &self.request);
+    }
+
+    /// Takes what arrived. Gives whether the upstream is well, if that is known.
+    pub(super) fn received<D: Driver>(
+        &mut self,
+        wire: &mut Wire<D>,
+        received: Received,
+        plain: &mut Vec<u8>,
+    ) -> Option<bool> {
+        if !wire.is_secure(received.socket) {
+            let is_well = self.read(wire.driver.bytes(&received));
+            wire.driver.release(received);
+            return is_well;
+        }
+        plain.clear();
+        let stream = wire.decrypt(&received, plain);
+        let is_agreed = !wire.is_handshaking(received.socket);
+        if self.state == State::Handshaking && stream == Stream::Open && is_agreed {
+            self.ask(wire, received.socket);
+        }
+        wire.driver.release(received);
+        let is_well = self.read(plain);
+        match stream {
+            Stream::Open => is_well,
+            Stream::Ended | Stream::Failed => is_well.or_else(|| Some(self.ended())),
+        }
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) -> Option<bool> {
+        while !bytes.is_empty() && self.state == State::Asking {
+            let Ok(decoded) = self.decoder.decode(RequestKind::Plain, bytes) else {
+                return Some(false);
+            };
+            bytes = &bytes[decoded.consumed..];
+            match decoded.event {
+                Some(ResponseEvent::Head(head)) => self.status = head.status,
+                Some(ResponseEvent::End(_)) => return Some(self.is_healthy()),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn is_healthy(&self) -> bool {
+        (200..400).contains(&self.status)
+    }
+
+    /// Its connection has ended. Whether the upstream is well.
+    pub(super) fn ended(&mut self) -> bool {
+        let is_whole = self.state == State::Asking && matches!(self.decoder.end(), Ok(Some(_)));
+        is_whole && self.is_healthy()
     }
 }
 
 impl<D: Driver> ProxyWorker<D> {
-    fn check_socket(&self, index: usize) -> SocketId {
-        SocketId(self.first_check + index as u32)
-    }
-
-    pub(super) fn set_check_deadline(&mut self, index: usize, deadline_ns: u64) {
-        let check = &mut self.checks[index];
-        check.deadline_ns = deadline_ns;
-        if deadline_ns < check.timer_ns {
-            self.set_timer(self.check_socket(index), deadline_ns);
-        }
-    }
-
     pub(super) fn check_expired(&mut self, now_ns: u64, index: usize) {
         if self.checks[index].state != State::Resting {
-            return self.check_failed(now_ns, index);
+            return self.end_check(now_ns, index, Some(false));
         }
         if self.deadline_ns.is_some() {
             return;
         }
+        let deadline_ns = now_ns.saturating_add(self.checks[index].timeout_ns);
+        self.set_deadline(Owner::Check(index), deadline_ns);
+        let socket = self.sockets.check(index);
+        self.checks[index].start(&mut self.wire, socket, &self.routes[index]);
+    }
+
+    /// Learns from a check, if it is known whether the upstream is well.
+    pub(super) fn end_check(&mut self, now_ns: u64, index: usize, is_well: Option<bool>) {
         let check = &mut self.checks[index];
-        check.state = State::Connecting;
-        check.status = 0;
-        check.decoder.reset();
-        let deadline_ns = now_ns.saturating_add(check.timeout_ns);
-        self.set_check_deadline(index, deadline_ns);
-        let socket = self.check_socket(index);
-        self.wire.driver.connect(socket, &self.routes[index]);
-    }
-
-    pub(super) fn on_check_connected(&mut self, now_ns: u64, index: usize) {
-        let socket = self.check_socket(index);
-        let Some(tls) = &self.rules.upstreams[index].tls else { return self.ask(index) };
-        self.checks[index].state = State::Handshaking;
-        if !self.wire.secure(socket, tls) {
-            self.check_failed(now_ns, index);
-        }
-    }
-
-    fn ask(&mut self, index: usize) {
-        let socket = self.check_socket(index);
-        let check = &mut self.checks[index];
-        check.state = State::Asking;
-        self.wire.send(socket, &check.request);
-    }
-
-    pub(super) fn on_check_received(&mut self, now_ns: u64, index: usize, received: Received) {
-        if !self.wire.is_secure(received.socket) {
-            self.read_check(now_ns, index, &Input::Received(&received));
-            return self.wire.driver.release(received);
-        }
-        let mut plain = std::mem::take(&mut self.plain);
-        plain.clear();
-        let stream = self.wire.decrypt(&received, &mut plain);
-        let is_agreed = !self.wire.is_handshaking(received.socket);
-        self.wire.driver.release(received);
-        if self.checks[index].state == State::Handshaking && stream == Stream::Open && is_agreed {
-            self.ask(index);
-        }
-        self.read_check(now_ns, index, &Input::Held(&plain));
-        self.plain = plain;
-        if stream != Stream::Open && self.checks[index].state != State::Resting {
-            self.on_check_ended(now_ns, index);
-        }
-    }
-
-    fn read_check(&mut self, now_ns: u64, index: usize, input: &Input<'_>) {
-        let mut bytes = input.bytes(&self.wire.driver);
-        let check = &mut self.checks[index];
-        let mut is_done = false;
-        while !bytes.is_empty() && check.state == State::Asking && !is_done {
-            let Ok(decoded) = check.decoder.decode(RequestKind::Plain, bytes) else {
-                return self.check_failed(now_ns, index);
-            };
-            bytes = &bytes[decoded.consumed..];
-            match decoded.event {
-                Some(ResponseEvent::Head(head)) => check.status = head.status,
-                Some(ResponseEvent::End(_)) => is_done = true,
-                _ => {}
-            }
-        }
-        if is_done {
-            let is_well = (200..400).contains(&check.status);
-            self.check_done(now_ns, index, is_well);
-        }
-    }
-
-    pub(super) fn on_check_ended(&mut self, now_ns: u64, index: usize) {
-        let check = &mut self.checks[index];
-        let is_whole = check.state == State::Asking && matches!(check.decoder.end(), Ok(Some(_)));
-        let is_well = is_whole && (200..400).contains(&check.status);
-        self.check_done(now_ns, index, is_well);
-    }
-
-    pub(super) fn check_failed(&mut self, now_ns: u64, index: usize) {
-        self.check_done(now_ns, index, false);
-    }
-
-    fn check_done(&mut self, now_ns: u64, index: usize, is_well: bool) {
-        let check = &mut self.checks[index];
-        if check.state == State::Resting {
-            return;
-        }
+        let Some(is_well) = is_well.filter(|_| check.state != State::Resting) else { return };
         check.state = State::Resting;
         let next_ns = now_ns.saturating_add(check.interval_ns);
-        self.wire.close(self.check_socket(index), Close::Reset);
+        self.wire.close(self.sockets.check(index), Close::Reset);
         self.counters.checks_failed += u64::from(!is_well);
         self.counters.put_aside += u64::from(self.pools.learn_checked(index, is_well));
-        self.set_check_deadline(index, next_ns);
+        self.set_deadline(Owner::Check(index), next_ns);
     }
 
     /// Ends the checks that are under way.
@@ -178,7 +166,7 @@ impl<D: Driver> ProxyWorker<D> {
         for index in 0..self.checks.len() {
             if self.checks[index].state != State::Resting {
                 self.checks[index].state = State::Resting;
-                self.wire.close(self.check_socket(index), Close::Reset);
+                self.wire.close(self.sockets.check(index), Close::Reset);
             }
         }
     }

@@ -7,7 +7,8 @@
 
 use plimsoll_io::{Close, Driver};
 
-use super::super::client::State;
+use super::super::deadline::Owner;
+use super::super::exchange::State;
 use super::super::link;
 use super::super::upstreams::Outcome;
 use super::ProxyWorker;
@@ -16,8 +17,8 @@ impl<D: Driver> ProxyWorker<D> {
     /// Gives a request to an upstream that it has not failed at.
     #[inline]
     pub(super) fn dispatch(&mut self, now_ns: u64, index: usize) {
-        let exchange = &self.clients[index].exchange;
-        match self.pools.choose(now_ns, exchange.hash, exchange.tried) {
+        let exchange = &self.exchanges[index];
+        match self.pools.choose(now_ns, exchange.facts.hash, exchange.tried) {
             Some(upstream) => self.dispatch_to(now_ns, index, upstream),
             None => self.answer_unreachable(now_ns, index),
         }
@@ -25,7 +26,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     #[inline]
     fn dispatch_to(&mut self, now_ns: u64, index: usize, upstream: usize) {
-        let exchange = &mut self.clients[index].exchange;
+        let exchange = &mut self.exchanges[index];
         exchange.upstream = upstream as u8;
         let wants_new = exchange.was_failed;
         let pool = &mut self.pools.pools[upstream];
@@ -50,14 +51,14 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// Opens a connection for a request.
     fn connect(&mut self, now_ns: u64, index: usize, link: usize) {
-        let socket = self.link_socket(link);
-        self.clients[index].exchange.link = Some(socket);
+        let socket = self.sockets.link(link);
+        self.exchanges[index].link = Some(socket);
         let state = &mut self.links[link];
         state.state = link::State::Connecting;
-        state.client = index as u32;
+        state.exchange = index as u32;
         let upstream = usize::from(state.upstream);
         self.counters.upstream_connections += 1;
-        self.set_link_deadline(link, now_ns.saturating_add(self.rules.timeouts.connect_ns));
+        self.set_deadline(Owner::Link(link), now_ns.saturating_add(self.rules.timeouts.connect_ns));
         self.wire.driver.connect(socket, &self.routes[upstream]);
     }
 
@@ -67,32 +68,32 @@ impl<D: Driver> ProxyWorker<D> {
             self.pools.learn(upstream, now_ns, Outcome::Neither);
             return self.answer_busy(now_ns, index);
         }
-        let Self { clients, pools, .. } = self;
+        let Self { exchanges, pools, .. } = self;
         let queue = &mut pools.pools[upstream].queue;
         if queue.len() > queue_max {
-            queue.retain(|&(client, ticket)| {
-                let client = &clients[client as usize];
-                client.is_queued && client.ticket == ticket
+            queue.retain(|&(index, ticket)| {
+                let exchange = &exchanges[index as usize];
+                exchange.is_queued && exchange.ticket == ticket
             });
         }
-        let client = &mut clients[index];
-        queue.push_back((index as u32, client.ticket));
-        client.is_queued = true;
+        let exchange = &mut exchanges[index];
+        queue.push_back((index as u32, exchange.ticket));
+        exchange.is_queued = true;
         let until_ns = now_ns.saturating_add(self.rules.timeouts.queue_ns);
-        let deadline_ns = *client.exchange.queue_deadline_ns.get_or_insert(until_ns);
+        let deadline_ns = *exchange.queue_deadline_ns.get_or_insert(until_ns);
         self.waiting += 1;
         self.counters.queued += 1;
-        self.set_client_deadline(index, deadline_ns);
+        self.set_deadline(Owner::Exchange(index), deadline_ns);
     }
 
     /// Takes a request out of its queue, if it is in one.
     pub(super) fn leave_queue(&mut self, now_ns: u64, index: usize) {
-        let client = &mut self.clients[index];
-        if client.is_queued {
-            client.is_queued = false;
-            client.ticket = client.ticket.wrapping_add(1);
+        let exchange = &mut self.exchanges[index];
+        if exchange.is_queued {
+            exchange.is_queued = false;
+            exchange.ticket = exchange.ticket.wrapping_add(1);
             self.waiting -= 1;
-            let upstream = usize::from(client.exchange.upstream);
+            let upstream = usize::from(exchange.upstream);
             self.pools.learn(upstream, now_ns, Outcome::Neither);
         }
     }
@@ -110,18 +111,18 @@ impl<D: Driver> ProxyWorker<D> {
             let waiting = &mut self.pools.pools[queue].queue;
             let Some(&(index, ticket)) = waiting.front() else { return };
             let index = index as usize;
-            let client = &mut self.clients[index];
-            if !client.is_queued || client.ticket != ticket {
+            let exchange = &mut self.exchanges[index];
+            if !exchange.is_queued || exchange.ticket != ticket {
                 waiting.pop_front();
                 continue;
             }
-            if queue != upstream && client.exchange.tried & 1 << upstream != 0 {
+            if queue != upstream && exchange.tried & 1 << upstream != 0 {
                 return;
             }
             waiting.pop_front();
-            client.is_queued = false;
-            client.ticket = client.ticket.wrapping_add(1);
-            client.deadline_ns = u64::MAX;
+            exchange.is_queued = false;
+            exchange.ticket = exchange.ticket.wrapping_add(1);
+            exchange.due.at_ns = u64::MAX;
             self.waiting -= 1;
             return self.dispatch_to(now_ns, index, upstream);
         }
@@ -130,19 +131,19 @@ impl<D: Driver> ProxyWorker<D> {
     /// Sends a request, or as much of it as has arrived, on an open connection.
     #[inline]
     fn attach(&mut self, now_ns: u64, index: usize, link: usize, is_reused: bool) {
-        let socket = self.link_socket(link);
-        let client = &mut self.clients[index];
-        client.state = State::Forwarding;
-        client.exchange.link = Some(socket);
-        let host_at = client.exchange.host_at as usize;
-        let is_read = client.exchange.is_read;
+        let socket = self.sockets.link(link);
+        let exchange = &mut self.exchanges[index];
+        exchange.state = State::Forwarding;
+        exchange.link = Some(socket);
+        let host_at = exchange.facts.host_at as usize;
+        let is_read = exchange.is_read;
         let state = &mut self.links[link];
-        state.begin(index as u32);
+        state.begin(index);
         state.is_reused = is_reused;
         let sent = if host_at == 0 {
-            self.wire.send(socket, &client.request)
+            self.wire.send(socket, &exchange.request)
         } else {
-            let (line, rest) = client.request.split_at(host_at);
+            let (line, rest) = exchange.request.split_at(host_at);
             self.scratch.clear();
             self.scratch.extend_from_slice(line);
             self.scratch.extend_from_slice(b"Host: ");
@@ -156,14 +157,14 @@ impl<D: Driver> ProxyWorker<D> {
         self.counters.upstream_bytes_sent += sent as u64;
         self.counters.reused += u64::from(is_reused);
         if !(is_reused && is_read) {
-            self.recycle_request(index);
+            self.exchanges.recycle(index);
         }
         if !is_read {
             self.time_body(now_ns, index);
         }
         self.watch_request(now_ns, index, link);
         if !is_read {
-            self.resume_client(now_ns, index);
+            self.resume_request(now_ns, index);
         }
     }
 
@@ -173,24 +174,19 @@ impl<D: Driver> ProxyWorker<D> {
         }
         let upstream = usize::from(self.links[link].upstream);
         let Some(tls) = &self.rules.upstreams[upstream].tls else {
-            return self.attach(now_ns, self.links[link].client as usize, link, false);
+            return self.attach(now_ns, self.links[link].exchange as usize, link, false);
         };
         self.links[link].state = link::State::Handshaking;
-        if !self.wire.secure(self.link_socket(link), tls) {
-            self.connect_failed(now_ns, link, false);
+        if !self.wire.secure(self.sockets.link(link), tls) {
+            self.go_elsewhere(now_ns, link, false, Outcome::Failure);
         }
     }
 
     /// The handshake made progress.
     pub(super) fn on_link_secured(&mut self, now_ns: u64, link: usize) {
-        if !self.wire.is_handshaking(self.link_socket(link)) {
-            self.attach(now_ns, self.links[link].client as usize, link, false);
+        if !self.wire.is_handshaking(self.sockets.link(link)) {
+            self.attach(now_ns, self.links[link].exchange as usize, link, false);
         }
-    }
-
-    /// A connection could not be opened: the request goes to another upstream.
-    pub(super) fn connect_failed(&mut self, now_ns: u64, link: usize, timed_out: bool) {
-        self.go_elsewhere(now_ns, link, timed_out, Outcome::Failure);
     }
 
     /// This host could not open a connection, or go on with it. Clients can use up the resources of
@@ -203,11 +199,18 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
-    fn go_elsewhere(&mut self, now_ns: u64, link: usize, timed_out: bool, outcome: Outcome) {
+    /// A connection could not be opened: the request goes to another upstream.
+    pub(super) fn go_elsewhere(
+        &mut self,
+        now_ns: u64,
+        link: usize,
+        timed_out: bool,
+        outcome: Outcome,
+    ) {
         let (index, upstream) = self.links[link].owner();
         self.counters.connect_failures += 1;
         self.learn(now_ns, upstream, outcome);
-        let exchange = &mut self.clients[index].exchange;
+        let exchange = &mut self.exchanges[index];
         exchange.link = None;
         exchange.tried |= 1 << upstream;
         exchange.timed_out = timed_out;
@@ -221,15 +224,14 @@ impl<D: Driver> ProxyWorker<D> {
     pub(super) fn retry(&mut self, now_ns: u64, link: usize, nothing_was_sent: bool) -> bool {
         let (index, upstream) = self.links[link].owner();
         let is_reused = self.links[link].is_reused;
-        let client = &mut self.clients[index];
-        let exchange = &mut client.exchange;
-        let is_safe = exchange.is_idempotent || nothing_was_sent;
-        if !is_safe || !is_reused || exchange.was_failed || client.request.is_empty() {
+        let exchange = &mut self.exchanges[index];
+        let is_safe = exchange.facts.is_idempotent || nothing_was_sent;
+        if !is_safe || !is_reused || exchange.was_failed || exchange.request.is_empty() {
             return false;
         }
         exchange.was_failed = true;
         exchange.link = None;
-        client.state = State::Waiting;
+        exchange.state = State::Waiting;
         self.counters.retries += 1;
         self.learn(now_ns, upstream, Outcome::Neither);
         self.free_link(link, Close::Reset);
@@ -253,10 +255,10 @@ impl<D: Driver> ProxyWorker<D> {
         pool.idle.push(link as u32);
         // The last of the response may have been received before the pause took hold.
         if std::mem::take(&mut self.links[link].is_paused) {
-            self.wire.driver.resume_receiving(self.link_socket(link));
+            self.wire.driver.resume_receiving(self.sockets.link(link));
         }
         let keep_alive_ns = self.rules.timeouts.upstream_keep_alive_ns;
-        self.set_link_deadline(link, now_ns.saturating_add(keep_alive_ns));
+        self.set_deadline(Owner::Link(link), now_ns.saturating_add(keep_alive_ns));
         self.serve_queue(now_ns, upstream);
     }
 
@@ -269,7 +271,7 @@ impl<D: Driver> ProxyWorker<D> {
 
     fn free_link(&mut self, link: usize, how: Close) {
         let upstream = usize::from(self.links[link].upstream);
-        self.wire.close(self.link_socket(link), how);
+        self.wire.close(self.sockets.link(link), how);
         self.links[link].clear();
         let pool = &mut self.pools.pools[upstream];
         pool.busy -= 1;
@@ -279,7 +281,7 @@ impl<D: Driver> ProxyWorker<D> {
     /// Ends a connection that has no request.
     pub(super) fn close_idle(&mut self, link: usize) {
         let upstream = usize::from(self.links[link].upstream);
-        let socket = self.link_socket(link);
+        let socket = self.sockets.link(link);
         self.wire.say_closed(socket);
         self.wire.close(socket, Close::Graceful);
         self.links[link].clear();

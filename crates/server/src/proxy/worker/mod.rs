@@ -4,11 +4,14 @@
 //! simulated kernel. The path of a request: an event, a decode, a head written anew, one send, and
 //! the same for the response; no allocation, no formatting, no clock.
 //!
-//! Sockets: listeners first, then upstream connections, then health checks, then clients.
+//! The upstream side (`dispatch`, `response`) deals with exchanges and does not know which protocol
+//! their clients speak. `request` reads those of HTTP/1, and `http2` those of HTTP/2. `answer` ends
+//! exchanges.
 
 mod answer;
 mod check;
 mod dispatch;
+mod http2;
 mod pace;
 mod request;
 mod response;
@@ -18,20 +21,19 @@ use std::net::SocketAddr;
 
 use plimsoll_io::{Close, Driver, Event, Operation, Route, SocketId, Waker};
 
+use self::answer::Why;
 use self::check::Check;
-use super::client::{self, Client};
+use super::client::{self, Clients};
 use super::counters::ProxyCounters;
+use super::deadline::{Deadline, Owner};
+use super::exchange::Exchanges;
 use super::head::Rewriting;
 use super::link::{self, Link};
 use super::options::Rules;
+use super::sockets::Sockets;
 use super::upstreams::Pools;
 use super::wire::Wire;
 use crate::timers::Timers;
-
-/// How many buffers are kept for later requests.
-const BUFFERS_MAX: usize = 256;
-/// A buffer that grew beyond this is not kept.
-const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// One worker's proxy. Give it a driver, let it listen, then call [`step`](Self::step) for as long
 /// as it is to run.
@@ -44,18 +46,13 @@ pub struct ProxyWorker<D> {
     pools: Pools,
     links: Vec<Link>,
     checks: Vec<Check>,
-    clients: Vec<Client>,
+    clients: Clients,
+    exchanges: Exchanges,
     listeners: u32,
-    first_link: u32,
-    first_check: u32,
-    first_client: u32,
-    timers: Timers<SocketId>,
+    sockets: Sockets,
+    timers: Timers<Owner>,
     /// Requests in queues.
     waiting: usize,
-    /// Memory of the requests that are, or were, collected.
-    buffered_bytes: usize,
-    /// Buffers for later requests, the one used last at the end.
-    buffers: Vec<Vec<u8>>,
     /// Scratch memory for outgoing bytes.
     scratch: Vec<u8>,
     /// Scratch memory for decrypted bytes.
@@ -64,13 +61,6 @@ pub struct ProxyWorker<D> {
     open: u32,
     /// When connections still open are closed; `None` until told to stop.
     deadline_ns: Option<u64>,
-}
-
-/// What a socket belongs to.
-enum Owner {
-    Client(usize),
-    Link(usize),
-    Check(usize),
 }
 
 impl<D: Driver> ProxyWorker<D> {
@@ -97,15 +87,16 @@ impl<D: Driver> ProxyWorker<D> {
             pools: Pools::new(count, slots, 0, rules.balance.clone(), rules.health.clone()),
             links: links.collect(),
             checks: Check::of(&rules),
-            clients: Vec::new(),
+            clients: Clients::new(rules.limits.request),
+            exchanges: Exchanges::default(),
             listeners: 0,
-            first_link: listeners,
-            first_check,
-            first_client: first_check + count as u32,
+            sockets: Sockets {
+                first_link: listeners,
+                first_check,
+                first_client: first_check + count as u32,
+            },
             timers: Timers::new(clients_max.saturating_add(rules.upstream_tokens())),
             waiting: 0,
-            buffered_bytes: 0,
-            buffers: Vec::new(),
             scratch: Vec::new(),
             plain: Vec::new(),
             counters: ProxyCounters::default(),
@@ -113,7 +104,7 @@ impl<D: Driver> ProxyWorker<D> {
             deadline_ns: None,
             rules,
         };
-        (0..proxy.checks.len()).for_each(|index| proxy.set_check_deadline(index, now_ns));
+        (0..proxy.checks.len()).for_each(|index| proxy.set_deadline(Owner::Check(index), now_ns));
         proxy
     }
 
@@ -126,7 +117,7 @@ impl<D: Driver> ProxyWorker<D> {
     /// # Panics
     /// When called more often than `listeners` allows.
     pub fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        assert!(self.listeners < self.first_link, "more listeners than were reserved");
+        assert!(self.listeners < self.sockets.first_link, "more listeners than were reserved");
         let bound = self.wire.driver.listen(SocketId(self.listeners), at)?;
         self.listeners += 1;
         Ok(bound)
@@ -144,9 +135,10 @@ impl<D: Driver> ProxyWorker<D> {
         while let Some((_, event)) = self.wire.driver.next() {
             self.handle(now_ns, event);
         }
-        while let Some((due_ns, socket)) = self.timers.take_due(now_ns) {
-            self.on_timer(now_ns, due_ns, socket);
+        while let Some((due_ns, owner)) = self.timers.take_due(now_ns) {
+            self.on_timer(now_ns, due_ns, owner);
         }
+        self.send_touched(now_ns);
         if now_ns >= deadline_ns {
             self.close_all(now_ns);
         }
@@ -163,10 +155,12 @@ impl<D: Driver> ProxyWorker<D> {
         for listener in 0..self.listeners {
             self.wire.driver.close(SocketId(listener), Close::Graceful);
         }
-        for index in 0..self.clients.len() {
+        for index in 0..self.clients.slots() {
             let client = &self.clients[index];
             if client.is_idle() || client.state == client::State::Lingering {
                 self.close_when_sent(now_ns, index);
+            } else if client.state == client::State::Multiplexed {
+                self.turn(now_ns, index).announce_end();
             }
         }
         for index in 0..self.links.len() {
@@ -175,6 +169,7 @@ impl<D: Driver> ProxyWorker<D> {
             }
         }
         self.close_checks();
+        self.send_touched(now_ns);
     }
 
     /// Whether it was told to stop and every client's connection is closed.
@@ -213,197 +208,141 @@ impl<D: Driver> ProxyWorker<D> {
     }
 
     #[inline]
-    fn owner(&self, socket: SocketId) -> Owner {
-        if let Some(index) = socket.0.checked_sub(self.first_client) {
-            return Owner::Client(index as usize);
-        }
-        match socket.0.checked_sub(self.first_check) {
-            Some(index) => Owner::Check(index as usize),
-            None => Owner::Link(socket.0.saturating_sub(self.first_link) as usize),
-        }
-    }
-
-    #[inline]
-    fn client_socket(&self, index: usize) -> SocketId {
-        SocketId(self.first_client + index as u32)
-    }
-
-    #[inline]
-    fn link_socket(&self, index: usize) -> SocketId {
-        SocketId(self.first_link + index as u32)
-    }
-
-    #[inline]
     fn handle(&mut self, now_ns: u64, event: Event) {
         match event {
-            Event::Received(received) => match self.owner(received.socket) {
+            Event::Received(received) => match self.sockets.owner(received.socket) {
                 Owner::Client(index) => self.on_client_received(now_ns, index, received),
                 Owner::Link(index) => self.on_link_received(now_ns, index, received),
-                Owner::Check(index) => self.on_check_received(now_ns, index, received),
+                Owner::Check(index) => {
+                    let Self { checks, wire, plain, .. } = self;
+                    let is_well = checks[index].received(wire, received, plain);
+                    self.end_check(now_ns, index, is_well);
+                }
+                Owner::Exchange(_) => {}
             },
-            Event::Sent(socket) => match self.owner(socket) {
+            Event::Sent(socket) => match self.sockets.owner(socket) {
                 Owner::Client(index) => self.on_client_sent(now_ns, index),
                 Owner::Link(index) => self.on_link_sent(now_ns, index),
-                Owner::Check(_) => {}
+                Owner::Check(_) | Owner::Exchange(_) => {}
             },
             Event::Accepted { socket, peer, .. } => self.on_accepted(now_ns, socket, peer),
-            Event::Connected(socket) => match self.owner(socket) {
+            Event::Connected(socket) => match self.sockets.owner(socket) {
                 Owner::Link(index) => self.on_link_connected(now_ns, index),
-                Owner::Check(index) => self.on_check_connected(now_ns, index),
-                Owner::Client(_) => {}
+                Owner::Check(index) => {
+                    let tls = self.rules.upstreams[index].tls.as_ref();
+                    let is_well = self.checks[index].connected(&mut self.wire, socket, tls);
+                    self.end_check(now_ns, index, is_well);
+                }
+                Owner::Client(_) | Owner::Exchange(_) => {}
             },
-            Event::Ended(socket) => match self.owner(socket) {
+            Event::Ended(socket) => match self.sockets.owner(socket) {
                 Owner::Client(index) => self.on_client_ended(now_ns, index),
                 Owner::Link(index) => self.on_link_ended(now_ns, index),
-                Owner::Check(index) => self.on_check_ended(now_ns, index),
+                Owner::Check(index) => {
+                    let is_well = self.checks[index].ended();
+                    self.end_check(now_ns, index, Some(is_well));
+                }
+                Owner::Exchange(_) => {}
             },
             Event::Failed { operation: Operation::Accept, .. } => {
                 self.counters.accept_failures += 1;
             }
-            Event::Failed { socket, error, .. } => match self.owner(socket) {
+            Event::Failed { socket, error, .. } => match self.sockets.owner(socket) {
                 Owner::Client(index) => self.drop_client(now_ns, index),
                 Owner::Link(index) if error.is_shortage() => self.on_shortage(now_ns, index),
                 Owner::Link(index) => self.on_link_failed(now_ns, index),
-                Owner::Check(index) => self.check_failed(now_ns, index),
+                Owner::Check(index) => self.end_check(now_ns, index, Some(false)),
+                Owner::Exchange(_) => {}
             },
             Event::Woken => {}
         }
     }
 
     fn on_accepted(&mut self, now_ns: u64, socket: SocketId, peer: SocketAddr) {
-        let Owner::Client(index) = self.owner(socket) else { return };
-        while self.clients.len() <= index {
-            self.clients.push(Client::free(self.rules.limits.request));
-        }
-        let client = &mut self.clients[index];
-        client.state = client::State::Reading;
-        client.address = peer.ip();
+        let Owner::Client(index) = self.sockets.owner(socket) else { return };
+        self.clients.open(index, peer.ip());
         self.open += 1;
         self.counters.connections += 1;
         let timeouts = &self.rules.timeouts;
         let is_secure = self.rules.tls.is_some();
         let wait_ns = if is_secure { timeouts.head_ns } else { timeouts.keep_alive_ns };
-        self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+        self.set_deadline(Owner::Client(index), now_ns.saturating_add(wait_ns));
         if !self.wire.accept(socket) {
             self.close_client(index, Close::Reset);
         }
     }
 
-    fn on_timer(&mut self, now_ns: u64, due_ns: u64, socket: SocketId) {
-        let (deadline_ns, timer_ns) = match self.owner(socket) {
-            Owner::Client(index) => self.clients[index].times(),
-            Owner::Link(index) => self.links[index].times(),
-            Owner::Check(index) => self.checks[index].times(),
-        };
-        if *timer_ns != due_ns {
+    fn on_timer(&mut self, now_ns: u64, due_ns: u64, owner: Owner) {
+        let due = self.deadline(owner);
+        if due.timer_ns != due_ns {
             return;
         }
-        *timer_ns = u64::MAX;
-        if deadline_ns > now_ns {
+        due.timer_ns = u64::MAX;
+        let at_ns = due.at_ns;
+        if at_ns > now_ns {
             // It has been put off since.
-            return self.set_timer(socket, deadline_ns);
+            return self.set_timer(owner, at_ns);
         }
-        match self.owner(socket) {
+        match owner {
             Owner::Client(index) => self.client_expired(now_ns, index),
+            Owner::Exchange(index) => self.exchange_expired(now_ns, index),
             Owner::Link(index) => self.link_expired(now_ns, index),
             Owner::Check(index) => self.check_expired(now_ns, index),
         }
     }
 
     #[inline]
-    fn set_client_deadline(&mut self, index: usize, deadline_ns: u64) {
-        let client = &mut self.clients[index];
-        client.deadline_ns = deadline_ns;
-        if deadline_ns < client.timer_ns {
-            self.set_timer(self.client_socket(index), deadline_ns);
+    fn deadline(&mut self, owner: Owner) -> &mut Deadline {
+        match owner {
+            Owner::Client(index) => &mut self.clients[index].due,
+            Owner::Exchange(index) => &mut self.exchanges[index].due,
+            Owner::Link(index) => &mut self.links[index].due,
+            Owner::Check(index) => &mut self.checks[index].due,
         }
     }
 
     #[inline]
-    fn set_link_deadline(&mut self, index: usize, deadline_ns: u64) {
-        let link = &mut self.links[index];
-        link.deadline_ns = deadline_ns;
-        if deadline_ns < link.timer_ns {
-            self.set_timer(self.link_socket(index), deadline_ns);
+    fn set_deadline(&mut self, owner: Owner, at_ns: u64) {
+        if self.deadline(owner).set(at_ns) {
+            self.set_timer(owner, at_ns);
         }
     }
 
     /// Sets a timer that is due before the present one.
-    fn set_timer(&mut self, socket: SocketId, at_ns: u64) {
+    fn set_timer(&mut self, owner: Owner, at_ns: u64) {
         if at_ns == u64::MAX {
             return;
         }
-        match self.owner(socket) {
-            Owner::Client(index) => self.clients[index].timer_ns = at_ns,
-            Owner::Link(index) => self.links[index].timer_ns = at_ns,
-            Owner::Check(index) => self.checks[index].timer_ns = at_ns,
-        }
-        let Self { timers, clients, links, checks, first_link, first_check, first_client, .. } =
-            self;
-        timers.set(at_ns, socket, |due_ns, socket| {
-            let at = |first: u32| socket.0.checked_sub(first).map(|index| index as usize);
-            let timer_ns = match (at(*first_client), at(*first_check), at(*first_link)) {
-                (Some(index), ..) => clients.get(index).map(|it| it.timer_ns),
-                (_, Some(index), _) => checks.get(index).map(|it| it.timer_ns),
-                (.., index) => index.and_then(|index| links.get(index)).map(|it| it.timer_ns),
+        self.deadline(owner).timer_ns = at_ns;
+        let Self { timers, clients, exchanges, links, checks, .. } = self;
+        timers.set(at_ns, owner, |due_ns, owner| {
+            let due = match owner {
+                Owner::Client(index) => clients.get(index).map(|it| it.due),
+                Owner::Exchange(index) => exchanges.get(index).map(|it| it.due),
+                Owner::Link(index) => links.get(index).map(|it| it.due),
+                Owner::Check(index) => checks.get(index).map(|it| it.due),
             };
-            timer_ns == Some(due_ns)
+            due.is_some_and(|due| due.timer_ns == due_ns)
         });
     }
 
-    /// Takes back the memory of a client's request.
-    #[inline]
-    fn recycle_request(&mut self, index: usize) {
-        let client = &mut self.clients[index];
-        self.buffered_bytes -= std::mem::take(&mut client.charged_bytes);
-        let mut buffer = std::mem::take(&mut client.request);
-        let is_worth_it = (1..=BUFFER_BYTES_MAX).contains(&buffer.capacity());
-        if is_worth_it && self.buffers.len() < BUFFERS_MAX {
-            buffer.clear();
-            self.buffers.push(buffer);
-        }
-    }
-
     fn close_client(&mut self, index: usize, how: Close) {
-        let socket = self.client_socket(index);
-        self.recycle_request(index);
-        self.wire.close(socket, how);
-        self.clients[index].clear();
+        self.wire.close(self.sockets.client(index), how);
+        self.clients.close(index);
         self.open -= 1;
     }
 
     /// The drain time is over.
     fn close_all(&mut self, now_ns: u64) {
         // So that no place that becomes free is given to one of them.
-        for index in 0..self.clients.len() {
+        for index in 0..self.exchanges.slots() {
             self.leave_queue(now_ns, index);
         }
-        for index in 0..self.clients.len() {
+        for index in 0..self.clients.slots() {
             if self.clients[index].state != client::State::Free {
-                self.cut(now_ns, index);
+                self.end_exchanges(now_ns, index, Why::Drained);
+                self.close_client(index, Close::Reset);
             }
         }
-    }
-
-    /// Ends a client's connection in the middle of whatever it does.
-    fn cut(&mut self, now_ns: u64, index: usize) {
-        if self.clients[index].is_busy() {
-            self.counters.drained += 1;
-            self.log_cut(now_ns, index);
-            self.give_up(now_ns, index);
-        }
-        self.close_client(index, Close::Reset);
-    }
-}
-
-impl Client {
-    fn times(&mut self) -> (u64, &mut u64) {
-        (self.deadline_ns, &mut self.timer_ns)
-    }
-}
-
-impl Link {
-    fn times(&mut self) -> (u64, &mut u64) {
-        (self.deadline_ns, &mut self.timer_ns)
     }
 }

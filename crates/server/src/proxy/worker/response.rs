@@ -1,11 +1,14 @@
 //! From an upstream to a client: reading responses and passing them on as they come.
 
 use plimsoll_io::{Close, Driver, Received};
-use plimsoll_proto::http1::{self, RequestKind, ResponseEvent};
+use plimsoll_proto::http1::Headers;
 
 use super::super::client;
-use super::super::head::{self, Body, Recipient};
+use super::super::deadline::Owner;
+use super::super::head::Recipient;
+use super::super::http2::Http2End;
 use super::super::link::State;
+use super::super::response::{ClientEnd, Http1End, Read, read};
 use super::super::upstreams::Outcome;
 use super::super::wire::Stream;
 use super::ProxyWorker;
@@ -13,17 +16,6 @@ use crate::server::Input;
 
 /// Bytes that a kernel takes at once on a connection with nothing under way.
 const TAKEN_WHOLE_BYTES: usize = 4096;
-
-/// Where reading a stretch of a response stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
-    /// All of it was used up.
-    More,
-    /// At the end of the response, which the connection may outlive.
-    End { is_reusable: bool },
-    /// At bytes that cannot be forwarded.
-    Unusable,
-}
 
 impl<D: Driver> ProxyWorker<D> {
     #[inline]
@@ -65,25 +57,26 @@ impl<D: Driver> ProxyWorker<D> {
         if self.links[link].state != State::Busy {
             return self.on_unsolicited(now_ns, link);
         }
-        let index = self.links[link].client as usize;
+        let index = self.links[link].exchange as usize;
         if !self.links[link].has_begun && !self.begin_response(now_ns, index, link) {
             return;
         }
-        self.scratch.clear();
-        let was_answered = self.clients[index].exchange.is_answered;
+        let was_answered = self.exchanges[index].is_answered;
         let read = self.read_response(index, link, input);
-        if read == Read::Unusable {
-            // None of it is sent.
-            self.clients[index].exchange.is_answered = was_answered;
-            return self.response_unusable(now_ns, link);
-        }
-        if !was_answered && self.clients[index].exchange.is_answered {
+        if !was_answered && self.exchanges[index].is_answered {
             self.learn_status(now_ns, link);
         }
-        self.send_scratch(index);
         match read {
-            Read::End { is_reusable } => self.finish(now_ns, link, is_reusable && is_open),
-            _ => self.after_response(now_ns, index, link),
+            Read::Unusable => self.response_unusable(now_ns, link),
+            Read::More => {
+                self.send_response(index);
+                self.after_response(now_ns, index, link);
+            }
+            Read::End { is_reusable, has_more } => {
+                self.counters.unsolicited += u64::from(has_more);
+                self.send_response(index);
+                self.finish(now_ns, link, is_reusable && is_open);
+            }
         }
     }
 
@@ -94,7 +87,7 @@ impl<D: Driver> ProxyWorker<D> {
         // earlier one. A part of a longer request may have left, though the driver still holds all
         // of it.
         let sent_bytes = self.links[link].sent_bytes;
-        let queued_bytes = self.wire.driver.queued_bytes(self.link_socket(link));
+        let queued_bytes = self.wire.driver.queued_bytes(self.sockets.link(link));
         if queued_bytes >= sent_bytes && (1..=TAKEN_WHOLE_BYTES).contains(&sent_bytes) {
             self.counters.unsolicited += 1;
             if !self.retry(now_ns, link, true) {
@@ -103,72 +96,55 @@ impl<D: Driver> ProxyWorker<D> {
             return false;
         }
         self.links[link].has_begun = true;
-        self.recycle_request(index);
+        self.exchanges.recycle(index);
         true
     }
 
-    /// Reads up to the end of a response or of the input, into the scratch buffer.
+    /// Reads up to the end of a response or of the input, and writes it for its client.
     #[inline]
     fn read_response(&mut self, index: usize, link: usize, input: &Input<'_>) -> Read {
-        let bytes = input.bytes(&self.wire.driver);
-        let link = &mut self.links[link];
-        let client = &mut self.clients[index];
-        let exchange = &mut client.exchange;
-        let kind = if exchange.is_head { RequestKind::Head } else { RequestKind::Plain };
-        let out = &mut self.scratch;
-        let mut at = 0;
-        while at < bytes.len() {
-            let Ok(decoded) = link.decoder.decode(kind, &bytes[at..]) else {
-                return Read::Unusable;
-            };
-            at += decoded.consumed;
-            match decoded.event {
-                None => break,
-                Some(ResponseEvent::Interim(head)) => {
-                    // HTTP/1.0 does not know them (RFC 9110 section 15.2).
-                    if exchange.minor_version > 0 && head::write_interim(out, &head).is_err() {
-                        return Read::Unusable;
-                    }
-                }
-                Some(ResponseEvent::Head(head)) => {
-                    let is_last = !exchange.keep_alive
-                        || !exchange.is_read
-                        || self.deadline_ns.is_some()
-                        || (client.has_ended && client.held.is_empty());
-                    let to = Recipient {
-                        minor_version: exchange.minor_version,
-                        is_head: exchange.is_head,
-                        is_last,
-                    };
-                    let written = head::write_response(out, &head, to);
-                    let (Ok(body), false) = (written, head.status == 101) else {
-                        return Read::Unusable;
-                    };
-                    exchange.is_last = is_last || body == Body::UntilClose;
-                    exchange.is_answered = true;
-                    link.body = body;
-                    link.status = head.status;
-                }
-                Some(ResponseEvent::Body(piece)) => {
-                    link.body_bytes += piece.len() as u64;
-                    match link.body {
-                        Body::Chunked => http1::write_chunk(out, piece),
-                        Body::Plain | Body::UntilClose => out.extend_from_slice(piece),
-                    }
-                }
-                Some(ResponseEvent::End(end)) => {
-                    if link.body == Body::Chunked {
-                        http1::write_last_chunk(out);
-                    }
-                    // What follows answers nothing.
-                    let has_more = at < bytes.len();
-                    self.counters.unsolicited += u64::from(has_more);
-                    let is_reusable = end.keep_alive && exchange.is_read && !has_more;
-                    return Read::End { is_reusable };
-                }
-            }
+        let stopping = self.deadline_ns.is_some();
+        let Self { exchanges, links, clients, scratch, wire, .. } = self;
+        let bytes = input.bytes(&wire.driver);
+        let (exchange, link) = (&mut exchanges[index], &mut links[link]);
+        let client = &mut clients[exchange.client as usize];
+        scratch.clear();
+        if let Some(http2) = client.http2.as_deref_mut() {
+            let is_head = exchange.facts.is_head;
+            let mut end = Http2End::new(http2, exchange.stream, is_head, scratch);
+            return read(link, exchange, bytes, &mut end);
         }
-        Read::More
+        let was_answered = exchange.is_answered;
+        let recipient = Recipient {
+            minor_version: exchange.facts.minor_version,
+            is_head: exchange.facts.is_head,
+            is_last: exchange.is_last
+                || !exchange.facts.keep_alive
+                || !exchange.is_read
+                || stopping
+                || (client.has_ended && client.held.is_empty()),
+        };
+        let mut end = Http1End { out: scratch, recipient, body: link.body };
+        let read = read(link, exchange, bytes, &mut end);
+        link.body = end.body;
+        if read == Read::Unusable {
+            // None of it is sent.
+            exchange.is_answered = was_answered;
+        } else if !was_answered && exchange.is_answered {
+            exchange.is_last = end.recipient.is_last;
+        }
+        read
+    }
+
+    /// Sends what was written of a response.
+    #[inline]
+    fn send_response(&mut self, index: usize) {
+        let exchange = &self.exchanges[index];
+        let client = exchange.client as usize;
+        match exchange.stream {
+            0 => self.send_scratch(client),
+            _ => _ = self.clients.http2(client),
+        }
     }
 
     /// The head of a response has arrived: counts it, and judges the upstream by it. The rest
@@ -177,9 +153,8 @@ impl<D: Driver> ProxyWorker<D> {
     fn learn_status(&mut self, now_ns: u64, link: usize) {
         let (_, upstream) = self.links[link].owner();
         let status = self.links[link].status;
-        let class = usize::from(status / 100).clamp(1, 5);
-        self.counters.responses[class - 1] += 1;
-        let is_failure = class == 5 && self.rules.health.fail_on_5xx;
+        self.counters.count_response(status);
+        let is_failure = status >= 500 && self.rules.health.fail_on_5xx;
         let outcome = if is_failure { Outcome::Failure } else { Outcome::Success };
         self.learn(now_ns, upstream, outcome);
     }
@@ -196,23 +171,44 @@ impl<D: Driver> ProxyWorker<D> {
 
     #[inline]
     pub(super) fn send_to_client(&mut self, index: usize, bytes: &[u8]) {
-        let sent_bytes = self.wire.send(self.client_socket(index), bytes) as u64;
+        let sent_bytes = self.wire.send(self.sockets.client(index), bytes) as u64;
         self.counters.client_bytes_sent += sent_bytes;
         let client = &mut self.clients[index];
         client.sent_bytes = client.sent_bytes.wrapping_add(sent_bytes);
     }
 
+    /// Whether a client takes more of its response now.
+    #[inline]
+    pub(super) fn has_room(&self, index: usize) -> bool {
+        let exchange = &self.exchanges[index];
+        let client = exchange.client as usize;
+        let queued_bytes = self.wire.driver.queued_bytes(self.sockets.client(client));
+        let bytes_max = self.rules.limits.response_buffer_bytes;
+        match &self.clients[client].http2 {
+            None => queued_bytes <= bytes_max,
+            Some(http2) => http2.has_room(exchange.stream, queued_bytes, bytes_max),
+        }
+    }
+
     /// More of the response is to come: sets its time, and waits for a slow client.
     fn after_response(&mut self, now_ns: u64, index: usize, link: usize) {
-        let queued_bytes = self.wire.driver.queued_bytes(self.client_socket(index));
-        if queued_bytes <= self.rules.limits.response_buffer_bytes {
+        if self.has_room(index) {
             return self.watch_response(now_ns, index, link);
         }
         self.links[link].is_paused = true;
-        self.links[link].deadline_ns = u64::MAX;
-        self.wire.driver.pause_receiving(self.link_socket(link));
-        if !self.clients[index].is_taking {
-            self.time_taking(now_ns, index);
+        self.links[link].due.at_ns = u64::MAX;
+        self.wire.driver.pause_receiving(self.sockets.link(link));
+        let exchange = &self.exchanges[index];
+        let client = exchange.client as usize;
+        let is_taking = self.clients[client].is_taking;
+        match self.clients.http2(client) {
+            None if is_taking => {}
+            None => self.time_taking(now_ns, client),
+            Some(_) if exchange.is_stalled => {}
+            Some(http2) if http2.machine.is_stalled(exchange.stream) => {
+                self.time_stall(now_ns, index);
+            }
+            Some(http2) => http2.has_paused = true,
         }
     }
 
@@ -223,33 +219,40 @@ impl<D: Driver> ProxyWorker<D> {
         let status = self.links[link].status;
         self.counters.completed += 1;
         self.log_exchange(now_ns, index, Some(link), status, true);
-        let client = &mut self.clients[index];
-        let is_last = client.exchange.is_last;
-        client.exchange = client::Exchange::NONE;
-        client.state = client::State::Reading;
+        let exchange = &self.exchanges[index];
+        let (client, stream, is_last) =
+            (exchange.client as usize, exchange.stream, exchange.is_last);
+        self.exchanges.close(index);
         // What is left of a request's body would be read as the next request.
-        let is_sent = self.wire.driver.queued_bytes(self.link_socket(link)) == 0;
+        let is_sent = self.wire.driver.queued_bytes(self.sockets.link(link)) == 0;
         if is_reusable && is_sent && self.deadline_ns.is_none() {
             self.release_link(now_ns, link);
         } else {
             self.close_link(now_ns, link, Close::Graceful);
         }
-        if is_last || self.deadline_ns.is_some() {
-            return self.linger(now_ns, index);
+        if stream > 0 {
+            if let Some(http2) = self.clients.http2(client) {
+                http2.leave(stream);
+            }
+            return;
         }
-        self.await_request(now_ns, index);
+        self.clients[client].state = client::State::Reading;
+        if is_last || self.deadline_ns.is_some() {
+            return self.linger(now_ns, client);
+        }
+        self.await_request(now_ns, client);
     }
 
     /// Waits for a client's next request, or goes on with it if it is here.
     #[inline]
     fn await_request(&mut self, now_ns: u64, index: usize) {
-        let socket = self.client_socket(index);
+        let socket = self.sockets.client(index);
         if self.wire.driver.queued_bytes(socket) > self.rules.limits.response_buffer_bytes {
             self.time_taking(now_ns, index);
         } else {
             self.clients[index].is_taking = false;
             let wait_ns = self.rules.timeouts.keep_alive_ns;
-            self.set_client_deadline(index, now_ns.saturating_add(wait_ns));
+            self.set_deadline(Owner::Client(index), now_ns.saturating_add(wait_ns));
         }
         let client = &self.clients[index];
         if !client.held.is_empty() || client.is_paused || client.has_ended {
@@ -260,34 +263,41 @@ impl<D: Driver> ProxyWorker<D> {
     /// The kernel has taken what was queued for a client.
     #[inline]
     pub(super) fn on_client_sent(&mut self, now_ns: u64, index: usize) {
-        let socket = self.client_socket(index);
+        let socket = self.sockets.client(index);
         let client = &self.clients[index];
         // The event may be that of an earlier send, with another one queued since.
-        let is_watched = client.is_taking || client.state == client::State::Closing;
+        let is_watched = client.is_taking
+            || client.is_paused && client.state == client::State::Multiplexed
+            || client.state == client::State::Closing;
         if !is_watched || self.wire.driver.queued_bytes(socket) > 0 {
             return;
         }
         self.clients[index].is_taking = false;
         match self.clients[index].state {
             client::State::Closing => self.close_client(index, Close::Graceful),
-            client::State::Forwarding => self.resume_link(now_ns, index),
+            client::State::Busy => {
+                self.clients[index].due.at_ns = u64::MAX;
+                self.resume_response(now_ns, self.clients[index].exchange as usize);
+            }
             client::State::Reading => self.await_request(now_ns, index),
+            client::State::Multiplexed => self.turn(now_ns, index).sent(),
             client::State::Lingering => self.await_end(now_ns, index),
-            client::State::Free | client::State::Collecting | client::State::Waiting => {}
+            client::State::Free => {}
         }
     }
 
     /// A client has taken all that its upstream has sent so far.
-    fn resume_link(&mut self, now_ns: u64, index: usize) {
-        let client = &mut self.clients[index];
-        let Some(socket) = client.exchange.link else { return };
-        client.deadline_ns = u64::MAX;
-        if !client.exchange.is_read {
+    pub(super) fn resume_response(&mut self, now_ns: u64, index: usize) {
+        let exchange = &mut self.exchanges[index];
+        let Some(socket) = exchange.link else { return };
+        exchange.is_stalled = false;
+        exchange.due.at_ns = u64::MAX;
+        if !exchange.is_read {
             // The window was that of what it took.
-            self.start_window(now_ns, index);
+            self.exchanges[index].start_window(now_ns, &self.rules);
             self.time_body(now_ns, index);
         }
-        let link = (socket.0 - self.first_link) as usize;
+        let link = self.sockets.link_of(socket);
         if std::mem::take(&mut self.links[link].is_paused) {
             self.watch_response(now_ns, index, link);
             self.wire.driver.resume_receiving(socket);
@@ -296,11 +306,11 @@ impl<D: Driver> ProxyWorker<D> {
 
     /// Sets the time for more of a response; before its head, interim responses change nothing.
     fn watch_response(&mut self, now_ns: u64, index: usize, link: usize) {
-        if !self.clients[index].exchange.is_answered {
+        if !self.exchanges[index].is_answered {
             return self.watch_request(now_ns, index, link);
         }
         let wait_ns = self.rules.timeouts.upstream_idle_ns;
-        self.set_link_deadline(link, now_ns.saturating_add(wait_ns));
+        self.set_deadline(Owner::Link(link), now_ns.saturating_add(wait_ns));
     }
 
     /// The kernel has taken what was queued for an upstream: its client may go on.
@@ -310,17 +320,22 @@ impl<D: Driver> ProxyWorker<D> {
         if state.state != State::Busy {
             return;
         }
-        let index = state.client as usize;
-        let client = &self.clients[index];
-        if client.exchange.is_read || (client.held.is_empty() && !client.is_paused) {
+        let index = state.exchange as usize;
+        let exchange = &self.exchanges[index];
+        let client = &self.clients[exchange.client as usize];
+        let is_waiting = match exchange.stream {
+            0 => !client.held.is_empty() || client.is_paused,
+            _ => !exchange.held.is_empty(),
+        };
+        if exchange.is_read || !is_waiting {
             return;
         }
-        if self.wire.driver.queued_bytes(self.link_socket(link)) == 0 {
-            if !client.is_taking {
+        if self.wire.driver.queued_bytes(self.sockets.link(link)) == 0 {
+            if !self.is_taking(index) {
                 self.time_body(now_ns, index);
             }
             self.watch_request(now_ns, index, link);
-            self.resume_client(now_ns, index);
+            self.resume_request(now_ns, index);
         }
     }
 
@@ -332,7 +347,9 @@ impl<D: Driver> ProxyWorker<D> {
                 self.counters.unsolicited += 1;
                 self.close_idle(link);
             }
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Free | State::Busy => {}
         }
     }
@@ -342,18 +359,15 @@ impl<D: Driver> ProxyWorker<D> {
         match self.links[link].state {
             State::Free => {}
             State::Idle => self.close_idle(link),
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Busy => {
-                let is_whole = self.wire.ended_well(self.link_socket(link));
+                let is_whole = self.wire.ended_well(self.sockets.link(link));
                 match self.links[link].decoder.end() {
                     // Only a close could end it.
                     Ok(Some(_)) if is_whole => {
-                        let index = self.links[link].client as usize;
-                        self.scratch.clear();
-                        if self.links[link].body == Body::Chunked {
-                            http1::write_last_chunk(&mut self.scratch);
-                        }
-                        self.send_scratch(index);
+                        self.end_response(link);
                         self.finish(now_ns, link, false);
                     }
                     _ => self.on_link_failed(now_ns, link),
@@ -362,12 +376,30 @@ impl<D: Driver> ProxyWorker<D> {
         }
     }
 
+    /// Writes the end of a response that ended with its connection.
+    fn end_response(&mut self, link: usize) {
+        let (index, _) = self.links[link].owner();
+        let Self { exchanges, links, clients, scratch, .. } = self;
+        let (exchange, link) = (&exchanges[index], &links[link]);
+        scratch.clear();
+        let none = Headers::of_head(&[]);
+        if let Some(http2) = clients[exchange.client as usize].http2.as_deref_mut() {
+            Http2End::new(http2, exchange.stream, exchange.facts.is_head, scratch).end(none);
+        } else {
+            let recipient = Recipient::default();
+            Http1End { out: scratch, recipient, body: link.body }.end(none);
+        }
+        self.send_response(index);
+    }
+
     /// A connection to an upstream broke.
     pub(super) fn on_link_failed(&mut self, now_ns: u64, link: usize) {
         match self.links[link].state {
             State::Free => {}
             State::Idle => self.close_idle(link),
-            State::Connecting | State::Handshaking => self.connect_failed(now_ns, link, false),
+            State::Connecting | State::Handshaking => {
+                self.go_elsewhere(now_ns, link, false, Outcome::Failure)
+            }
             State::Busy => {
                 let has_begun = self.links[link].has_begun;
                 if has_begun || !self.retry(now_ns, link, false) {

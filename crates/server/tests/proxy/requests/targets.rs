@@ -159,12 +159,6 @@ fn versions() -> Vec<Case> {
         bad("version of another protocol", "RFC 9112 2.3", "GET /a ICY/1.1"),
         case("HTTP/0.9", "CVE-2017-7656 Jetty", "GET /a\r\n\r\n", refused(&[400, 505])),
         case(
-            "HTTP/2 with prior knowledge",
-            "RFC 9113 3.4",
-            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
-            refused(&[400, 505]),
-        ),
-        case(
             "HTTP/1.0",
             "RFC 9112 2.3",
             "GET /a HTTP/1.0\r\nHost: a\r\n\r\n",
