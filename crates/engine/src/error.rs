@@ -147,6 +147,8 @@ pub(crate) const TIMEOUT: &str = "timeout";
 pub(crate) const ABANDONED: &str = "abandoned";
 /// The server says that it has not processed the request.
 pub(crate) const REFUSED: &str = "request_refused";
+/// What a report says of those.
+pub(crate) const NOT_PROCESSED: &str = "the server said that it did not process the request";
 /// Any other error of the operating system.
 pub(crate) const OTHER: &str = "other";
 

@@ -5,14 +5,20 @@
 //! With `PLIMSOLL_HOSTILE_SECONDS=600` it goes on for ten minutes, with new seeds each round, and
 //! says on stderr what was seen.
 
+mod clients;
 mod fates;
+mod grpc;
 mod http;
+mod http2;
+mod kinds;
+mod relay;
 mod server;
 mod tls;
+mod websocket;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,49 +27,9 @@ use rustix::process::Signal;
 
 use crate::programs::{share_with, turn_with};
 use crate::support::{Finished, Report, Server, plimsoll, run};
+use http::Fault;
+use relay::{Framing, Mutation, relay};
 use server::{Dice, FaultServer, Step, play};
-
-/// Every kind of error that a server's doing may have. `other`, `tls_internal` and `tls_not_open`
-/// are not among them: they would be ours.
-const KINDS: &[&str] = &[
-    "abandoned",
-    "aborted",
-    "bad_chunk",
-    "bad_content_length",
-    "bad_transfer_encoding",
-    "broken_pipe",
-    "chunk_line_too_long",
-    "closed",
-    "conflicting_length",
-    "expect_body",
-    "head_too_long",
-    "malformed_head",
-    "redirect_elsewhere",
-    "redirect_limit",
-    "redirect_too_long",
-    "refused",
-    "reset",
-    "timed_out",
-    "timeout",
-    "tls_alert",
-    "tls_alpn",
-    "tls_certificate",
-    "tls_decrypt",
-    "tls_incompatible",
-    "tls_protocol",
-    "tls_truncated",
-    "tls_version",
-    "too_many_headers",
-    "too_many_interim",
-    "trailers_too_long",
-    "truncated_body",
-    "truncated_head",
-    "unsolicited",
-    "unsupported_version",
-];
-/// Kinds of requests that completed and were not liked.
-const UNMET: &[&str] =
-    &["expect_body", "redirect_elsewhere", "redirect_limit", "redirect_too_long"];
 
 /// The program itself, and all that 24 connections may hold.
 const RSS_BYTES_MAX: u64 = 64 << 20;
@@ -72,37 +38,150 @@ const GRACE: Duration = Duration::from_secs(15);
 /// A run of ten minutes is many of this, so that each stays below the limit of a child process.
 const RUN_SECONDS_MAX: f64 = 40.0;
 
-const HTTP: &[&[&str]] = &[
-    &[],
-    &["--driver", "epoll", "-r", "400"],
-    &["--no-keepalive", "--timestamps", "kernel"],
-    &["--driver", "epoll", "--pipeline", "4"],
-    &["--redirects", "3", "--cookies", "--expect", "body~=x"],
-    &["--driver", "epoll", "--redirects", "3", "--cookies", "--expect", "body~=x", "-r", "400"],
-    &["--expect-continue", "-b", "the body of the request"],
-];
-const HTTPS: &[&[&str]] = &[
-    &["--requests-per-conn", "9"],
-    &["--driver", "epoll", "-r", "300", "--no-keepalive"],
-    &["--pipeline", "4", "--tls-version", "1.2", "--requests-per-conn", "5"],
-    &["--driver", "epoll", "-r", "1000", "--expect", "body~=l", "--tls-version", "1.3"],
-];
+/// A protocol: how it is loaded, who breaks it, and what the errors may be called.
+struct Scene {
+    scheme: &'static str,
+    /// The server whose connections are broken on their way, if any.
+    backend: Option<(Framing, &'static [&'static str])>,
+    paths: &'static [&'static str],
+    flags: &'static [&'static str],
+    loads: &'static [&'static [&'static str]],
+    faults: &'static [&'static [Fault]],
+    mutations: &'static [&'static [Mutation]],
+    kinds: &'static [&'static [&'static str]],
+}
+
+static HTTP1: Scene = Scene {
+    scheme: "http",
+    backend: None,
+    paths: &["/"],
+    flags: &[],
+    loads: &[
+        &[],
+        &["--driver", "epoll", "-r", "400"],
+        &["--no-keepalive", "--timestamps", "kernel"],
+        &["--driver", "epoll", "--pipeline", "4"],
+        &["--redirects", "3", "--cookies", "--expect", "body~=x"],
+        &["--driver", "epoll", "--redirects", "3", "--cookies", "--expect", "body~=x", "-r", "400"],
+        &["--expect-continue", "-b", "the body of the request"],
+    ],
+    faults: &[http::HEADS, http::BODIES, http::CONNECTIONS, http::DIALOGS],
+    mutations: &[],
+    kinds: &[kinds::ANY, kinds::HTTP1],
+};
+
+static TLS: Scene = Scene {
+    scheme: "https",
+    backend: Some((Framing::Tls, &["--tls"])),
+    paths: &["/", "/bytes/20k", "/chunked/20k"],
+    flags: &["-k"],
+    loads: &[
+        &["--requests-per-conn", "9"],
+        &["--driver", "epoll", "-r", "300", "--no-keepalive"],
+        &["--pipeline", "4", "--tls-version", "1.2", "--requests-per-conn", "5"],
+        &["--driver", "epoll", "-r", "1000", "--expect", "body~=l", "--tls-version", "1.3"],
+    ],
+    faults: &[tls::STRANGERS],
+    mutations: &[relay::MUTATIONS, tls::MUTATIONS],
+    kinds: &[kinds::ANY, kinds::HTTP1, kinds::TLS],
+};
+
+static HTTP2: Scene = Scene {
+    scheme: "http",
+    backend: Some((Framing::Http2, &[])),
+    paths: &["/", "/bytes/20k", "/chunked/20k"],
+    flags: &["--http", "2"],
+    loads: &[
+        &["-m", "8"],
+        &["--driver", "epoll", "-r", "400", "-m", "3"],
+        &["--no-keepalive"],
+        &["-m", "4", "-X", "POST", "-b", "the body of the request"],
+        &["--driver", "epoll", "--redirects", "3", "--cookies", "--expect", "body~=x", "-m", "2"],
+        &["--requests-per-conn", "9", "-m", "3", "--window", "64k"],
+    ],
+    faults: &[http2::STRANGERS],
+    mutations: &[relay::MUTATIONS, http2::MUTATIONS],
+    kinds: &[kinds::ANY, kinds::HTTP2],
+};
+
+static GRPC: Scene = Scene {
+    scheme: "http",
+    backend: Some((Framing::Http2, &[])),
+    paths: &[""],
+    flags: &["--reflect"],
+    loads: &[
+        &["--grpc", "fgrpc.PingServer/Ping", "-b", r#"{"seq": "{{seq}}"}"#, "-m", "8"],
+        &["--grpc", "grpc.health.v1.Health/Check", "-b", "{}", "--driver", "epoll", "-r", "400"],
+        &["--grpc", "grpc.testing.TestService/StreamingOutputCall", "-b", OUTPUTS, "-m", "3"],
+        &["--grpc", "grpc.testing.TestService/FullDuplexCall", "-b", OUTPUTS, PINGPONG, MESSAGES],
+        &["--grpc", "grpc.testing.TestService/StreamingInputCall", "-b", "{}", MESSAGES],
+    ],
+    faults: &[http2::STRANGERS],
+    mutations: &[relay::MUTATIONS, http2::MUTATIONS, grpc::MUTATIONS],
+    kinds: &[kinds::ANY, kinds::HTTP2, kinds::GRPC],
+};
+/// What a stream of the server is asked for.
+const OUTPUTS: &str =
+    r#"{"responseParameters": [{"size": 10}, {"size": 20000}, {"size": 0, "intervalUs": 1000}]}"#;
+const PINGPONG: &str = "--grpc-stream=pingpong";
+const MESSAGES: &str = "--grpc-messages=5";
+
+static WEBSOCKET: Scene = Scene {
+    scheme: "ws",
+    backend: Some((Framing::WebSocket, &[])),
+    paths: &["/ws", "/ws?push=1ms&fragments=3&pause=1ms", "/ws?close-after=5"],
+    flags: &["--ws-message", "message {{seq}}"],
+    loads: &[
+        &[],
+        &["--driver", "epoll", "-r", "400"],
+        &["--no-keepalive"],
+        &["--ws-reply", "match:^message"],
+        &["--driver", "epoll", "-m", "4", "--requests-per-conn", "9", "--ws-binary"],
+        &["--ws-reply", "none", "-r", "1000"],
+    ],
+    faults: &[websocket::STRANGERS],
+    mutations: &[relay::MUTATIONS, websocket::MUTATIONS],
+    kinds: &[kinds::ANY, kinds::HTTP1, kinds::WEBSOCKET],
+};
 
 /// How often something happened, by name.
 type Counts = BTreeMap<String, u64>;
 
 #[test]
 fn whatever_a_server_sends_the_run_ends_and_every_request_is_accounted_for() {
+    withstands(&HTTP1);
+}
+
+#[test]
+fn whatever_a_server_does_to_tls_every_request_is_accounted_for() {
+    withstands(&TLS);
+}
+
+#[test]
+fn whatever_a_server_does_to_http2_every_request_is_accounted_for() {
+    withstands(&HTTP2);
+}
+
+#[test]
+fn whatever_a_server_does_to_grpc_every_call_is_accounted_for() {
+    withstands(&GRPC);
+}
+
+#[test]
+fn whatever_a_server_does_to_websockets_every_message_is_accounted_for() {
+    withstands(&WEBSOCKET);
+}
+
+fn withstands(scene: &'static Scene) {
     let Some(_share) = share_with(&[]) else { return };
     let asked = std::env::var("PLIMSOLL_HOSTILE_SECONDS").ok();
     let seconds = asked.as_deref().map(|text| text.parse::<f64>().expect("seconds"));
-    let loads = (HTTP.len() + HTTPS.len()) as f64;
-    let each_s = seconds.map_or(1.0, |seconds| (seconds / loads).max(1.0));
+    let each_s = seconds.map_or(1.0, |seconds| (seconds / scene.loads.len() as f64).max(1.0));
     let rounds = (each_s / RUN_SECONDS_MAX).ceil();
     let began = Instant::now();
     let mut seen = Counts::new();
     for round in 0..rounds as u64 {
-        let played = one_round(round, each_s / rounds, &mut seen);
+        let played = scene.round(round, each_s / rounds, &mut seen);
         let never: Vec<_> = played.iter().filter(|(_, count)| **count == 0).collect();
         assert!(never.is_empty(), "never played: {never:?}");
     }
@@ -112,56 +191,120 @@ fn whatever_a_server_sends_the_run_ends_and_every_request_is_accounted_for() {
     }
 }
 
-/// Every load against every fault; gives how often each fault was played.
-fn one_round(round: u64, run_s: f64, seen: &mut Counts) -> Counts {
-    let played = Arc::new(Mutex::new(Counts::new()));
-    for (number, flags) in (0..).zip(HTTP) {
-        let server = http_server(1000 * round + number, Arc::clone(&played));
-        let url = format!("http://{}/", server.address());
-        hold(&[&[url.as_str()], *flags].concat(), run_s, seen);
+impl Scene {
+    /// Every load against every fault; gives how often each fault was played.
+    fn round(&'static self, round: u64, run_s: f64, seen: &mut Counts) -> Counts {
+        let played = Arc::new(Mutex::new(Counts::new()));
+        let backend = self.backend.map(|(framing, flags)| (framing, Server::start(flags)));
+        let paths = self.paths.iter().cycle();
+        for ((number, flags), path) in (0..).zip(self.loads).zip(paths) {
+            let real = backend.as_ref().map(|(framing, it)| (*framing, it.addresses()[0]));
+            let server = self.server(1000 * round + number, real, Arc::clone(&played));
+            let url = format!("{}://{}{path}", self.scheme, server.address());
+            self.hold(&[&[url.as_str()], self.flags, *flags].concat(), run_s, seen);
+        }
+        if let Some((_, server)) = backend {
+            self.outlived(server, seen);
+        }
+        played.lock().expect("no panic under the lock").clone()
     }
-    let backend = Server::start(&["--tls"]);
-    let paths = ["/", "/bytes/20k", "/chunked/20k"];
-    for ((number, flags), path) in (0..).zip(HTTPS).zip(paths.iter().cycle()) {
-        let seed = 1000 * round + 500 + number;
-        let server = tls_server(seed, backend.addresses()[0], Arc::clone(&played));
-        let url = format!("https://{}{path}", server.address());
-        hold(&[&[url.as_str(), "-k"], *flags].concat(), run_s, seen);
+
+    /// A server that plays one way to break the protocol on each connection, in turn.
+    fn server(
+        &'static self,
+        seed: u64,
+        backend: Option<(Framing, SocketAddr)>,
+        played: Arc<Mutex<Counts>>,
+    ) -> FaultServer {
+        let (faults, mutations) = (self.faults.concat(), self.mutations.concat());
+        enter(&played, faults.iter().map(|fault| fault.0));
+        enter(&played, mutations.iter().map(|mutation| mutation.name));
+        FaultServer::start(move |stream, number| {
+            let mut dice = Dice::new(seed << 32 | number);
+            // The first connection to a real server is a good one, so that there is a run.
+            let is_good = number == 0 && backend.is_some();
+            let turn = if is_good { 0 } else { number as usize + 7 * seed as usize };
+            let which = turn % (mutations.len() + faults.len());
+            if let (Some(mutation), Some((framing, server))) = (mutations.get(which), backend) {
+                count(&played, mutation.name);
+                return relay(stream, server, framing, *mutation, &mut dice);
+            }
+            let (name, steps) = faults[which - mutations.len()];
+            count(&played, name);
+            play(stream, &steps(&mut dice));
+        })
     }
-    // The real server has had every broken stream of the client's side, and still serves.
-    let after = run(&mut plimsoll(&[&backend.url("/"), "-k", "-n", "100", "--format", "json"]));
-    assert_eq!(Report::read(&after.stdout).ledger(["ok"]), [100], "{after:?}");
-    played.lock().expect("no panic under the lock").clone()
-}
 
-fn http_server(seed: u64, played: Arc<Mutex<Counts>>) -> FaultServer {
-    let faults = [http::HEADS, http::BODIES, http::CONNECTIONS, http::DIALOGS].concat();
-    enter(&played, faults.iter().map(|fault| fault.0));
-    FaultServer::start(move |stream, number| {
-        let mut dice = Dice::new(seed << 32 | number);
-        let (name, steps) = faults[(number as usize + 7 * seed as usize) % faults.len()];
-        count(&played, name);
-        play(stream, &steps(&mut dice));
-    })
-}
+    /// The real server has had every broken stream of the client's side: it still serves, has
+    /// stayed small, and ends in order.
+    fn outlived(&self, server: Server, seen: &mut Counts) {
+        let url = format!("{}://{}{}", self.scheme, server.addresses()[0], self.paths[0]);
+        let bounds = ["-n", "100", "--format", "json"];
+        let flags = [&[url.as_str()], self.flags, self.loads[0], &bounds].concat();
+        let after = run(&mut plimsoll(&flags));
+        assert_eq!(Report::read(&after.stdout).ledger(["ok"]), [100], "{after:?}");
+        let rss_bytes = rss_peak_bytes(server.id());
+        assert!(rss_bytes < RSS_BYTES_MAX, "the server took {rss_bytes} bytes");
+        let most = seen.entry("server's rss_peak_bytes".to_owned()).or_default();
+        *most = rss_bytes.max(*most);
+        let ended = server.finish_by(Signal::TERM);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    }
 
-fn tls_server(seed: u64, backend: SocketAddr, played: Arc<Mutex<Counts>>) -> FaultServer {
-    let (strangers, mutations) = (tls::STRANGERS, tls::MUTATIONS);
-    enter(&played, strangers.iter().map(|fault| fault.0));
-    enter(&played, mutations.iter().map(|mutation| mutation.0));
-    FaultServer::start(move |stream, number| {
-        let mut dice = Dice::new(seed << 32 | number);
-        // The first handshake is a good one, so that there is a run.
-        let turn = if number == 0 { 0 } else { number as usize + 7 * seed as usize };
-        let which = turn % (mutations.len() + strangers.len());
-        let Some((name, mutation)) = mutations.get(which) else {
-            let fault = strangers[which - mutations.len()];
-            count(&played, fault.0);
-            return play(stream, &fault.1(&mut dice));
+    /// Runs the program and checks what it promises with any server.
+    fn hold(&self, flags: &[&str], run_s: f64, seen: &mut Counts) {
+        let duration = format!("{run_s:.3}s");
+        let bounds =
+            ["-c", "24", "-t", "1", "-d", &duration, "--timeout", "300ms", "--drain", "500ms"];
+        let mut command = plimsoll(flags);
+        command.args(bounds).args(["--format", "json"]);
+        let began = Instant::now();
+        let finished = run(&mut command);
+        let limit = Duration::from_secs_f64(run_s) + GRACE;
+        assert!(began.elapsed() < limit, "{flags:?} took {:?}", began.elapsed());
+        assert!(!finished.stderr.contains("panicked"), "{flags:?}: {finished:?}");
+        if let Some(report) = read(flags, &finished) {
+            self.check(flags, &report, seen);
+        }
+    }
+
+    fn check(&self, flags: &[&str], report: &Report, seen: &mut Counts) {
+        let errors = report.errors();
+        for (phase, kind, count) in &errors {
+            let is_known = self.kinds.iter().any(|kinds| kinds.contains(kind));
+            assert!(is_known, "{flags:?}: {phase} {kind}: {}", report.at("/errors"));
+            *seen.entry(format!("{phase} {kind}")).or_default() += count;
+        }
+        let sum = |is_one: &dyn Fn(&str) -> bool| -> u64 {
+            errors.iter().filter(|(_, kind, _)| is_one(kind)).map(|(.., count)| count).sum()
         };
-        count(&played, name);
-        tls::relay(stream, backend, *mutation, &mut dice);
-    })
+        let [scheduled, timed_out, broken] = report.ledger(["scheduled", "timed_out", "broken"]);
+        let hurt = timed_out + broken;
+        assert!(sum(&|kind| !kinds::UNMET.contains(&kind)) >= hurt, "{flags:?}: {:?}", report);
+        assert!(sum(&|kind| kind == "timeout") >= timed_out, "{flags:?}: {errors:?}");
+        assert!(scheduled > 0, "{flags:?}");
+        let rss_bytes = report.count("/loader/rss_peak_bytes");
+        assert!(rss_bytes < RSS_BYTES_MAX, "{flags:?}: {rss_bytes} bytes");
+        for (name, count) in
+            [("scheduled", scheduled), ("timed_out", timed_out), ("broken", broken)]
+        {
+            *seen.entry(format!("requests {name}")).or_default() += count;
+        }
+        let most = seen.entry("rss_peak_bytes".to_owned()).or_default();
+        *most = rss_bytes.max(*most);
+        if std::env::var_os("PLIMSOLL_HOSTILE_SECONDS").is_some() {
+            let ledger = report.at("/ledger");
+            writeln!(std::io::stderr(), "{flags:?}: {rss_bytes} B, {ledger}").expect("stderr");
+        }
+    }
+}
+
+/// The most memory that a process had in use.
+fn rss_peak_bytes(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("kibibytes");
+    kib << 10
 }
 
 fn enter(played: &Mutex<Counts>, names: impl Iterator<Item = &'static str>) {
@@ -176,22 +319,6 @@ fn count(played: &Mutex<Counts>, name: &str) {
     *played.entry(name.to_owned()).or_default() += 1;
 }
 
-/// Runs the program and checks what it promises with any server.
-fn hold(flags: &[&str], run_s: f64, seen: &mut Counts) {
-    let duration = format!("{run_s:.3}s");
-    let bounds = ["-c", "24", "-t", "1", "-d", &duration, "--timeout", "300ms", "--drain", "500ms"];
-    let mut command = plimsoll(flags);
-    command.args(bounds).args(["--format", "json"]);
-    let began = Instant::now();
-    let finished = run(&mut command);
-    let limit = Duration::from_secs_f64(run_s) + GRACE;
-    assert!(began.elapsed() < limit, "{flags:?} took {:?}", began.elapsed());
-    assert!(!finished.stderr.contains("panicked"), "{flags:?}: {finished:?}");
-    if let Some(report) = read(flags, &finished) {
-        check(flags, &report, seen);
-    }
-}
-
 /// The report there is unless not one connection could be opened.
 fn read(flags: &[&str], finished: &Finished) -> Option<Report> {
     match (finished.code, finished.stdout.is_empty()) {
@@ -204,33 +331,6 @@ fn read(flags: &[&str], finished: &Finished) -> Option<Report> {
     }
     // Reading it checks the ledger, and every histogram's count against it.
     Some(Report::read(&finished.stdout))
-}
-
-fn check(flags: &[&str], report: &Report, seen: &mut Counts) {
-    let errors = report.errors();
-    for (phase, kind, count) in &errors {
-        assert!(KINDS.contains(kind), "{flags:?}: {phase} {kind}: {}", report.at("/errors"));
-        *seen.entry(format!("{phase} {kind}")).or_default() += count;
-    }
-    let sum = |is_one: &dyn Fn(&str) -> bool| -> u64 {
-        errors.iter().filter(|(_, kind, _)| is_one(kind)).map(|(.., count)| count).sum()
-    };
-    let [scheduled, timed_out, broken] = report.ledger(["scheduled", "timed_out", "broken"]);
-    let hurt = timed_out + broken;
-    assert!(sum(&|kind| !UNMET.contains(&kind)) >= hurt, "{flags:?}: {:?}", report);
-    assert!(sum(&|kind| kind == "timeout") >= timed_out, "{flags:?}: {errors:?}");
-    assert!(scheduled > 0, "{flags:?}");
-    let rss_bytes = report.count("/loader/rss_peak_bytes");
-    assert!(rss_bytes < RSS_BYTES_MAX, "{flags:?}: {rss_bytes} bytes");
-    for (name, count) in [("scheduled", scheduled), ("timed_out", timed_out), ("broken", broken)] {
-        *seen.entry(format!("requests {name}")).or_default() += count;
-    }
-    let most = seen.entry("rss_peak_bytes".to_owned()).or_default();
-    *most = rss_bytes.max(*most);
-    if std::env::var_os("PLIMSOLL_HOSTILE_SECONDS").is_some() {
-        let ledger = report.at("/ledger");
-        writeln!(std::io::stderr(), "{flags:?}: {rss_bytes} B, {ledger}").expect("stderr");
-    }
 }
 
 /// Each fault alone, so that its name is known to be the right one.
@@ -264,85 +364,6 @@ fn fate(name: &'static str) -> String {
     let kind = report.errors().into_iter().find(|(_, kind, _)| *kind != "unsolicited");
     let status = || report.at("/status").as_object().expect("an object").keys().next().cloned();
     kind.map_or_else(|| status().unwrap_or_default(), |(_, kind, _)| kind.to_owned())
-}
-
-/// Clients that send noise, stop anywhere, reset, or never read, as many as they like at once.
-#[test]
-fn our_server_outlives_hostile_clients() {
-    let Some(_share) = share_with(&[]) else { return };
-    for flags in [&[][..], &["--driver", "epoll"], &["--tls"], &["--tls", "--driver", "epoll"]] {
-        let server = Server::start(flags);
-        let address = server.addresses()[0];
-        let clients: Vec<_> = (0..300)
-            .map(|number| thread::spawn(move || attack(address, &mut Dice::new(number))))
-            .collect();
-        clients.into_iter().for_each(|client| client.join().expect("a client"));
-        let after =
-            run(plimsoll(&[&server.url("/"), "-k", "-n", "100"]).args(["--format", "json"]));
-        assert_eq!(Report::read(&after.stdout).ledger(["ok"]), [100], "{flags:?}: {after:?}");
-        let ended = server.finish_by(Signal::TERM);
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{flags:?}: {ended:?}");
-    }
-}
-
-fn attack(address: SocketAddr, dice: &mut Dice) {
-    let Ok(mut stream) = TcpStream::connect(address) else { return };
-    let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
-    let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
-    let hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
-    let get = b"GET /bytes/1M HTTP/1.1\r\nHost: a\r\n\r\n";
-    let post = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n";
-    if dice.below(2) == 0 && stream.write_all(HTTP2_GREETING).is_err() {
-        return;
-    }
-    for _ in 0..=dice.below(6) {
-        let noise = 1 + dice.below(2000);
-        let bytes = match dice.below(9) {
-            6 => {
-                frame(dice.below(12) as u8, dice.below(256) as u8, dice.below(9) as u8, noise, dice)
-            }
-            7 => rapid_resets(),
-            // HEADERS whose block never ends.
-            8 => [&[0, 0, 0, 1, 0, 0, 0, 0, 1][..], &[0, 0, 0, 9, 0, 0, 0, 0, 1].repeat(100)]
-                .concat(),
-            0 => dice.bytes(noise),
-            1 => hello.to_vec(),
-            2 => get.repeat(20),
-            3 => post[..dice.below(post.len())].to_vec(),
-            4 => [&hello[..], &dice.bytes(noise)].concat(),
-            _ => vec![b'x'; 100_000],
-        };
-        if stream.write_all(&bytes).is_err() {
-            return;
-        }
-    }
-    match dice.below(3) {
-        0 => server::reset(&stream),
-        1 => {
-            server::finish(&mut stream);
-        }
-        _ => {}
-    }
-}
-
-/// A client's preface and empty SETTINGS.
-const HTTP2_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-
-/// A frame full of noise, in type, flags, stream and payload.
-fn frame(kind: u8, flags: u8, stream: u8, bytes: usize, dice: &mut Dice) -> Vec<u8> {
-    let length = (bytes as u32).to_be_bytes();
-    [&length[1..], &[kind, flags, 0, 0, 0, stream], &dice.bytes(bytes)].concat()
-}
-
-/// Requests for a long body, each given up at once.
-fn rapid_resets() -> Vec<u8> {
-    let request = |stream: u32| {
-        let [s0, s1, s2, s3] = stream.to_be_bytes();
-        // `:method: GET`, `:scheme: http`, and `:path: /bytes/1M`.
-        let head = [0, 0, 13, 1, 5, s0, s1, s2, s3, 0x82, 0x86, 0x04, 9];
-        [&head[..], b"/bytes/1M", &[0, 0, 4, 3, 0, s0, s1, s2, s3, 0, 0, 0, 8]].concat()
-    };
-    (0..2000).flat_map(|number| request(2 * number + 1)).collect()
 }
 
 /// Nobody answers, nobody reads: there is nothing to do, and nothing is done.

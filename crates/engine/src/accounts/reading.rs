@@ -7,7 +7,7 @@ use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 
 use super::Accounts;
-use crate::error::REFUSED;
+use crate::error::{NOT_PROCESSED, REFUSED};
 use crate::exchanges::Exchange;
 use crate::user::{Users, Waiting};
 
@@ -180,7 +180,7 @@ impl Reading<'_> {
         self.after.ended += 1;
         let recorder = accounts.observer.recorder(exchange.measured);
         recorder.error(exchange.phase(), kind, 1, || match outcome {
-            Outcome::Refused => "the server said that it did not process the request".to_owned(),
+            Outcome::Refused => NOT_PROCESSED.to_owned(),
             _ if kind.starts_with("reset:") => "the server gave up on the request".to_owned(),
             _ => "the response broke the rules of HTTP/2, so its stream was given up".to_owned(),
         });

@@ -67,7 +67,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     fn oldest_timed_out(&mut self, by_ns: u64, now_ns: u64) {
         let Some(id) = self.accounts.exchanges.oldest() else { return };
         let entry = self.accounts.exchanges[id].client;
-        if self.pool[entry].connection.is_opening() {
+        if self.pool[entry].connection.is_opening() || self.pool[entry].pending == Some(id) {
             self.connect_timed_out(entry, now_ns);
             return;
         }

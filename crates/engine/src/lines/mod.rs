@@ -146,7 +146,9 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     pub(crate) fn go_on(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
         let connection = &self.pool[entry].connection;
         let is_idle = connection.open_exchanges() == 0;
-        if connection.state() == State::Spent {
+        if connection.state() == State::Spent && self.pool[entry].pending.is_some() {
+            self.refused(entry, at_ns);
+        } else if connection.state() == State::Spent {
             let since_ns = at_ns.saturating_sub(self.times.start_ns);
             if is_idle && !self.pool.await_fin(entry, at_ns, since_ns) {
                 self.close(entry, at_ns, Close::Graceful);

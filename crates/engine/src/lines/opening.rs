@@ -7,6 +7,7 @@ use plimsoll_io::{Close, Driver, Route};
 
 use super::Lines;
 use crate::accounts::After;
+use crate::error::{NOT_PROCESSED, REFUSED};
 use crate::exchanges::{Exchange, Exchanges};
 use crate::id::ConnectionId;
 
@@ -59,16 +60,29 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         self.accounts.opened_to(Phase::Connect, opening.began_ns, at_ns);
     }
 
-    /// A connection is open: requests can be sent. Gives the one that waited for it, if any did.
-    pub(crate) fn ready(&mut self, entry: ConnectionId, at_ns: u64) -> Option<ExchangeId> {
+    /// A connection is open: requests can be sent.
+    pub(crate) fn ready(&mut self, entry: ConnectionId, at_ns: u64) {
         let again = self.pool.opened(entry, at_ns);
         self.accounts.observer.recorder_at(at_ns).ledger.reconnects += u64::from(again);
-        let pending = self.pool[entry].pending.take();
-        match pending {
-            Some(id) => self.accounts.exchanges[id].moments.sent_ns = at_ns,
-            None => self.freed.push_back((entry, at_ns)),
+        if self.pool[entry].pending.is_none() {
+            self.freed.push_back((entry, at_ns));
         }
-        pending
+    }
+
+    /// The request that a connection was opened for, to be sent on it now. `None` without one, and
+    /// while the server allows none.
+    pub(crate) fn take_pending(&mut self, entry: ConnectionId, at_ns: u64) -> Option<ExchangeId> {
+        let client = &mut self.pool[entry];
+        let id = client.pending.take_if(|_| client.connection.room() > 0)?;
+        self.accounts.exchanges[id].moments.sent_ns = at_ns;
+        Some(id)
+    }
+
+    /// The server takes no request on a connection any more, not even the one that it was opened
+    /// for.
+    pub(super) fn refused(&mut self, entry: ConnectionId, at_ns: u64) {
+        let sample = || NOT_PROCESSED.to_owned();
+        self.setup_failed(entry, at_ns, REFUSED, Outcome::Refused, sample);
     }
 
     /// A connection failed by what was received on it.

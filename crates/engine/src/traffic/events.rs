@@ -99,7 +99,13 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
 
     /// A connection is open: the request that waited for it goes.
     fn ready(&mut self, entry: ConnectionId, at_ns: u64) {
-        if let Some(id) = self.lines.ready(entry, at_ns) {
+        self.lines.ready(entry, at_ns);
+        self.send_pending(entry, at_ns);
+    }
+
+    /// Sends the request that a connection was opened for, if it may carry one.
+    fn send_pending(&mut self, entry: ConnectionId, at_ns: u64) {
+        if let Some(id) = self.lines.take_pending(entry, at_ns) {
             self.send(entry, id);
         }
     }
@@ -148,15 +154,18 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         taken: Result<(), Failure>,
     ) {
         self.lines.count(entry, at_ns, &after);
-        if (after.tunnelled || after.secured || after.greeted)
-            && self.lines.opened_further(entry, at_ns, &after)
-        {
-            self.ready(entry, at_ns);
+        let opens = (after.tunnelled || after.secured || after.greeted)
+            && self.lines.opened_further(entry, at_ns, &after);
+        if opens {
+            self.lines.ready(entry, at_ns);
         }
         if let Err(failure) = taken {
             self.lines.accounts.released.clear();
             self.lines.lost(entry, at_ns, &failure);
             return;
+        }
+        if opens || after.room {
+            self.send_pending(entry, at_ns);
         }
         if !self.lines.accounts.released.is_empty() {
             self.send_released(entry, at_ns);

@@ -21,6 +21,8 @@ pub(crate) struct Hello {
     pub connection_window_bytes: u32,
     /// Whether it closes the connection once it has answered the last stream that it takes.
     pub closes: bool,
+    /// What changes after the greeting, and how long after it in ns.
+    pub then: Option<(u64, Change)>,
 }
 
 impl Default for Hello {
@@ -31,6 +33,7 @@ impl Default for Hello {
             window_bytes: WINDOW_BYTES_MAX,
             connection_window_bytes: WINDOW_BYTES_MAX,
             closes: false,
+            then: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn};
 use plimsoll_proto::http2::{ErrorCode, Server, ServerEvent, ServerOptions};
 
-use crate::http2_script::{Asked, Hello, Log, Reply, WINDOW_BYTES_MAX};
+use crate::http2_script::{Asked, Change, Hello, Log, Reply, WINDOW_BYTES_MAX};
 
 const PREFACE_BYTES: usize = 24;
 const FRAME_HEAD_BYTES: usize = 9;
@@ -37,6 +37,7 @@ pub(crate) enum Task {
     Grant(u32, u32),
     Begin(u32),
     Finish(u32),
+    Change(Change),
     LastStream,
 }
 

@@ -237,6 +237,40 @@ fn each_connection_has_as_many_streams_as_asked_for() {
     assert_eq!(ran.sum().ledger.completed, 100 * S.div_ceil(10 * MS + ROUND_TRIP));
 }
 
+/// A connection that was opened for a request, and on which the server allows none at first.
+#[test]
+fn a_request_waits_until_its_connection_may_carry_it() {
+    let plan = Draft { requests_per_connection: Some(1), ..counted(1, 5) };
+    let hello = Hello { then: Some((30 * MS, Change::Limit(1))), ..allowing(0) };
+    let (ran, log) = run(&plan, hello, |_| Reply::ok(MS));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.ok, sum.ledger.sent, log.did.connections), (5, 5, 5));
+    assert_eq!(errors(&sum), BTreeMap::new());
+    assert!(sum.by_outcome.ok.min_ns() >= Some(30 * MS));
+}
+
+#[test]
+fn a_request_that_no_connection_may_carry_times_out() {
+    let plan = Draft { requests_per_connection: Some(1), timeout_ns: 50 * MS, ..counted(1, 5) };
+    let (ran, log) = run(&plan, allowing(0), |_| Reply::ok(MS));
+    let sum = ran.sum();
+    let timed_out = sum.ledger.timed_out;
+    assert!(timed_out > 1, "{:?}", sum.ledger);
+    assert_eq!((sum.ledger.scheduled, log.did.requests), (timed_out, 0));
+    assert_eq!(errors(&sum), BTreeMap::from([("timeout", timed_out)]));
+}
+
+/// The server allows none, and then leaves.
+#[test]
+fn a_request_whose_connection_takes_none_any_more_is_refused() {
+    let plan = Draft { requests_per_connection: Some(1), ..counted(1, 5) };
+    let hello = Hello { then: Some((30 * MS, Change::Abrupt(0))), ..allowing(0) };
+    let (ran, log) = run(&plan, hello, |_| Reply::ok(MS));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.refused, log.did.requests), (5, 0));
+    assert_eq!(errors(&sum), BTreeMap::from([("request_refused", 5)]));
+}
+
 /// Experiment 12: those who came into a stall of a second waited for the rest of it.
 #[test]
 fn a_stall_stands_in_the_response_time_of_all_who_came_into_it() {

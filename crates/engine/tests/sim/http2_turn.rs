@@ -18,13 +18,14 @@ impl Turn<'_> {
             Task::Grant(id, bytes) => self.grant(id, bytes),
             Task::Begin(id) => self.begin(id),
             Task::Finish(id) => self.finish(id),
+            Task::Change(change) => self.change(change),
             Task::LastStream => self.take_none_after(self.line.newest),
         }
     }
 
     /// Says what it allows; what was to be sent before waits for that.
     fn greet(&mut self) {
-        let Hello { streams, window_bytes, connection_window_bytes, .. } = *self.hello;
+        let Hello { streams, window_bytes, connection_window_bytes, then, .. } = *self.hello;
         let mut out = Vec::new();
         let settings = [(3, streams), (4, window_bytes)];
         write_settings(&mut out, &settings);
@@ -36,6 +37,11 @@ impl Turn<'_> {
         self.line.out = out;
         self.line.announced.push_back(streams);
         self.line.is_greeted = true;
+        match then {
+            Some((0, change)) => self.change(change),
+            Some((after_ns, change)) => self.later(after_ns, Task::Change(change)),
+            None => {}
+        }
     }
 
     fn interim(&mut self, id: u32, status: u16) {

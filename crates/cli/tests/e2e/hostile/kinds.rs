@@ -102,6 +102,19 @@ pub(crate) const HTTP2: &[&str] = &[
     "priority_loop",
 ];
 
+/// Of calls of gRPC.
+pub(crate) const GRPC: &[&str] = &[
+    "grpc_extra_messages",
+    "grpc_flag",
+    "grpc_message_cut",
+    "grpc_messages",
+    "grpc_no_message",
+    "grpc_no_status",
+    "grpc_not_grpc",
+    "grpc_status",
+    "grpc_uncoded",
+];
+
 /// Of connections that speak WebSocket.
 pub(crate) const WEBSOCKET: &[&str] = &[
     "not_upgraded",
@@ -145,5 +158,18 @@ pub(crate) const WEBSOCKET: &[&str] = &[
 ];
 
 /// Of requests that completed and were not liked.
-pub(crate) const UNMET: &[&str] =
-    &["expect_body", "redirect_elsewhere", "redirect_limit", "redirect_too_long"];
+pub(crate) const UNMET: &[&str] = &[
+    "expect_body",
+    "grpc_extra_messages",
+    "grpc_flag",
+    "grpc_message_cut",
+    "grpc_messages",
+    "grpc_no_message",
+    "grpc_no_status",
+    "grpc_not_grpc",
+    "grpc_status",
+    "grpc_uncoded",
+    "redirect_elsewhere",
+    "redirect_limit",
+    "redirect_too_long",
+];

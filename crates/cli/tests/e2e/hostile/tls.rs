@@ -1,15 +1,9 @@
 //! Every way we know to break TLS as a server: bytes that were never TLS, and what a real server
 //! says, mutated on its way record by record.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::thread;
-use std::time::Duration;
-
-use super::server::{Dice, Step, finish, play, reset};
-
-/// A fault before there is any TLS: its name, and what a server does for it.
-pub(crate) type Fault = (&'static str, fn(&mut Dice) -> Vec<Step>);
+use super::http::Fault;
+use super::relay::{Act, Mutation, Side};
+use super::server::Step;
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
@@ -92,179 +86,45 @@ pub(crate) const STRANGERS: &[Fault] = &[
 ];
 
 /// What happens to the stream of a real server at one of its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mutation {
-    Nothing,
-    CutFin,
-    CutReset,
-    Stall,
-    Flip,
-    Retype,
-    Length,
-    Drop,
-    Twice,
-    Swap,
-    InsertAlert,
-    InsertCloseNotify,
-    InsertChangeCipherSpec,
-    InsertHelloRequest,
-    InsertNoise,
-    InsertData,
-    SplitBytes,
-    FlipUpstream,
-}
-
-/// Each with its name.
-pub(crate) const MUTATIONS: &[(&str, Mutation)] = &[
-    ("real server", Mutation::Nothing),
-    ("record cut by an end", Mutation::CutFin),
-    ("record cut by a reset", Mutation::CutReset),
-    ("record stalled", Mutation::Stall),
-    ("record with a flipped bit", Mutation::Flip),
-    ("record of another type", Mutation::Retype),
-    ("record of another length", Mutation::Length),
-    ("record dropped", Mutation::Drop),
-    ("record twice", Mutation::Twice),
-    ("records swapped", Mutation::Swap),
-    ("alert between records", Mutation::InsertAlert),
-    ("close_notify between records", Mutation::InsertCloseNotify),
-    ("CCS between records", Mutation::InsertChangeCipherSpec),
-    ("HelloRequest between records", Mutation::InsertHelloRequest),
-    ("noise between records", Mutation::InsertNoise),
-    ("plain data between records", Mutation::InsertData),
-    ("records split at every byte", Mutation::SplitBytes),
-    ("client's record with a flipped bit", Mutation::FlipUpstream),
-];
-
-/// Passes a connection on to a real server, and breaks what that says.
-pub(crate) fn relay(client: TcpStream, server: SocketAddr, mutation: Mutation, dice: &mut Dice) {
-    let Ok(upstream) = TcpStream::connect(server) else { return };
-    let limited = upstream.set_read_timeout(Some(Duration::from_millis(1600)));
-    let (Ok(()), Ok(from), Ok(to)) = (limited, client.try_clone(), upstream.try_clone()) else {
-        return;
-    };
-    let at = dice.below(10);
-    let flip = (mutation == Mutation::FlipUpstream).then(|| dice.below(5));
-    let mut pump_dice = dice.clone();
-    let pump = thread::spawn(move || {
-        pump(from, to, |number, record| {
-            if Some(number) == flip {
-                flip_bit(record, &mut pump_dice);
-            }
-        });
-    });
-    break_records(client, &upstream, mutation, at, dice);
-    let _ = upstream.shutdown(Shutdown::Both);
-    let _ = pump.join();
-}
-
-/// Passes the client's records on.
-fn pump(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut(usize, &mut Vec<u8>)) {
-    let mut number = 0;
-    while let Some(mut record) = next_record(&mut from) {
-        change(number, &mut record);
-        number += 1;
-        if to.write_all(&record).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
-}
-
-fn break_records(
-    mut client: TcpStream,
-    mut upstream: &TcpStream,
-    mutation: Mutation,
-    at: usize,
-    dice: &mut Dice,
-) {
-    let mut number = 0;
-    let mut kept = Vec::new();
-    while let Some(mut record) = next_record(&mut upstream) {
-        let is_it = number == at;
-        number += 1;
-        if mutation == Mutation::SplitBytes {
-            if !record.chunks(1 + at / 3).all(|piece| client.write_all(piece).is_ok()) {
-                break;
-            }
-            continue;
-        }
-        if is_it {
-            match mutation {
-                Mutation::CutFin | Mutation::CutReset | Mutation::Stall => {
-                    let _ = client.write_all(&record[..dice.below(record.len())]);
-                    cut(client, mutation);
-                    return;
-                }
-                Mutation::Drop => continue,
-                Mutation::Swap => {
-                    kept = record;
-                    continue;
-                }
-                _ => change(&mut record, mutation, dice),
-            }
-        }
-        record.append(&mut kept);
-        if client.write_all(&record).is_err() {
-            break;
-        }
-    }
-    let _ = client.shutdown(Shutdown::Both);
-}
-
-fn cut(mut client: TcpStream, mutation: Mutation) {
-    match mutation {
-        Mutation::CutFin => {
-            finish(&mut client);
-        }
-        Mutation::CutReset => reset(&client),
-        _ => return play(client, &[Step::Stall]),
-    }
-    // The other direction has a handle of its own, and goes with this one; no FIN is sent for it.
-    let _ = client.shutdown(Shutdown::Read);
-}
-
-fn change(record: &mut Vec<u8>, mutation: Mutation, dice: &mut Dice) {
-    let mut inserted = match mutation {
-        Mutation::Flip => {
-            flip_bit(record, dice);
-            return;
-        }
-        Mutation::Retype => {
+pub(crate) const MUTATIONS: &[Mutation] = &[
+    Mutation::of(
+        "record of another type",
+        Side::Server,
+        Act::Change(|record, dice| {
             record[0] = dice.next() as u8;
-            return;
-        }
-        Mutation::Length => {
+        }),
+    ),
+    Mutation::of(
+        "record of another length",
+        Side::Server,
+        Act::Change(|record, dice| {
             let length = dice.next() as u16;
             record[3..5].copy_from_slice(&length.to_be_bytes());
-            return;
-        }
-        Mutation::Twice => record.clone(),
-        Mutation::InsertAlert => self::record(ALERT, &[2, dice.below(121) as u8]),
-        Mutation::InsertCloseNotify => self::record(ALERT, &[1, 0]),
-        Mutation::InsertChangeCipherSpec => self::record(CHANGE_CIPHER_SPEC, &[1]),
-        Mutation::InsertHelloRequest => self::record(HANDSHAKE, &[0, 0, 0, 0]),
-        Mutation::InsertNoise => {
-            let count = 1 + dice.below(100);
-            dice.bytes(count)
-        }
-        Mutation::InsertData => self::record(DATA, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-        _ => return,
-    };
-    inserted.append(record);
-    *record = inserted;
-}
-
-fn flip_bit(record: &mut [u8], dice: &mut Dice) {
-    let at = dice.below(record.len());
-    record[at] ^= 1 << dice.below(8);
-}
-
-fn next_record(from: &mut impl Read) -> Option<Vec<u8>> {
-    let mut record = vec![0; 5];
-    from.read_exact(&mut record).ok()?;
-    let length = u16::from_be_bytes([record[3], record[4]]) as usize;
-    record.resize(5 + length, 0);
-    from.read_exact(&mut record[5..]).ok()?;
-    Some(record)
-}
+        }),
+    ),
+    Mutation::of(
+        "alert between records",
+        Side::Server,
+        Act::Insert(|dice| record(ALERT, &[2, dice.below(121) as u8])),
+    ),
+    Mutation::of(
+        "close_notify between records",
+        Side::Server,
+        Act::Insert(|_| record(ALERT, &[1, 0])),
+    ),
+    Mutation::of(
+        "CCS between records",
+        Side::Server,
+        Act::Insert(|_| record(CHANGE_CIPHER_SPEC, &[1])),
+    ),
+    Mutation::of(
+        "HelloRequest between records",
+        Side::Server,
+        Act::Insert(|_| record(HANDSHAKE, &[0, 0, 0, 0])),
+    ),
+    Mutation::of(
+        "plain data between records",
+        Side::Server,
+        Act::Insert(|_| record(DATA, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")),
+    ),
+];
