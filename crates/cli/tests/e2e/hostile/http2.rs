@@ -211,7 +211,7 @@ pub(crate) const STRANGERS: &[Fault] = &[
     ("h2 no window", |_| greet(setting(4, 0))),
 ];
 
-/// What happens to frames of a real connection, whoever says them.
+/// What happens to frames of a real connection, the client's and the server's.
 pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation::of("frame of another type", Side::Server, Act::Change(retype)),
     Mutation::of("frame of other flags", Side::Server, Act::Change(reflag)),
@@ -233,19 +233,19 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation::of("client's update between", Side::Client, Act::Insert(any_update)),
 ];
 
-fn retype(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn retype(frame: &mut [u8], dice: &mut Dice) {
     frame[3] = dice.below(12) as u8;
 }
 
-fn reflag(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn reflag(frame: &mut [u8], dice: &mut Dice) {
     frame[4] = dice.next() as u8;
 }
 
-fn restream(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn restream(frame: &mut [u8], dice: &mut Dice) {
     frame[8] = dice.below(16) as u8;
 }
 
-fn relength(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn relength(frame: &mut [u8], dice: &mut Dice) {
     frame[2] = dice.next() as u8;
 }
 

@@ -47,7 +47,7 @@ pub(crate) enum Act {
     Swap,
     /// Every unit comes in pieces.
     Split,
-    Change(fn(&mut Vec<u8>, &mut Dice)),
+    Change(fn(&mut [u8], &mut Dice)),
     /// These bytes come before the unit.
     Insert(fn(&mut Dice) -> Vec<u8>),
 }
@@ -103,7 +103,7 @@ pub(crate) fn relay(
     dice: &mut Dice,
 ) {
     let Ok(upstream) = TcpStream::connect(server) else { return };
-    let limited = upstream.set_read_timeout(Some(QUIET)).and(upstream.set_nodelay(true));
+    let limited = upstream.set_read_timeout(Some(QUIET)).and_then(|()| upstream.set_nodelay(true));
     let (Ok(()), Ok(from), Ok(to)) = (limited, client.try_clone(), upstream.try_clone()) else {
         return;
     };
@@ -184,7 +184,7 @@ impl Broken {
             Act::CutReset => reset(&to),
             _ => return play(to, &[Step::Stall]),
         }
-        // The other direction has a handle of its own, and goes with this one; no FIN is sent for it.
+        // The other direction has a handle of its own, and goes with this one; no FIN is sent.
         let _ = to.shutdown(Shutdown::Read);
     }
 }

@@ -69,7 +69,7 @@ fn close(dice: &mut Dice) -> (u8, Vec<u8>) {
     (0x88, [&u16::to_be_bytes(code)[..], b"why"].concat())
 }
 
-/// What happens to frames of a real connection, whoever says them.
+/// What happens to frames of a real connection, the client's and the server's.
 pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation::of("message of another kind", Side::Server, Act::Change(rekind)),
     Mutation::of("message of another length", Side::Server, Act::Change(relength)),
@@ -140,11 +140,11 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-fn rekind(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn rekind(frame: &mut [u8], dice: &mut Dice) {
     frame[0] = dice.next() as u8;
 }
 
-fn relength(frame: &mut Vec<u8>, dice: &mut Dice) {
+fn relength(frame: &mut [u8], dice: &mut Dice) {
     frame[1] = dice.next() as u8;
 }
 
