@@ -8,6 +8,9 @@ use plimsoll_proto::tls::TlsError;
 use plimsoll_proto::websocket::handshake::HandshakeError;
 use plimsoll_proto::websocket::{self, Close, CloseCode};
 
+/// Pings whose answers may wait for the server to read them: some MiB of them.
+pub(crate) const PINGS_MAX: u32 = 10_000;
+
 /// One exchange: a request and its answer. The caller numbers them, and may use a number again once
 /// the exchange has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,6 +123,9 @@ pub enum Failure {
     /// The server closed the WebSocket.
     #[error(transparent)]
     PeerClose(#[from] PeerClose),
+    /// The server pings and does not take the answers.
+    #[error("the server sent {PINGS_MAX} pings and took no answer to them")]
+    PingFlood,
     /// TLS agreed on another protocol than the run's, or on none.
     #[error("{}", other_protocol(.agreed.as_deref(), wanted))]
     OtherProtocol {
@@ -155,6 +161,7 @@ impl Failure {
             Self::Handshake(error) => error.kind(),
             Self::WebSocket(error) => error.kind(),
             Self::PeerClose(close) => close.kind(),
+            Self::PingFlood => "ping_flood",
             Self::OtherProtocol { .. } => OTHER_PROTOCOL,
             Self::Tls(error) => error.kind().name(),
             Self::Tunnel(_) => "tunnel_refused",

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 145] = [
+pub const ERROR_KINDS: [&str; 146] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -158,6 +158,7 @@ pub const ERROR_KINDS: [&str; 145] = [
     "invalid_close_reason",
     "no_close",
     "truncated",
+    "ping_flood",
     // The response is not as expected.
     "expect_status",
     "expect_bytes",

@@ -314,7 +314,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         completed: result.ledger.completed,
         outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
-        connections_needed: connections_needed(target_uhz, slots.taken_ns),
+        connections_needed: connections_needed(target_uhz, slots.taken_ns)
+            .div_ceil(plan.in_flight_per_connection().into()),
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),

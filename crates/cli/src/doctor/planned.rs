@@ -131,7 +131,8 @@ fn connections(plan: &Plan) -> Finding {
     };
     let peak_uhz = rate.peak_uhz();
     let enough_ns = given as f64 / (peak_uhz as f64 / 1e6) * 1e9;
-    let needed = connections_needed(peak_uhz, SERVICE_GUESS_NS);
+    let needed = connections_needed(peak_uhz, SERVICE_GUESS_NS)
+        .div_ceil(plan.in_flight_per_connection().into());
     Finding::new(
         "plan",
         "connections",

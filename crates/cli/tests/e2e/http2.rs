@@ -144,25 +144,47 @@ fn nghttp_sees_the_protocol_kept() {
 fn chromium_speaks_http2_with_us() {
     let Some(_share) = share_with(&["chromium"]) else { return };
     let server = Server::start(&["--tls"]);
-    let profile = tempfile::tempdir().expect("a directory");
-    let log = profile.path().join("net.json");
-    let seen = finished(
-        "chromium",
-        &[
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--ignore-certificate-errors",
-            "--dump-dom",
-            &format!("--user-data-dir={}", profile.path().display()),
-            &format!("--log-net-log={}", log.display()),
-            &server.url("/"),
-        ],
-    );
-    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
-    assert!(seen.stdout.contains("hello world"), "{}", seen.stdout);
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("net.json");
+    let page = chromium(&server.url("/"), &[&format!("--log-net-log={}", log.display())]);
+    assert!(page.contains("hello world"), "{page}");
     let log = std::fs::read_to_string(log).expect("a log of the network");
     let host = format!("127.0.0.1:{}", server.addresses()[0].port());
     assert!(log.contains(&host) && log.contains("\"negotiated_protocol\":\"h2\""), "{host}");
+}
+
+/// Chromium prints the page when it likes to, which may be before the first message.
+#[test]
+fn chromium_opens_the_page_of_our_websocket() {
+    const TRIES: u32 = 5;
+    let Some(_share) = share_with(&["chromium"]) else { return };
+    for flags in [&[][..], &["--tls"]] {
+        let server = Server::start(flags);
+        let url = server.url("/ws?fragments=3&push=1ms&size=7");
+        let mut pages = (0..TRIES).map(|_| chromium(&url, &["--virtual-time-budget=10000"]));
+        let is_good = |page: &String| {
+            ["open</p>", "<li>received hello</li>", "<li>received 7 bytes</li>"]
+                .iter()
+                .all(|part| page.contains(part))
+        };
+        assert!(pages.any(|page| is_good(&page)), "{flags:?}");
+    }
+}
+
+/// The page at a URL as Chromium has it once its scripts have run.
+fn chromium(url: &str, flags: &[&str]) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = format!("--user-data-dir={}", directory.path().display());
+    let common = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--ignore-certificate-errors",
+        "--dump-dom",
+        &profile,
+    ];
+    let seen = finished("chromium", &[&common, flags, &[url]].concat());
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    seen.stdout
 }

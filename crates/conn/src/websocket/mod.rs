@@ -25,7 +25,7 @@ use plimsoll_proto::websocket::{
 };
 use regex::bytes::Regex;
 
-use crate::event::{ExchangeId, Failure, PeerClose, Progress, Response};
+use crate::event::{ExchangeId, Failure, PINGS_MAX, PeerClose, Progress, Response};
 use crate::protocol::{Protocol, Wire};
 use crate::request::Message;
 use opening::Opening;
@@ -87,6 +87,8 @@ pub struct WebSocket {
     own_key: MaskKey,
     /// The message that is being sent, where it is filled in.
     filled: Vec<u8>,
+    /// Pings that came since the kernel had taken all that was sent.
+    pings: u32,
 }
 
 /// The message that is coming in.
@@ -119,7 +121,8 @@ impl Reading {
     fn piece(&mut self, piece: &[u8], replies: &Replies, progress: &mut impl FnMut(Progress<'_>)) {
         let Some(id) = self.oldest else { return };
         if let Replies::Matching(_) = replies {
-            let room = MATCHED_BYTES_MAX - self.kept.len();
+            // One byte more tells those who look at the body that it goes on.
+            let room = MATCHED_BYTES_MAX + 1 - self.kept.len();
             self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
         } else {
             progress(Progress::Body(id, piece));
@@ -136,7 +139,8 @@ impl Reading {
     ) -> Option<ExchangeId> {
         let answered = match replies {
             Replies::Matching(expression) => {
-                self.oldest.filter(|_| expression.is_match(&self.kept))
+                let seen = &self.kept[..self.kept.len().min(MATCHED_BYTES_MAX)];
+                self.oldest.filter(|_| expression.is_match(seen))
             }
             Replies::Next | Replies::None => self.oldest,
         };
@@ -167,7 +171,7 @@ impl WebSocket {
         out: &mut Vec<u8>,
         progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
-        let Self { settings, socket, open, reading, own_key, .. } = self;
+        let Self { settings, socket, open, reading, own_key, pings, .. } = self;
         let replies = &settings.replies;
         loop {
             let decoded = socket.receive(bytes, *own_key, out)?;
@@ -181,7 +185,13 @@ impl WebSocket {
                         open.pop_front();
                     }
                 }
-                Some(Event::Ping(_)) => progress(Progress::Ping),
+                Some(Event::Ping(_)) => {
+                    progress(Progress::Ping);
+                    *pings += 1;
+                    if *pings > PINGS_MAX {
+                        return Err(Failure::PingFlood);
+                    }
+                }
                 Some(Event::Pong(_)) => {}
                 Some(Event::Close(close)) => return Err(PeerClose::of(close).into()),
             }
@@ -213,6 +223,7 @@ impl Protocol for WebSocket {
             socket: Socket::new(OPTIONS),
             open: VecDeque::with_capacity(settings.in_flight),
             reading: Reading::default(),
+            pings: 0,
             own_key: MaskKey::default(),
             filled: Vec::new(),
         }
@@ -233,6 +244,7 @@ impl Protocol for WebSocket {
         handshake.write(&offer, out);
         self.opening = Some(Box::new(Opening::new(nonce, subprotocol.clone())));
         self.is_greeted = false;
+        self.pings = 0;
         self.socket = Socket::new(OPTIONS);
         self.reading.oldest = None;
     }
@@ -317,6 +329,7 @@ impl Protocol for WebSocket {
     }
 
     fn taken(&mut self, progress: &mut impl FnMut(Progress<'_>)) {
+        self.pings = 0;
         if let Replies::None = self.settings.replies {
             for id in self.open.drain(..) {
                 progress(Progress::FirstByte(id));
@@ -356,3 +369,6 @@ impl Protocol for WebSocket {
 fn key(word: u64) -> MaskKey {
     ((word >> 32) as u32).to_be_bytes()
 }
+
+#[cfg(test)]
+mod tests;

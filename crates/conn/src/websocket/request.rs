@@ -49,6 +49,12 @@ impl Handshake {
         Ok(Self { head: head.into() })
     }
 
+    /// Of nothing, for connections whose handshake is over.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self { head: [].into() }
+    }
+
     /// Writes it with what WebSocket asks for.
     pub(super) fn write(&self, offer: &Offer<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.head);

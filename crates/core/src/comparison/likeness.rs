@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::plan::Draft;
 use crate::result::{Environment, RunResult, ScenarioResult};
@@ -54,7 +54,6 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
     if !spoken.is_empty() {
         facts.insert("protocol".to_owned(), spoken.join(", "));
     }
-    facts.insert("streams".to_owned(), result.plan.http2.streams.to_string());
     facts.extend(of_plan(&result.plan));
     facts.insert("scenarios".to_owned(), scenario_words(&result.scenarios));
     for scenario in &result.scenarios {
@@ -80,8 +79,8 @@ fn of_plan(plan: &Draft) -> Facts {
     let mut facts = Facts::new();
     // A side that shows its secrets is like one that masks them, and a list of differences is no
     // place for them. Plans are plain data: they cannot fail to serialize.
-    let plan = serde_json::to_value(plan.record()).unwrap_or_default();
-    for (name, value) in plan.as_object().into_iter().flatten() {
+    let record = serde_json::to_value(plan.record()).unwrap_or_default();
+    for (name, value) in record.as_object().into_iter().flatten().chain(&left_out(plan)) {
         match value.as_object().filter(|_| name != "rate") {
             None => insert(&mut facts, name.clone(), value),
             Some(fields) => {
@@ -92,6 +91,27 @@ fn of_plan(plan: &Draft) -> Facts {
         }
     }
     facts
+}
+
+/// What a plan's document leaves out where it is as usual, or has no value.
+fn left_out(plan: &Draft) -> Map<String, Value> {
+    let of = |value: serde_json::Result<Value>| value.unwrap_or_default();
+    let mut fields = Map::new();
+    fields.insert("http_version".to_owned(), of(serde_json::to_value(plan.http_version)));
+    fields.insert("http2".to_owned(), of(serde_json::to_value(plan.http2)));
+    let mut websocket = of(serde_json::to_value(&plan.websocket));
+    if let Some(fields) = websocket.as_object_mut() {
+        fields.entry("subprotocol").or_insert(Value::Null);
+    }
+    fields.insert("websocket".to_owned(), websocket);
+    if let Some(grpc) = &plan.grpc {
+        let stream = of(serde_json::to_value(grpc.stream));
+        let messages = of(serde_json::to_value(grpc.messages));
+        let grpc = [("stream", stream), ("messages", messages)];
+        let grpc = grpc.map(|(name, value)| (name.to_owned(), value));
+        fields.insert("grpc".to_owned(), Value::Object(grpc.into_iter().collect()));
+    }
+    fields
 }
 
 fn insert(facts: &mut Facts, name: String, value: &Value) {

@@ -62,6 +62,8 @@ impl Calls {
     #[inline]
     fn note(&mut self, id: ExchangeId, code: u32, fields: Headers<'_>) {
         if code == 0 {
+            // The last one's message, where this call has taken its place.
+            self.message_of.take_if(|of| *of == id);
             return;
         }
         self.message.clear();

@@ -1,6 +1,7 @@
 //! What is done about deadlines: connects and requests that time out, waits that are over.
 
 use plimsoll_conn::{ExchangeId, Protocol, State};
+use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::units::format_duration;
 use plimsoll_io::{Close, Driver};
@@ -71,19 +72,31 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
             self.connect_timed_out(entry, now_ns);
             return;
         }
-        if self.pool.cancel(entry, id) {
+        if !self.is_dead(entry, by_ns) && self.pool.cancel(entry, id) {
             self.cancelled(entry, id, now_ns);
         } else {
             self.closed_by_timeout(entry, id, by_ns, now_ns);
         }
     }
 
+    /// Whether a connection has been silent for the plan's timeout after a request timed out on it:
+    /// a connection that can do without single requests would be kept for ever, though its server
+    /// is gone.
+    fn is_dead(&mut self, entry: ConnectionId, by_ns: u64) -> bool {
+        let timed_out_ns = &mut self.pool[entry].usage.timed_out_ns;
+        if *timed_out_ns == 0 {
+            *timed_out_ns = by_ns;
+        }
+        by_ns - *timed_out_ns >= self.plan.timeout_ns
+    }
+
     /// One exchange timed out; the others of its connection go on.
     fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, now_ns: u64) {
         let now_ns = self.pool[entry].moment(now_ns);
         self.times.progress_ns = now_ns;
+        let phase = self.accounts.exchanges[id].phase();
         let timeout_ns = self.plan.timeout_ns;
-        self.accounts.timed_out(id, now_ns, || nothing_within(timeout_ns));
+        self.accounts.timed_out(id, now_ns, || not_within(phase, timeout_ns));
         self.go_on(entry, now_ns, &After::default());
     }
 
@@ -99,8 +112,16 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
             if is_late(exchange) { Outcome::TimedOut } else { Outcome::Broken }
         });
         let counts = [late, settled - late];
-        self.accounts.closed_by_timeout(now_ns, phase, counts, || nothing_within(timeout_ns));
+        self.accounts.closed_by_timeout(now_ns, phase, counts, || not_within(phase, timeout_ns));
         self.close(entry, now_ns, Close::Reset);
+    }
+}
+
+/// What did not come in time for a request in this phase.
+fn not_within(phase: Phase, timeout_ns: u64) -> String {
+    match phase {
+        Phase::Receiving => format!("no whole response within {}", format_duration(timeout_ns)),
+        _ => nothing_within(timeout_ns),
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct Opening {
 /// What its connection was used for.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
+    /// When a request timed out here with nothing received since; 0: none has.
+    pub timed_out_ns: u64,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Measured requests it may still serve, where connections are opened by that.

@@ -43,6 +43,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         if is_lost && !is_chance {
             self.reach.lost(entry, now_ns);
         }
+        client.usage.timed_out_ns = 0;
         client.usage.sent = 0;
         client.usage.answered = 0;
         let carried = std::mem::take(&mut client.usage.measured);

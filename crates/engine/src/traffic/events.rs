@@ -52,6 +52,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let entry = ConnectionId::of(received.socket);
         self.lines.accounts.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
         let client = &mut self.lines.pool[entry];
+        client.usage.timed_out_ns = 0;
         let at_ns = client.moment(at_ns);
         let stamp_ns = received.kernel_ns().map_or(at_ns, |kernel_ns| {
             let open = client.connection.exchanges();

@@ -145,7 +145,9 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         assert!(followed <= ledger.redirects, "{}", context());
         let says_goodbye = manners.common.says_goodbye > 0;
         if !says_goodbye && plan.requests_per_connection.is_none() {
-            assert_eq!(ledger.reconnects, 0, "closed for no reason, {}", context());
+            // One that was silent for two timeouts is given up.
+            let given_up_max = ledger.timed_out / 2;
+            assert!(ledger.reconnects <= given_up_max, "closed for no reason, {}", context());
         }
         let opened: u64 = told.ran.records.iter().map(|record| record.connections.opened).sum();
         assert_eq!(sum.phases[Phase::Greeting].count(), opened, "{}", context());

@@ -327,6 +327,25 @@ fn a_timeout_ends_one_stream() {
 }
 
 /// Experiment 17: an answer that is whole before the upload ends it, with or without a reset.
+/// The third request and those after it hang on the first connection, which is silent from then on.
+#[test]
+fn a_connection_that_stays_silent_after_a_timeout_is_replaced() {
+    let plan = Draft { timeout_ns: 50 * MS, ..counted(1, 20) };
+    let (ran, log) = run(&plan, allowing(10), |asked| match asked.number {
+        2 | 3 => Reply { fate: Fate::Hangs, ..Reply::ok(MS) },
+        _ => Reply::ok(MS),
+    });
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.ok, sum.ledger.timed_out, sum.ledger.reconnects), (18, 2, 1));
+    assert_eq!(log.did.connections, 2);
+    // One that answers in between is kept.
+    let (ran, log) = run(&plan, allowing(10), |asked| match asked.number {
+        2 | 4 | 6 => Reply { fate: Fate::Hangs, ..Reply::ok(MS) },
+        _ => Reply::ok(MS),
+    });
+    assert_eq!((ran.sum().ledger.timed_out, log.did.connections), (3, 1));
+}
+
 #[test]
 fn an_early_answer_completes_its_request() {
     for stops_upload in [true, false] {

@@ -49,6 +49,9 @@ pub(crate) const TLS: &[&str] = &[
 
 /// Of connections that speak HTTP/2, and of requests there.
 pub(crate) const HTTP2: &[&str] = &[
+    "bad_content_length",
+    "head_too_long",
+    "too_many_interim",
     "request_refused",
     "reset:NO_ERROR",
     "reset:PROTOCOL_ERROR",
@@ -155,6 +158,7 @@ pub(crate) const WEBSOCKET: &[&str] = &[
     "invalid_close_reason",
     "no_close",
     "truncated",
+    "ping_flood",
 ];
 
 /// Of requests that completed and were not liked.

@@ -47,14 +47,11 @@ impl Client {
     }
 
     fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let length = (payload.len() as u32).to_be_bytes();
-        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-        self.0.write_all(&[&head, payload].concat()).unwrap();
+        self.0.write_all(&frame(kind, flags, stream, payload)).unwrap();
     }
 
-    /// GET / on a stream, in three bytes of headers.
     fn get(&mut self, stream: u32) {
-        self.send(HEADERS, 5, stream, &[0x82, 0x84, 0x86]);
+        self.0.write_all(&get(stream)).unwrap();
     }
 
     /// POST / on a stream, whose body is to follow.
@@ -95,6 +92,16 @@ impl Client {
         let _ = self.0.read_to_end(&mut Vec::new());
         oracle.stop()
     }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// GET / on a stream, in three bytes of headers.
+fn get(stream: u32) -> Vec<u8> {
+    frame(HEADERS, 5, stream, &[0x82, 0x84, 0x86])
 }
 
 fn with(http2: Http2Mode) -> Mode {
@@ -199,13 +206,11 @@ fn a_graceful_goodbye_has_two_steps_and_answers_all() {
     let first = client.next(|frame| frame.kind == GOAWAY);
     assert_eq!(first.payload, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     let ping = client.next(|frame| frame.kind == PING);
-    // One that was under way when it was said goodbye to.
-    client.get(5);
-    client.send(PING, 1, 0, &ping.payload);
+    // One that was under way when it was said goodbye to, and one that should know better: at once,
+    // so that the first has not been answered when the second comes.
+    client.0.write_all(&[get(5), frame(PING, 1, 0, &ping.payload), get(7)].concat()).unwrap();
     let second = client.next(|frame| frame.kind == GOAWAY);
     assert_eq!(second.payload, [0, 0, 0, 5, 0, 0, 0, 0]);
-    // One that should know better.
-    client.get(7);
     assert_eq!(client.end_of(5), None);
     let log = client.leave(oracle);
     assert_eq!((log.entries.len(), log.answered()), (4, 3));

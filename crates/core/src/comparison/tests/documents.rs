@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::comparison::document::shared;
 use crate::comparison::*;
 use crate::outage::Outage;
-use crate::plan::{Draft, Endpoint};
+use crate::plan::{Draft, Endpoint, HttpVersion};
 use crate::result::{ConnectionsChange, RateChange, RunResult, ScenarioResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
@@ -144,6 +144,22 @@ fn what_differs_is_named_and_the_server_may() {
         ("seed", |result| result.plan.seed = 7, None),
         ("gates", |result| result.plan.gates = vec!["p99<1s".to_owned()], None),
         ("path", |result| result.plan.endpoint.path = "/x".into(), Some("endpoint.path / and /x")),
+        ("streams", |result| result.plan.http2.streams = 8, Some("http2.streams 1 and 8")),
+        (
+            "messages in flight",
+            |result| result.plan.websocket.in_flight = 8,
+            Some("websocket.in_flight 1 and 8"),
+        ),
+        (
+            "subprotocol",
+            |result| result.plan.websocket.subprotocol = Some("chat".to_owned()),
+            Some("websocket.subprotocol none and chat"),
+        ),
+        (
+            "version",
+            |result| result.plan.http_version = HttpVersion::Http2,
+            Some("http_version 1 and 2"),
+        ),
         ("time", |result| result.plan.duration_ns = None, Some("duration_s 10.0 and none")),
         (
             "rate",
