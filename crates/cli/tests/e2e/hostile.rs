@@ -35,8 +35,9 @@ use server::{Dice, FaultServer, Step, play};
 const RSS_BYTES_MAX: u64 = 64 << 20;
 /// Starting, draining, and the slowness of a machine that does other things too.
 const GRACE: Duration = Duration::from_secs(15);
-/// A run of ten minutes is many of this, so that each stays below the limit of a child process.
-const RUN_SECONDS_MAX: f64 = 40.0;
+/// A run of ten minutes is many of this, so that a server and all its loads stay below the limit of
+/// a child process.
+const RUN_SECONDS_MAX: f64 = 8.0;
 
 /// A protocol: how it is loaded, who breaks it, and what the errors may be called.
 struct Scene {
@@ -282,7 +283,8 @@ impl Scene {
         let hurt = timed_out + broken;
         assert!(sum(&|kind| !kinds::UNMET.contains(&kind)) >= hurt, "{flags:?}: {:?}", report);
         assert!(sum(&|kind| kind == "timeout") >= timed_out, "{flags:?}: {errors:?}");
-        assert!(scheduled > 0, "{flags:?}");
+        // Where no connection came about, the errors say why.
+        assert!(scheduled > 0 || !errors.is_empty(), "{flags:?}");
         let rss_bytes = report.count("/loader/rss_peak_bytes");
         assert!(rss_bytes < RSS_BYTES_MAX, "{flags:?}: {rss_bytes} bytes");
         for (name, count) in

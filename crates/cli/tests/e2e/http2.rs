@@ -160,13 +160,10 @@ fn chromium_opens_the_page_of_our_websocket() {
     let Some(_share) = share_with(&["chromium"]) else { return };
     for flags in [&[][..], &["--tls"]] {
         let server = Server::start(flags);
-        let url = server.url("/ws?fragments=3&push=1ms&size=7");
+        let url = server.url("/ws?fragments=3");
         let mut pages = (0..TRIES).map(|_| chromium(&url, &["--virtual-time-budget=10000"]));
-        let is_good = |page: &String| {
-            ["open</p>", "<li>received hello</li>", "<li>received 7 bytes</li>"]
-                .iter()
-                .all(|part| page.contains(part))
-        };
+        let is_good =
+            |page: &String| page.contains("open</p>") && page.contains("<li>received hello</li>");
         assert!(pages.any(|page| is_good(&page)), "{flags:?}");
     }
 }

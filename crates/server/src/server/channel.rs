@@ -45,7 +45,10 @@ impl<D: Driver> Server<D> {
             at += used;
             self.send_scratch(socket);
             match step {
-                Step::More => return at,
+                Step::More => {
+                    self.pause_if_slow(socket);
+                    return at;
+                }
                 Step::Message => self.answer_message(now_ns, socket),
                 Step::Closed => self.close_when_sent(socket),
                 Step::Failed => self.linger_after_close(now_ns, socket),
@@ -109,9 +112,17 @@ impl<D: Driver> Server<D> {
         if let Some(work) = connection.work.take() {
             self.pool.put(work);
         }
-        let slow = self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes;
-        connection.state = if slow { State::Sending } else { State::Open };
+        connection.state = State::Open;
+        self.pause_if_slow(socket);
         self.arm_push(now_ns, socket);
+    }
+
+    /// Reads no further while a client does not take what it was sent, answers to its pings among
+    /// that.
+    fn pause_if_slow(&mut self, socket: SocketId) {
+        if self.wire.driver.queued_bytes(socket) > self.options.limits.queued_bytes {
+            self.connections[socket.index()].state = State::Sending;
+        }
     }
 
     /// The timer of a channel that is not answering: a message is due, or the client has not

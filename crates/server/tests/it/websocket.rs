@@ -177,6 +177,21 @@ fn broken_clients_are_told_and_left() {
     }
 }
 
+/// 13 MB of pings, and nobody reads the answers.
+#[test]
+fn a_client_that_pings_and_does_not_read_is_not_read_from() {
+    let mut pings = Vec::new();
+    let mut socket = client(None);
+    (0..1000).for_each(|_| {
+        socket.ping(&[b'x'; 125], KEY, &mut pings);
+    });
+    let mut script = vec![(0, 0, Act::Send(request("/ws", &OFFER))), (MS, 0, Act::Pause)];
+    script.extend((2..102).map(|at| (at * MS, 0, Act::Send(pings.clone()))));
+    let outcome = Scene { script, ..Scene::default() }.run();
+    let sent = outcome.counters.bytes_sent;
+    assert!((10_000..3 << 20).contains(&sent), "{sent} bytes");
+}
+
 #[test]
 fn a_stopping_server_says_so() {
     let scene = Scene::ask([request("/ws", &OFFER), text(b"hello")].concat());
