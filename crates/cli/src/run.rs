@@ -146,7 +146,7 @@ pub(crate) fn stopped_by_signals(runner: &Runner<'_>) -> Result<Caught, Exit> {
 pub(crate) fn explain(error: RunnerError) -> Exit {
     let text = match error {
         RunnerError::Run(
-            RunError::Request(_) | RunError::Expectation { .. } | RunError::WebSocketReply(_),
+            RunError::Request(_) | RunError::Expectation { .. } | RunError::WebSocketReply { .. },
         )
         | RunnerError::Gate(_) => return Exit::Usage(error.to_string()),
         RunnerError::NoServer {

@@ -87,8 +87,9 @@ pub enum Progress<'a> {
     Trailers(ExchangeId, Headers<'a>),
     /// The response is complete: the exchange has ended.
     Complete(ExchangeId, Response),
-    /// The server says that it has not processed the request: the exchange has ended.
-    Refused(ExchangeId),
+    /// The server says that it has not processed the request: the exchange has ended, with an error
+    /// of this kind.
+    Refused(ExchangeId, &'static str),
     /// The server gave this exchange up, and it alone: it has ended, with an error of this kind.
     Reset(ExchangeId, &'static str),
     /// The server sent a message that answers nothing.
@@ -101,6 +102,9 @@ pub enum Progress<'a> {
     /// The server asked for a sign of life, and was answered.
     Ping,
 }
+
+/// The kind of a request that the server has not processed, where it does not say why.
+pub const REFUSED: &str = "request_refused";
 
 /// The [kind](Failure::kind) of [`Failure::OtherProtocol`].
 pub const OTHER_PROTOCOL: &str = "other_protocol";
@@ -146,6 +150,10 @@ pub enum Failure {
     /// The server closed with requests open.
     #[error("the server closed the connection before the response")]
     Closed,
+    /// The server closed with requests open that it had not refused, after a GOAWAY that says why:
+    /// the kind that names its code.
+    #[error("the server closed the connection with {0} before the response")]
+    Goodbye(&'static str),
     /// The server said that it closes after a response, with requests open behind it.
     #[error("the server closed with later requests unanswered")]
     ClosedEarly,
@@ -164,6 +172,7 @@ impl Failure {
             Self::PingFlood => "ping_flood",
             Self::OtherProtocol { .. } => OTHER_PROTOCOL,
             Self::Tls(error) => error.kind().name(),
+            Self::Goodbye(kind) => kind,
             Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
             Self::Closed | Self::ClosedEarly => "closed",

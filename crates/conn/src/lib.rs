@@ -15,7 +15,9 @@ mod setup;
 mod websocket;
 
 pub use connection::{Connection, State};
-pub use event::{ExchangeId, Failure, Head, OTHER_PROTOCOL, PeerClose, Progress, Response, fields};
+pub use event::{
+    ExchangeId, Failure, Head, OTHER_PROTOCOL, PeerClose, Progress, REFUSED, Response, fields,
+};
 pub use http1::{Http1, Http1Request, Http1Settings};
 pub use http2::{Http2, Http2Request, Http2Settings};
 pub use plimsoll_proto::http1::{DecodeError, Headers};

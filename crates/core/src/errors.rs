@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 146] = [
+pub const ERROR_KINDS: [&str; 160] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -70,6 +70,21 @@ pub const ERROR_KINDS: [&str; 146] = [
     "reset:INADEQUATE_SECURITY",
     "reset:HTTP_1_1_REQUIRED",
     "reset:UNKNOWN",
+    // With HTTP/2: the server ended the connection, and said why.
+    "goaway:PROTOCOL_ERROR",
+    "goaway:INTERNAL_ERROR",
+    "goaway:FLOW_CONTROL_ERROR",
+    "goaway:SETTINGS_TIMEOUT",
+    "goaway:STREAM_CLOSED",
+    "goaway:FRAME_SIZE_ERROR",
+    "goaway:REFUSED_STREAM",
+    "goaway:CANCEL",
+    "goaway:COMPRESSION_ERROR",
+    "goaway:CONNECT_ERROR",
+    "goaway:ENHANCE_YOUR_CALM",
+    "goaway:INADEQUATE_SECURITY",
+    "goaway:HTTP_1_1_REQUIRED",
+    "goaway:UNKNOWN",
     // The connection breaks the rules.
     "http1_peer",
     "bad_preface",

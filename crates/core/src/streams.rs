@@ -32,6 +32,9 @@ pub struct Streams {
     pub sent: Messages,
     /// Whole messages that came.
     pub received: Messages,
+    /// Calls that the server ended with OK before all of their messages were sent.
+    #[serde(default)]
+    pub cut_calls: u64,
     /// From the start of sending to the first whole message, each call that had one.
     pub first_message: Histogram,
     /// From each whole message of a call to the next one.
@@ -53,6 +56,7 @@ impl Streams {
     pub fn merge(&mut self, other: &Self) {
         self.sent.add(other.sent.messages, other.sent.bytes);
         self.received.add(other.received.messages, other.received.bytes);
+        self.cut_calls += other.cut_calls;
         self.first_message.merge(&other.first_message);
         self.gaps.merge(&other.gaps);
         if let Some(theirs) = &other.round_trips {
@@ -79,6 +83,7 @@ mod tests {
         let mut streams = Streams::new(round_trip_ns.is_some());
         streams.sent.add(1, 10);
         streams.received.add(messages, 7 * messages);
+        streams.cut_calls = messages;
         streams.first_message.record(messages);
         streams.gaps.record(100 * messages);
         if let (Some(round_trips), Some(at_ns)) = (&mut streams.round_trips, round_trip_ns) {
@@ -96,7 +101,7 @@ mod tests {
             merge_streams(&mut sum, None);
             let sum = sum.expect("there were some");
             assert_eq!((sum.sent.messages, sum.sent.bytes), (3, 30));
-            assert_eq!((sum.received.messages, sum.received.bytes), (6, 42));
+            assert_eq!((sum.received.messages, sum.received.bytes, sum.cut_calls), (6, 42, 6));
             assert_eq!((sum.first_message.count(), sum.gaps.max_ns()), (3, Some(300)));
             assert_eq!(sum.round_trips.as_ref().map(Histogram::count), Some(2));
             let text = serde_json::to_string(&sum).expect("plain data");

@@ -23,9 +23,14 @@ pub enum RunError {
         /// Why not.
         reason: String,
     },
-    /// What ends messages of a WebSocket is no regular expression: why.
-    #[error("the expression for replies cannot be used: {0}")]
-    WebSocketReply(String),
+    /// Replies of a WebSocket cannot be told by the expression that was given.
+    #[error("the replies to match cannot be told: '{pattern}' is no regular expression: {reason}")]
+    WebSocketReply {
+        /// As it was given.
+        pattern: String,
+        /// Why not.
+        reason: String,
+    },
     /// TLS cannot be set up: what is wrong, and what.
     #[error("{1}")]
     Tls(Field, String),
@@ -106,7 +111,7 @@ impl RunError {
             Self::Request(error) => error.field(),
             Self::Tunnel(_) => Some(Field::Proxy),
             Self::Expectation { .. } => Some(Field::Expect),
-            Self::WebSocketReply(_) => Some(Field::WsReply),
+            Self::WebSocketReply { .. } => Some(Field::WsReply),
             Self::Tls(field, _) => Some(*field),
             Self::Scenario { error, .. } => error.field(),
             _ => None,
@@ -145,9 +150,7 @@ pub(crate) const NO_FILES: &str = "no_files";
 pub(crate) const TIMEOUT: &str = "timeout";
 /// What was pipelined behind a request that timed out.
 pub(crate) const ABANDONED: &str = "abandoned";
-/// The server says that it has not processed the request.
-pub(crate) const REFUSED: &str = "request_refused";
-/// What a report says of those.
+/// What a report says of requests that the server has not processed.
 pub(crate) const NOT_PROCESSED: &str = "the server said that it did not process the request";
 /// Any other error of the operating system.
 pub(crate) const OTHER: &str = "other";
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn every_kind_is_listed() {
         let of_system = KINDS.into_iter().map(|(_, name)| name);
-        let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED, REFUSED];
+        let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED, plimsoll_conn::REFUSED];
         let failures =
             [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed, Failure::ClosedEarly];
         let refusals = [

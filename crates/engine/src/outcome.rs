@@ -8,6 +8,7 @@ use plimsoll_conn::grpc::code_name;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
+use plimsoll_core::plan::websocket::Reply;
 use plimsoll_core::plan::{Draft, Spin};
 use plimsoll_core::recorder::GRPC_OTHER;
 use plimsoll_core::result::{
@@ -17,8 +18,8 @@ use plimsoll_core::schedule::Profile;
 use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
-    AckDelays, AddressFacts, Cause, Evidence, NO_RESPONSES, Outcomes, Peaks, Quoted, TcpFacts,
-    Verdict, connections_needed, connects_retried, covered_ns, judge, settling,
+    AckDelays, AddressFacts, Cause, Evidence, MessageFacts, NO_RESPONSES, Outcomes, Peaks, Quoted,
+    TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge, settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::clock;
@@ -327,6 +328,8 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
+        draining_share: draining_share(plan, result),
+        messages: messages(plan, result),
     }
 }
 
@@ -378,6 +381,38 @@ fn outcomes(result: &RunResult) -> Outcomes {
         ok_p50_ns: p50_ns(&result.by_outcome.ok),
         failed_p50_ns: p50_ns(&result.by_outcome.failed),
     }
+}
+
+/// The share of the time of all streams in which they idled because their connection was to end.
+fn draining_share(plan: &Plan, result: &RunResult) -> f64 {
+    let streams = u64::from(plan.connections) * u64::from(plan.in_flight_per_connection());
+    let stream_ns = streams as f64 * result.elapsed_ns as f64;
+    if stream_ns == 0.0 { 0.0 } else { result.connections.draining_idle_ns as f64 / stream_ns }
+}
+
+/// How the operating system says that the peer ended a connection.
+const OS_ENDS: [&str; 3] = ["reset", "aborted", "broken_pipe"];
+
+/// What was seen of messages, in the light of what the plan takes for a reply.
+fn messages(plan: &Plan, result: &RunResult) -> MessageFacts {
+    let reply = plan.endpoint.is_websocket().then_some(&plan.websocket.reply);
+    let is_end = |kind: &str| kind.starts_with("close") || OS_ENDS.contains(&kind);
+    let closes = result.errors.iter().filter(|error| is_end(&error.kind));
+    let pushed = result.pushed.map_or(0, |pushed| pushed.messages);
+    let mut facts = MessageFacts::default();
+    match reply {
+        Some(Reply::None) => facts.unconfirmed_closes = closes.map(|error| error.count).sum(),
+        Some(Reply::Next) => facts.pushed_beside_next = pushed,
+        Some(Reply::Match(_)) | None => {}
+    }
+    if let Some(streams) = result.grpc_streams.as_deref() {
+        facts.cut_calls = streams.cut_calls;
+        if streams.round_trips.is_some() {
+            let answers = streams.received.messages;
+            facts.extra_answers = answers.saturating_sub(streams.sent.messages);
+        }
+    }
+    facts
 }
 
 /// Whether a server of this name shares our network namespace for certain: it is at a loopback

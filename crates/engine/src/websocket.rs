@@ -44,8 +44,9 @@ pub(crate) fn replies(plan: &Plan) -> Result<Replies, RunError> {
         Reply::Match(pattern) => {
             let regex = Regex::new(pattern).map_err(|error| {
                 let text = error.to_string();
-                let reason = text.lines().last().unwrap_or_default().trim().to_owned();
-                RunError::WebSocketReply(reason)
+                let last = text.lines().last().unwrap_or_default();
+                let reason = last.trim_start_matches("error: ").trim().to_owned();
+                RunError::WebSocketReply { pattern: pattern.clone(), reason }
             })?;
             Replies::Matching(regex)
         }

@@ -354,7 +354,7 @@ fn what_cannot_be_sent_is_one_line() {
     world.file("users.csv", "id\na b\n");
     world.file("ragged.csv", "a,b\n1\n");
     fs::write(world.path().join("binary"), b"\xff\xfe").expect("a file");
-    let cases: [(&[&str], i32, &str); 28] = [
+    let cases: [(&[&str], i32, &str); 29] = [
         (&["--targets", "no/such"], 1, "no/such"),
         (&["--targets", "two.txt"], 2, "two.txt, line 2: http://b is not the server of line 1"),
         (&["--targets", "paths.txt"], 2, "on the command line"),
@@ -386,6 +386,7 @@ fn what_cannot_be_sent_is_one_line() {
         (&["{origin}", "-F", "x=y", "-b", "z"], 2, "--body"),
         (&["{origin}", "--basic", "secret"], 2, "USER:PASS"),
         (&["{origin}", "--chunked"], 2, "--chunked is about a body"),
+        (&["{origin}", "-X", "CONNECT"], 2, "CONNECT asks for a tunnel and is no request"),
         (&["{origin}", "--chunked", "-b", "x", "--http", "1.0"], 2, "HTTP/1.0 has no chunks"),
     ];
     for (arguments, code, says) in cases {

@@ -104,6 +104,37 @@ fn without_replies_all_messages_are_sent() {
     assert_eq!(report.ledger(["sent", "ok"]), [500, 500]);
 }
 
+/// Whether a report has a cause of this name.
+fn has_cause(report: &Report, code: &str) -> bool {
+    let causes = report.at("/loader/causes").as_array().expect("a list");
+    causes.iter().any(|cause| cause["code"] == code)
+}
+
+/// The server closes behind the fifth message: that a later one meets it is an error of the
+/// connection, and the message is sent again or broken.
+#[test]
+fn a_server_that_closes_while_no_reply_is_awaited_makes_the_result_suspect() {
+    let server = Server::start(&[]);
+    let flags = ["-n", "100", "-r", "500", "-c", "1", "--ws-reply", "none"];
+    let report = load(&server, "/ws?close-after=5", &flags);
+    let [ok, broken] = report.ledger(["ok", "broken"]);
+    assert_eq!(ok + broken, 100);
+    assert!(!report.errors().is_empty() && has_cause(&report, "unconfirmed"));
+    let report = load(&server, "/ws", &flags);
+    assert!(report.errors().is_empty() && !has_cause(&report, "unconfirmed"));
+}
+
+#[test]
+fn pushes_that_may_be_taken_for_replies_make_the_result_suspect() {
+    let server = Server::start(&[]);
+    let flags = ["-n", "20", "-r", "100", "-c", "1"];
+    let report = load(&server, "/ws?push=1ms", &flags);
+    assert!(has_cause(&report, "pushed_replies"));
+    let matching = [&flags[..], &["--ws-reply", "match:^hello"]].concat();
+    let report = load(&server, "/ws?push=1ms", &matching);
+    assert!(!has_cause(&report, "pushed_replies") && report.count("/pushed/messages") > 0);
+}
+
 #[test]
 fn what_is_no_websocket_is_told_before_the_load() {
     let server = Server::start(&[]);
@@ -138,7 +169,7 @@ fn what_makes_no_sense_for_messages_is_refused_in_one_line() {
         (&["-b", "x"], "give messages with --ws-message"),
         (&["--expect", "status=200"], "neither a status nor headers"),
         (&["--expect", "header:a=b"], "neither a status nor headers"),
-        (&["--ws-reply", "match:("], "expression"),
+        (&["--ws-reply", "match:("], "'(' is no regular expression: unclosed group"),
         (&["--ws-reply", "match:x", "-m", "2"], "replies that come in order"),
         (&["-H", "Sec-WebSocket-Key: x"], "set by the handshake"),
         (&["-H", "X-Id: {{seq}}"], "a template cannot stand"),

@@ -12,7 +12,7 @@ use plimsoll_proto::http2::{
     Body, Client, ClientOptions, ErrorCode, Event, Outgoing, Response as Http2Response,
 };
 
-use crate::event::{ExchangeId, Failure, Head, Progress, Response};
+use crate::event::{ExchangeId, Failure, Head, Progress, REFUSED, Response};
 use crate::protocol::{Protocol, Wire};
 use crate::request::Message;
 
@@ -180,7 +180,10 @@ impl Protocol for Http2 {
                     let response = Response { status, body_bytes };
                     progress(Progress::Complete(ExchangeId(number), response));
                 }
-                Event::Refused(number) => progress(Progress::Refused(ExchangeId(number))),
+                Event::Refused(number) => {
+                    let kind = self.goodbye().unwrap_or(REFUSED);
+                    progress(Progress::Refused(ExchangeId(number), kind));
+                }
                 Event::Reset(number, code) => {
                     progress(Progress::Reset(ExchangeId(number), reset_kind(code)));
                 }
@@ -197,7 +200,10 @@ impl Protocol for Http2 {
 
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         self.client.end()?;
-        if self.client.open() == 0 { Ok(()) } else { Err(Failure::Closed) }
+        if self.client.open() == 0 {
+            return Ok(());
+        }
+        Err(self.goodbye().map_or(Failure::Closed, Failure::Goodbye))
     }
 
     fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool {
@@ -214,23 +220,44 @@ impl Protocol for Http2 {
     }
 }
 
+impl Http2 {
+    /// Why the server ends the connection, where it says that something is wrong: the kind of error
+    /// that names its code.
+    fn goodbye(&self) -> Option<&'static str> {
+        self.client.goodbye().filter(|&code| code != ErrorCode::NO_ERROR).map(goodbye_kind)
+    }
+}
+
+/// The name in results of what the server ended with each code: the prefix, and the code's name.
+macro_rules! kinds {
+    ($prefix:literal) => {
+        [
+            concat!($prefix, "NO_ERROR"),
+            concat!($prefix, "PROTOCOL_ERROR"),
+            concat!($prefix, "INTERNAL_ERROR"),
+            concat!($prefix, "FLOW_CONTROL_ERROR"),
+            concat!($prefix, "SETTINGS_TIMEOUT"),
+            concat!($prefix, "STREAM_CLOSED"),
+            concat!($prefix, "FRAME_SIZE_ERROR"),
+            concat!($prefix, "REFUSED_STREAM"),
+            concat!($prefix, "CANCEL"),
+            concat!($prefix, "COMPRESSION_ERROR"),
+            concat!($prefix, "CONNECT_ERROR"),
+            concat!($prefix, "ENHANCE_YOUR_CALM"),
+            concat!($prefix, "INADEQUATE_SECURITY"),
+            concat!($prefix, "HTTP_1_1_REQUIRED"),
+        ]
+    };
+}
+
+/// The name in results of a connection that the server ended with GOAWAY.
+fn goodbye_kind(code: ErrorCode) -> &'static str {
+    const KINDS: [&str; 14] = kinds!("goaway:");
+    KINDS.get(code.0 as usize).copied().unwrap_or("goaway:UNKNOWN")
+}
+
 /// The name in results of a stream that the server gave up.
 fn reset_kind(code: ErrorCode) -> &'static str {
-    const KINDS: [&str; 14] = [
-        "reset:NO_ERROR",
-        "reset:PROTOCOL_ERROR",
-        "reset:INTERNAL_ERROR",
-        "reset:FLOW_CONTROL_ERROR",
-        "reset:SETTINGS_TIMEOUT",
-        "reset:STREAM_CLOSED",
-        "reset:FRAME_SIZE_ERROR",
-        "reset:REFUSED_STREAM",
-        "reset:CANCEL",
-        "reset:COMPRESSION_ERROR",
-        "reset:CONNECT_ERROR",
-        "reset:ENHANCE_YOUR_CALM",
-        "reset:INADEQUATE_SECURITY",
-        "reset:HTTP_1_1_REQUIRED",
-    ];
+    const KINDS: [&str; 14] = kinds!("reset:");
     KINDS.get(code.0 as usize).copied().unwrap_or("reset:UNKNOWN")
 }

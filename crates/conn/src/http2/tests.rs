@@ -395,6 +395,50 @@ fn a_batch_is_a_frame_or_one_message() {
     }
 }
 
+/// What becomes of three open requests after a GOAWAY that takes `last_stream` and nothing after
+/// it: the kinds of those that are refused, and of the others when the connection ends.
+fn after_goodbye(last_stream: u32, code: u32) -> (Vec<&'static str>, Result<(), &'static str>) {
+    let mut pair = Pair::new();
+    let encoding = pair.encode(request("GET", "/", &[], ""));
+    for number in 0..3 {
+        let filling = Filling::default();
+        let message = Message::Compiled {
+            encoding: &encoding,
+            payload: None,
+            filling,
+            withholds_body: false,
+        };
+        pair.client.start(ExchangeId(number), &message, &mut Vec::new());
+    }
+    let mut frame = vec![0, 0, 8, 7, 0, 0, 0, 0, 0];
+    frame.extend_from_slice(&last_stream.to_be_bytes());
+    frame.extend_from_slice(&code.to_be_bytes());
+    let mut kinds = Vec::new();
+    let mut progress = |progress: Progress<'_>| match progress {
+        Progress::Refused(_, kind) => kinds.push(kind),
+        progress => panic!("{progress:?}"),
+    };
+    pair.client.receive(&frame, &mut Vec::new(), &mut progress).expect("a sound frame");
+    let ended = pair.client.ended(&mut |_| {}).map_err(|failure| failure.kind());
+    (kinds, ended)
+}
+
+#[test]
+fn a_goodbye_that_names_a_fault_names_the_kind_of_error() {
+    let refused = |kind, count| vec![kind; count];
+    for (last_stream, code, kinds, ended) in [
+        (0x7fff_ffff, 0, vec![], Err("closed")),
+        (3, 0, refused("request_refused", 1), Err("closed")),
+        (0, 0, refused("request_refused", 3), Ok(())),
+        (3, 0xb, refused("goaway:ENHANCE_YOUR_CALM", 1), Err("goaway:ENHANCE_YOUR_CALM")),
+        (0, 1, refused("goaway:PROTOCOL_ERROR", 3), Ok(())),
+        (1, 0xd, refused("goaway:HTTP_1_1_REQUIRED", 2), Err("goaway:HTTP_1_1_REQUIRED")),
+        (0x7fff_ffff, 99, vec![], Err("goaway:UNKNOWN")),
+    ] {
+        assert_eq!(after_goodbye(last_stream, code), (kinds, ended), "{last_stream} {code}");
+    }
+}
+
 #[test]
 fn what_http2_cannot_say_is_refused() {
     for (name, value) in [("Upgrade", "h2c"), ("TE", "gzip"), ("X Y", "1"), (":path", "/")] {

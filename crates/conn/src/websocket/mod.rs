@@ -163,6 +163,11 @@ impl Reading {
 }
 
 impl WebSocket {
+    /// Whether a message is complete when the kernel has taken it.
+    fn awaits_none(&self) -> bool {
+        matches!(self.settings.replies, Replies::None)
+    }
+
     /// Reads what follows the handshake.
     #[inline]
     fn read(
@@ -330,7 +335,7 @@ impl Protocol for WebSocket {
 
     fn taken(&mut self, progress: &mut impl FnMut(Progress<'_>)) {
         self.pings = 0;
-        if let Replies::None = self.settings.replies {
+        if self.awaits_none() {
             for id in self.open.drain(..) {
                 progress(Progress::FirstByte(id));
                 progress(Progress::Complete(id, Response { status: 0, body_bytes: 0 }));
@@ -345,7 +350,8 @@ impl Protocol for WebSocket {
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         match self.socket.end() {
             Err(error) if !self.socket.is_idle() => Err(error.into()),
-            _ if self.open.is_empty() => Ok(()),
+            // Messages that await no reply may be lost.
+            _ if self.open.is_empty() && !self.awaits_none() => Ok(()),
             _ => Err(Failure::Closed),
         }
     }

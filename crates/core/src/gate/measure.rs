@@ -120,8 +120,8 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     let target = result.target.as_ref();
     match metric {
         Metric::Time(timing, figure) => match histogram(timing, result) {
-            Some(histogram) => statistic(histogram, figure),
-            None => Measured::none(NO_ITERATIONS),
+            Ok(histogram) => statistic(histogram, figure),
+            Err(why) => Measured::none(why),
         },
         Metric::Requests(Tally::Errors) => errors(unit, result),
         Metric::Requests(tally) => requests(tally, unit, ledger),
@@ -185,8 +185,13 @@ fn cores(cpu_ns: u64, elapsed_ns: u64) -> Measured {
 /// Why there is nothing to measure of iterations.
 const NO_ITERATIONS: &str = "in this run an iteration is a request";
 
-/// What a time is measured from; `None` of iterations that are not counted apart from requests.
-fn histogram(timing: Timing, result: &RunResult) -> Option<&Histogram> {
+/// Why there is nothing to measure of messages.
+const NO_STREAMS: &str = "in this run no call streams";
+const NO_ROUND_TRIPS: &str = "in this run no message waits for the answer to the one before";
+
+/// What a time is measured from, or why there is nothing of that kind in the run.
+fn histogram(timing: Timing, result: &RunResult) -> Result<&Histogram, &'static str> {
+    let streams = || result.grpc_streams.as_deref().ok_or(NO_STREAMS);
     let (latency, by) = (&result.latency, &result.by_outcome);
     let histogram = match timing {
         Timing::Response => &latency.response,
@@ -198,9 +203,12 @@ fn histogram(timing: Timing, result: &RunResult) -> Option<&Histogram> {
         Timing::Lateness => &result.loader.lateness,
         Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
-        Timing::Iteration => return result.iterations.as_ref().map(|it| &it.duration),
+        Timing::Iteration => &result.iterations.as_ref().ok_or(NO_ITERATIONS)?.duration,
+        Timing::FirstMessage => &streams()?.first_message,
+        Timing::MessageGap => &streams()?.gaps,
+        Timing::RoundTrip => streams()?.round_trips.as_ref().ok_or(NO_ROUND_TRIPS)?,
     };
-    Some(histogram)
+    Ok(histogram)
 }
 
 /// A figure of a distribution, in µs.

@@ -22,9 +22,12 @@ pub(super) enum Timing {
     Phase(Phase),
     ReceiveDelay,
     Iteration,
+    FirstMessage,
+    MessageGap,
+    RoundTrip,
 }
 
-const TIMINGS: [(&str, Timing); 18] = [
+const TIMINGS: [(&str, Timing); 21] = [
     ("response", Timing::Response),
     ("service", Timing::Service),
     ("ok", Timing::Ok),
@@ -43,6 +46,9 @@ const TIMINGS: [(&str, Timing); 18] = [
     ("receiving", Timing::Phase(Phase::Receiving)),
     ("receive_delay", Timing::ReceiveDelay),
     ("iteration", Timing::Iteration),
+    ("first_message", Timing::FirstMessage),
+    ("message_gap", Timing::MessageGap),
+    ("round_trip", Timing::RoundTrip),
 ];
 
 /// A figure of a distribution.

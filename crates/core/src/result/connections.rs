@@ -20,6 +20,10 @@ pub struct Connections {
     pub tls: Option<String>,
     /// TCP segments sent again by this host.
     pub retransmits: u64,
+    /// How long streams of HTTP/2 idled in the measured part because their connection was to end
+    /// and others of its streams were still open, summed up over the streams.
+    #[serde(default, rename = "draining_idle_s", with = "crate::serde_units::from_ns")]
+    pub draining_idle_ns: u64,
     /// How many requests each of the plan's connections served, reopened or not.
     pub served: Spread,
     /// Changes of their number while the run went on.
@@ -46,6 +50,7 @@ impl Connections {
         self.tls_full += other.tls_full;
         self.tls = self.tls.take().or_else(|| other.tls.clone());
         self.retransmits += other.retransmits;
+        self.draining_idle_ns += other.draining_idle_ns;
         self.served.merge(&other.served);
         self.changes.extend_from_slice(&other.changes);
         self.changes.sort_by_key(|change| change.at_ns);

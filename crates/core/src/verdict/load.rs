@@ -1,10 +1,12 @@
 //! Finds what kept the load from being what the plan asks for: connections, ports, files, time; and
 //! a load that had no effect at all.
 
-use super::{Cause, Evidence, NO_RESPONSES, Verdict, cause, share};
+use super::{Cause, Evidence, NO_RESPONSES, Verdict, cause, percent, share};
 use crate::units::{counted, format_count};
 
 const UNSENT_SUSPECT: f64 = 0.01;
+/// A rate that is lower by this much is not what the server can do.
+const DRAINING_SUSPECT: f64 = 0.02;
 
 pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
     if e.completed > 0 {
@@ -59,6 +61,21 @@ pub(super) fn connections(e: &Evidence) -> Option<Cause> {
         )
     };
     cause(Verdict::Suspect, "connections", text)
+}
+
+/// A closed loop had fewer requests in flight than it was asked to have. At a rate a request that
+/// finds no free stream waits for one, which is in its response time.
+pub(super) fn draining(e: &Evidence) -> Option<Cause> {
+    if e.open_loop || e.draining_share < DRAINING_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "streams idled for {} of their time on connections that were to end while others of their \
+         streams were open, so fewer requests were in flight than asked for: use more connections, \
+         or keep them longer",
+        percent(e.draining_share)
+    );
+    cause(Verdict::Suspect, "draining", text)
 }
 
 pub(super) fn resources(e: &Evidence) -> Option<Cause> {

@@ -12,6 +12,7 @@
 mod ack;
 mod lateness;
 mod load;
+mod messages;
 #[cfg(test)]
 mod monotone;
 mod network;
@@ -31,6 +32,7 @@ use lateness::LATENESS_FLOOR_NS;
 pub use ack::{AckDelays, Peak, Peaks};
 pub use lateness::{QUOTED, Quoted, QuotedQuantile};
 pub use load::connections_needed;
+pub use messages::MessageFacts;
 pub use network::{TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
 pub use tester::covered_ns;
@@ -152,13 +154,17 @@ pub struct Evidence {
     pub ack_delays: AckDelays,
     /// Good responses and failed ones.
     pub outcomes: Outcomes,
+    /// The share of the streams' time in which they idled on connections that were to end (0 to 1).
+    pub draining_share: f64,
+    /// Messages that may not be what they were taken for.
+    pub messages: MessageFacts,
 }
 
 /// The name of the cause that nothing was measured.
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 27] = [
+pub const CODES: [&str; 32] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -172,6 +178,7 @@ pub const CODES: [&str; 27] = [
     "steal",
     "short",
     "connections",
+    "draining",
     "outage",
     "ports",
     "files",
@@ -184,6 +191,10 @@ pub const CODES: [&str; 27] = [
     "beyond_hour",
     "delayed_ack",
     "mixed_outcomes",
+    "unconfirmed",
+    "pushed_replies",
+    "extra_answers",
+    "cut_calls",
     "gave_way",
     "clock_step",
 ];
@@ -191,7 +202,7 @@ pub const CODES: [&str; 27] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 26] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 31] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -205,6 +216,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         tester::steal,
         load::short,
         load::connections,
+        load::draining,
         outage::unreachable,
         load::resources,
         network::retransmits,
@@ -216,6 +228,10 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         load::beyond_hour,
         ack::delayed_ack,
         shape::mixed_outcomes,
+        messages::unconfirmed,
+        messages::pushed_replies,
+        messages::extra_answers,
+        messages::cut_calls,
         lateness::gave_way,
         tester::clock_step,
     ];

@@ -142,6 +142,13 @@ impl Dice<'_> {
                 ok_p50_ns: self.ns(),
                 failed_p50_ns: self.ns(),
             },
+            draining_share: self.share(),
+            messages: MessageFacts {
+                unconfirmed_closes: self.count(),
+                pushed_beside_next: self.count(),
+                extra_answers: self.count(),
+                cut_calls: self.count(),
+            },
         }
     }
 }
@@ -156,7 +163,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 36] = [
+const STEPS: [(&str, Step); 41] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -216,13 +223,18 @@ const STEPS: [(&str, Step); 36] = [
     ("outcomes", |e| e.outcomes.failed += 100),
     ("outage.share", |e| e.outage.share += 0.01),
     ("outage.longest", |e| e.outage.longest_ns += 400_000_000),
+    ("draining", |e| e.draining_share += 0.02),
+    ("messages.unconfirmed_closes", |e| e.messages.unconfirmed_closes += 1),
+    ("messages.pushed_beside_next", |e| e.messages.pushed_beside_next += 20),
+    ("messages.extra_answers", |e| e.messages.extra_answers += 20),
+    ("messages.cut_calls", |e| e.messages.cut_calls += 20),
 ];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 90),
+        numbers in prop::collection::vec(any::<u16>(), 95),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();

@@ -75,6 +75,12 @@ fn cut_off(share: f64, longest_ns: u64) -> Evidence {
     Evidence { outage: Outage { share, longest_ns, ..Outage::default() }, ..good() }
 }
 
+fn messages(change: fn(&mut MessageFacts)) -> Evidence {
+    let mut evidence = good();
+    change(&mut evidence.messages);
+    evidence
+}
+
 #[test]
 fn each_cause_is_provoked_alone() {
     assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
@@ -161,6 +167,15 @@ fn each_cause_is_provoked_alone() {
         (peak_at_40ms(PEAK), Verdict::Valid, "delayed_ack"),
         (outcomes(400, 50_000_000, 600, 100_000), Verdict::Valid, "mixed_outcomes"),
         (outcomes(9900, 100_000, 100, 200_000), Verdict::Valid, "mixed_outcomes"),
+        (
+            Evidence { open_loop: false, draining_share: 0.02, ..good() },
+            Verdict::Suspect,
+            "draining",
+        ),
+        (messages(|it| it.unconfirmed_closes = 1), Verdict::Suspect, "unconfirmed"),
+        (messages(|it| it.pushed_beside_next = 10), Verdict::Suspect, "pushed_replies"),
+        (messages(|it| it.extra_answers = 10), Verdict::Suspect, "extra_answers"),
+        (messages(|it| it.cut_calls = 1), Verdict::Valid, "cut_calls"),
     ];
     for (evidence, verdict, code) in &cases {
         let (found, causes) = judge(evidence);

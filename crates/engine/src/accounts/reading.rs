@@ -7,7 +7,7 @@ use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 
 use super::Accounts;
-use crate::error::{NOT_PROCESSED, REFUSED};
+use crate::error::NOT_PROCESSED;
 use crate::exchanges::Exchange;
 use crate::user::{Users, Waiting};
 
@@ -76,7 +76,7 @@ impl Reading<'_> {
                     accounts.released.push(id);
                 }
             }
-            Progress::Refused(id) => self.fail(id, REFUSED, Outcome::Refused),
+            Progress::Refused(id, kind) => self.fail(id, kind, Outcome::Refused),
             Progress::Reset(id, kind) => self.fail(id, kind, Outcome::Broken),
             Progress::Message(id) => accounts.message(id),
             Progress::Pushed { bytes, beside } => {
@@ -180,7 +180,10 @@ impl Reading<'_> {
         self.after.ended += 1;
         let recorder = accounts.observer.recorder(exchange.measured);
         recorder.error(exchange.phase(), kind, 1, || match outcome {
-            Outcome::Refused => NOT_PROCESSED.to_owned(),
+            Outcome::Refused => match kind.strip_prefix("goaway:") {
+                Some(code) => format!("{NOT_PROCESSED}: it ended the connection with {code}"),
+                None => NOT_PROCESSED.to_owned(),
+            },
             _ if kind.starts_with("reset:") => "the server gave up on the request".to_owned(),
             _ => "the response broke the rules of HTTP/2, so its stream was given up".to_owned(),
         });
@@ -232,7 +235,7 @@ impl Accounts {
         Judged { mut ok, is_followed }: Judged,
         at_ns: u64,
     ) -> Outcome {
-        let Self { exchanges, stalls, calls, observer, notes, wants, resumes, .. } = self;
+        let Self { exchanges, observer, notes, wants, resumes, .. } = self;
         if wants.checks
             && !*resumes
             && let Some(inspection) = exchanges.inspection(id)
@@ -255,6 +258,10 @@ impl Accounts {
         if moments.written_ns == 0 || moments.written_ns > moments.first_byte_ns {
             moments.written_ns = moments.first_byte_ns;
         }
+        if ok {
+            self.call_met(id, exchange.measured);
+        }
+        let Self { stalls, calls, observer, .. } = self;
         let outcome = Outcome::Completed { status: response.status, ok };
         let recorder = observer.recorder(exchange.measured);
         if exchange.has_stalled {

@@ -74,6 +74,11 @@ impl Streams {
         self.script.kind != CallKind::PingPong && self.is_due_now(id)
     }
 
+    /// Whether all messages of a call have been handed over.
+    fn has_sent_all(&self, id: ExchangeId) -> bool {
+        self.calls[id.0 as usize].sent >= self.script.messages
+    }
+
     fn is_due_now(&mut self, id: ExchangeId) -> bool {
         let flow = &mut self.calls[id.0 as usize];
         let has_more = flow.sent < self.script.messages;
@@ -153,6 +158,18 @@ impl Accounts {
             if !is_held_back && streams.follows_sent(id) {
                 released.push(id);
             }
+        }
+    }
+
+    /// A call has ended as it should.
+    #[inline]
+    pub(super) fn call_met(&mut self, id: ExchangeId, is_measured: bool) {
+        let Some(streams) = &self.streams else { return };
+        let recorder = self.observer.recorder(is_measured);
+        if !streams.has_sent_all(id)
+            && let Some(record) = recorder.streams.as_deref_mut()
+        {
+            record.cut_calls += 1;
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Lines<D: Driver, P: Protocol> {
 pub(crate) struct Times {
     /// When the load begins.
     pub start_ns: u64,
+    /// When its measured part begins.
+    pub measured_ns: u64,
     /// The latest moment that anything has happened at: the clock of the last wait, of an event
     /// since then, or as it was read since then. No event and no request is ahead of it.
     pub now_ns: u64,
@@ -75,6 +77,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     /// The run begins as the timetable says, with the planned window of its schedule.
     pub(crate) fn start_at(&mut self, timetable: Timetable, planned_ns: Option<u64>) {
         self.times.start_ns = timetable.start_ns;
+        self.times.measured_ns = timetable.measured_ns;
         self.accounts.start(timetable, planned_ns);
         self.pool.reach.start(timetable.measured_ns);
         self.pool.driver.watch_standstills();
@@ -140,10 +143,29 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
     }
 
+    /// Notes how many streams of a connection idle because it is to end and others are still open.
+    #[inline]
+    fn note_draining(&mut self, entry: ConnectionId, at_ns: u64) {
+        let is_active = self.pool.entries.user(entry) < self.pool.entries.active();
+        let client = &mut self.pool.entries[entry];
+        let open = client.connection.open_exchanges() as u64;
+        if !is_active || !client.is_ending(&self.plan) {
+            return;
+        }
+        let allowed = client.connection.allowed().and_then(|allowed| allowed.streams);
+        let slots = self.plan.in_flight_per_connection().min(allowed.unwrap_or(u32::MAX));
+        let idle = if open == 0 { 0 } else { u64::from(slots).saturating_sub(open) };
+        let idle_ns = client.usage.draining.note(at_ns, idle, self.times.measured_ns);
+        self.pool.counts.connections.draining_idle_ns += idle_ns;
+    }
+
     /// Goes on with a connection on which an exchange has ended, or whose server has changed what
     /// it allows.
     #[inline]
     pub(crate) fn go_on(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
+        if P::GATHERS {
+            self.note_draining(entry, at_ns);
+        }
         let connection = &self.pool[entry].connection;
         let is_idle = connection.open_exchanges() == 0;
         if connection.state() == State::Spent && self.pool[entry].pending.is_some() {

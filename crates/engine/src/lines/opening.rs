@@ -1,13 +1,14 @@
 //! What is done as connections are opened, fail, and are closed.
 
-use plimsoll_conn::{Connection, ExchangeId, Failure, Protocol, State};
+use plimsoll_conn::{Connection, ExchangeId, Failure, Protocol, REFUSED, State};
 use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
+use plimsoll_core::plan::websocket::Reply;
 use plimsoll_io::{Close, Driver, Route};
 
 use super::Lines;
 use crate::accounts::After;
-use crate::error::{NOT_PROCESSED, REFUSED};
+use crate::error::NOT_PROCESSED;
 use crate::exchanges::{Exchange, Exchanges};
 use crate::id::ConnectionId;
 
@@ -123,7 +124,9 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     ) {
         let phase = phase(&self.pool[entry].connection, &self.accounts.exchanges);
         let settled = self.abandon(entry, at_ns, |_| Outcome::Broken);
-        if settled > 0 || is_wrong {
+        // What was on its way to a server that closes is lost, and no reply was to tell.
+        let is_unconfirmed = self.plan.websocket.reply == Reply::None;
+        if settled > 0 || is_wrong || is_unconfirmed {
             let recorder = self.accounts.observer.recorder_at(at_ns);
             recorder.error(phase, kind, settled.max(1), sample);
         }

@@ -3,6 +3,7 @@
 use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
 
+use super::draining::Draining;
 use crate::id::ConnectionId;
 
 /// One of the plan's connections, open or not.
@@ -68,6 +69,8 @@ pub(crate) struct Usage {
     pub measured: Carried,
     /// Responses of the measured part received on the connections that this entry had before.
     pub served: u64,
+    /// Its streams that idle because the open connection is to end.
+    pub draining: Draining,
 }
 
 /// What a connection has carried.
@@ -125,6 +128,12 @@ impl<P: Protocol> Client<P> {
     #[inline]
     pub(crate) fn is_used_up(&self, plan: &Plan) -> bool {
         self.usage.sent >= plan.requests_per_connection.unwrap_or(u64::MAX)
+    }
+
+    /// Whether its connection ends when the last request on it has: its server has said goodbye, or
+    /// it has served or lived as long as the plan lets it.
+    pub(crate) fn is_ending(&self, plan: &Plan) -> bool {
+        self.connection.state() == State::Spent || self.retiring || self.is_used_up(plan)
     }
 
     /// How many more requests may be sent on its connection before that is closed.

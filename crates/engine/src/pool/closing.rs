@@ -6,6 +6,7 @@ use plimsoll_io::{Close, Driver};
 
 use super::Pool;
 use super::client::Usage;
+use super::draining::Draining;
 use super::reach::SLOW_CONNECT_NS;
 use crate::id::ConnectionId;
 
@@ -44,6 +45,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             self.reach.lost(entry, now_ns);
         }
         client.usage.timed_out_ns = 0;
+        client.usage.draining = Draining::default();
         client.usage.sent = 0;
         client.usage.answered = 0;
         let carried = std::mem::take(&mut client.usage.measured);

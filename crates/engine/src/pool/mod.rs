@@ -15,6 +15,7 @@
 
 mod client;
 mod closing;
+mod draining;
 mod entries;
 mod fin_wait;
 mod held;

@@ -7,7 +7,9 @@
 //!
 //! At a rate with one request for each connection, whichever entry of the pool a request takes
 //! tries to connect, and the others don't know of it. There the worker counts as one user, and any
-//! successful connect ends its being cut off.
+//! successful connect ends its being cut off. A connect that fails cuts it off only if none has
+//! succeeded since that connect began: where some connects hang and others do not, the server can
+//! be reached all the time.
 
 use plimsoll_core::outage::Outage;
 
@@ -51,6 +53,8 @@ pub(crate) struct Reach {
     is_one: bool,
     /// How many are cut off.
     cut_off: usize,
+    /// When a connect succeeded last, where all connections are one user.
+    reached_ns: u64,
     /// When the measured part begins.
     from_ns: u64,
     sum: Outage,
@@ -67,6 +71,7 @@ impl Reach {
             users: vec![User::CONNECTED; users].into(),
             is_one,
             cut_off: 0,
+            reached_ns: 0,
             from_ns: u64::MAX,
             sum: Outage::default(),
             told_ns: 0,
@@ -97,6 +102,9 @@ impl Reach {
     }
 
     fn cut_off(&mut self, connection: ConnectionId, since_ns: u64, had_request: bool) {
+        if self.is_one && self.reached_ns > since_ns {
+            return;
+        }
         let user = self.user(connection);
         if !user.is_cut_off() {
             *user = User::cut_off(since_ns, had_request);
@@ -107,6 +115,7 @@ impl Reach {
     /// A connect succeeded, or the connection is no longer wanted.
     #[inline]
     pub(crate) fn reached(&mut self, connection: ConnectionId, at_ns: u64) {
+        self.reached_ns = at_ns;
         if self.cut_off > 0 {
             let user = self.user(connection);
             if user.is_cut_off() {
@@ -240,5 +249,25 @@ mod tests {
         reach.reached(nth(63), 3 * S);
         let outage = reach.outage(4 * S, 7);
         assert_eq!((outage.cut_off_ns, outage.users_ns), (2 * S, 4 * S));
+    }
+
+    #[test]
+    fn connects_that_hang_beside_others_that_succeed_cut_nobody_off() {
+        let mut reach = Reach::new(64, true);
+        reach.start(0);
+        for second in 1..5 {
+            reach.reached(nth(second), u64::from(second) * S);
+            // Begun two seconds ago, and timed out now.
+            let now_ns = u64::from(second) * S + S / 2;
+            reach.failed(nth(second + 8), now_ns.saturating_sub(2 * S), true);
+        }
+        assert_eq!(reach.outage(5 * S, 8).cut_off_ns, 0);
+        // One that was refused at once, until the next succeeds.
+        let mut reach = Reach::new(64, true);
+        reach.start(0);
+        reach.reached(nth(0), S);
+        reach.failed(nth(1), S + S / 2, true);
+        reach.reached(nth(2), 2 * S);
+        assert_eq!(reach.outage(5 * S, 8).cut_off_ns, S / 2);
     }
 }

@@ -230,7 +230,7 @@ impl Answer {
                 }
             }
             Progress::Complete(..) => self.is_complete = true,
-            Progress::Refused(_) => self.given_up = Some("it refused the question".to_owned()),
+            Progress::Refused(..) => self.given_up = Some("it refused the question".to_owned()),
             Progress::Reset(_, kind) => {
                 self.given_up = Some(format!("it gave up the question ({kind})"));
             }

@@ -152,6 +152,20 @@ fn goodbyes_cost_a_reconnect_each_and_nothing_else() {
     assert_quantile(&sum.response(), 0.95, each_ns, 0);
 }
 
+/// A connection is replaced when its last request has ended, and how long its other streams had
+/// nothing to do until then is told.
+#[test]
+fn streams_that_idle_while_their_connection_ends_are_told() {
+    let plan = Draft { requests_per_connection: Some(10), ..counted(10, 100) };
+    let script = |asked: &Asked| Reply::ok(if asked.number % 10 == 9 { 100 * MS } else { 10 * MS });
+    let (ran, log) = run(&plan, allowing(10), script);
+    assert_eq!((ran.sum().ledger.ok, log.did.connections), (100, 10));
+    let idle_ns = |ran: &Ran| ran.records[0].connections.draining_idle_ns;
+    assert_eq!(idle_ns(&ran), 10 * 9 * 90 * MS);
+    let (ran, _) = run(&counted(10, 100), allowing(10), script);
+    assert_eq!(idle_ns(&ran), 0);
+}
+
 /// Experiment 5: what the server says that it did not process is refused, and never sent again.
 #[test]
 fn what_was_not_processed_is_refused_as_often_as_the_server_says() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{
     CompiledRequest, EncodeError, Encoding, ExchangeId, Failure, Filling, Head, Message, Progress,
-    Protocol, RequestBody, Response, Wire,
+    Protocol, REFUSED, RequestBody, Response, Wire,
 };
 use plimsoll_core::template::Template;
 
@@ -162,7 +162,7 @@ impl Toy {
             kind::GOODBYE => {
                 self.is_spent = true;
                 while let Some(at) = self.open.iter().position(|open| open.stream > stream) {
-                    progress(Progress::Refused(self.take(at)));
+                    progress(Progress::Refused(self.take(at), REFUSED));
                 }
             }
             kind::HEAD | kind::DATA | kind::END | kind::REFUSE | kind::RESET | kind::CONTINUE => {
@@ -221,7 +221,7 @@ impl Toy {
                 let response = open.response;
                 progress(Progress::Complete(self.take(at), response));
             }
-            kind::REFUSE => progress(Progress::Refused(self.take(at))),
+            kind::REFUSE => progress(Progress::Refused(self.take(at), REFUSED)),
             _ => progress(Progress::Reset(self.take(at), "reset")),
         }
     }

@@ -61,7 +61,7 @@ impl Walk<'_> {
                 false => vec![self.fixed_field(of, name, value)?],
             };
             self.refuse_second(&field, &fields)?;
-            if !value.is_null() {
+            if !value.is_null() || takes_null(&field) {
                 fields.push((field.number(), parts));
             }
             self.path.pop();
@@ -325,6 +325,17 @@ fn is_wrapper(of: &MessageDescriptor) -> bool {
     let name = of.full_name().strip_prefix("google.protobuf.");
     name.and_then(|name| name.strip_suffix("Value"))
         .is_some_and(|name| !matches!(name, "" | "List" | "Null"))
+}
+
+/// Whether null is a value of a field, and not its absence.
+fn takes_null(field: &FieldDescriptor) -> bool {
+    let is_one = !field.is_list() && !field.is_map();
+    is_one
+        && match field.kind() {
+            Kind::Message(of) => of.full_name() == "google.protobuf.Value",
+            Kind::Enum(of) => of.full_name() == "google.protobuf.NullValue",
+            _ => false,
+        }
 }
 
 /// A message whose JSON is not an object of its fields.

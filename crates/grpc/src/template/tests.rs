@@ -10,6 +10,7 @@ const SOURCE: &str = r#"
     package t;
     import "google/protobuf/wrappers.proto";
     import "google/protobuf/timestamp.proto";
+    import "google/protobuf/struct.proto";
     enum Colour { RED = 0; GREEN = 1; BLUE = -2; }
     message Inner { int64 id = 1; string name = 2; Inner inner = 3; }
     message All {
@@ -22,7 +23,8 @@ const SOURCE: &str = r#"
       map<string, int64> counts = 22; map<int32, Inner> by_number = 23;
       optional int32 maybe = 24; oneof either { string left = 25; int32 right = 26; }
       google.protobuf.Int64Value wrapped = 27; google.protobuf.Timestamp when = 28;
-      string long_name = 29;
+      string long_name = 29; google.protobuf.Value any = 30;
+      optional google.protobuf.NullValue none = 31;
     }
     service Service { rpc Call(All) returns (All); }
 "#;
@@ -42,7 +44,7 @@ fn tables() -> [Table; 1] {
     }]
 }
 
-const FILLED: [&str; 27] = [
+const FILLED: [&str; 29] = [
     r#"{"int32": {{seq}}}"#,
     r#"{"int64": {{random -9223372036854775808 9223372036854775807}}}"#,
     r#"{"uint32": {{random 0 4294967295}}, "uint64": "{{seq}}"}"#,
@@ -68,6 +70,8 @@ const FILLED: [&str; 27] = [
     r#"{"byNumber": {"{{seq}}": {"name": "{{seq}}"}}}"#,
     r#"{"byNumber": {"-1": {"name": "{{seq}}"}}, "counts": {"x": 0}}"#,
     r#"{"maybe": {{seq}}, "wrapped": "{{seq}}", "inner": null}"#,
+    r#"{"any": null, "string": "{{seq}}"}"#,
+    r#"{"none": null, "wrapped": null, "inner": {"id": {{seq}}}}"#,
     r#"{"when": "2001-02-03T04:05:06Z", "string": "{{seq}}", "right": 0}"#,
     "\n{ \"int32\" :{{seq}}\t, \"string\":\"{{seq}}\"\n}",
 ];

@@ -6,11 +6,13 @@ use crate::plan::{Draft, Field, GrpcPlan, HttpVersion};
 pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
     match &draft.grpc {
         None => errors.extend(uncalled(draft)),
+        Some(_) if draft.endpoint.is_websocket() => errors.push(upgraded()),
         Some(grpc) => {
             errors.extend(version(draft));
             errors.extend(schema(grpc));
             errors.extend(path(draft, grpc));
             errors.extend(foreign(draft));
+            errors.extend(compressed(draft));
         }
     }
 }
@@ -24,6 +26,12 @@ fn uncalled(draft: &Draft) -> Option<PlanError> {
         let advice = Message::from("give ") + given(Field::Grpc, "package.Service/Method");
         PlanError::new(Field::Expect, problem, advice)
     })
+}
+
+/// A call to a WebSocket.
+fn upgraded() -> PlanError {
+    let problem = name(Field::Grpc) + " is not spoken over a WebSocket";
+    PlanError::new(Field::Url, problem, "give an http:// or https:// URL")
 }
 
 fn version(draft: &Draft) -> Option<PlanError> {
@@ -62,6 +70,16 @@ fn foreign(draft: &Draft) -> Option<PlanError> {
     let (field, _) = given_fields.into_iter().find(|(_, is_given)| *is_given)?;
     let problem = name(field) + " is not for " + name(Field::Grpc);
     Some(PlanError::new(field, problem, Message::from("leave it out")))
+}
+
+/// Metadata that say of messages what they are not.
+fn compressed(draft: &Draft) -> Option<PlanError> {
+    let mut headers = draft.request.headers.iter();
+    let is_coding = |name: &str| name.eq_ignore_ascii_case("grpc-encoding");
+    headers.find(|(name, value)| is_coding(name) && *value.reveal() != *"identity").map(|_| {
+        let problem = "grpc-encoding says that messages are compressed, and they are not";
+        PlanError::new(Field::Header, problem, "leave it out")
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +123,18 @@ mod tests {
             ),
             (with(|it| it.request.method = "GET".to_owned()), Field::Method, "is not for"),
             (with(|it| it.redirects = 1), Field::Redirects, "is not for"),
+            (
+                with(|it| {
+                    it.endpoint.scheme = "ws".to_owned();
+                }),
+                Field::Url,
+                "not spoken over a WebSocket",
+            ),
+            (
+                with(|it| it.request.headers = vec![("Grpc-Encoding".to_owned(), "gzip".into())]),
+                Field::Header,
+                "messages are compressed",
+            ),
             (
                 with(|it| {
                     it.grpc = None;

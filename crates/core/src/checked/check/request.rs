@@ -7,6 +7,7 @@ pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
     errors.extend(endpoint(draft));
     errors.extend(bodiless(draft));
     errors.extend(omitted(draft));
+    errors.extend(tunnel(draft));
     if draft.requests().any(|request| request.http_minor > 1) {
         let problem = "the version of HTTP is neither 1.0 nor 1.1";
         errors.push(PlanError::new(Field::Http, problem, "give one of them"));
@@ -55,6 +56,13 @@ fn bodiless(draft: &Draft) -> Option<PlanError> {
     })?;
     let advice = Message::from("give one with ") + name(Field::Body) + " or " + name(Field::Form);
     Some(PlanError::new(field, name(field) + " is about a body", advice))
+}
+
+/// CONNECT asks a proxy for a tunnel (RFC 9110 9.3.6), and what follows its answer is no HTTP.
+fn tunnel(draft: &Draft) -> Option<PlanError> {
+    draft.requests().find(|request| request.method == "CONNECT")?;
+    let advice = Message::from("load a server through a tunnel with ") + name(Field::Proxy);
+    Some(PlanError::new(Field::Method, "CONNECT asks for a tunnel and is no request", advice))
 }
 
 /// A body of which a result kept the length alone.

@@ -10,6 +10,9 @@ pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
         errors.extend(unspoken(&draft.websocket));
         return;
     }
+    if draft.grpc.is_some() {
+        return;
+    }
     errors.extend(of_http(draft));
     errors.extend(expectation(draft));
     errors.extend(messages(draft));

@@ -53,12 +53,20 @@ pub struct Client {
     session: Session,
     streams: Streams<Exchange>,
     next_stream: u32,
-    /// The server's last GOAWAY names this stream, and takes none after it.
-    last_stream: Option<u32>,
+    /// The server's last GOAWAY.
+    goodbye: Option<Goodbye>,
     /// What the server's last bytes set off and is yet to be told.
     backlog: Backlog,
     /// The head that was read last, as lines.
     lines: Vec<u8>,
+}
+
+/// What a GOAWAY says.
+#[derive(Debug, Clone, Copy)]
+struct Goodbye {
+    /// The server takes no stream after this one.
+    last_stream: u32,
+    code: ErrorCode,
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +91,7 @@ impl Client {
             session,
             streams: Streams::with_capacity(options.streams as usize),
             next_stream: 1,
-            last_stream: None,
+            goodbye: None,
             backlog: Backlog::default(),
             lines: Vec::new(),
         }
@@ -97,7 +105,7 @@ impl Client {
             self.close(key);
         }
         self.next_stream = 1;
-        self.last_stream = None;
+        self.goodbye = None;
         self.backlog = Backlog::default();
     }
 
@@ -128,9 +136,13 @@ impl Client {
     #[inline]
     #[must_use]
     pub fn is_spent(&self) -> bool {
-        self.last_stream.is_some()
-            || self.next_stream > STREAM_LAST
-            || self.session.failed.is_some()
+        self.goodbye.is_some() || self.next_stream > STREAM_LAST || self.session.failed.is_some()
+    }
+
+    /// Why the server takes no more requests, once its GOAWAY has said so.
+    #[must_use]
+    pub fn goodbye(&self) -> Option<ErrorCode> {
+        self.goodbye.map(|goodbye| goodbye.code)
     }
 
     /// Whether the server broke the protocol, and was told so.

@@ -2,7 +2,7 @@
 
 use super::event::Happened;
 use super::exchange::Phase;
-use super::{Client, Key};
+use super::{Client, Goodbye, Key};
 use crate::http2::error::Fault;
 use crate::http2::frame::{self, FrameHead, flag};
 use crate::http2::head::{ResponseFields, TrailerFields};
@@ -90,7 +90,7 @@ impl Client {
         }
         if self.backlog.refuses {
             let newest = self.streams.newest();
-            let last_stream = self.last_stream.unwrap_or(frame::STREAM_MAX);
+            let last_stream = self.goodbye.map_or(frame::STREAM_MAX, |it| it.last_stream);
             match newest.filter(|&key| self.streams.id(key) > last_stream) {
                 Some(key) => return Ok(Some(Happened::Refused(self.take(key)))),
                 None => self.backlog.refuses = false,
@@ -263,10 +263,10 @@ impl Client {
 
     /// The server takes no streams after `last_stream`. A later GOAWAY may lower it.
     fn goaway(&mut self, last_stream: u32, code: ErrorCode) -> Result<Happened, ConnectionError> {
-        if self.last_stream.is_some_and(|before| last_stream > before) {
+        if self.goodbye.is_some_and(|before| last_stream > before.last_stream) {
             return Err(ConnectionError::BadGoAway);
         }
-        self.last_stream = Some(last_stream);
+        self.goodbye = Some(Goodbye { last_stream, code });
         self.backlog.refuses = true;
         Ok(Happened::Draining(code))
     }

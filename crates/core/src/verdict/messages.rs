@@ -1,0 +1,77 @@
+//! Finds messages that were taken for what they may not be: sent for arrived, pushed for a reply,
+//! or one of several answers for the answer.
+
+use super::{Cause, Evidence, Verdict, cause, note, share};
+use crate::units::{counted, format_count};
+
+/// From one message in a thousand on, a p99.9 may be of something else.
+const SUSPECT: f64 = 0.001;
+
+/// What was seen of messages, where requests are messages or carry several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MessageFacts {
+    /// Times that the server closed a connection whose messages await no reply.
+    pub unconfirmed_closes: u64,
+    /// Messages that the server pushed, where the next message is taken for the reply.
+    pub pushed_beside_next: u64,
+    /// Answers beyond one for each message that was sent, where each waits for that of the one
+    /// before.
+    pub extra_answers: u64,
+    /// Calls that the server ended with OK before all of their messages were sent.
+    pub cut_calls: u64,
+}
+
+/// Messages were on their way when the server closed, and whether they arrived is not known.
+pub(super) fn unconfirmed(e: &Evidence) -> Option<Cause> {
+    let closes = e.messages.unconfirmed_closes;
+    if closes == 0 {
+        return None;
+    }
+    let text = format!(
+        "the server closed {} while messages were sent that await no reply: those on their way \
+         were lost and count as ok",
+        counted(closes, "connection")
+    );
+    cause(Verdict::Suspect, "unconfirmed", text)
+}
+
+/// The server pushes while nothing waits for a reply, so it may have done so while something did.
+pub(super) fn pushed_replies(e: &Evidence) -> Option<Cause> {
+    let pushed = e.messages.pushed_beside_next;
+    if pushed == 0 || share(pushed, e.completed) < SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "the server pushed {} of its own: one that came while a message waited was taken for its \
+         reply; say what a reply looks like (--ws-reply match:REGEX)",
+        counted(pushed, "message")
+    );
+    cause(Verdict::Suspect, "pushed_replies", text)
+}
+
+pub(super) fn extra_answers(e: &Evidence) -> Option<Cause> {
+    let extra = e.messages.extra_answers;
+    if extra == 0 || share(extra, e.completed) < SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "the server answered with {} more than it was sent: round trips end with the first answer \
+         that comes, so they are too short",
+        counted(extra, "message")
+    );
+    cause(Verdict::Suspect, "extra_answers", text)
+}
+
+/// A server may end a call when it has seen enough.
+pub(super) fn cut_calls(e: &Evidence) -> Option<Cause> {
+    let cut = e.messages.cut_calls;
+    if cut == 0 {
+        return None;
+    }
+    let text = format!(
+        "the server ended {} of {} with OK before all of their messages were sent",
+        format_count(cut),
+        counted(e.completed, "call")
+    );
+    note("cut_calls", text)
+}
