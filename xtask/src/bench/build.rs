@@ -22,11 +22,13 @@ pub(super) struct Program {
 pub(super) type Programs = BTreeMap<&'static str, Program>;
 
 /// The peers, and how each tells its version.
-const PEERS: [(&str, &str); 9] = [
+const PEERS: [(&str, &str); 11] = [
     ("ab", "-V"),
     ("fortio", "version"),
+    ("ghz", "--version"),
     ("h2load", "--version"),
     ("haproxy", "-v"),
+    ("nghttpd", "--version"),
     ("nginx", "-v"),
     ("oha", "--version"),
     ("wrk", "-v"),
@@ -40,7 +42,7 @@ pub(super) fn programs(options: &Options) -> Result<Programs> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut programs = Programs::new();
     let bare = build(&root.join("bench"))?;
-    for name in ["bare-uring", "bare-epoll"] {
+    for name in ["bare-uring", "bare-epoll", "tungstenite"] {
         let path = bare.get(name).with_context(|| format!("bench/ builds no {name}"))?.clone();
         programs.insert(name, Program { path, version: String::new() });
     }

@@ -5,8 +5,8 @@
 //! turns within one run (A B C A B C), and client and server each have their own CPU. Quote the
 //! ratio of two contenders in the same round.
 //!
-//! Absent on purpose: remote machines, TLS, and tuning flags of the peers beyond what makes them
-//! do the same work.
+//! Absent on purpose: remote machines, TLS to servers that are not ours, and tuning flags of the
+//! peers beyond what makes them do the same work.
 
 use std::path::PathBuf;
 
@@ -35,6 +35,9 @@ tables (default: all)
   hello        servers under one client
   proxy        proxies between one client and one server
   observer     what progress and time series cost
+  http2        HTTP/2: closed loops to several servers, at a rate, servers
+  grpc         unary calls of gRPC
+  websocket    messages of WebSockets
 
 flags
   --pairs N        rounds in which every contender runs once (default 5)

@@ -141,6 +141,27 @@ pub(super) fn fortio(text: &str) -> Result<Measured> {
     Ok(measured)
 }
 
+/// ghz's summary. Its JSON lists every call, and reading that takes more memory than the clients,
+/// whose peaks are told and begin with that of this process.
+pub(super) fn ghz(text: &str) -> Result<Measured> {
+    let requests = number_after(text, "Count:").context("no Count")? as u64;
+    let ok = number_after(text, "[OK]").unwrap_or(0.0) as u64;
+    let mut measured = Measured {
+        requests,
+        failed: requests.saturating_sub(ok),
+        requests_per_s: number_after(text, "Requests/sec:").context("no Requests/sec")?,
+        ..Measured::default()
+    };
+    for line in text.lines() {
+        let Some((rank, value)) = line.split_once(" % in ") else { continue };
+        let place = rank.trim().parse().ok().and_then(|rank| measured.place(rank));
+        if let Some(place) = place {
+            *place = duration_us(&value.replace(' ', ""));
+        }
+    }
+    Ok(measured)
+}
+
 /// oha's JSON; times are in seconds.
 pub(super) fn oha(text: &str) -> Result<Measured> {
     let json = json(text)?;
@@ -214,12 +235,13 @@ fn number_before<T: std::str::FromStr>(text: &str, label: &str) -> Option<T> {
     before.split_whitespace().next_back()?.parse().ok()
 }
 
-/// A duration as wrk prints it, in µs.
+/// A duration as wrk and ghz print it, in µs.
 fn duration_us(text: &str) -> Option<f64> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let unit_at = text.find(char::is_alphabetic)?;
     let (number, unit) = text.split_at(unit_at);
     let us = match unit {
-        "us" => 1.0,
+        "ns" => 1e-3,
+        "us" | "µs" => 1.0,
         "ms" => 1e3,
         "s" => 1e6,
         "m" => 60e6,

@@ -142,6 +142,7 @@ mod tests {
             seconds: 1,
             rate: None,
             keep_alive: true,
+            protocol: tool::Protocol::Http1,
             body: tool::Body::Short,
         };
         let contender = |label: &str| Contender {

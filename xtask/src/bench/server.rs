@@ -24,14 +24,18 @@ pub(super) struct Kind {
     pub(super) extra: &'static [&'static str],
     /// Whether it forwards requests, with up to 256 connections, instead of answering them.
     pub(super) forwards: bool,
+    /// What follows the address in the `listen` line of nginx.
+    listen: &'static str,
+    /// Whether it speaks TLS.
+    pub(super) tls: bool,
 }
 
 const fn answering(program: &'static str, extra: &'static [&'static str]) -> Kind {
-    Kind { program, extra, forwards: false }
+    Kind { program, extra, forwards: false, listen: "", tls: false }
 }
 
 const fn forwarding(program: &'static str, extra: &'static [&'static str]) -> Kind {
-    Kind { program, extra, forwards: true }
+    Kind { forwards: true, ..answering(program, extra) }
 }
 
 pub(super) const BARE_URING: Kind = answering("bare-uring", &[]);
@@ -39,7 +43,10 @@ pub(super) const BARE_EPOLL: Kind = answering("bare-epoll", &[]);
 pub(super) const BARE_CLOSING: Kind = answering("bare-epoll", &["--close"]);
 pub(super) const BARE_LOGGING: Kind = answering("bare-epoll", &["--log-arrivals"]);
 pub(super) const PLIMSOLL: Kind = answering("plimsoll", &[]);
+pub(super) const PLIMSOLL_TLS: Kind = Kind { tls: true, ..answering("plimsoll", &["--tls"]) };
 pub(super) const NGINX: Kind = answering("nginx", &[]);
+pub(super) const NGINX_HTTP2: Kind = Kind { listen: " http2", ..answering("nginx", &[]) };
+pub(super) const NGHTTPD: Kind = answering("nghttpd", &[]);
 pub(super) const HAPROXY: Kind = answering("haproxy", &[]);
 pub(super) const PLIMSOLL_PROXY: Kind = forwarding("plimsoll", &[]);
 pub(super) const PLIMSOLL_PROXY_EPOLL: Kind = forwarding("plimsoll", &["--driver", "epoll"]);
@@ -92,7 +99,8 @@ fn start(
     let (mut arguments, tells) = match (kind.program, upstream) {
         ("plimsoll", None) => (own("serve -t 1 --listen 127.0.0.1:0"), true),
         ("plimsoll", Some(to)) => (own(&format!("proxy --listen 127.0.0.1:0 --to {to}")), true),
-        ("nginx", _) => (nginx(stage, &free, upstream)?, false),
+        ("nginx", _) => (nginx(stage, &free, kind.listen, upstream)?, false),
+        ("nghttpd", _) => (nghttpd(stage, &free)?, false),
         ("haproxy", _) => (haproxy(stage, &free, upstream)?, false),
         _ => (own("server 127.0.0.1:0"), true),
     };
@@ -126,13 +134,19 @@ fn free_address() -> Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
 
-/// The address in the line `listening on http://ADDRESS`.
+/// The address in the line `listening on http://ADDRESS`, or `https`.
 fn told_address(printed: &str) -> Option<String> {
-    let (line, _) = printed.split_once("listening on http://")?.1.split_once('\n')?;
+    let (_, told) = printed.split_once("listening on http")?;
+    let (line, _) = told.trim_start_matches('s').strip_prefix("://")?.split_once('\n')?;
     Some(line.split_whitespace().next()?.trim_end_matches('/').to_owned())
 }
 
-fn nginx(stage: &Stage<'_>, address: &str, upstream: Option<&str>) -> Result<Vec<String>> {
+fn nginx(
+    stage: &Stage<'_>,
+    address: &str,
+    listen: &str,
+    upstream: Option<&str>,
+) -> Result<Vec<String>> {
     let folder = stage.folder.path().join("nginx");
     fs::create_dir_all(&folder)?;
     let file = folder.join("nginx.conf");
@@ -175,7 +189,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     {pool}
     server {{
-        listen {address} backlog=4096;
+        listen {address}{listen} backlog=4096;
         location / {{ {location} }}
     }}
 }}
@@ -184,6 +198,16 @@ http {{
     fs::write(&file, text).context("cannot write nginx.conf")?;
     let file = file.display();
     Ok(["-p".to_owned(), folder.to_string(), "-c".to_owned(), file.to_string()].to_vec())
+}
+
+fn nghttpd(stage: &Stage<'_>, address: &str) -> Result<Vec<String>> {
+    let folder = stage.folder.path().join("nghttpd");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("index.html"), "hello world")?;
+    let (host, port) = address.split_once(':').context("no port")?;
+    let folder = folder.display();
+    let line = format!("--no-tls -n 1 -a {host} -d {folder} {port}");
+    Ok(line.split(' ').map(str::to_owned).collect())
 }
 
 fn haproxy(stage: &Stage<'_>, address: &str, upstream: Option<&str>) -> Result<Vec<String>> {
@@ -216,6 +240,7 @@ mod tests {
         let told = |text| told_address(text);
         assert_eq!(told("listening on http://127.0.0.1:80\n").as_deref(), Some("127.0.0.1:80"));
         assert_eq!(told("hi\nlistening on http://[::1]:80/ (all)\nx").as_deref(), Some("[::1]:80"));
+        assert_eq!(told("listening on https://[::1]:8/\n").as_deref(), Some("[::1]:8"));
         assert_eq!(told("listening on http://127.0.0.1:8"), None);
     }
 }

@@ -2,13 +2,30 @@
 
 use anyhow::{Result, bail};
 
-use super::contest::{Column, Contender, Contest, Run, Stage};
+use super::contest::{Column, Contender, Contest, Stage};
 use super::server::{self, Kind};
-use super::tool::{self, Body, Load, Tool};
+use super::tool::{self, Body, Load, Protocol, Tool};
+
+mod columns;
+mod protocols;
+
+use columns::*;
 
 /// Their names.
-pub(super) const NAMES: [&str; 9] =
-    ["closed", "connections", "bodies", "rate", "connect", "memory", "hello", "proxy", "observer"];
+pub(super) const NAMES: [&str; 12] = [
+    "closed",
+    "connections",
+    "bodies",
+    "rate",
+    "connect",
+    "memory",
+    "hello",
+    "proxy",
+    "observer",
+    "http2",
+    "grpc",
+    "websocket",
+];
 
 const CONNECTIONS: u32 = 100;
 /// Few enough that the server's buffers stay in the cache.
@@ -34,6 +51,9 @@ pub(super) fn contests(name: &str, stage: &Stage<'_>) -> Result<Vec<Contest>> {
         "hello" => vec![hello(stage)],
         "proxy" => vec![proxy(stage), proxy_at_a_rate(stage)],
         "observer" => vec![observer(stage)],
+        "http2" => protocols::http2(stage),
+        "grpc" => vec![protocols::grpc(stage)],
+        "websocket" => vec![protocols::websocket(stage)],
         _ => bail!("there is no table {name}"),
     })
 }
@@ -165,13 +185,9 @@ fn memory_by_connections(stage: &Stage<'_>) -> Contest {
         // Long enough for ten thousand connections to open.
         let seconds = stage.options.seconds.max(5);
         let rate = Some(connections);
-        let load = Load { connections, seconds, rate, keep_alive: true, body: Body::Short };
-        for mut contender in clients(stage, &tools, load, server::BARE_URING) {
-            for name in [&mut contender.label, &mut contender.base] {
-                *name = format!("{name}, {connections} connections");
-            }
-            contenders.push(contender);
-        }
+        let load = Load { connections, seconds, rate, ..keep_alive(stage) };
+        let of_load = clients(stage, &tools, load, server::BARE_URING);
+        contenders.extend(named(of_load, &format!("{connections} connections")));
     }
     Contest {
         title: "memory by connections".to_owned(),
@@ -307,8 +323,14 @@ fn observer(stage: &Stage<'_>) -> Contest {
 
 fn keep_alive(stage: &Stage<'_>) -> Load {
     let seconds = stage.options.seconds;
-    let body = Body::Short;
-    Load { connections: CONNECTIONS, seconds, rate: None, keep_alive: true, body }
+    Load {
+        connections: CONNECTIONS,
+        seconds,
+        rate: None,
+        keep_alive: true,
+        protocol: Protocol::Http1,
+        body: Body::Short,
+    }
 }
 
 /// What contests have in common.
@@ -342,89 +364,16 @@ fn clients(stage: &Stage<'_>, tools: &[&'static Tool], load: Load, server: Kind)
         .collect()
 }
 
+/// Contenders that do the same under another load, told apart by its name.
+fn named(mut contenders: Vec<Contender>, load: &str) -> Vec<Contender> {
+    for contender in &mut contenders {
+        for name in [&mut contender.label, &mut contender.base] {
+            *name = format!("{name}, {load}");
+        }
+    }
+    contenders
+}
+
 fn takes_part(stage: &Stage<'_>, program: &str) -> bool {
     stage.options.wants(program) && stage.programs.contains_key(program)
 }
-
-const MIB: f64 = 1024.0 * 1024.0;
-
-const REQUESTS_PER_S: Column = Column {
-    title: "requests/s",
-    value: |run| Some(run.measured.requests_per_s),
-    digits: 0,
-    ratio: true,
-};
-
-const REQUESTS_PER_S_ALONE: Column = Column { ratio: false, ..REQUESTS_PER_S };
-
-const CLIENT_CPU: Column = Column {
-    title: "client CPU µs/request",
-    value: |run| Some(run.client_cpu.as_secs_f64() * 1e6 / run.measured.requests as f64),
-    digits: 2,
-    ratio: true,
-};
-
-const SERVER_CPU: Column = Column {
-    title: "server CPU µs/request",
-    value: |run| Some(run.server_cpu.as_secs_f64() * 1e6 / run.measured.requests as f64),
-    digits: 2,
-    ratio: false,
-};
-
-const P50: Column =
-    Column { title: "p50 µs", value: |run| run.measured.p50_us, digits: 0, ratio: false };
-
-const P99: Column =
-    Column { title: "p99 µs", value: |run| run.measured.p99_us, digits: 0, ratio: false };
-
-const P999: Column =
-    Column { title: "p99.9 µs", value: |run| run.measured.p999_us, digits: 0, ratio: true };
-
-const LATENESS: Column = Column {
-    title: "own lateness p99 µs",
-    value: |run| run.measured.lateness_p99_us,
-    digits: 1,
-    ratio: false,
-};
-
-const DISPERSION: Column = Column {
-    title: "arrivals per ms, variance/mean",
-    value: |run| run.dispersion,
-    digits: 2,
-    ratio: false,
-};
-
-const RSS: Column = Column {
-    title: "peak RSS MiB",
-    value: |run| Some(run.client_rss_peak_bytes as f64 / MIB),
-    digits: 1,
-    ratio: false,
-};
-
-const RSS_EACH: Column = Column {
-    title: "KiB each",
-    value: |run| {
-        let connections = f64::from(run.connections);
-        Some(run.client_rss_peak_bytes as f64 / 1024.0 / connections)
-    },
-    digits: 1,
-    ratio: false,
-};
-
-const RSS_EARLY: Column = Column {
-    title: "RSS MiB, early",
-    value: |run| {
-        let (end, _) = run.resident.last()?;
-        let early = run.resident.iter().find(|(at, _)| *at >= *end / 6)?;
-        Some(early.1 as f64 / MIB)
-    },
-    digits: 1,
-    ratio: false,
-};
-
-const RSS_LATE: Column = Column {
-    title: "RSS MiB, late",
-    value: |run: &Run| run.resident.last().map(|(_, bytes)| *bytes as f64 / MIB),
-    digits: 1,
-    ratio: false,
-};

@@ -13,8 +13,31 @@ pub(super) struct Load {
     pub(super) rate: Option<u32>,
     /// Whether connections are kept for many requests.
     pub(super) keep_alive: bool,
+    /// How requests travel.
+    pub(super) protocol: Protocol,
     /// What goes beyond a plain request for a short answer.
     pub(super) body: Body,
+}
+
+/// How requests travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, with this many requests in flight on each connection.
+    Http2 {
+        /// That many.
+        streams: u32,
+        /// Whether over TLS. Otherwise by prior knowledge.
+        tls: bool,
+    },
+    /// Unary calls of gRPC, this many in flight on each connection.
+    Grpc {
+        /// That many.
+        streams: u32,
+    },
+    /// Messages of a WebSocket that come back.
+    WebSocket,
 }
 
 /// What requests and answers carry.
@@ -133,6 +156,11 @@ pub(super) static AB: Tool = Tool { program: "ab", arguments: ab, parse: parse::
 pub(super) static H2LOAD: Tool =
     Tool { program: "h2load", arguments: h2load, parse: parse::h2load, ..BASE };
 
+pub(super) static GHZ: Tool = Tool { program: "ghz", arguments: ghz, parse: parse::ghz, ..BASE };
+
+pub(super) static TUNGSTENITE: Tool =
+    Tool { program: "tungstenite", arguments: tungstenite, parse: parse::bare, ..BASE };
+
 pub(super) static FORTIO: Tool =
     Tool { program: "fortio", arguments: fortio, parse: parse::fortio, ..BASE };
 
@@ -146,14 +174,33 @@ fn plimsoll(load: &Load, address: &str) -> Option<Vec<String>> {
     let close = if load.keep_alive { "" } else { "--no-keepalive" };
     let body = load.body.file().map(|(file, _)| format!("-b @FOLDER/{file}")).unwrap_or_default();
     let path = load.body.path();
+    let target = match load.protocol {
+        Protocol::Http1 => format!("http://{address}{path}"),
+        Protocol::Http2 { streams, tls: false } => {
+            format!("--http 2 -m {streams} http://{address}{path}")
+        }
+        Protocol::Http2 { streams, tls: true } => {
+            format!("--http 2 -m {streams} --insecure https://{address}{path}")
+        }
+        Protocol::Grpc { streams } => {
+            format!("--grpc fgrpc.PingServer/Ping --reflect -m {streams} http://{address}")
+        }
+        Protocol::WebSocket => format!("--ws-message hello ws://{address}/ws"),
+    };
     Some(words(&format!(
-        "run -t 1 -c {connections} -d {seconds}s {rate} {close} {body} --format json \
-         http://{address}{path}"
+        "run -t 1 -c {connections} -d {seconds}s {rate} {close} {body} --format json {target}"
     )))
 }
 
+/// The load of a tool that speaks HTTP/1 alone.
+fn of_http1(load: &Load) -> Option<&Load> {
+    (load.protocol == Protocol::Http1).then_some(load)
+}
+
 fn bare(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short } = load else {
+    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short, .. } =
+        of_http1(load)?
+    else {
         return None;
     };
     let close = if *keep_alive { "" } else { "--close" };
@@ -161,7 +208,9 @@ fn bare(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn wrk(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive, body } = load else { return None };
+    let Load { connections, seconds, rate: None, keep_alive, body, .. } = of_http1(load)? else {
+        return None;
+    };
     if body.file().is_some() {
         return None;
     }
@@ -174,7 +223,9 @@ fn wrk(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn wrk2(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: Some(rate), keep_alive: true, body: Body::Short } = load
+    let Load {
+        connections, seconds, rate: Some(rate), keep_alive: true, body: Body::Short, ..
+    } = of_http1(load)?
     else {
         return None;
     };
@@ -185,7 +236,9 @@ fn wrk2(load: &Load, address: &str) -> Option<Vec<String>> {
 /// ab allocates for every request it may make, so it is told a number it cannot reach, but not a
 /// much larger one.
 fn ab(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short } = load else {
+    let Load { connections, seconds, rate: None, keep_alive, body: Body::Short, .. } =
+        of_http1(load)?
+    else {
         return None;
     };
     let most = 400_000 * seconds;
@@ -195,16 +248,42 @@ fn ab(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn h2load(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate: None, keep_alive: true, body: Body::Short } = load
+    let Load { connections, seconds, rate: None, keep_alive: true, body: Body::Short, .. } = load
     else {
         return None;
     };
-    Some(words(&format!("--h1 -t1 -c{connections} -D{seconds} http://{address}/")))
+    let target = match load.protocol {
+        Protocol::Http1 => format!("--h1 http://{address}/"),
+        Protocol::Http2 { streams, tls: false } => format!("-m{streams} http://{address}/"),
+        Protocol::Http2 { streams, tls: true } => format!("-m{streams} https://{address}/"),
+        Protocol::Grpc { .. } | Protocol::WebSocket => return None,
+    };
+    Some(words(&format!("-t1 -c{connections} -D{seconds} {target}")))
+}
+
+/// Its workers share its connections. It learns the schema by reflection, as plimsoll does.
+fn ghz(load: &Load, address: &str) -> Option<Vec<String>> {
+    let Load { connections, seconds, rate: None, body: Body::Short, .. } = load else {
+        return None;
+    };
+    let Protocol::Grpc { streams } = load.protocol else { return None };
+    let workers = connections * streams;
+    Some(words(&format!(
+        "--insecure --call fgrpc.PingServer.Ping -d {{}} -c {workers} --connections {connections} \
+         -z {seconds}s --duration-stop wait -O summary {address}"
+    )))
+}
+
+fn tungstenite(load: &Load, address: &str) -> Option<Vec<String>> {
+    let Load { connections, seconds, rate: None, protocol: Protocol::WebSocket, .. } = load else {
+        return None;
+    };
+    Some(words(&format!("client {address} -c {connections} -d {seconds}")))
 }
 
 /// Its histogram's default resolution is 1 ms; `-r` makes it 1 µs.
 fn fortio(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, keep_alive, body: Body::Short, .. } = load else {
+    let Load { connections, seconds, keep_alive, body: Body::Short, .. } = of_http1(load)? else {
         return None;
     };
     let (rate, uniform) = (load.rate.unwrap_or(0), load.rate.is_some());
@@ -215,7 +294,7 @@ fn fortio(load: &Load, address: &str) -> Option<Vec<String>> {
 }
 
 fn oha(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, body: Body::Short, .. } = load else { return None };
+    let Load { connections, seconds, body: Body::Short, .. } = of_http1(load)? else { return None };
     let rate = load.rate.map(|rate| format!("-q {rate} --latency-correction")).unwrap_or_default();
     let close = if load.keep_alive { "" } else { "--disable-keepalive" };
     Some(words(&format!(
@@ -226,7 +305,9 @@ fn oha(load: &Load, address: &str) -> Option<Vec<String>> {
 
 /// It has no closed loop; a rate nobody reaches is nearly one (its latencies then say nothing).
 fn zrk(load: &Load, address: &str) -> Option<Vec<String>> {
-    let Load { connections, seconds, rate, keep_alive: true, body: Body::Short } = load else {
+    let Load { connections, seconds, rate, keep_alive: true, body: Body::Short, .. } =
+        of_http1(load)?
+    else {
         return None;
     };
     let rate = rate.unwrap_or(10_000_000);
@@ -238,8 +319,14 @@ fn zrk(load: &Load, address: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    const CLOSED: Load =
-        Load { connections: 100, seconds: 5, rate: None, keep_alive: true, body: Body::Short };
+    const CLOSED: Load = Load {
+        connections: 100,
+        seconds: 5,
+        rate: None,
+        keep_alive: true,
+        protocol: Protocol::Http1,
+        body: Body::Short,
+    };
 
     fn line(tool: &Tool, load: Load) -> Option<String> {
         (tool.arguments)(&load, "127.0.0.1:80").map(|arguments| arguments.join("|"))
@@ -250,6 +337,9 @@ mod tests {
         let at_a_rate = Load { rate: Some(1000), ..CLOSED };
         let connecting = Load { keep_alive: false, ..CLOSED };
         let long_answers = Load { body: Body::Answer(100), ..CLOSED };
+        let over_http2 = |tls| Load { protocol: Protocol::Http2 { streams: 9, tls }, ..CLOSED };
+        let calls = Load { connections: 4, protocol: Protocol::Grpc { streams: 5 }, ..CLOSED };
+        let messages = Load { protocol: Protocol::WebSocket, ..CLOSED };
         let long_requests = Load { body: Body::Request(1024), ..CLOSED };
         for (tool, load, expected) in [
             (&PLIMSOLL, CLOSED, "run|-t|1|-c|100|-d|5s|--format|json|http://127.0.0.1:80/"),
@@ -263,6 +353,19 @@ mod tests {
                 long_requests,
                 "run|-t|1|-c|100|-d|5s|-b|@FOLDER/body-1024|--format|json|http://127.0.0.1:80/",
             ),
+            (
+                &PLIMSOLL,
+                over_http2(true),
+                "run|-t|1|-c|100|-d|5s|--format|json|--http|2|-m|9|--insecure|https://127.0.0.1:80/",
+            ),
+            (&H2LOAD, over_http2(false), "-t1|-c100|-D5|-m9|http://127.0.0.1:80/"),
+            (
+                &GHZ,
+                calls,
+                "--insecure|--call|fgrpc.PingServer.Ping|-d|{}|-c|20|--connections|4|-z|5s\
+                 |--duration-stop|wait|-O|summary|127.0.0.1:80",
+            ),
+            (&TUNGSTENITE, messages, "client|127.0.0.1:80|-c|100|-d|5"),
             (&WRK, CLOSED, "-t1|-c100|-d5s|--latency|http://127.0.0.1:80/"),
             (&WRK, long_answers, "-t1|-c100|-d5s|--latency|http://127.0.0.1:80/bytes/100k"),
             (
@@ -280,6 +383,10 @@ mod tests {
             (&WRK, long_requests),
             (&WRK2, CLOSED),
             (&H2LOAD, connecting),
+            (&H2LOAD, calls),
+            (&GHZ, messages),
+            (&WRK, over_http2(false)),
+            (&FORTIO, over_http2(true)),
             (&BARE_EPOLL, at_a_rate),
             (&BARE_EPOLL, long_answers),
         ] {

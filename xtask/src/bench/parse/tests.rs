@@ -122,6 +122,28 @@ fn fortios_document() {
 }
 
 #[test]
+fn ghzs_summary() {
+    let text = "
+Summary:
+  Count:\t1000
+  Total:\t1.00 s
+  Requests/sec:\t500.25
+
+Latency distribution:
+  10 % in 490 ns
+  50 % in 500.00 µs
+  99 % in 2.08 ms
+
+Status code distribution:
+  [OK]            997 responses
+  [Unavailable]   3 responses
+";
+    let mut expected = measured(1000, 500.25, [500.0, 2080.0, 0.0]);
+    expected.failed = 3;
+    check(ghz, text, &expected);
+}
+
+#[test]
 fn ohas_document() {
     let text = r#"{"summary": {"requestsPerSec": 500.25, "total": 2.0},
         "latencyPercentiles": {"p50": 0.0005, "p99": 0.002, "p99.9": 0.004},
