@@ -432,7 +432,8 @@ impl<P: Protocol> Connection<P> {
         match self.state() {
             State::Spent if self.open_exchanges() == 0 => return Ok(()),
             State::Open | State::Spent => {}
-            State::Tunnelling | State::Greeting => return Err(Failure::Closed),
+            State::Tunnelling => return Err(Failure::Closed),
+            State::Greeting => return Err(Failure::Ungreeted(self.protocol.name())),
             State::Handshaking => return Err(self.tls_end().err().unwrap_or(Failure::Closed)),
             State::Closed | State::Connecting => return Ok(()),
         }

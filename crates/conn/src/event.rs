@@ -150,6 +150,10 @@ pub enum Failure {
     /// The server closed with requests open.
     #[error("the server closed the connection before the response")]
     Closed,
+    /// The server closed before a request could be sent, without a word of this protocol, by its
+    /// name in ALPN.
+    #[error("the server closed the connection without a word of {0}: does it speak that here?")]
+    Ungreeted(&'static str),
     /// The server closed with requests open that it had not refused, after a GOAWAY that says why:
     /// the kind that names its code.
     #[error("the server closed the connection with {0} before the response")]
@@ -175,7 +179,7 @@ impl Failure {
             Self::Goodbye(kind) => kind,
             Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
-            Self::Closed | Self::ClosedEarly => "closed",
+            Self::Closed | Self::ClosedEarly | Self::Ungreeted(_) => "closed",
         }
     }
 
@@ -184,7 +188,9 @@ impl Failure {
     pub fn is_close(&self) -> bool {
         match self {
             Self::PeerClose(close) => close.is_ordinary(),
-            failure => matches!(failure, Self::Closed | Self::ClosedEarly),
+            failure => {
+                matches!(failure, Self::Closed | Self::ClosedEarly | Self::Ungreeted(_))
+            }
         }
     }
 }

@@ -57,6 +57,31 @@ fn no_response_ends_with_1_whatever_came_instead() {
 }
 
 #[test]
+fn what_does_not_speak_http2_is_told_before_the_load() {
+    for (answer, says) in [
+        (
+            Answer::Last(""),
+            "the server closed the connection without a word of h2: does it speak that here?",
+        ),
+        (
+            Answer::Say("<!DOCTYPE html>"),
+            "what came is not HTTP/2: its first frame is not SETTINGS",
+        ),
+        (
+            Answer::Say("HTTP/1.1 400 \r\n\r\n"),
+            "the server speaks HTTP/1 where HTTP/2 was expected",
+        ),
+    ] {
+        let peer = Peer::answering(move |_| answer);
+        let url = peer.url("/");
+        let Finished { code, stdout, stderr } = ended(&["-q", "--http", "2", "-n", "10", &url]);
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{answer:?}: {stderr}");
+        assert!(stderr.starts_with("plimsoll: no connection to "), "{stderr}");
+        assert!(stderr.ends_with(&format!(" could be opened: {says}\n")), "{answer:?}: {stderr}");
+    }
+}
+
+#[test]
 fn a_response_that_failed_is_a_response() {
     let server = Server::start(&[]);
     let Finished { code, stderr, .. } = ended(&[&server.url("/status/500"), "-n", "4"]);

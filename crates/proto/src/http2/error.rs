@@ -87,7 +87,7 @@ pub enum ConnectionError {
     #[error("malformed connection preface")]
     BadPreface,
     /// The first frame is not SETTINGS (RFC 9113 3.4).
-    #[error("the first frame is not SETTINGS")]
+    #[error("what came is not HTTP/2: its first frame is not SETTINGS")]
     NoSettings,
     /// A frame is longer than we allow (RFC 9113 4.2).
     #[error("a frame is longer than allowed")]
