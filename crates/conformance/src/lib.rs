@@ -29,7 +29,9 @@ pub use findings::Findings;
 pub use judge::Judgement;
 pub use options::SuiteOptions;
 pub use plimsoll::Plimsoll;
-pub use tool::{Ask, Call, Finished, Further, Method, Need, Reading, Resolve, TesterAdapter};
+pub use tool::{
+    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, TesterAdapter,
+};
 
 /// Every tester there is an adapter for, Plimsoll first.
 #[must_use]

@@ -5,7 +5,7 @@ use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Phase, RunResult};
 use plimsoll_report::Clock;
 
-use crate::tool::{Ask, Call, Finished, Further, Method, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, TesterAdapter};
 
 /// Plimsoll.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,6 +24,10 @@ impl TesterAdapter for Plimsoll {
 
     fn version_arguments(&self) -> &'static [&'static str] {
         &["--version"]
+    }
+
+    fn http2(&self) -> Option<Http2Over> {
+        Some(Http2Over::Either)
     }
 
     fn call(&self, ask: &Ask) -> Call {

@@ -59,7 +59,7 @@ pub enum Need {
     IntervalsOnStdout,
     /// The number of requests under way on a connection at a time.
     Pipeline(u32),
-    /// Speak HTTP/2, by prior knowledge.
+    /// Speak HTTP/2: behind TLS where the address has it, by prior knowledge otherwise.
     Http2 {
         /// Streams open at a time on each connection.
         streams: u32,
@@ -166,6 +166,15 @@ pub struct Further {
     pub header_bytes_received: Option<u64>,
 }
 
+/// Where a tester speaks HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Http2Over {
+    /// Behind TLS alone, when the handshake chooses it.
+    Tls,
+    /// Behind TLS, and by prior knowledge without it.
+    Either,
+}
+
 /// How to call a tester for an ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
@@ -193,6 +202,10 @@ pub trait TesterAdapter {
     }
     /// Arguments that make it print its version.
     fn version_arguments(&self) -> &'static [&'static str];
+    /// Where it speaks HTTP/2, if its adapter can ask for it.
+    fn http2(&self) -> Option<Http2Over> {
+        None
+    }
     /// How to call it for this.
     fn call(&self, ask: &Ask) -> Call;
     /// What it said.

@@ -26,6 +26,15 @@ fn experiments_by_number_of_requests_pass() {
     }
 }
 
+/// The oracle behind TLS, from its command line to its log.
+#[test]
+fn a_handshake_that_does_not_choose_http2_is_refused() {
+    let findings = findings(&["--only", "silent-fallback"]);
+    let outcome = &findings["experiments"][0]["cells"][0]["repeats"][0];
+    assert_eq!(outcome["outcome"], "pass", "{outcome}");
+    assert!(outcome["figure"].as_str().expect("a figure").contains("sent 0"), "{outcome}");
+}
+
 /// One that ends well without a request cannot pass, and one that ends badly is not judged.
 #[test]
 fn a_tester_that_sends_nothing_does_not_pass() {

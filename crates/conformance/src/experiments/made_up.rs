@@ -196,7 +196,7 @@ const IN_PLACES: [&str; 5] = ["throttled", "ports", "connect-time", "one-clock",
 
 /// What comes of a tester that lies, one that is silent, and one that cries wolf, where it is not
 /// a failure, nothing to judge, and (its figures are honest) a pass.
-const OTHERWISE: [(&str, [&str; 3]); 33] = [
+const OTHERWISE: [(&str, [&str; 3]); 34] = [
     // Nothing but the load is judged, and all three carry it.
     ("microbursts", ["pass", "pass", "pass"]),
     ("poisson", ["pass", "pass", "pass"]),
@@ -228,6 +228,7 @@ const OTHERWISE: [(&str, [&str; 3]); 33] = [
     ("outage", ["FAIL", "FAIL", "FAIL"]),
     ("server-death", ["FAIL", "FAIL", "pass"]),
     ("no-http2", ["FAIL", "FAIL", "pass"]),
+    ("silent-fallback", ["FAIL", "FAIL", "pass"]),
     // Its figures are of what was open, and its words are worth nothing.
     ("stream-limit", ["FAIL", "unmeasured", "FAIL"]),
     ("overload", ["FAIL", "FAIL", "pass"]),

@@ -18,6 +18,7 @@ mod pacing;
 mod place;
 mod secrets;
 mod shapes;
+mod tls;
 
 use crate::harness::{Bench, Subject};
 use crate::judge::Judgement;
@@ -70,6 +71,7 @@ pub fn all() -> Vec<Experiment> {
         &outage::ALL,
         &secrets::ALL,
         &http2::all(),
+        &tls::ALL,
     ]
     .concat();
     all.sort_by_key(|experiment| experiment.row);

@@ -1,13 +1,14 @@
 //! What experiments run on: loads for a tester, judged only where there was a load.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::run::{Reference, Run, Runner, Setup};
 use crate::judge::Judgement;
 use crate::options::SuiteOptions;
-use crate::oracle::Mode;
-use crate::tool::{Ask, TesterAdapter};
+use crate::oracle::{Alpn, Mode, TlsMode};
+use crate::tool::{Ask, Http2Over, Need, TesterAdapter};
 
 /// A tester as it is installed here.
 pub struct Subject {
@@ -142,7 +143,8 @@ impl Bench {
     /// The outcome, where there is nothing to judge. A tester that ended well without its load has
     /// failed; one that did not may only be unable to run here.
     pub fn load(&self, subject: &Subject, setup: &Setup) -> Result<Run, Judgement> {
-        let run = self.runs.run(subject, setup, self.needs_quiet.get())?;
+        let setup = behind_tls(setup, subject.tool.http2());
+        let run = self.runs.run(subject, &setup, self.needs_quiet.get())?;
         let seen = run.log.entries.len() as u64;
         if seen >= setup.least {
             return Ok(run);
@@ -162,5 +164,46 @@ impl Bench {
     /// Broken, when the oracle does not work.
     pub fn reference(&self, ask: &Ask, mode: &Mode) -> Result<Reference, Judgement> {
         self.runs.reference(ask, mode)
+    }
+}
+
+/// A setup whose HTTP/2 is behind TLS, where the tester speaks it only there. The oracle then
+/// chooses HTTP/2 in the handshake, unless the mode says that it does not speak it.
+fn behind_tls(setup: &Setup, over: Option<Http2Over>) -> Cow<'_, Setup> {
+    let asks = setup.ask.extra.iter().any(|need| matches!(need, Need::Http2 { .. }));
+    if !asks || over != Some(Http2Over::Tls) || setup.mode.tls.is_some() {
+        return Cow::Borrowed(setup);
+    }
+    let mut setup = setup.clone();
+    let both = [Alpn::Http2, Alpn::Http1];
+    let offered = if setup.mode.http2.is_refused { &both[1..] } else { &both[..] };
+    setup.mode.tls = Some(TlsMode::offering(offered));
+    Cow::Owned(setup)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http2_goes_behind_tls_for_those_who_speak_it_only_there() {
+        let http2 = Ask { extra: vec![Need::Http2 { streams: 1 }], ..Ask::to("/") };
+        let mut refused = Mode::default();
+        refused.http2.is_refused = true;
+        let none = Mode { tls: Some(TlsMode::default()), ..Mode::default() };
+        let (tls, either) = (Some(Http2Over::Tls), Some(Http2Over::Either));
+        for (ask, mode, over, want) in [
+            (&http2, Mode::default(), tls, Some(vec![Alpn::Http2, Alpn::Http1])),
+            (&http2, refused.clone(), tls, Some(vec![Alpn::Http1])),
+            (&http2, none.clone(), tls, Some(vec![])),
+            (&http2, Mode::default(), either, None),
+            (&http2, none, either, Some(vec![])),
+            (&http2, Mode::default(), None, None),
+            (&Ask::to("/"), refused, tls, None),
+        ] {
+            let setup = Setup::new(ask.clone(), mode);
+            let got = behind_tls(&setup, over).mode.tls.clone().map(|tls| tls.alpn);
+            assert_eq!(got, want, "{over:?} {setup:?}");
+        }
     }
 }

@@ -250,19 +250,12 @@ impl Runner {
         let scratch = self.scratch.join(format!("run-{number}"));
         std::fs::create_dir_all(&scratch).map_err(Judgement::broken)?;
         // What cannot be asked for is known without an oracle.
-        if let Call::CannotExpress(why) = tool.call(&setup.ask) {
+        if let Call::CannotExpress(why) = tool.call(&self.ask(setup, 0)) {
             return Err(Judgement::CannotExpress { why });
         }
         let at = SocketAddr::new(setup.listen.into(), 0);
         let oracle = self.oracle(setup, at, &scratch).map_err(Judgement::broken)?;
-        let mut ask = setup.ask.clone();
-        let address = SocketAddr::new(self.reach(setup).into(), oracle.address().port());
-        let host = setup.host.as_ref().map(|host| format!("{host}:{}", address.port()));
-        ask.url = format!("http://{}{}", host.unwrap_or_else(|| address.to_string()), ask.url);
-        if let Some(resolve) = &mut ask.resolve {
-            resolve.port = address.port();
-        }
-        let (arguments, files) = match tool.call(&ask) {
+        let (arguments, files) = match tool.call(&self.ask(setup, oracle.address().port())) {
             Call::Command { arguments, files } => (arguments, files),
             Call::CannotExpress(why) => return Err(Judgement::CannotExpress { why }),
         };
@@ -326,6 +319,20 @@ impl Runner {
     /// The address testers reach the oracle at.
     fn reach(&self, setup: &Setup) -> Ipv4Addr {
         if setup.listen.is_unspecified() { Ipv4Addr::LOCALHOST } else { setup.listen }
+    }
+
+    /// The ask, with an oracle at this port in its address.
+    fn ask(&self, setup: &Setup, port: u16) -> Ask {
+        let mut ask = setup.ask.clone();
+        let scheme = if setup.mode.tls.is_some() { "https" } else { "http" };
+        let host = setup.host.clone().unwrap_or_else(|| self.reach(setup).to_string());
+        ask.url = format!("{scheme}://{host}:{port}{}", ask.url);
+        // No authority signs the oracle's certificate.
+        ask.insecure |= setup.mode.tls.is_some();
+        if let Some(resolve) = &mut ask.resolve {
+            resolve.port = port;
+        }
+        ask
     }
 
     fn oracle(&self, setup: &Setup, at: SocketAddr, scratch: &Path) -> io::Result<OracleProcess> {

@@ -10,7 +10,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
 
 use super::answer::{Bytes, Piece};
 use super::clock_ns;
@@ -19,6 +18,7 @@ use super::log::Log;
 use super::mode::Act;
 use super::request::{self, Request};
 use super::shared::Shared;
+use super::wire::Wire;
 
 /// Bytes of unread requests above which a tester is not talking sense.
 const INPUT_MAX: usize = 1 << 20;
@@ -61,8 +61,8 @@ pub(super) enum Output {
 
 /// One connection.
 pub(super) struct Peer {
-    /// The socket.
-    pub stream: TcpStream,
+    /// The socket, with TLS where there is any.
+    pub stream: Wire,
     /// Its number in the log, which also tells uses of a slot apart.
     pub id: usize,
     /// The request at hand.
@@ -82,7 +82,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(stream: TcpStream, id: usize) -> Self {
+    pub(super) fn new(stream: Wire, id: usize) -> Self {
         Self {
             stream,
             id,
@@ -119,6 +119,18 @@ impl Peer {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Input::Failed,
             }
+        }
+    }
+
+    /// Logs when the handshake of TLS ended and what it chose, once that is so.
+    pub(super) fn note_handshake(&self, log: &mut Log) {
+        let connection = &mut log.connections[self.id];
+        match self.stream.chosen() {
+            Some(alpn) if connection.handshake_ns == 0 => {
+                connection.handshake_ns = clock_ns();
+                connection.alpn = alpn;
+            }
+            _ => {}
         }
     }
 
@@ -168,7 +180,7 @@ impl Peer {
     /// Writes until something stands in the way. A pause before the first piece is over.
     pub(super) fn write(&mut self, log: &mut Log) -> Output {
         if let Some(session) = &mut self.session {
-            return session.write(&self.stream, log);
+            return session.write(&mut self.stream, log);
         }
         let mut at_ns = 0;
         while let Some((_, piece)) = self.pieces.front() {

@@ -6,10 +6,12 @@
 
 use std::io::{self, Read, Write};
 
+use super::mode::Alpn;
+
 /// Requests, and as many connections, that fit into a log.
 pub const LOG_MAX: usize = 4_000_000;
 
-const MAGIC: &[u8; 8] = b"oracle 2";
+const MAGIC: &[u8; 8] = b"oracle 3";
 
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +111,18 @@ pub struct Connection {
     pub address: u8,
     /// How it ended.
     pub end: End,
-    /// Whether it was of HTTP/2.
+    /// Whether HTTP/2 was spoken on it.
     pub is_http2: bool,
+    /// When the handshake of TLS ended, ns of `CLOCK_MONOTONIC`; 0: there was none, or it did not.
+    pub handshake_ns: u64,
+    /// The protocol that the handshake chose.
+    pub alpn: Option<Alpn>,
     /// The most streams that were open at a time.
     pub open_max: u32,
     /// The code of the error by which the tester broke the protocol; 0: it has not.
     pub broke: u32,
-    /// All bytes read, frames of the connection too; 0 where it was not of HTTP/2.
+    /// All bytes read, frames of the connection too, without those of TLS; 0 where it was not of
+    /// HTTP/2.
     pub bytes_in: u64,
     /// All bytes written, likewise.
     pub bytes_out: u64,
@@ -261,18 +268,24 @@ fn write_connection(c: &Connection, out: &mut dyn Write) -> io::Result<()> {
         End::Oracle => 2,
         End::Reset => 3,
     };
-    for long in [c.accepted_ns, c.closed_ns, c.bytes_in, c.bytes_out] {
+    let alpn = match c.alpn {
+        None => 0,
+        Some(Alpn::Http1) => 1,
+        Some(Alpn::Http2) => 2,
+    };
+    for long in [c.accepted_ns, c.closed_ns, c.handshake_ns, c.bytes_in, c.bytes_out] {
         out.write_all(&long.to_le_bytes())?;
     }
     let small = u32::from(c.port) << 16 | u32::from(c.address) << 8 | end;
-    let mut words = [c.requests, small, u32::from(c.is_http2), c.open_max, c.broke].into_iter();
+    let spoken = alpn << 1 | u32::from(c.is_http2);
+    let mut words = [c.requests, small, spoken, c.open_max, c.broke].into_iter();
     words.try_for_each(|word| out.write_all(&word.to_le_bytes()))
 }
 
 fn read_connection(input: &mut dyn Read) -> io::Result<Connection> {
-    let [accepted_ns, closed_ns, bytes_in, bytes_out] =
-        [long(input)?, long(input)?, long(input)?, long(input)?];
-    let [requests, small, http2] = [word(input)?, word(input)?, word(input)?];
+    let [accepted_ns, closed_ns, handshake_ns] = [long(input)?, long(input)?, long(input)?];
+    let [bytes_in, bytes_out] = [long(input)?, long(input)?];
+    let [requests, small, spoken] = [word(input)?, word(input)?, word(input)?];
     let [open_max, broke] = [word(input)?, word(input)?];
     let end = match small & 0xff {
         0 => End::Open,
@@ -287,7 +300,12 @@ fn read_connection(input: &mut dyn Read) -> io::Result<Connection> {
         port: (small >> 16) as u16,
         address: (small >> 8) as u8,
         end,
-        is_http2: http2 > 0,
+        is_http2: spoken & 1 > 0,
+        handshake_ns,
+        alpn: [None, Some(Alpn::Http1), Some(Alpn::Http2)]
+            .get((spoken >> 1) as usize)
+            .copied()
+            .flatten(),
         open_max,
         broke,
         bytes_in,
@@ -384,6 +402,8 @@ mod tests {
             address: 200,
             end: End::Reset,
             is_http2: true,
+            handshake_ns: 7,
+            alpn: Some(Alpn::Http2),
             open_max: 12,
             broke: 3,
             bytes_in: 1 << 40,

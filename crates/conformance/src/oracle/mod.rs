@@ -3,9 +3,10 @@
 //! Its log is the truth that testers are compared with, so it is simple and shares nothing with
 //! what it judges: one thread on epoll, its own few lines of HTTP/1 and its own codec of HTTP/2, no
 //! part of Plimsoll's engine or of its targets. On one kernel, its log and the tester use the same
-//! clock. The first bytes of a connection decide which protocol it speaks.
+//! clock. The first bytes of a connection decide which protocol it speaks. Where the mode has TLS,
+//! these are the first ones after the handshake, whatever the handshake chose.
 //!
-//! Absent on purpose: TLS, chunked request bodies, and anything that would make it fast but hard to
+//! Absent on purpose: chunked request bodies, and anything that would make it fast but hard to
 //! believe.
 
 mod answer;
@@ -16,10 +17,12 @@ mod mode;
 mod request;
 mod server;
 mod shared;
+mod tls;
+mod wire;
 
 pub use http2::code;
 pub use log::{Connection, End, Entry, LOG_MAX, Log, LogError, Side, StreamReset};
-pub use mode::{Act, Answer, Http2Mode, Mode, TimeSpan};
+pub use mode::{Act, Alpn, Answer, Http2Mode, Mode, TimeSpan, TlsMode};
 pub use server::{Oracle, hash};
 #[cfg(test)]
 pub(crate) use shared::due;

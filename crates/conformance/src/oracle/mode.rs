@@ -77,6 +77,47 @@ pub struct Http2Mode {
     pub updates_heard_ns: u64,
 }
 
+/// A protocol, as the handshake of TLS names it (RFC 7301).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Alpn {
+    /// HTTP/1.1.
+    #[serde(rename = "http/1.1")]
+    Http1,
+    /// HTTP/2.
+    #[serde(rename = "h2")]
+    Http2,
+}
+
+impl Alpn {
+    /// Its name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static [u8] {
+        match self {
+            Self::Http1 => b"http/1.1",
+            Self::Http2 => b"h2",
+        }
+    }
+}
+
+/// How an oracle behaves whose connections begin with the handshake of TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsMode {
+    /// The protocols that it chooses from, the preferred first. Empty: it chooses none, as a server
+    /// that does not know ALPN.
+    pub alpn: Vec<Alpn>,
+    /// How long after a connection was taken the oracle's part of the handshake leaves, ns.
+    pub handshake_delay_ns: u64,
+}
+
+impl TlsMode {
+    /// One that chooses from these.
+    #[must_use]
+    pub fn offering(alpn: &[Alpn]) -> Self {
+        Self { alpn: alpn.to_vec(), handshake_delay_ns: 0 }
+    }
+}
+
 impl Default for Http2Mode {
     fn default() -> Self {
         Self {
@@ -125,6 +166,8 @@ pub struct Mode {
     pub body_bytes: u32,
     /// What is of HTTP/2 alone.
     pub http2: Http2Mode,
+    /// What is of TLS alone; `None`: there is no TLS.
+    pub tls: Option<TlsMode>,
     /// Wait by looking all the time instead of sleeping: for experiments that measure microseconds
     /// and have a CPU to spare.
     pub spin: bool,
@@ -147,6 +190,7 @@ impl Default for Mode {
             accept_pause_ns: 0,
             body_bytes: 13,
             http2: Http2Mode::default(),
+            tls: None,
             spin: false,
         }
     }
@@ -229,10 +273,13 @@ mod tests {
             stall: Some(TimeSpan { from_ns: 1, for_ns: 2 }),
             slow: Some((TimeSpan { from_ns: 3, for_ns: 4 }, 5)),
             http2: Http2Mode { goaway_every: 100, ..Http2Mode::default() },
+            tls: Some(TlsMode::offering(&[Alpn::Http2, Alpn::Http1])),
             ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::ResetStream(8))])
         };
         let text = serde_json::to_string(&mode).unwrap();
         assert_eq!(serde_json::from_str::<Mode>(&text).unwrap(), mode);
-        assert!(serde_json::from_str::<Mode>("{\"bogus\":1}").is_err());
+        for unknown in ["{\"bogus\":1}", "{\"tls\":{\"alpn\":[\"h3\"]}}"] {
+            assert!(serde_json::from_str::<Mode>(unknown).is_err(), "{unknown}");
+        }
     }
 }

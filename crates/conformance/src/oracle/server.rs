@@ -16,8 +16,10 @@ use super::clock_ns;
 use super::connection::{Input, Output, Peer, Pending};
 use super::http2::{Next, Session, Start, Timer};
 use super::log::{Connection, End, Entry, Log};
-use super::mode::{Act, Mode};
+use super::mode::{Act, Mode, TlsMode};
 use super::shared::{Due, Shared};
+use super::tls::Tls;
+use super::wire::Wire;
 
 /// Names of what is not a connection, among epoll's.
 const STOP: u64 = u64::MAX;
@@ -30,6 +32,7 @@ const SLEEP_MIN_NS: u64 = 1_200_000;
 /// A server that does what its mode says.
 pub struct Oracle {
     listener: TcpListener,
+    tls: Option<Tls>,
     mode: Mode,
 }
 
@@ -37,15 +40,16 @@ impl Oracle {
     /// Listens, without taking connections yet.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Those of the socket; no entropy for a certificate.
     pub fn bind(address: SocketAddr, mode: Mode) -> io::Result<Self> {
+        let tls = mode.tls.as_ref().map(Tls::new).transpose()?;
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
         set_socket_reuseaddr(&socket, true)?;
         rustix::net::bind(&socket, &address)?;
         rustix::net::listen(&socket, mode.backlog)?;
-        Ok(Self { listener: TcpListener::from(socket), mode })
+        Ok(Self { listener: TcpListener::from(socket), tls, mode })
     }
 
     /// Where it listens.
@@ -67,6 +71,7 @@ impl Oracle {
         epoll::add(&poll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let mut server = Server {
             listener: self.listener,
+            tls: self.tls,
             poll,
             peers: Vec::new(),
             free: Vec::new(),
@@ -81,6 +86,7 @@ impl Oracle {
 
 struct Server {
     listener: TcpListener,
+    tls: Option<Tls>,
     poll: OwnedFd,
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
@@ -144,9 +150,10 @@ impl Server {
                     // Failing, it takes none any more, which the experiment will see.
                     let _ = epoll::add(&self.poll, &self.listener, data, EventFlags::IN);
                 }
+                Due::Handshake(slot, id) if self.is(slot, id) => self.shake_hands(slot),
                 Due::Peer(slot, id) if self.is(slot, id) => self.go_on(slot),
                 Due::Http2(slot, id, timer) if self.is(slot, id) => self.http2_timer(slot, timer),
-                Due::Peer(..) | Due::Http2(..) => {}
+                Due::Handshake(..) | Due::Peer(..) | Due::Http2(..) => {}
             }
         }
     }
@@ -186,10 +193,14 @@ impl Server {
                 self.peers.len() - 1
             });
             let data = EventData::new_u64(slot as u64);
-            if epoll::add(&self.poll, &stream, data, EventFlags::IN).is_ok() {
-                self.peers[slot] = Some(Peer::new(stream, id));
-            } else {
-                self.free.push(slot);
+            match Wire::new(stream, self.tls.as_ref()) {
+                Ok(wire) if epoll::add(&self.poll, &wire, data, EventFlags::IN).is_ok() => {
+                    self.peers[slot] = Some(Peer::new(wire, id));
+                }
+                _ => self.free.push(slot),
+            }
+            if let Some(TlsMode { handshake_delay_ns: delay_ns @ 1.., .. }) = self.shared.mode.tls {
+                self.shared.remind(clock_ns() + delay_ns, Due::Handshake(slot, id));
             }
         }
         Ok(())
@@ -206,7 +217,9 @@ impl Server {
         if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
             return;
         }
-        match peer.read(&mut self.buffer) {
+        let input = peer.read(&mut self.buffer);
+        peer.note_handshake(&mut self.shared.log);
+        match input {
             Input::Open => self.next_request(slot),
             Input::Ended => {
                 // What came before the end still counts.
@@ -314,6 +327,12 @@ impl Server {
         self.write(slot);
     }
 
+    fn shake_hands(&mut self, slot: usize) {
+        let Some(peer) = self.peers[slot].as_mut() else { return };
+        // Failing, the connection stands still, which the experiment will see.
+        let _ = peer.stream.release();
+    }
+
     fn reset(&mut self, slot: usize) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         // Failing, it is an orderly end, which the experiment will see.
@@ -330,6 +349,7 @@ impl Server {
                     self.shared.log.entries[pending.entry].sent_ns = at_ns;
                 }
                 if peer.close {
+                    peer.stream.say_goodbye();
                     return self.close(slot, End::Oracle);
                 }
                 if peer.session.is_none() {

@@ -12,7 +12,9 @@ use super::{clock_ns, http2};
 pub(super) enum Due {
     /// Taking connections again.
     Accept,
-    /// Going on with a connection: its slot and its number.
+    /// The oracle's part of a connection's handshake leaves: its slot and its number.
+    Handshake(usize, usize),
+    /// Going on with a connection.
     Peer(usize, usize),
     /// Going on with something on a connection of HTTP/2.
     Http2(usize, usize, http2::Timer),

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use super::*;
 
 mod http2;
+mod tls;
 
 struct Running {
     address: SocketAddr,
@@ -36,13 +37,13 @@ impl Running {
     }
 }
 
-fn ask(stream: &mut TcpStream, path: &str) {
+fn ask(stream: &mut impl std::io::Write, path: &str) {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
 }
 
 /// The answer up to this many bytes, or to the end of the stream.
-fn get(stream: &mut TcpStream, path: &str, bytes: usize) -> String {
+fn get(stream: &mut (impl std::io::Read + std::io::Write), path: &str, bytes: usize) -> String {
     ask(stream, path);
     let mut answer = vec![0; bytes];
     let mut have = 0;

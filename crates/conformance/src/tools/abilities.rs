@@ -2,7 +2,7 @@
 //!
 //! Absent on purpose: whether the tester does what it is asked. The experiments find that out.
 
-use crate::tool::{Ask, Call, Need};
+use crate::tool::{Ask, Call, Http2Over, Need};
 
 /// Which values of a quantity can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(super) struct Abilities {
     pub(super) resolve: usize,
     /// How many addresses to send from.
     pub(super) sources: usize,
+    /// Where to speak HTTP/2.
+    pub(super) http2: Option<Http2Over>,
     /// Which of the rest.
     pub(super) need: fn(&Need) -> bool,
 }
@@ -64,6 +66,7 @@ pub(super) const PLAIN: Abilities = Abilities {
     head: true,
     resolve: 0,
     sources: 0,
+    http2: None,
     need: |_| false,
 };
 
@@ -131,9 +134,18 @@ impl Abilities {
         None
     }
 
+    fn meets(&self, need: &Need, ask: &Ask) -> bool {
+        match (need, self.http2) {
+            (Need::Http2 { .. }, None) => false,
+            (Need::Http2 { .. }, Some(Http2Over::Either)) => true,
+            (Need::Http2 { .. }, Some(Http2Over::Tls)) => ask.url.starts_with("https:"),
+            (other, _) => (self.need)(other),
+        }
+    }
+
     /// The rest.
     fn needs(&self, ask: &Ask) -> Option<String> {
-        let need = ask.extra.iter().find(|need| !(self.need)(need))?;
+        let need = ask.extra.iter().find(|need| !self.meets(need, ask))?;
         said(match need {
             Need::Growth { .. } => "no further connections when those do not keep up",
             Need::Shed { .. } => "does not drop what is too late",
@@ -142,7 +154,8 @@ impl Abilities {
             Need::Intervals(_) => "no figures for each second in a file",
             Need::IntervalsOnStdout => "no figures for each second on standard output",
             Need::Pipeline(_) => "no pipelining",
-            Need::Http2 { .. } => "its adapter does not ask for HTTP/2 without TLS",
+            Need::Http2 { .. } if self.http2.is_some() => "HTTP/2 only behind TLS",
+            Need::Http2 { .. } => "its adapter does not ask for HTTP/2",
             Need::Upload(_) => "no body from a file",
             Need::Threads(_) => "no choice of threads",
             Need::Form(_) => "no form",

@@ -6,13 +6,18 @@
 //! resolves nothing below a millisecond. `-allow-initial-errors` keeps the run going if the server
 //! fails early. HEAD needs its standard client, because its own client waits for a body.
 //!
+//! HTTP/2 is `-h2`, by prior knowledge unless the address has TLS. Each thread has a client with
+//! one request at a time, so there is one stream on each connection.
+//!
 //! A thread that falls behind catches up back to back, and latency starts when a request is sent.
 //! It prints a warning about that, which is passed on as a cause. Quantiles are interpolated in
 //! buckets. If a request gets no answer on a reused connection, its client sends it again, so a
 //! timeout may be counted as an answer. Timeouts are not distinguished from other socket errors.
 
-use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use super::abilities::{
+    Abilities, Amount, FORM_TYPE, PLAIN, form, streams, upload, used_connections,
+};
+use crate::tool::{Ask, Call, Finished, Http2Over, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::fortio;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
@@ -21,7 +26,8 @@ pub(super) struct Fortio;
 const CAN: Abilities = Abilities {
     rate: Amount::Any,
     resolve: 1,
-    need: |need| matches!(need, Need::Form(_)),
+    http2: Some(Http2Over::Either),
+    need: |need| matches!(need, Need::Form(_) | Need::Upload(_)),
     ..PLAIN
 };
 
@@ -38,7 +44,14 @@ impl TesterAdapter for Fortio {
         &["version"]
     }
 
+    fn http2(&self) -> Option<Http2Over> {
+        CAN.http2
+    }
+
     fn call(&self, ask: &Ask) -> Call {
+        if streams(ask).is_some_and(|streams| streams > 1) {
+            return Call::CannotExpress("one stream on each connection".to_owned());
+        }
         CAN.refuse(ask).unwrap_or_else(|| command(ask))
     }
 
@@ -67,6 +80,11 @@ fn command(ask: &Ask) -> Call {
         option("-payload", form.to_owned());
         option("-content-type", FORM_TYPE.to_owned());
     }
+    let mut files = Vec::new();
+    if let Some(length) = upload(ask) {
+        option("-payload-file", "{dir}/body".to_owned());
+        files.push(("body".to_owned(), "x".repeat(length as usize)));
+    }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}:{value}"));
     }
@@ -79,8 +97,9 @@ fn command(ask: &Ask) -> Call {
     flag(ask.rate_rps.is_some(), "-uniform");
     flag(!ask.keep_alive, "-keepalive=false");
     flag(ask.insecure, "-k");
+    flag(streams(ask).is_some(), "-h2");
     flag(ask.method == Method::Head, "-stdclient");
     flag(ask.method == Method::Head, "-X=HEAD");
     arguments.push(ask.url.clone());
-    Call::Command { arguments, files: Vec::new() }
+    Call::Command { arguments, files }
 }

@@ -18,7 +18,7 @@
 use std::fs;
 
 use super::abilities::{Abilities, Amount, PLAIN, streams, upload, used_connections};
-use crate::tool::{Ask, Call, Finished, Further, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Http2Over, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, after, count, ended_well, milliseconds, reading, seconds,
 };
@@ -34,7 +34,8 @@ const CAN: Abilities = Abilities {
     verify: false,
     head: false,
     resolve: 1,
-    need: |need| matches!(need, Need::Http2 { .. } | Need::Upload(_)),
+    http2: Some(Http2Over::Either),
+    need: |need| matches!(need, Need::Upload(_)),
     ..PLAIN
 };
 
@@ -49,6 +50,10 @@ impl TesterAdapter for H2load {
 
     fn version_arguments(&self) -> &'static [&'static str] {
         &["--version"]
+    }
+
+    fn http2(&self) -> Option<Http2Over> {
+        CAN.http2
     }
 
     fn call(&self, ask: &Ask) -> Call {

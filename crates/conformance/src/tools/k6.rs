@@ -6,6 +6,10 @@
 //! Bodies are discarded. A warm-up is a separate scenario before the measured one, whose figures
 //! are then read alone. The seed and the iteration's number draw weighted paths.
 //!
+//! HTTP/2 is what the handshake of TLS chooses. The script checks the protocol of each answer as
+//! the manual does, and passes on as a cause how many checks failed. Several streams are in
+//! `streams`.
+//!
 //! Without a free virtual user k6 drops the iterations that are due and prints how many, which is
 //! passed on as a cause. Latency is `http_req_duration`, from when a request is sent, without
 //! connect and TLS. The script counts timeouts and broken responses, which k6 counts under one
@@ -14,12 +18,14 @@
 use serde_json::{Map, Value, json};
 
 use super::abilities::{
-    Abilities, Amount, FORM_TYPE, PLAIN, form, ramp, targets, used_connections,
+    Abilities, Amount, FORM_TYPE, PLAIN, form, ramp, targets, upload, used_connections,
 };
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, TIMEOUT_S, ended_well, marked, milliseconds, number_at, quantile_of, reading,
 };
+
+mod streams;
 
 pub(super) struct K6;
 
@@ -32,6 +38,7 @@ const CAN: Abilities = Abilities {
     warmup: Amount::Any,
     resolve: 1,
     sources: usize::MAX,
+    http2: Some(Http2Over::Tls),
     need: |need| {
         matches!(
             need,
@@ -40,6 +47,7 @@ const CAN: Abilities = Abilities {
                 | Need::Ramp { .. }
                 | Need::IntervalsOnStdout
                 | Need::Form(_)
+                | Need::Upload(_)
                 | Need::Gate { .. }
                 | Need::ErrorGate { .. }
         )
@@ -60,8 +68,12 @@ impl TesterAdapter for K6 {
         &["version"]
     }
 
+    fn http2(&self) -> Option<Http2Over> {
+        CAN.http2
+    }
+
     fn call(&self, ask: &Ask) -> Call {
-        if let Some(refusal) = CAN.refuse(ask) {
+        if let Some(refusal) = CAN.refuse(ask).or_else(|| streams::refuse(ask)) {
             return refusal;
         }
         let Some(script) = script(ask) else {
@@ -120,7 +132,24 @@ impl TesterAdapter for K6 {
         if dropped > 0 {
             reading.causes.push(format!("dropped_iterations {dropped}"));
         }
+        let strays = said.pointer("/metrics/checks/values/fails").and_then(Value::as_u64);
+        if let Some(strays @ 1..) = strays {
+            reading.causes.push(format!("{strays} answers of another protocol"));
+        }
         Ok(reading)
+    }
+
+    fn further(&self, run: &Finished, _: &Reading) -> Further {
+        let said = marked(&run.stdout).unwrap_or_default();
+        let median_s = |metric: &str| {
+            let at = format!("/metrics/{metric}{{scenario:load}}/values/p(50)");
+            number_at(&said, &at).ok().map(|ms| ms / 1e3)
+        };
+        Further {
+            sending_s: median_s("http_req_sending"),
+            waiting_s: median_s("http_req_waiting"),
+            ..Further::default()
+        }
     }
 }
 
@@ -145,12 +174,15 @@ fn script(ask: &Ask) -> Option<String> {
     if form(ask).is_some() {
         headers.insert("Content-Type".to_owned(), json!(FORM_TYPE));
     }
-    let body = json!(form(ask));
+    let (body, constants) = match upload(ask) {
+        Some(bytes) => ("body".to_owned(), format!("const body = 'x'.repeat({bytes});\n")),
+        None => (json!(form(ask)).to_string(), String::new()),
+    };
     let params = json!({ "timeout": timeout, "headers": headers, "redirects": 0 });
-    let method = match (ask.method, form(ask)) {
-        (Method::Head, _) => "HEAD",
-        (Method::Get, Some(_)) => "POST",
-        (Method::Get, None) => "GET",
+    let method = match ask.method {
+        Method::Head => "HEAD",
+        Method::Get if form(ask).is_some() || upload(ask).is_some() => "POST",
+        Method::Get => "GET",
     };
     let (url, draw) = url(ask);
     // A count at a rate: the schedule goes on to its end, the requests do not.
@@ -160,28 +192,39 @@ fn script(ask: &Ask) -> Option<String> {
         }
         _ => String::new(),
     };
+    let request = format!("'{method}', {url}, {body}, params");
+    let function = streams::function(ask, &request).unwrap_or_else(|| {
+        format!("export default function () {{\n{limit}  note(http.request({request}));\n}}\n")
+    });
+    let (import, check) = match super::abilities::streams(ask) {
+        Some(_) => ("import { check } from 'k6';\n", PROTOCOL),
+        None => ("", ""),
+    };
     Some(format!(
         r"import http from 'k6/http';
-import exec from 'k6/execution';
+{import}import exec from 'k6/execution';
 import {{ Counter }} from 'k6/metrics';
 export const options = {options};
 const timedOut = new Counter('timed_out');
 const broken = new Counter('broken');
 const failed = new Counter('failed');
 const params = {params};
-{draw}export default function () {{
-{limit}  const answer = http.request('{method}', {url}, {body}, params);
+{constants}{draw}function note(answer) {{
   if (answer.status >= 400) failed.add(1);
   else if (answer.error_code === 1050) timedOut.add(1);
   else if (answer.error_code !== 0) broken.add(1);
-}}
-export function handleSummary(data) {{
+{check}}}
+{function}export function handleSummary(data) {{
   return {{ stdout: '\n{MARK}' + JSON.stringify(data) + '\n' }};
 }}
 ",
         MARK = plimsoll_lab::testers::text::MARK,
     ))
 }
+
+/// The check of its manual's page about HTTP/2.
+const PROTOCOL: &str =
+    "  else check(answer, { 'protocol is HTTP/2': (answer) => answer.proto === 'HTTP/2.0' });\n";
 
 /// The expression for a request's address, and the code it needs.
 fn url(ask: &Ask) -> (String, String) {
@@ -241,6 +284,8 @@ fn options(ask: &Ask) -> Option<Value> {
             "http_reqs{scenario:load}": ["count>=0"],
             "http_req_duration{scenario:load}": ["max>=0"],
             "http_req_duration{scenario:load,expected_response:true}": ["max>=0"],
+            "http_req_sending{scenario:load}": ["max>=0"],
+            "http_req_waiting{scenario:load}": ["max>=0"],
             "timed_out{scenario:load}": ["count>=0"],
             "broken{scenario:load}": ["count>=0"],
             "failed{scenario:load}": ["count>=0"],
@@ -268,6 +313,9 @@ fn milliseconds_or_zero(seconds: f64) -> String {
 
 /// The load of the ask for a duration or a count.
 fn scenario(ask: &Ask, duration_s: Option<f64>, requests: Option<u64>) -> Option<Value> {
+    if let Some(scenario) = streams::scenario(ask) {
+        return Some(scenario);
+    }
     let users = ask.connections;
     let growth = ask.extra.iter().find_map(|need| match need {
         Need::Growth { connections_max } => Some(*connections_max),

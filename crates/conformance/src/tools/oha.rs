@@ -4,11 +4,14 @@
 //! counts; with `-w`, so that it waits for open requests at the end instead of dropping them; and
 //! with a timeout, because it has no default.
 //!
+//! HTTP/2 is `--http-version 2` with `-p` streams on each connection, by prior knowledge unless the
+//! address has TLS.
+//!
 //! The correction counts from when its pacer woke, not from when the request was due. Quantiles
 //! leave out requests without a response. `--connect-to` picks one of several addresses at random.
 
-use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, streams, upload};
+use crate::tool::{Ask, Call, Finished, Http2Over, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::oha;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
@@ -17,7 +20,8 @@ pub(super) struct Oha;
 const CAN: Abilities = Abilities {
     rate: Amount::Any,
     resolve: usize::MAX,
-    need: |need| matches!(need, Need::Form(_)),
+    http2: Some(Http2Over::Either),
+    need: |need| matches!(need, Need::Form(_) | Need::Upload(_)),
     ..PLAIN
 };
 
@@ -32,6 +36,10 @@ impl TesterAdapter for Oha {
 
     fn version_arguments(&self) -> &'static [&'static str] {
         &["--version"]
+    }
+
+    fn http2(&self) -> Option<Http2Over> {
+        CAN.http2
     }
 
     fn call(&self, ask: &Ask) -> Call {
@@ -59,6 +67,16 @@ fn command(ask: &Ask) -> Call {
     if let Some(rate_rps) = ask.rate_rps {
         option("-q", rate_rps.to_string());
     }
+    if let Some(streams) = streams(ask) {
+        option("--http-version", "2".to_owned());
+        option("-p", streams.to_string());
+    }
+    let mut files = Vec::new();
+    if let Some(length) = upload(ask) {
+        option("-m", "POST".to_owned());
+        option("-D", "{dir}/body".to_owned());
+        files.push(("body".to_owned(), "x".repeat(length as usize)));
+    }
     if let Some(form) = form(ask) {
         option("-m", "POST".to_owned());
         option("-d", form.to_owned());
@@ -83,5 +101,5 @@ fn command(ask: &Ask) -> Call {
     flag(!ask.keep_alive, "--disable-keepalive");
     flag(ask.insecure, "--insecure");
     arguments.push(ask.url.clone());
-    Call::Command { arguments, files: Vec::new() }
+    Call::Command { arguments, files }
 }

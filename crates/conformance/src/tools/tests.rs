@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use super::all;
-use crate::tool::{Ask, Call, Finished, Further, Method, Need, Reading, Resolve, TesterAdapter};
+use crate::tool::{
+    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, TesterAdapter,
+};
 use plimsoll_lab::testers::text::{number, percentile_rows, quantile_of, seconds};
 
 fn fixtures() -> PathBuf {
@@ -67,6 +69,7 @@ fn counts_are_as_printed() {
         ("k6-errors", some([1999, 1920, 79, 0, 1])),
         ("k6-timeouts", some([392, 392, 0, 9, 0])),
         ("k6-refused", some([0, 0, 0, 0, 21])),
+        ("k6-fallback", some([190, 190, 0, 0, 0])),
         ("oha-errors", some([1982, 1902, 80, 0, 18])),
         ("oha-timeouts", some([395, 395, 0, 5, 0])),
         ("oha-refused", some([0, 0, 0, 0, 20])),
@@ -199,6 +202,12 @@ fn what_few_of_them_say_is_read() {
         "{:?}",
         k6.ok_quantiles
     );
+    let stray = read("k6-fallback").expect("a report");
+    assert_eq!(stray.causes, ["190 answers of another protocol"]);
+    let further = tool("k6").further(&captured("k6-fallback"), &stray);
+    assert!(same(further.sending_s, Some(0.006_715e-3)), "{further:?}");
+    assert!(same(further.waiting_s, Some(5.138_578e-3)), "{further:?}");
+    assert_eq!(tool("k6").further(&captured("k6-errors"), &k6), Further::default());
     let zrk = read("zrk-timeouts").expect("a report");
     assert_eq!(zrk.causes, ["max_schedule_lag_us 1612621"]);
     assert!(same(at(&zrk.quantiles, 0.95), Some(0.921_599)), "{:?}", zrk.quantiles);
@@ -475,30 +484,91 @@ fn bytes_are_read_where_they_are_told() {
     assert_eq!(further("nowhere"), Further::default());
 }
 
-/// HTTP/2 is asked of those whose adapters can ask for it without TLS, and of no other.
+/// HTTP/2 is asked of those whose adapters can ask for it, with TLS or without.
 #[test]
-fn streams_and_bodies_are_asked_for() {
-    let http2 = || Need::Http2 { streams: 10 };
-    let called = called_with("h2load", http2()).unwrap_or_default();
-    assert!(called.starts_with("-t1 -c1 -m10 --log-file"), "{called}");
-    let called = called_with("h2load", Need::Upload(5)).unwrap_or_default();
-    assert!(called.contains("--h1 --data={dir}/body") && called.ends_with("xxxxx"), "{called}");
-    let others = all().into_iter().map(|tool| tool.name()).filter(|name| *name != "h2load");
-    for name in others {
-        assert_eq!(called_with(name, http2()), None, "{name}");
+fn streams_are_asked_for() {
+    let ask = |url: &str, connections, streams, rate_rps| Ask {
+        connections,
+        rate_rps,
+        duration_s: Some(1.0),
+        insecure: url.starts_with("https:"),
+        extra: vec![Need::Http2 { streams }],
+        ..Ask::to(url)
+    };
+    let [plain, secure] = ["http://h:1/", "https://h:1/"];
+    for (name, ask, part) in [
+        ("h2load", ask(plain, 1, 10, None), "-t1 -c1 -m10 --log-file"),
+        ("h2load", ask(secure, 1, 10, None), "-t1 -c1 -m10 --log-file"),
+        ("oha", ask(plain, 2, 10, None), "-c 2 -t 30000ms -z 1000ms --http-version 2 -p 10 http"),
+        ("oha", ask(secure, 2, 1, None), "--http-version 2 -p 1 --insecure https"),
+        ("fortio", ask(plain, 2, 1, None), "-h2 http://"),
+        ("fortio", ask(secure, 2, 1, None), "-k -h2 https://"),
+        ("fortio", ask(plain, 2, 2, None), "cannot: one stream on each connection"),
+        ("vegeta", ask(plain, 1, 10, None), "-http2=true -rate=0 -duration=1000ms"),
+        ("vegeta", ask(plain, 1, 10, None), "-workers=10 -max-workers=10 -connections=1"),
+        ("vegeta", ask(plain, 1, 10, Some(9.0)), "-workers=10 -max-workers=10 -connections=1"),
+        ("vegeta", ask(plain, 1, 10, None), "-max-connections=1 -h2c"),
+        ("vegeta", ask(secure, 1, 10, None), "-max-connections=1 -insecure"),
+        ("vegeta", ask(plain, 2, 10, None), "cannot: one connection for all streams"),
+        ("k6", ask(plain, 1, 1, None), "cannot: HTTP/2 only behind TLS"),
+        ("k6", ask(secure, 2, 1, Some(9.0)), "'protocol is HTTP/2'"),
+        ("k6", ask(secure, 2, 10, None), "Array.from({ length: 10 }, stream)"),
+        ("k6", ask(secure, 2, 10, None), "const until = exec.scenario.startTime + 1000;"),
+        ("k6", ask(secure, 2, 10, Some(9.0)), "cannot: at a rate, one stream on each connection"),
+        ("wrk", ask(secure, 1, 1, None), "cannot: its adapter does not ask for HTTP/2"),
+    ] {
+        let called = called(name, &ask);
+        assert!(called.contains(part), "{name}: {called}");
     }
+    let counted =
+        |requests| Ask { duration_s: None, requests: Some(requests), ..ask(secure, 2, 10, None) };
+    assert!(called("k6", &counted(100)).contains("let left = 50;"));
+    assert!(called("k6", &counted(101)).starts_with("cannot: over several streams"));
+}
+
+#[test]
+fn who_speaks_http2_and_where() {
+    let over = |over| {
+        let able = all().into_iter().filter(move |tool| tool.http2() == over);
+        able.map(|tool| tool.name()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(over(Some(Http2Over::Tls)), "k6");
+    assert_eq!(over(Some(Http2Over::Either)), "fortio oha vegeta h2load");
+}
+
+#[test]
+fn bodies_are_asked_for() {
+    for (name, part) in [
+        ("h2load", "--h1 --data={dir}/body"),
+        ("oha", "-m POST -D {dir}/body"),
+        ("fortio", "-payload-file {dir}/body"),
+        ("vegeta", "-body={dir}/body"),
+        ("k6", "const body = 'x'.repeat(5);\n"),
+        ("k6", "http.request('POST', \"http://h:1/\", body, params)"),
+    ] {
+        let called = called_with(name, Need::Upload(5)).unwrap_or_default();
+        assert!(called.contains(part), "{name}: {called}");
+        assert!(name == "k6" || called.ends_with("xxxxx"), "{name}: {called}");
+    }
+    let called = called_with("vegeta", Need::Upload(5)).unwrap_or_default();
+    assert!(called.contains("POST http://h:1/\n"), "{called}");
 }
 
 /// What a tester is called with, files and all, for a need; `None`: it cannot express it.
 fn called_with(name: &str, need: Need) -> Option<String> {
     let rate_rps = (name == "wrk2").then_some(100.0);
     let ask = Ask { rate_rps, duration_s: Some(1.0), extra: vec![need], ..Ask::to("http://h:1/") };
-    match tool(name).call(&ask) {
+    Some(called(name, &ask)).filter(|called| !called.starts_with("cannot:"))
+}
+
+/// What a tester is called with, files and all, or why it cannot be.
+fn called(name: &str, ask: &Ask) -> String {
+    match tool(name).call(ask) {
         Call::Command { arguments, files } => {
             let files: Vec<String> = files.into_iter().map(|(_, content)| content).collect();
-            Some(format!("{} {}", arguments.join(" "), files.join(" ")))
+            format!("{} {}", arguments.join(" "), files.join(" "))
         }
-        Call::CannotExpress(_) => None,
+        Call::CannotExpress(why) => format!("cannot: {why}"),
     }
 }
 

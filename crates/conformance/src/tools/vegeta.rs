@@ -8,15 +8,19 @@
 //! workers as connections. Weighted paths are drawn from the seed beforehand and repeat after 10
 //! 000.
 //!
+//! HTTP/2 is `-h2c` without TLS, where the number of connections cannot be given: there is one, as
+//! long as the server allows another stream on it. So the ask is of one connection, and the streams
+//! are its workers.
+//!
 //! Latency starts when a worker took the request, not when it was due. `status_codes` counts
 //! requests without a response as 0; timeouts can be distinguished only if all of those were
 //! timeouts. Quantiles are estimates of a t-digest.
 
 use serde_json::Value;
 
-use super::abilities::{Abilities, Amount, PLAIN, targets};
+use super::abilities::{Abilities, Amount, PLAIN, streams, targets, upload};
 use super::k6::fraction;
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use crate::tool::{Ask, Call, Finished, Http2Over, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::hey::is_timeout;
 use plimsoll_lab::testers::text::{
     Quantiles, Statuses, TIMEOUT_S, ended_well, json, milliseconds, number_at, percentile_rows,
@@ -27,6 +31,7 @@ pub(super) struct Vegeta;
 
 const TARGETS: &str = "targets.txt";
 const RESULTS: &str = "vegeta.bin";
+const BODY: &str = "body";
 
 /// How many paths are drawn.
 const DRAWN: usize = 10_000;
@@ -39,7 +44,8 @@ const CAN: Abilities = Abilities {
     count: false,
     resolve: usize::MAX,
     sources: 1,
-    need: |need| matches!(need, Need::Growth { .. } | Need::Targets(_)),
+    http2: Some(Http2Over::Either),
+    need: |need| matches!(need, Need::Growth { .. } | Need::Targets(_) | Need::Upload(_)),
     ..PLAIN
 };
 
@@ -60,14 +66,23 @@ impl TesterAdapter for Vegeta {
         &["-version"]
     }
 
+    fn http2(&self) -> Option<Http2Over> {
+        CAN.http2
+    }
+
     fn call(&self, ask: &Ask) -> Call {
         if let Some(refusal) = CAN.refuse(ask) {
             return refusal;
         }
+        if streams(ask).is_some() && ask.connections > 1 {
+            return Call::CannotExpress("one connection for all streams".to_owned());
+        }
         let Some(arguments) = attack(ask) else {
             return Call::CannotExpress("rates up to six decimals".to_owned());
         };
-        Call::Command { arguments, files: vec![(TARGETS.to_owned(), lines(ask))] }
+        let mut files = vec![(TARGETS.to_owned(), lines(ask))];
+        files.extend(upload(ask).map(|length| (BODY.to_owned(), "x".repeat(length as usize))));
+        Call::Command { arguments, files }
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
@@ -128,6 +143,7 @@ fn attack(ask: &Ask) -> Option<Vec<String>> {
         _ => None,
     });
     let connections_max = growth.unwrap_or(connections).max(connections);
+    let streams = streams(ask);
     let (rate, workers_max) = match ask.rate_rps {
         None => ("0".to_owned(), connections_max),
         Some(rate_rps) => {
@@ -135,21 +151,27 @@ fn attack(ask: &Ask) -> Option<Vec<String>> {
             (format!("{count}/{unit_s}s"), connections_max.max(WORKERS_MAX))
         }
     };
+    // Its workers are what limits streams, at a rate too.
+    let workers = streams.unwrap_or(connections);
+    let workers_max = streams.unwrap_or(workers_max);
     let mut arguments = vec![
         "attack".to_owned(),
         format!("-targets={{dir}}/{TARGETS}"),
         format!("-output={{dir}}/{RESULTS}"),
         "-max-body=0".to_owned(),
         "-redirects=-1".to_owned(),
-        "-http2=false".to_owned(),
+        format!("-http2={}", streams.is_some()),
         format!("-rate={rate}"),
         format!("-duration={}", milliseconds(ask.duration_s?)),
         format!("-timeout={}", milliseconds(ask.timeout_s.unwrap_or(TIMEOUT_S))),
-        format!("-workers={connections}"),
+        format!("-workers={workers}"),
         format!("-max-workers={workers_max}"),
         format!("-connections={connections_max}"),
         format!("-max-connections={connections_max}"),
     ];
+    let is_plain = !ask.url.starts_with("https:");
+    arguments.extend((streams.is_some() && is_plain).then(|| "-h2c".to_owned()));
+    arguments.extend(upload(ask).map(|_| format!("-body={{dir}}/{BODY}")));
     arguments.extend(ask.headers.iter().map(|(name, value)| format!("-header={name}: {value}")));
     arguments.extend(ask.source_addresses.iter().map(|address| format!("-laddr={address}")));
     if let Some(resolve) = &ask.resolve {
@@ -166,7 +188,11 @@ fn attack(ask: &Ask) -> Option<Vec<String>> {
 
 /// The targets, one after the other.
 fn lines(ask: &Ask) -> String {
-    let method = if ask.method == Method::Head { "HEAD" } else { "GET" };
+    let method = match (ask.method, upload(ask)) {
+        (Method::Head, _) => "HEAD",
+        (Method::Get, Some(_)) => "POST",
+        (Method::Get, None) => "GET",
+    };
     let paths = targets(ask);
     let total: u64 = paths.iter().map(|(_, weight)| u64::from(*weight)).sum();
     if total == 0 {

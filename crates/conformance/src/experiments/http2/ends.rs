@@ -1,6 +1,6 @@
 //! Ends that only a stream or a connection of HTTP/2 has: goodbyes, refusals, resets.
 
-use super::{Experiment, MS, counted, keeps_to_http2, over_streams};
+use super::{Experiment, MS, counted, keeps_to_http2, over_streams, used};
 use crate::experiments::latency::open_at_a_time;
 use crate::harness::{Bench, Run, Setup, Subject};
 use crate::judge::{Checks, Judgement, Unit};
@@ -87,11 +87,12 @@ fn judge_goaway(run: &Run) -> Result<Judgement, Judgement> {
     let [completed, lost] = counted(&run.reading)?;
     checks.exactly("completed", completed, REQUESTS);
     checks.exactly("errors", lost, 0);
-    let opened = run.log.connections.len() as u64;
     // A connection takes what is under way when it hears the goodbye; the last ones may have had
     // less than their share.
-    checks.between("connections", Unit::Count, opened as f64, 1000.0 / 120.0, 1000.0 / 100.0 + 2.0);
+    let carried = used(&run.log).count() as f64;
+    checks.between("connections", Unit::Count, carried, 1000.0 / 120.0, 1000.0 / 100.0 + 2.0);
     if let Some(reconnects) = run.further.reconnects {
+        let opened = run.log.connections.len() as u64;
         checks.exactly("reconnects", reconnects, opened.saturating_sub(2));
     }
     Ok(checks.outcome())
@@ -142,7 +143,7 @@ fn judge_resets(run: &Run, load_s: f64) -> Result<Judgement, Judgement> {
     keeps_to_http2(&mut checks, &run.log);
     let [_, lost] = counted(&run.reading)?;
     checks.exactly("broken", lost, run.log.resets(Side::Oracle, code::CANCEL));
-    checks.exactly("connections", run.log.connections.len() as u64, 2);
+    checks.exactly("connections", used(&run.log).count() as u64, 2);
     let open = open_at_a_time(&run.log, load_s / 2.0, load_s - 0.05);
     checks.between("open at a time", Unit::Count, open, 19.0, 20.0);
     Ok(checks.outcome())
@@ -183,7 +184,7 @@ fn judge_timeouts(run: &Run) -> Result<Judgement, Judgement> {
     let cancelled = unanswered.filter(|entry| is_cancelled(&run.log, entry)).count();
     checks.exactly("cancelled", cancelled as u64, hung);
     checks.exactly("completed", completed, answered);
-    checks.exactly("connections", run.log.connections.len() as u64, 2);
+    checks.exactly("connections", used(&run.log).count() as u64, 2);
     Ok(checks.outcome())
 }
 

@@ -1,6 +1,6 @@
 //! How many streams there are, and what becomes of requests that wait for one.
 
-use super::{Experiment, MS, counted, keeps_to_http2, over_streams};
+use super::{Experiment, MS, counted, gives_no_figures, keeps_to_http2, over_streams, used};
 use crate::doubts::{self, Told, Topic};
 use crate::experiments::latency::open_at_a_time;
 use crate::harness::{Bench, Run, Setup, Subject};
@@ -207,14 +207,7 @@ fn no_http2(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
 fn judge_no_http2(run: &Run) -> Judgement {
     let mut checks = Checks::default();
     checks.exactly("sent", run.log.entries.len() as u64, 0);
-    checks.exactly("completed", run.reading.completed.unwrap_or(0), 0);
-    let lost: u64 = [run.reading.errors, run.reading.timed_out].into_iter().flatten().sum();
-    let exit = match run.finished.code {
-        Some(code) => format!("exit {code}"),
-        None => "ended by a signal".to_owned(),
-    };
-    let is_shown = lost > 0 || run.finished.code != Some(0);
-    checks.holds(is_shown, format!("errors {lost}, {exit}"), "errors or an exit code");
+    gives_no_figures(&mut checks, run);
     checks.outcome()
 }
 
@@ -228,8 +221,9 @@ fn multiplexing(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement
 fn judge_multiplexing(log: &Log, load_s: f64) -> Judgement {
     let mut checks = Checks::default();
     keeps_to_http2(&mut checks, log);
-    checks.exactly("connections", log.connections.len() as u64, 4);
-    for (number, connection) in (0..).zip(&log.connections) {
+    checks.exactly("connections", used(log).count() as u64, 4);
+    let numbered = (0..).zip(&log.connections);
+    for (number, connection) in numbered.filter(|(_, connection)| connection.requests > 0) {
         let of_it = log.entries.iter().filter(|entry| entry.connection == number);
         let of_it = Log { entries: of_it.copied().collect(), ..Log::default() };
         let open = open_at_a_time(&of_it, 0.2, load_s - 0.1);

@@ -196,17 +196,22 @@ impl<'a> Load<'a> {
         let Setup { ask, mode, .. } = self.setup;
         let log = &mut self.seen.log;
         let place = self.http2.as_ref().map_or(slot, |http2| slot / http2.streams);
+        let handshake_ns = match (self.open[place], &mode.tls) {
+            (None, Some(tls)) => tls.handshake_delay_ns,
+            _ => 0,
+        };
         let connection = *self.open[place].get_or_insert_with(|| {
             log.connections.push(Connection {
                 accepted_ns: at_ns,
-                is_http2: self.http2.is_some(),
+                handshake_ns: if mode.tls.is_some() { at_ns + handshake_ns } else { 0 },
+                is_http2: self.http2.is_some() && !mode.http2.is_refused,
                 ..Connection::default()
             });
             log.connections.len() - 1
         });
         log.connections[connection].requests += 1;
         let number = log.connections[connection].requests;
-        let opened_ns = after(&self.frozen, at_ns + WAY_NS);
+        let opened_ns = after(&self.frozen, at_ns + handshake_ns + WAY_NS);
         let received_ns = opened_ns + self.http2.as_ref().map_or(0, |http2| http2.sending_ns);
         let mut answer = mode.answer(log.entries.len() as u64);
         answer.delay_ns += mode.slow_connections_ns * (connection as u64 % 2);

@@ -1,4 +1,4 @@
-//! HTTP/2 (RFC 9113) as far as an oracle needs it, by prior knowledge.
+//! HTTP/2 (RFC 9113) as far as an oracle needs it, by prior knowledge or behind TLS.
 //!
 //! ```text
 //! greeting ──SETTINGS written──► open ──GOAWAY──► leaving ──no stream left──► closed
@@ -7,10 +7,9 @@
 //! It is a codec of its own, so that a mistake in Plimsoll's is not repeated in its truth. Simple
 //! where Plimsoll's is fast: answers use no dynamic table, and each header block is copied.
 //!
-//! Absent on purpose: TLS, so that testers that speak HTTP/2 only behind ALPN cannot be examined;
-//! server push; the closes, split answers and shapes of HTTP/1's modes; priorities, which are read
-//! and ignored; and most of the checks of what a client may send, because a tester that breaks the
-//! protocol otherwise gets no good answers.
+//! Absent on purpose: server push; the closes, split answers and shapes of HTTP/1's modes;
+//! priorities, which are read and ignored; and most of the checks of what a client may send, as a
+//! tester that breaks the protocol otherwise gets no good answers.
 
 mod answer;
 mod flow;

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
-use std::net::TcpStream;
 
 use crate::oracle::clock_ns;
 use crate::oracle::connection::Output;
 use crate::oracle::log::Log;
+use crate::oracle::wire::Wire;
 
 /// Bytes to be written.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Outbox {
     }
 
     /// Writes until all is written or something stands in the way, and logs what was.
-    pub(super) fn write(&mut self, mut stream: &TcpStream, log: &mut Log) -> Output {
+    pub(super) fn write(&mut self, stream: &mut Wire, log: &mut Log) -> Output {
         while self.written < self.bytes.len() {
             let at_ns = clock_ns();
             match stream.write(&self.bytes[self.written..]) {

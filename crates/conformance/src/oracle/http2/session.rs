@@ -1,7 +1,6 @@
 //! A connection of HTTP/2: reads frames, keeps the streams, and does what is due on them.
 
 use std::collections::BTreeMap;
-use std::net::TcpStream;
 
 use super::code;
 use super::flow::{CONNECTION_WINDOW_BYTES, WINDOW_BYTES};
@@ -14,6 +13,7 @@ use crate::oracle::log::{Entry, Log, Side};
 use crate::oracle::mode::{Act, Answer};
 use crate::oracle::server::hash;
 use crate::oracle::shared::{Due, Shared};
+use crate::oracle::wire::Wire;
 
 /// Payloads that the oracle takes.
 const FRAME_MAX: usize = 16_384;
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Writes what may leave.
-    pub(in crate::oracle) fn write(&mut self, stream: &TcpStream, log: &mut Log) -> Output {
+    pub(in crate::oracle) fn write(&mut self, stream: &mut Wire, log: &mut Log) -> Output {
         if self.is_held {
             return Output::Done(0);
         }

@@ -54,6 +54,12 @@ impl Client {
         self.0.write_all(&get(stream)).unwrap();
     }
 
+    /// GET / on several streams, in one write: all of them are open before one is answered.
+    fn get_all(&mut self, streams: &[u32]) {
+        let frames: Vec<u8> = streams.iter().flat_map(|stream| get(*stream)).collect();
+        self.0.write_all(&frames).unwrap();
+    }
+
     /// POST / on a stream, whose body is to follow.
     fn post(&mut self, stream: u32) {
         self.send(HEADERS, 4, stream, &[0x83, 0x84, 0x86]);
@@ -116,9 +122,7 @@ fn reset_of(entry: &Entry) -> Option<(Side, u32)> {
 fn streams_are_answered_and_logged() {
     let oracle = start(Mode::delay_ns(20_000_000));
     let mut client = Client::new(&oracle, &[]);
-    for stream in [1, 3, 5] {
-        client.get(stream);
-    }
+    client.get_all(&[1, 3, 5]);
     let settings = client.frame();
     assert_eq!((settings.kind, settings.flags), (SETTINGS, 0), "it comes first");
     let head = client.next(|frame| frame.kind == HEADERS);
@@ -169,9 +173,7 @@ fn streams_beyond_the_limit_are_refused() {
     let http2 = Http2Mode { streams_max: 2, ..Http2Mode::default() };
     let oracle = start(Mode { http2, ..mode });
     let mut client = Client::new(&oracle, &[]);
-    for stream in [1, 3, 5] {
-        client.get(stream);
-    }
+    client.get_all(&[1, 3, 5]);
     let settings = client.frame();
     assert_eq!(settings.payload[..6], [0, 3, 0, 0, 0, 2]);
     assert_eq!(client.end_of(5), Some(code::REFUSED_STREAM));
@@ -201,8 +203,7 @@ fn a_graceful_goodbye_has_two_steps_and_answers_all() {
     let http2 = Http2Mode { goaway_every: 2, ..Http2Mode::default() };
     let oracle = start(Mode { http2, ..Mode::delay_ns(20_000_000) });
     let mut client = Client::new(&oracle, &[]);
-    client.get(1);
-    client.get(3);
+    client.get_all(&[1, 3]);
     let first = client.next(|frame| frame.kind == GOAWAY);
     assert_eq!(first.payload, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     let ping = client.next(|frame| frame.kind == PING);
@@ -222,9 +223,7 @@ fn a_goodbye_refuses_the_newest_streams() {
     let http2 = Http2Mode { goaway_every: 4, goaway_above: 2, ..Http2Mode::default() };
     let oracle = start(Mode { http2, ..Mode::delay_ns(5_000_000) });
     let mut client = Client::new(&oracle, &[]);
-    for stream in [1, 3, 5, 7] {
-        client.get(stream);
-    }
+    client.get_all(&[1, 3, 5, 7]);
     let goodbye = client.next(|frame| frame.kind == GOAWAY);
     assert_eq!(goodbye.payload, [0, 0, 0, 3, 0, 0, 0, 0]);
     assert_eq!(client.end_of(3), None);

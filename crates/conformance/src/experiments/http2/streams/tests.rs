@@ -114,6 +114,9 @@ fn streams_are_used() {
         let outcome = judge_multiplexing(&opened(connections, open, open_max), 1.0);
         assert_eq!(passes(&outcome), want, "{connections} {open} {open_max}");
     }
+    let mut log = opened(4, 25, 25);
+    log.connections.insert(4, Connection::default());
+    assert!(passes(&judge_multiplexing(&log, 1.0)), "one that was never used");
 }
 
 #[test]
@@ -122,4 +125,7 @@ fn one_connection_is_one() {
     assert!(!passes(&judge_connections(&opened(5, 10, 10))));
     assert!(!passes(&judge_connections(&opened(1, 1, 1))));
     assert!(!passes(&judge_connections(&Log::default())));
+    let mut log = opened(1, 10, 10);
+    log.connections.push(Connection::default());
+    assert!(!passes(&judge_connections(&log)), "another that was never used");
 }
