@@ -8,7 +8,9 @@ use std::thread::JoinHandle;
 
 use super::*;
 
+mod calls;
 mod http2;
+mod websocket;
 
 struct Running {
     address: SocketAddr,
