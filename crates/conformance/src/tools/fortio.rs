@@ -10,9 +10,13 @@
 //! It prints a warning about that, which is passed on as a cause. Quantiles are interpolated in
 //! buckets. If a request gets no answer on a reused connection, its client sends it again, so a
 //! timeout may be counted as an answer. Timeouts are not distinguished from other socket errors.
+//!
+//! Over gRPC it calls its own `fgrpc.PingServer/Ping` alone (`-grpc -ping`), on a connection for
+//! each thread. A call has no timeout. Calls are good or not, without a code.
 
-use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, used_connections};
-use crate::tool::{Ask, Call, Finished, Method, Need, Reading, TesterAdapter};
+use super::abilities::{Abilities, Amount, FORM_TYPE, PLAIN, form, grpc, used_connections};
+use crate::service;
+use crate::tool::{Ask, Call, Finished, Method, Need, Reading, Rpc, TesterAdapter};
 use plimsoll_lab::testers::fortio;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
@@ -21,7 +25,7 @@ pub(super) struct Fortio;
 const CAN: Abilities = Abilities {
     rate: Amount::Any,
     resolve: 1,
-    need: |need| matches!(need, Need::Form(_)),
+    need: |need| matches!(need, Need::Form(_) | Need::Grpc(Rpc::Unary)),
     ..PLAIN
 };
 
@@ -39,6 +43,9 @@ impl TesterAdapter for Fortio {
     }
 
     fn call(&self, ask: &Ask) -> Call {
+        if grpc(ask).is_some() && ask.timeout_s.is_some() {
+            return Call::CannotExpress("no timeout of a call".to_owned());
+        }
         CAN.refuse(ask).unwrap_or_else(|| command(ask))
     }
 
@@ -67,6 +74,9 @@ fn command(ask: &Ask) -> Call {
         option("-payload", form.to_owned());
         option("-content-type", FORM_TYPE.to_owned());
     }
+    if grpc(ask).is_some() {
+        option("-payload", service::TEXT.to_owned());
+    }
     for (name, value) in &ask.headers {
         option("-H", format!("{name}:{value}"));
     }
@@ -77,6 +87,8 @@ fn command(ask: &Ask) -> Call {
     }
     let mut flag = |is_on: bool, name: &str| arguments.extend(is_on.then(|| name.to_owned()));
     flag(ask.rate_rps.is_some(), "-uniform");
+    flag(grpc(ask).is_some(), "-grpc");
+    flag(grpc(ask).is_some(), "-ping");
     flag(!ask.keep_alive, "-keepalive=false");
     flag(ask.insecure, "-k");
     flag(ask.method == Method::Head, "-stdclient");

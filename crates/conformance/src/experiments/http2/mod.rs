@@ -3,14 +3,15 @@
 //! The oracle speaks HTTP/2 by prior knowledge alone, so a tester that needs TLS for it cannot
 //! express these loads.
 //!
-//! Absent on purpose: statuses in trailers and deadlines that travel with a call, which are of
-//! gRPC.
+//! Absent on purpose: statuses in trailers and deadlines that travel with a call, which are of gRPC
+//! and in `messages`.
 
 mod ends;
 mod load;
 mod streams;
 mod windows;
 
+pub(super) use self::ends::is_cancelled;
 use super::Experiment;
 use crate::judge::{Checks, Judgement, said};
 use crate::oracle::Log;
@@ -29,7 +30,7 @@ fn over_streams(connections: u32, streams: u32) -> Ask {
 }
 
 /// All requests came over HTTP/2, and the tester kept to it.
-fn keeps_to_http2(checks: &mut Checks, log: &Log) {
+pub(super) fn keeps_to_http2(checks: &mut Checks, log: &Log) {
     let used = || log.connections.iter().filter(|connection| connection.requests > 0);
     let others = used().filter(|connection| !connection.is_http2).count();
     if others > 0 {
@@ -41,7 +42,7 @@ fn keeps_to_http2(checks: &mut Checks, log: &Log) {
 }
 
 /// How many requests completed, and how many did not, as the tester has it.
-fn counted(reading: &Reading) -> Result<[u64; 2], Judgement> {
+pub(super) fn counted(reading: &Reading) -> Result<[u64; 2], Judgement> {
     let completed = said(reading.completed, "how many completed")?;
     let lost = [reading.errors, reading.timed_out].into_iter().flatten().sum();
     Ok([completed, lost])

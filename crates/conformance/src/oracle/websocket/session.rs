@@ -290,7 +290,7 @@ impl Session {
         frame::put(&mut self.out.bytes, frame::PING, true, &ping_text(logged.pings));
     }
 
-    /// Says goodbye; what is open is not answered.
+    /// Says goodbye; open messages get no reply.
     fn close(&mut self, shared: &mut Shared) -> Next {
         let code = shared.mode.socket.close_code;
         frame::put(&mut self.out.bytes, frame::CLOSE, true, &code.to_be_bytes());
