@@ -42,7 +42,8 @@ pub(super) const ALL: [Experiment; 3] = [
         truth: "the messages that are open then are lost; all others are answered, over about ten \
                 connections",
         tolerance: "replies and lost messages none; 8 to 12 connections; reconnects, where the \
-                    tester counts them, as the oracle saw them",
+                    tester counts them, as the oracle saw them, with or without one that carried \
+                    nothing",
         needs_quiet: false,
         run: closed_sockets,
     },
@@ -153,7 +154,10 @@ fn judge_closed(run: &Run) -> Result<Judgement, Judgement> {
     let opened = run.log.connections.len() as u64;
     checks.between("connections", Unit::Count, opened as f64, 8.0, 12.0);
     if let Some(reconnects) = run.further.reconnects {
-        checks.exactly("reconnects", reconnects, opened.saturating_sub(2));
+        // A connection that opens when the last message is lost may be counted or not.
+        let used = run.log.connections.iter().filter(|connection| connection.requests > 0);
+        let [least, most] = [used.count() as f64 - 2.0, opened as f64 - 2.0];
+        checks.between("reconnects", Unit::Count, reconnects as f64, least, most);
     }
     Ok(checks.outcome())
 }

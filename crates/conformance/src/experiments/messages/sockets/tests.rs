@@ -79,6 +79,14 @@ fn a_close_costs_what_was_open() {
     assert!(!judged(10, 950, 50, Some(0)), "reconnects are hidden");
     assert!(!judged(2, 950, 50, None), "it gave up");
     assert!(!judged(100, 950, 50, None), "a storm of connections");
+    let mut unused = run(950, 5 * MS, 11, SocketEntry::default());
+    unused.log.connections[10].requests = 0;
+    for (reconnects, want) in [(7, false), (8, true), (9, true), (10, false)] {
+        let further = Further { reconnects: Some(reconnects), ..Further::default() };
+        let reading = says(950, 50, 0.005);
+        let outcome = judge_closed(&Run { reading, further, ..unused.clone() }).unwrap();
+        assert_eq!(passes(&outcome), want, "{reconnects} with one that carried nothing");
+    }
     let mut fewer = run(95, 5 * MS, 10, SocketEntry::default());
     fewer.log.entries.truncate(100);
     let reading = says(95, 5, 0.005);
