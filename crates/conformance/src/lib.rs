@@ -19,6 +19,7 @@ pub mod judge;
 mod options;
 pub mod oracle;
 mod plimsoll;
+mod service;
 pub mod suite;
 pub mod tool;
 pub mod tools;
@@ -30,7 +31,7 @@ pub use judge::Judgement;
 pub use options::SuiteOptions;
 pub use plimsoll::Plimsoll;
 pub use tool::{
-    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, TesterAdapter,
+    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, Rpc, TesterAdapter,
 };
 
 /// Every tester there is an adapter for, Plimsoll first.

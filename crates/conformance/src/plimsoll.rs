@@ -5,6 +5,7 @@ use plimsoll_core::verdict::Verdict;
 use plimsoll_core::{Histogram, Phase, RunResult};
 use plimsoll_report::Clock;
 
+use crate::service;
 use crate::tool::{Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, TesterAdapter};
 
 /// Plimsoll.
@@ -32,7 +33,9 @@ impl TesterAdapter for Plimsoll {
 
     fn call(&self, ask: &Ask) -> Call {
         let mut call = Arguments { arguments: Vec::new(), files: Vec::new() };
-        call.add(&["run", &ask.url, "--no-progress", "--json", &format!("{{dir}}/{RESULT}")]);
+        let is_socket = ask.extra.iter().any(|need| matches!(need, Need::WebSocket { .. }));
+        let url = if is_socket { ask.url.replacen("http", "ws", 1) } else { ask.url.clone() };
+        call.add(&["run", &url, "--no-progress", "--json", &format!("{{dir}}/{RESULT}")]);
         call.load(ask);
         call.request(ask);
         for need in &ask.extra {
@@ -155,6 +158,18 @@ impl Arguments {
             }
             Need::Pipeline(depth) => self.add(&["--pipeline", &depth.to_string()]),
             Need::Http2 { streams } => self.add(&["--http", "2", "-m", &streams.to_string()]),
+            Need::Grpc(rpc) => {
+                let proto = (service::PROTO_FILE.to_owned(), service::PROTO.to_owned());
+                self.add(&["--grpc", service::method(*rpc), "--proto"]);
+                self.add(&[&format!("{{dir}}/{}", proto.0), "-b", service::MESSAGE, "-m", "1"]);
+                self.files.push(proto);
+            }
+            Need::WebSocket { in_flight, is_pushed_to } => {
+                self.add(&["--ws-message", service::TEXT, "-m", &in_flight.to_string()]);
+                if *is_pushed_to {
+                    self.add(&["--ws-reply", &format!("match:{}", service::REPLY)]);
+                }
+            }
             Need::Upload(bytes) => {
                 self.files.push(("body".to_owned(), "x".repeat(*bytes as usize)));
                 self.add(&["-X", "POST", "-b", "@{dir}/body"]);
@@ -221,7 +236,10 @@ fn reading(result: RunResult) -> Reading {
 }
 
 fn further(result: &RunResult) -> Further {
-    let median_s = |phase| result.phases[phase].quantile_ns(0.5).map(|ns| ns as f64 / 1e9);
+    let median = |of: &Histogram| of.quantile_ns(0.5).map(|ns| ns as f64 / 1e9);
+    let median_s = |phase| median(&result.phases[phase]);
+    let streams = result.grpc_streams.as_deref();
+    let unavailable = || result.grpc_status.get("UNAVAILABLE").copied().unwrap_or(0);
     Further {
         refused: Some(result.ledger.refused),
         reconnects: Some(result.ledger.reconnects),
@@ -231,6 +249,12 @@ fn further(result: &RunResult) -> Further {
         bytes_sent: Some(result.bytes.sent),
         bytes_received: Some(result.bytes.received),
         header_bytes_received: None,
+        unavailable: (!result.grpc_status.is_empty()).then(unavailable),
+        messages_received: streams.map(|streams| streams.received.messages),
+        first_message_s: streams.and_then(|streams| median(&streams.first_message)),
+        gap_s: streams.and_then(|streams| median(&streams.gaps)),
+        pushed: result.pushed.map(|pushed| pushed.messages),
+        pings: result.pushed.map(|pushed| pushed.pings),
     }
 }
 

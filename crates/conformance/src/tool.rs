@@ -30,6 +30,15 @@ pub struct Resolve {
     pub addresses: Vec<IpAddr>,
 }
 
+/// A kind of call of gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rpc {
+    /// One message there, one back.
+    Unary,
+    /// One message there, any number back.
+    ServerStream,
+}
+
 /// What few testers can do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
@@ -63,6 +72,17 @@ pub enum Need {
     Http2 {
         /// Streams open at a time on each connection.
         streams: u32,
+    },
+    /// Call a method of gRPC over HTTP/2, by prior knowledge, one call at a time on each
+    /// connection.
+    Grpc(Rpc),
+    /// Send messages over WebSockets and wait for the reply to each.
+    WebSocket {
+        /// Messages on their way at a time on each connection.
+        in_flight: u32,
+        /// Whether the server also sends what is no reply, so that replies have to be told by what
+        /// they begin with.
+        is_pushed_to: bool,
     },
     /// Send a body of this many bytes, with POST.
     Upload(u32),
@@ -164,6 +184,18 @@ pub struct Further {
     pub bytes_received: Option<u64>,
     /// Bytes of header blocks received, as they came.
     pub header_bytes_received: Option<u64>,
+    /// Calls of gRPC that ended with UNAVAILABLE.
+    pub unavailable: Option<u64>,
+    /// Messages received in calls of gRPC.
+    pub messages_received: Option<u64>,
+    /// The median time to the first message of a call, seconds.
+    pub first_message_s: Option<f64>,
+    /// The median time from one message of a call to the next, seconds.
+    pub gap_s: Option<f64>,
+    /// Messages of WebSockets that were no reply.
+    pub pushed: Option<u64>,
+    /// Pings received over WebSockets.
+    pub pings: Option<u64>,
 }
 
 /// Where a tester speaks HTTP/2.

@@ -14,11 +14,12 @@ fn findings(flags: &[&str]) -> Value {
 
 #[test]
 fn experiments_by_number_of_requests_pass() {
-    let findings = findings(&["--only", "few-samples,truncated,http-shapes", "--repeats", "2"]);
+    let only = "few-samples,truncated,http-shapes,trailer-status,closed-sockets";
+    let findings = findings(&["--only", only, "--repeats", "2"]);
     assert_eq!(findings["schema"], "plimsoll/conformance/1");
     assert_eq!(findings["tools"][0]["name"], "plimsoll");
     let rows = findings["experiments"].as_array().expect("rows");
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 5);
     for row in rows {
         let repeats = row["cells"][0]["repeats"].as_array().expect("repeats");
         assert_eq!(repeats.len(), 2);

@@ -62,8 +62,8 @@ fn say(character: Character, setup: &Setup, seen: &Seen) -> (Reading, String) {
     };
     let reading = Reading {
         completed: Some(seen.completed),
-        ok: Some(seen.completed),
-        failed: Some(0),
+        ok: Some(seen.completed - seen.failed),
+        failed: Some(seen.failed),
         timed_out: Some(seen.timed_out),
         errors: Some(seen.errors),
         rate_rps: ask.duration_s.map(|duration_s| seen.within as f64 / duration_s),

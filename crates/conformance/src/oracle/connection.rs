@@ -1,6 +1,7 @@
 //! One connection of an oracle: what was read, what is to be written, and where in that it is.
 //!
-//! A connection of HTTP/1 has one request at a time; one of HTTP/2 has a session instead.
+//! A connection of HTTP/1 has one request at a time; one of HTTP/2 and a WebSocket have a session
+//! instead.
 //!
 //! ```text
 //! idle ──request──► waiting ──due──► writing ──done──► idle
@@ -13,10 +14,11 @@ use std::io::{self, Read as _, Write as _};
 
 use super::answer::{Bytes, Piece};
 use super::clock_ns;
-use super::http2::{self, Next, Session, Start};
+use super::http2::{self, Start};
 use super::log::Log;
 use super::mode::Act;
 use super::request::{self, Request};
+use super::session::{Next, Session};
 use super::shared::Shared;
 use super::wire::Wire;
 
@@ -73,7 +75,7 @@ pub(super) struct Peer {
     pub answers: u32,
     /// Whether it waits to be written to.
     pub blocked: bool,
-    /// What it is, where it is of HTTP/2.
+    /// What it speaks, where that is not HTTP/1.
     pub session: Option<Box<Session>>,
     input: Vec<u8>,
     reads: u16,
@@ -140,8 +142,8 @@ impl Peer {
         if is_new { http2::start(&self.input) } else { Start::Other }
     }
 
-    /// Goes on with HTTP/2 after a preface of this many bytes.
-    pub(super) fn talk_http2(&mut self, preface: usize, session: Session) {
+    /// Goes on with something else than HTTP/1 after a preface of this many bytes.
+    pub(super) fn begin(&mut self, preface: usize, session: Session) {
         self.input.drain(..preface);
         self.session = Some(Box::new(session));
     }

@@ -34,7 +34,22 @@ pub struct StreamReset {
     pub at_ns: u64,
 }
 
-/// One request.
+/// What a request has that is a call of gRPC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallEntry {
+    /// The messages in it.
+    pub messages_in: u32,
+    /// The messages in its answer.
+    pub messages_out: u32,
+    /// When the first of those was written, ns of `CLOCK_MONOTONIC`; 0: never.
+    pub first_ns: u64,
+    /// How long the tester said that it waits, ns, as `grpc-timeout`; 0: it said nothing.
+    pub timeout_ns: u64,
+    /// The status that ended it; `None`: it was not said.
+    pub status: Option<u32>,
+}
+
+/// One request: of HTTP, or a message of a WebSocket, whose answer is the reply to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entry {
     /// When its head had been read, ns of `CLOCK_MONOTONIC`.
@@ -65,6 +80,8 @@ pub struct Entry {
     pub header_bytes_out: u32,
     /// How its stream was reset, if it was.
     pub reset: Option<StreamReset>,
+    /// What it has as a call of gRPC, if it is one.
+    pub call: Option<CallEntry>,
 }
 
 impl Entry {
@@ -96,6 +113,21 @@ pub enum End {
     Reset,
 }
 
+/// What a connection has that is a WebSocket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SocketEntry {
+    /// Messages that the oracle sent of its own accord.
+    pub pushed: u32,
+    /// Pings that it sent.
+    pub pings: u32,
+    /// The tester's pongs that have what the ping before them had.
+    pub pongs: u32,
+    /// The tester's frames that were not masked (RFC 6455 5.1).
+    pub unmasked: u32,
+    /// Whether the tester answered a Close of the oracle with its own.
+    pub is_close_answered: bool,
+}
+
 /// One connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connection {
@@ -117,7 +149,9 @@ pub struct Connection {
     pub handshake_ns: u64,
     /// The protocol that the handshake chose.
     pub alpn: Option<Alpn>,
-    /// The most streams that were open at a time.
+    /// What it had as a WebSocket, if it was one.
+    pub socket: Option<SocketEntry>,
+    /// The most streams, or messages of a WebSocket, that were open at a time.
     pub open_max: u32,
     /// The code of the error by which the tester broke the protocol; 0: it has not.
     pub broke: u32,
@@ -225,23 +259,33 @@ impl Log {
 fn write_entry(e: &Entry, out: &mut dyn Write) -> io::Result<()> {
     let reset = e.reset.unwrap_or(StreamReset { by: Side::Tester, code: 0, at_ns: 0 });
     let by = e.reset.map_or(0, |reset| 1 + u32::from(reset.by == Side::Oracle));
-    for long in [e.opened_ns, e.received_ns, e.sent_ns, reset.at_ns] {
+    let call = e.call.unwrap_or_default();
+    let times = [e.opened_ns, e.received_ns, e.sent_ns, reset.at_ns];
+    for long in times.into_iter().chain([call.first_ns, call.timeout_ns]) {
         out.write_all(&long.to_le_bytes())?;
     }
     let small = u32::from(e.reads) << 16 | u32::from(e.status);
     let request = [e.connection, e.bytes_in, e.bytes_out, e.path, small];
     let stream = [e.stream, e.open, e.header_bytes_in, e.header_bytes_out, by, reset.code];
-    let mut words = request.into_iter().chain(stream);
+    // 0: no call; 1: one whose status was not said.
+    let kind = e.call.map_or(0, |call| 1 + u32::from(call.status.is_some()));
+    let call = [kind, call.status.unwrap_or(0), call.messages_in, call.messages_out];
+    let mut words = request.into_iter().chain(stream).chain(call);
     words.try_for_each(|word| out.write_all(&word.to_le_bytes()))
 }
 
 fn read_entry(input: &mut dyn Read) -> io::Result<Entry> {
     let [opened_ns, received_ns, sent_ns, reset_ns] =
         [long(input)?, long(input)?, long(input)?, long(input)?];
+    let [first_ns, timeout_ns] = [long(input)?, long(input)?];
     let [connection, bytes_in, bytes_out] = [word(input)?, word(input)?, word(input)?];
     let [path, small, stream, open] = [word(input)?, word(input)?, word(input)?, word(input)?];
     let [header_bytes_in, header_bytes_out] = [word(input)?, word(input)?];
     let [by, code] = [word(input)?, word(input)?];
+    let [kind, status, messages_in, messages_out] =
+        [word(input)?, word(input)?, word(input)?, word(input)?];
+    let status = (kind > 1).then_some(status);
+    let call = CallEntry { messages_in, messages_out, first_ns, timeout_ns, status };
     let side = if by == 2 { Side::Oracle } else { Side::Tester };
     Ok(Entry {
         opened_ns,
@@ -258,6 +302,7 @@ fn read_entry(input: &mut dyn Read) -> io::Result<Entry> {
         header_bytes_in,
         header_bytes_out,
         reset: (by > 0).then_some(StreamReset { by: side, code, at_ns: reset_ns }),
+        call: (kind > 0).then_some(call),
     })
 }
 
@@ -278,7 +323,12 @@ fn write_connection(c: &Connection, out: &mut dyn Write) -> io::Result<()> {
     }
     let small = u32::from(c.port) << 16 | u32::from(c.address) << 8 | end;
     let spoken = alpn << 1 | u32::from(c.is_http2);
-    let mut words = [c.requests, small, spoken, c.open_max, c.broke].into_iter();
+    // 0: no WebSocket; 1: one whose Close was not answered, or that had none.
+    let kind = c.socket.map_or(0, |socket| 1 + u32::from(socket.is_close_answered));
+    let of = c.socket.unwrap_or_default();
+    let words = [c.requests, small, spoken, c.open_max, c.broke];
+    let socket = [kind, of.pushed, of.pings, of.pongs, of.unmasked];
+    let mut words = words.into_iter().chain(socket);
     words.try_for_each(|word| out.write_all(&word.to_le_bytes()))
 }
 
@@ -287,6 +337,9 @@ fn read_connection(input: &mut dyn Read) -> io::Result<Connection> {
     let [bytes_in, bytes_out] = [long(input)?, long(input)?];
     let [requests, small, spoken] = [word(input)?, word(input)?, word(input)?];
     let [open_max, broke] = [word(input)?, word(input)?];
+    let [kind, pushed, pings] = [word(input)?, word(input)?, word(input)?];
+    let [pongs, unmasked] = [word(input)?, word(input)?];
+    let socket = SocketEntry { pushed, pings, pongs, unmasked, is_close_answered: kind > 1 };
     let end = match small & 0xff {
         0 => End::Open,
         1 => End::Tester,
@@ -306,6 +359,7 @@ fn read_connection(input: &mut dyn Read) -> io::Result<Connection> {
             .get((spoken >> 1) as usize)
             .copied()
             .flatten(),
+        socket: (kind > 0).then_some(socket),
         open_max,
         broke,
         bytes_in,
@@ -337,6 +391,15 @@ impl Log {
     #[must_use]
     pub fn resets(&self, by: Side, code: u32) -> u64 {
         self.entries.iter().filter(|entry| entry.is_reset(by, code)).count() as u64
+    }
+
+    /// The same of each call's answer, to this time of it; calls without one are left out.
+    #[must_use]
+    pub fn call_s(&self, of: impl Fn(&Entry, &CallEntry) -> Option<f64>) -> Vec<f64> {
+        let of = |entry: &Entry| of(entry, entry.call.as_ref()?);
+        let mut times: Vec<f64> = self.entries.iter().filter_map(of).collect();
+        times.sort_by(f64::total_cmp);
+        times
     }
 
     /// Requests answered within `within_s` seconds of the first one.
@@ -393,6 +456,13 @@ mod tests {
             header_bytes_in: 20,
             header_bytes_out: 30,
             reset: Some(reset),
+            call: Some(CallEntry {
+                messages_in: 1,
+                messages_out: 10,
+                first_ns: 1 << 50,
+                timeout_ns: 1 << 51,
+                status: Some(14),
+            }),
         };
         let connection = Connection {
             accepted_ns: 1,
@@ -404,14 +474,24 @@ mod tests {
             is_http2: true,
             handshake_ns: 7,
             alpn: Some(Alpn::Http2),
+            socket: Some(SocketEntry {
+                pushed: 13,
+                pings: 14,
+                pongs: 15,
+                unmasked: 16,
+                is_close_answered: true,
+            }),
             open_max: 12,
             broke: 3,
             bytes_in: 1 << 40,
             bytes_out: 1 << 41,
         };
         let by_tester = StreamReset { by: Side::Tester, ..reset };
-        let hung = Entry { received_ns: 2, reset: Some(by_tester), ..Entry::default() };
-        Log { entries: vec![entry, hung], connections: vec![connection], overflowed: false }
+        let call = Some(CallEntry::default());
+        let hung = Entry { received_ns: 2, reset: Some(by_tester), call, ..Entry::default() };
+        let plain =
+            Connection { socket: Some(SocketEntry::default()), is_http2: false, ..connection };
+        Log { entries: vec![entry, hung], connections: vec![connection, plain], overflowed: false }
     }
 
     #[test]

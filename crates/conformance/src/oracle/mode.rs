@@ -39,8 +39,13 @@ pub enum Act {
     /// It is answered as soon as its head is there, all of it, and the rest of the request is
     /// declined with RST_STREAM(NO_ERROR) (RFC 9113 8.1); over HTTP/1 it is answered with 200.
     Early,
-    /// It is answered with 200 and this status of gRPC in the trailers; over HTTP/1 without it.
+    /// A call of gRPC is answered with 200, its messages, and this status in the trailers; a
+    /// request that is none with an empty message. Over HTTP/1 it is answered with 200.
     Trailers(u32),
+    /// As that, with the status in the head and without a message: trailers alone.
+    TrailersOnly(u32),
+    /// As that, with messages and without trailers, and so without a status.
+    NoTrailers,
 }
 
 /// One kind of answer in a mix.
@@ -133,6 +138,58 @@ impl Default for Http2Mode {
     }
 }
 
+/// How an oracle answers calls of gRPC. Each message of an answer is the last one of the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallMode {
+    /// Messages in an answer, one at least.
+    pub messages: u32,
+    /// How long after the one before each of them leaves, ns.
+    pub gap_ns: u64,
+}
+
+impl Default for CallMode {
+    fn default() -> Self {
+        Self { messages: 1, gap_ns: 0 }
+    }
+}
+
+/// How an oracle behaves on WebSockets. The reply to a message is `re: ` and the message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SocketMode {
+    /// How long after each message something else is pushed, ns, and so before its reply; 0: never.
+    pub push_after_ns: u64,
+    /// How often something is pushed beside that, ns, from a connection's first message on; 0:
+    /// never.
+    pub push_every_ns: u64,
+    /// Fragments of a reply.
+    pub fragments: u32,
+    /// From the first of them to the last, ns.
+    pub fragments_ns: u64,
+    /// Whether a ping stands between the first two.
+    pub pings: bool,
+    /// The message of a connection, counted from 1, at which it gets a Close instead of further
+    /// replies; 0: it never does.
+    pub close_at: u32,
+    /// The code of that.
+    pub close_code: u16,
+}
+
+impl Default for SocketMode {
+    fn default() -> Self {
+        Self {
+            push_after_ns: 0,
+            push_every_ns: 0,
+            fragments: 1,
+            fragments_ns: 0,
+            pings: false,
+            close_at: 0,
+            close_code: 1001,
+        }
+    }
+}
+
 /// How an oracle behaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -166,6 +223,10 @@ pub struct Mode {
     pub body_bytes: u32,
     /// What is of HTTP/2 alone.
     pub http2: Http2Mode,
+    /// What is of gRPC alone.
+    pub call: CallMode,
+    /// What is of WebSockets alone.
+    pub socket: SocketMode,
     /// What is of TLS alone; `None`: there is no TLS.
     pub tls: Option<TlsMode>,
     /// Wait by looking all the time instead of sleeping: for experiments that measure microseconds
@@ -191,6 +252,8 @@ impl Default for Mode {
             body_bytes: 13,
             http2: Http2Mode::default(),
             tls: None,
+            call: CallMode::default(),
+            socket: SocketMode::default(),
             spin: false,
         }
     }
@@ -273,6 +336,8 @@ mod tests {
             stall: Some(TimeSpan { from_ns: 1, for_ns: 2 }),
             slow: Some((TimeSpan { from_ns: 3, for_ns: 4 }, 5)),
             http2: Http2Mode { goaway_every: 100, ..Http2Mode::default() },
+            call: CallMode { messages: 10, gap_ns: 6 },
+            socket: SocketMode { fragments: 3, pings: true, ..SocketMode::default() },
             tls: Some(TlsMode::offering(&[Alpn::Http2, Alpn::Http1])),
             ..Mode::mixed(&[(1, 2, Act::Status(503)), (3, 4, Act::ResetStream(8))])
         };

@@ -17,6 +17,8 @@ pub(super) struct Request {
     pub old: bool,
     /// Its path.
     pub path: Vec<u8>,
+    /// The key of its handshake, where it asks for a WebSocket (RFC 6455 4.1).
+    pub websocket_key: Option<Vec<u8>>,
 }
 
 /// The first request in the bytes, once it is whole.
@@ -40,7 +42,10 @@ pub(super) fn parse(input: &[u8]) -> Option<Request> {
         Some(value) if value.eq_ignore_ascii_case("keep-alive") => false,
         _ => old,
     };
-    Some(Request { bytes, head_only: method == b"HEAD", close, old, path })
+    let upgrade = header(headers, b"upgrade").filter(|it| it.eq_ignore_ascii_case("websocket"));
+    let key = upgrade.and_then(|_| header(headers, b"sec-websocket-key"));
+    let websocket_key = key.map(|key| key.as_bytes().to_vec());
+    Some(Request { bytes, head_only: method == b"HEAD", close, old, path, websocket_key })
 }
 
 /// The value of a header, where it has one; its name in lower case.
@@ -73,9 +78,24 @@ mod tests {
             let got = parse(text.as_bytes());
             let want = want.map(|(bytes, head_only, close, path): (usize, bool, bool, &str)| {
                 let old = text.contains("HTTP/1.0");
-                Request { bytes, head_only, close, old, path: path.as_bytes().to_vec() }
+                let path = path.as_bytes().to_vec();
+                Request { bytes, head_only, close, old, path, websocket_key: None }
             });
             assert_eq!(got, want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_upgrade_has_a_key() {
+        for (headers, want) in [
+            ("Upgrade: WebSocket\r\nSec-WebSocket-Key: abc==\r\n", Some("abc==")),
+            ("Upgrade: h2c\r\nSec-WebSocket-Key: abc==\r\n", None),
+            ("Upgrade: websocket\r\n", None),
+            ("Sec-WebSocket-Key: abc==\r\n", None),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\n{headers}Connection: Upgrade\r\n\r\n");
+            let key = parse(text.as_bytes()).unwrap().websocket_key;
+            assert_eq!(key.as_deref(), want.map(str::as_bytes), "{headers}");
         }
     }
 }

@@ -14,11 +14,13 @@ use rustix::time::Timespec;
 use super::answer;
 use super::clock_ns;
 use super::connection::{Input, Output, Peer, Pending};
-use super::http2::{Next, Session, Start, Timer};
+use super::http2::{self, Start};
 use super::log::{Connection, End, Entry, Log};
 use super::mode::{Act, Mode, TlsMode};
+use super::session::{Next, Session, Timer};
 use super::shared::{Due, Shared};
 use super::tls::Tls;
+use super::websocket;
 use super::wire::Wire;
 
 /// Names of what is not a connection, among epoll's.
@@ -152,8 +154,8 @@ impl Server {
                 }
                 Due::Handshake(slot, id) if self.is(slot, id) => self.shake_hands(slot),
                 Due::Peer(slot, id) if self.is(slot, id) => self.go_on(slot),
-                Due::Http2(slot, id, timer) if self.is(slot, id) => self.http2_timer(slot, timer),
-                Due::Handshake(..) | Due::Peer(..) | Due::Http2(..) => {}
+                Due::Session(slot, id, timer) if self.is(slot, id) => self.timer(slot, timer),
+                Due::Handshake(..) | Due::Peer(..) | Due::Session(..) => {}
             }
         }
     }
@@ -239,7 +241,7 @@ impl Server {
     }
 
     /// Takes up what was read: the next request of a connection that has none at hand, or all the
-    /// frames of one of HTTP/2.
+    /// frames of one that has a session.
     fn next_request(&mut self, slot: usize) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         if peer.session.is_none() {
@@ -249,8 +251,8 @@ impl Server {
                     return self.write(slot);
                 }
                 Start::Preface(bytes) => {
-                    let session = Session::new(slot, peer.id, &mut self.shared);
-                    peer.talk_http2(bytes, session);
+                    let session = http2::Session::new(slot, peer.id, &mut self.shared);
+                    peer.begin(bytes, Session::Http2(session));
                 }
                 Start::Partial => return,
                 Start::Other => return self.http1_request(slot),
@@ -258,17 +260,17 @@ impl Server {
         }
         let Some(peer) = self.peers[slot].as_mut() else { return };
         let next = peer.receive_frames(&mut self.shared);
-        self.http2_next(slot, next);
+        self.take_up(slot, next);
     }
 
-    fn http2_timer(&mut self, slot: usize, timer: Timer) {
+    fn timer(&mut self, slot: usize, timer: Timer) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         let Some(session) = &mut peer.session else { return };
         let next = session.timer(timer, &mut self.shared);
-        self.http2_next(slot, next);
+        self.take_up(slot, next);
     }
 
-    fn http2_next(&mut self, slot: usize, next: Next) {
+    fn take_up(&mut self, slot: usize, next: Next) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         match next {
             Next::Open => self.write(slot),
@@ -283,6 +285,12 @@ impl Server {
     fn http1_request(&mut self, slot: usize) {
         let Some(peer) = self.peers[slot].as_mut() else { return };
         let Some((request, reads)) = peer.take_request() else { return };
+        if let Some(key) = &request.websocket_key {
+            let place = (slot, peer.id);
+            let session = websocket::Session::new(place, &request.path, key, &mut self.shared);
+            peer.begin(0, Session::Socket(session));
+            return self.next_request(slot);
+        }
         let now_ns = clock_ns();
         let entry = Entry {
             opened_ns: now_ns,
@@ -314,7 +322,7 @@ impl Server {
         };
         let status = match pending.act {
             Act::Status(status) => status,
-            Act::Early | Act::Trailers(_) => 200,
+            Act::Early | Act::Trailers(_) | Act::TrailersOnly(_) | Act::NoTrailers => 200,
             Act::Hang | Act::Reset | Act::ResetStream(_) => return self.reset(slot),
         };
         let mode = &self.shared.mode;

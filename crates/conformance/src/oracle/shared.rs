@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::clock_ns;
 use super::log::{Entry, Log, Side, StreamReset};
 use super::mode::{Act, Answer, Mode};
-use super::{clock_ns, http2};
+use super::session::Timer;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,8 +17,8 @@ pub(super) enum Due {
     Handshake(usize, usize),
     /// Going on with a connection.
     Peer(usize, usize),
-    /// Going on with something on a connection of HTTP/2.
-    Http2(usize, usize, http2::Timer),
+    /// Going on with something on a connection that has a session.
+    Session(usize, usize, Timer),
 }
 
 /// What all connections share.

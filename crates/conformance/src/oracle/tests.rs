@@ -8,8 +8,10 @@ use std::thread::JoinHandle;
 
 use super::*;
 
+mod calls;
 mod http2;
 mod tls;
+mod websocket;
 
 struct Running {
     address: SocketAddr,

@@ -1,7 +1,7 @@
 //! Plimsoll's adapter, on hand-made asks and results.
 
 use super::*;
-use crate::tool::Resolve;
+use crate::tool::{Resolve, Rpc};
 
 fn arguments(ask: &Ask) -> String {
     match Plimsoll.call(ask) {
@@ -63,6 +63,15 @@ fn asks_become_flags() {
         panic!("it can be expressed")
     };
     assert_eq!(files, [("body".to_owned(), "xxx".to_owned())]);
+    let call = Ask { extra: vec![Need::Grpc(Rpc::ServerStream)], ..Ask::to("http://h:1/") };
+    let flags =
+        "--grpc fgrpc.PingServer/Watch --proto {dir}/ping.proto -b {\"payload\":\"hello\"} -m 1";
+    assert!(arguments(&call).ends_with(flags), "{}", arguments(&call));
+    let socket = Need::WebSocket { in_flight: 5, is_pushed_to: true };
+    let socket = Ask { extra: vec![socket], ..Ask::to("http://h:1/") };
+    let asked = arguments(&socket);
+    assert!(asked.starts_with("run ws://h:1/ "), "{asked}");
+    assert!(asked.ends_with("--ws-message hello -m 5 --ws-reply match:^re: "), "{asked}");
     let ramp = Ask {
         duration_s: Some(4.0),
         extra: vec![Need::Ramp { from_rps: 1.0, to_rps: 5.0 }],

@@ -2,7 +2,7 @@
 //!
 //! Absent on purpose: whether the tester does what it is asked. The experiments find that out.
 
-use crate::tool::{Ask, Call, Http2Over, Need};
+use crate::tool::{Ask, Call, Http2Over, Need, Rpc};
 
 /// Which values of a quantity can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +156,8 @@ impl Abilities {
             Need::Pipeline(_) => "no pipelining",
             Need::Http2 { .. } if self.http2.is_some() => "HTTP/2 only behind TLS",
             Need::Http2 { .. } => "its adapter does not ask for HTTP/2",
+            Need::Grpc(_) => "no such call of gRPC",
+            Need::WebSocket { .. } => "no round trips of messages over WebSockets",
             Need::Upload(_) => "no body from a file",
             Need::Threads(_) => "no choice of threads",
             Need::Form(_) => "no form",
@@ -200,6 +202,14 @@ pub(super) fn pipeline(ask: &Ask) -> u32 {
 pub(super) fn streams(ask: &Ask) -> Option<u32> {
     ask.extra.iter().find_map(|need| match need {
         Need::Http2 { streams } => Some(*streams),
+        _ => None,
+    })
+}
+
+/// The kind of call, where gRPC is asked for.
+pub(super) fn grpc(ask: &Ask) -> Option<Rpc> {
+    ask.extra.iter().find_map(|need| match need {
+        Need::Grpc(rpc) => Some(*rpc),
         _ => None,
     })
 }

@@ -13,11 +13,15 @@
 //! It prints a warning about that, which is passed on as a cause. Quantiles are interpolated in
 //! buckets. If a request gets no answer on a reused connection, its client sends it again, so a
 //! timeout may be counted as an answer. Timeouts are not distinguished from other socket errors.
+//!
+//! Over gRPC it calls its own `fgrpc.PingServer/Ping` alone (`-grpc -ping`), on a connection for
+//! each thread. A call has no timeout. Calls are good or not, without a code.
 
 use super::abilities::{
-    Abilities, Amount, FORM_TYPE, PLAIN, form, streams, upload, used_connections,
+    Abilities, Amount, FORM_TYPE, PLAIN, form, grpc, streams, upload, used_connections,
 };
-use crate::tool::{Ask, Call, Finished, Http2Over, Method, Need, Reading, TesterAdapter};
+use crate::service;
+use crate::tool::{Ask, Call, Finished, Http2Over, Method, Need, Reading, Rpc, TesterAdapter};
 use plimsoll_lab::testers::fortio;
 use plimsoll_lab::testers::text::{TIMEOUT_S, milliseconds};
 
@@ -27,7 +31,7 @@ const CAN: Abilities = Abilities {
     rate: Amount::Any,
     resolve: 1,
     http2: Some(Http2Over::Either),
-    need: |need| matches!(need, Need::Form(_) | Need::Upload(_)),
+    need: |need| matches!(need, Need::Form(_) | Need::Upload(_) | Need::Grpc(Rpc::Unary)),
     ..PLAIN
 };
 
@@ -51,6 +55,9 @@ impl TesterAdapter for Fortio {
     fn call(&self, ask: &Ask) -> Call {
         if streams(ask).is_some_and(|streams| streams > 1) {
             return Call::CannotExpress("one stream on each connection".to_owned());
+        }
+        if grpc(ask).is_some() && ask.timeout_s.is_some() {
+            return Call::CannotExpress("no timeout of a call".to_owned());
         }
         CAN.refuse(ask).unwrap_or_else(|| command(ask))
     }
@@ -80,6 +87,9 @@ fn command(ask: &Ask) -> Call {
         option("-payload", form.to_owned());
         option("-content-type", FORM_TYPE.to_owned());
     }
+    if grpc(ask).is_some() {
+        option("-payload", service::TEXT.to_owned());
+    }
     let mut files = Vec::new();
     if let Some(length) = upload(ask) {
         option("-payload-file", "{dir}/body".to_owned());
@@ -95,6 +105,8 @@ fn command(ask: &Ask) -> Call {
     }
     let mut flag = |is_on: bool, name: &str| arguments.extend(is_on.then(|| name.to_owned()));
     flag(ask.rate_rps.is_some(), "-uniform");
+    flag(grpc(ask).is_some(), "-grpc");
+    flag(grpc(ask).is_some(), "-ping");
     flag(!ask.keep_alive, "-keepalive=false");
     flag(ask.insecure, "-k");
     flag(streams(ask).is_some(), "-h2");

@@ -12,12 +12,16 @@
 //! timeout of a request: `-N` ends a silent connection. It has no HEAD over HTTP/1.1 and verifies
 //! no certificate.
 //!
+//! A call of gRPC is a POST of a message that the adapter made, with the fields of one: it knows
+//! nothing of statuses in trailers. It has no timeout that could be a deadline.
+//!
 //! Over HTTP/2 its `done` includes streams that were reset, so what completed is computed from
 //! `succeeded`, `failed` and `errored`. Its latency begins when a stream is opened.
 
 use std::fs;
 
-use super::abilities::{Abilities, Amount, PLAIN, streams, upload, used_connections};
+use super::abilities::{Abilities, Amount, PLAIN, grpc, streams, upload, used_connections};
+use crate::service;
 use crate::tool::{Ask, Call, Finished, Further, Http2Over, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
     Quantiles, after, count, ended_well, milliseconds, reading, seconds,
@@ -35,7 +39,7 @@ const CAN: Abilities = Abilities {
     head: false,
     resolve: 1,
     http2: Some(Http2Over::Either),
-    need: |need| matches!(need, Need::Upload(_)),
+    need: |need| matches!(need, Need::Upload(_) | Need::Grpc(_)),
     ..PLAIN
 };
 
@@ -110,7 +114,9 @@ impl TesterAdapter for H2load {
 fn command(ask: &Ask) -> Call {
     let connections = used_connections(ask);
     let mut arguments = vec!["-t1".to_owned(), format!("-c{connections}")];
-    arguments.push(match streams(ask) {
+    let call = grpc(ask);
+    let streams = if call.is_some() { Some(1) } else { streams(ask) };
+    arguments.push(match streams {
         Some(streams) => format!("-m{streams}"),
         None => "--h1".to_owned(),
     });
@@ -118,6 +124,14 @@ fn command(ask: &Ask) -> Call {
     if let Some(length) = upload(ask) {
         arguments.push("--data={dir}/body".to_owned());
         files.push(("body".to_owned(), "x".repeat(length as usize)));
+    }
+    let mut url = ask.url.clone();
+    if let Some(call) = call {
+        let fields = ["--data={dir}/body", "--header=te: trailers"].map(str::to_owned);
+        arguments.extend(fields);
+        arguments.push("--header=content-type: application/grpc".to_owned());
+        files.push(("body".to_owned(), service::BODY.to_owned()));
+        url.push_str(service::method(call));
     }
     arguments.push(format!("--log-file={{dir}}/{LOG}"));
     if let Some(duration_s) = ask.duration_s {
@@ -142,7 +156,7 @@ fn command(ask: &Ask) -> Call {
     if !ask.keep_alive {
         arguments.push("--header=Connection: close".to_owned());
     }
-    arguments.push(ask.url.clone());
+    arguments.push(url);
     Call::Command { arguments, files }
 }
 

@@ -14,11 +14,16 @@
 //! passed on as a cause. Latency is `http_req_duration`, from when a request is sent, without
 //! connect and TLS. The script counts timeouts and broken responses, which k6 counts under one
 //! name.
+//!
+//! Calls of gRPC have a script of their own. Messages over WebSockets have none: k6 has no figure
+//! of their round trips, and what a script of ours measured would not be k6's.
+
+mod calls;
 
 use serde_json::{Map, Value, json};
 
 use super::abilities::{
-    Abilities, Amount, FORM_TYPE, PLAIN, form, ramp, targets, upload, used_connections,
+    Abilities, Amount, FORM_TYPE, PLAIN, form, grpc, ramp, targets, upload, used_connections,
 };
 use crate::tool::{Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, TesterAdapter};
 use plimsoll_lab::testers::text::{
@@ -48,6 +53,7 @@ const CAN: Abilities = Abilities {
                 | Need::IntervalsOnStdout
                 | Need::Form(_)
                 | Need::Upload(_)
+                | Need::Grpc(_)
                 | Need::Gate { .. }
                 | Need::ErrorGate { .. }
         )
@@ -90,7 +96,9 @@ impl TesterAdapter for K6 {
             arguments.push(format!("--local-ips={}", addresses.join(",")));
         }
         arguments.push(format!("{{dir}}/{NAME}"));
-        Call::Command { arguments, files: vec![(NAME.to_owned(), script)] }
+        let mut files = vec![(NAME.to_owned(), script)];
+        files.extend(grpc(ask).iter().flat_map(|_| calls::files()));
+        Call::Command { arguments, files }
     }
 
     fn read(&self, run: &Finished) -> Result<Reading, String> {
@@ -102,7 +110,13 @@ impl TesterAdapter for K6 {
         let sum = |metric: &str| {
             number_at(&said, &format!("{}/count", of(metric))).map_or(0, |count| count as u64)
         };
-        let requests = format!("{}/count", of("http_reqs"));
+        let are_calls = said.pointer(&of("calls")).is_some();
+        let (requests, latency) = match are_calls {
+            true => ("calls", "grpc_req_duration"),
+            false => ("http_reqs", "http_req_duration"),
+        };
+        let all = format!("/metrics/{requests}/values");
+        let requests = format!("{}/count", of(requests));
         let sent = number_at(&said, &requests)? as u64;
         let (timed_out, broken, failed) = (sum("timed_out"), sum("broken"), sum("failed"));
         let mut reading = reading(run);
@@ -113,14 +127,13 @@ impl TesterAdapter for K6 {
         reading.timed_out = Some(timed_out);
         reading.errors = Some(broken);
         // Both are of the whole run, warm-up included.
-        if said.pointer("/metrics/http_reqs/values/count").and_then(Value::as_f64)
-            == Some(sent as f64)
-        {
-            reading.rate_rps = Some(number_at(&said, "/metrics/http_reqs/values/rate")?);
+        if said.pointer(&format!("{all}/count")).and_then(Value::as_f64) == Some(sent as f64) {
+            reading.rate_rps = Some(number_at(&said, &format!("{all}/rate"))?);
             reading.duration_s = Some(number_at(&said, "/state/testRunDurationMs")? / 1e3);
         }
-        let latency = of("http_req_duration");
-        if sent > 0 {
+        let latency = of(latency);
+        let has_latency = !are_calls || number_at(&said, &format!("{latency}/count"))? > 0.0;
+        if sent > 0 && has_latency {
             reading.mean_s = Some(number_at(&said, &format!("{latency}/avg"))? / 1e3);
             reading.min_s = Some(number_at(&said, &format!("{latency}/min"))? / 1e3);
             reading.max_s = Some(number_at(&said, &format!("{latency}/max"))? / 1e3);
@@ -145,9 +158,16 @@ impl TesterAdapter for K6 {
             let at = format!("/metrics/{metric}{{scenario:load}}/values/p(50)");
             number_at(&said, &at).ok().map(|ms| ms / 1e3)
         };
+        let count = |metric: &str| {
+            let count = said.pointer(&format!("/metrics/{metric}{{scenario:load}}/values/count"));
+            count.and_then(Value::as_f64).map(|count| count as u64)
+        };
+        let received = count("grpc_streams_msgs_received").filter(|messages| *messages > 0);
         Further {
             sending_s: median_s("http_req_sending"),
             waiting_s: median_s("http_req_waiting"),
+            unavailable: count("unavailable"),
+            messages_received: received,
             ..Further::default()
         }
     }
@@ -184,7 +204,6 @@ fn script(ask: &Ask) -> Option<String> {
         Method::Get if form(ask).is_some() || upload(ask).is_some() => "POST",
         Method::Get => "GET",
     };
-    let (url, draw) = url(ask);
     // A count at a rate: the schedule goes on to its end, the requests do not.
     let limit = match (ask.requests, ask.rate_rps) {
         (Some(requests), Some(_)) => {
@@ -192,6 +211,10 @@ fn script(ask: &Ask) -> Option<String> {
         }
         _ => String::new(),
     };
+    if let Some(rpc) = grpc(ask) {
+        return Some(calls::script(ask, rpc, &options, &limit));
+    }
+    let (url, draw) = url(ask);
     let request = format!("'{method}', {url}, {body}, params");
     let function = streams::function(ask, &request).unwrap_or_else(|| {
         format!("export default function () {{\n{limit}  note(http.request({request}));\n}}\n")
@@ -292,6 +315,9 @@ fn options(ask: &Ask) -> Option<Value> {
             "dropped_iterations{scenario:load}": ["count>=0"],
         },
     });
+    for (name, condition) in grpc(ask).iter().flat_map(|_| calls::thresholds()) {
+        options["thresholds"][name] = json!([condition]);
+    }
     for need in &ask.extra {
         let (name, condition) = match need {
             Need::Gate { p99_s } => ("http_req_duration", format!("p(99)<{}", p99_s * 1e3)),

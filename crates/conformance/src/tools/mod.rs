@@ -14,6 +14,7 @@ mod abilities;
 mod autocannon;
 mod bombardier;
 mod fortio;
+mod ghz;
 mod h2load;
 mod hey;
 mod k6;
@@ -45,5 +46,6 @@ pub fn all() -> Vec<Box<dyn TesterAdapter>> {
         Box::new(autocannon::Autocannon),
         Box::new(h2load::H2load),
         Box::new(zrk::Zrk),
+        Box::new(ghz::Ghz),
     ]
 }

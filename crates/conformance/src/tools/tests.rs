@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::all;
 use crate::tool::{
-    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, TesterAdapter,
+    Ask, Call, Finished, Further, Http2Over, Method, Need, Reading, Resolve, Rpc, TesterAdapter,
 };
 use plimsoll_lab::testers::text::{number, percentile_rows, quantile_of, seconds};
 
@@ -86,6 +86,12 @@ fn counts_are_as_printed() {
         ("h2load-errors", some([199, 191, 8, 0, 1])),
         ("h2load-refused", some([0, 0, 0, 0, 20])),
         ("h2load-resets", some([980, 980, 0, 0, 20])),
+        ("fortio-calls", untold([1000, 900, 100, 0])),
+        ("k6-calls", some([1000, 900, 100, 0, 0])),
+        ("k6-deadlines", some([40, 40, 0, 40, 0])),
+        ("ghz-errors", some([200, 180, 20, 0, 0])),
+        ("ghz-timeouts", some([90, 90, 0, 10, 0])),
+        ("ghz-refused", some([0, 0, 0, 0, 20])),
         ("zrk-errors", some([994, 945, 49, 0, 6])),
         ("zrk-timeouts", some([392, 392, 0, 8, 0])),
         ("zrk-refused", some([0, 0, 0, 0, 1408])),
@@ -552,6 +558,83 @@ fn bodies_are_asked_for() {
     }
     let called = called_with("vegeta", Need::Upload(5)).unwrap_or_default();
     assert!(called.contains("POST http://h:1/\n"), "{called}");
+}
+
+/// gRPC is asked of those that can call a method, and WebSockets of none but Plimsoll.
+#[test]
+fn calls_are_asked_for_in_each_ones_way() {
+    let (unary, stream) = (Need::Grpc(Rpc::Unary), Need::Grpc(Rpc::ServerStream));
+    for (name, need, parts) in [
+        (
+            "ghz",
+            &unary,
+            &[
+                "--proto={dir}/ping.proto --call=fgrpc.PingServer/Ping --data={\"payload\":\"hello\"} \
+                 --format=json --concurrency=1 --connections=1 --timeout=30000ms --duration=1000ms \
+                 --insecure h:1 ",
+                "rpc Watch(PingMessage) returns (stream PingMessage);",
+            ][..],
+        ),
+        ("ghz", &stream, &["--call=fgrpc.PingServer/Watch "]),
+        (
+            "h2load",
+            &unary,
+            &[
+                "-t1 -c1 -m1 --data={dir}/body --header=te: trailers --header=content-type: \
+                 application/grpc --log-file",
+                " http://h:1/fgrpc.PingServer/Ping \0\0\0\0\x07\x1a\x05hello",
+            ],
+        ),
+        ("fortio", &unary, &["-payload hello -grpc -ping http://h:1/"]),
+        (
+            "k6",
+            &unary,
+            &[
+                "client.invoke(\"fgrpc.PingServer/Ping\", {\"payload\":\"hello\"}, params)",
+                "client.connect(\"h:1\", { plaintext: true })",
+                "\"calls{scenario:load}\":[\"count>=0\"]",
+                "service PingServer {",
+            ],
+        ),
+        ("k6", &stream, &["new grpc.Stream(client, \"fgrpc.PingServer/Watch\", params)"]),
+    ] {
+        let called = called_with(name, need.clone()).unwrap_or_default();
+        for part in parts {
+            assert!(called.contains(part), "{name} {need:?}: {called}");
+        }
+    }
+    let socket = Need::WebSocket { in_flight: 1, is_pushed_to: false };
+    for (need, can) in [(&unary, "fortio k6 h2load ghz"), (&stream, "k6 h2load ghz"), (&socket, "")]
+    {
+        let able = all().into_iter().map(|tool| tool.name());
+        let able: Vec<_> = able.filter(|name| called_with(name, need.clone()).is_some()).collect();
+        assert_eq!(able.join(" "), can, "{need:?}");
+    }
+    let ask = Ask { requests: Some(9), timeout_s: Some(0.1), extra: vec![unary], ..ask() };
+    assert_eq!(line("fortio", &ask), "cannot: no timeout of a call");
+    assert_eq!(line("h2load", &ask), "cannot: no timeout of a request");
+    assert_eq!(line("ghz", &self::ask()), "cannot: nothing but gRPC");
+}
+
+#[test]
+fn calls_are_read_by_their_status() {
+    let further = |name: &str| {
+        let tester = tool(name.split('-').next().expect("a first part"));
+        let run = captured(name);
+        let reading = tester.read(&run).expect(name);
+        tester.further(&run, &reading)
+    };
+    assert_eq!(further("ghz-errors").unavailable, Some(20));
+    assert_eq!(further("ghz-timeouts").unavailable, Some(0));
+    assert_eq!(further("k6-calls").unavailable, Some(100));
+    assert_eq!(further("k6-deadlines"), Further { unavailable: Some(0), ..Further::default() });
+    assert_eq!(further("k6-errors"), Further::default());
+    let k6 = read("k6-deadlines").expect("a report");
+    assert!(same(k6.max_s, Some(0.015_497_176)), "without those that k6 gave up: {k6:?}");
+    let ghz = read("ghz-timeouts").expect("a report");
+    assert!(same(ghz.mean_s, Some(0.011_376_392)), "{ghz:?}");
+    assert!(same(at(&ghz.quantiles, 0.5), Some(0.001_299_669)), "{ghz:?}");
+    assert!(same(ghz.max_s, Some(0.004_781_586)), "{ghz:?}");
 }
 
 /// What a tester is called with, files and all, for a need; `None`: it cannot express it.

@@ -162,9 +162,9 @@ fn stream_timeouts(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgem
 
 const TIMEOUT_S: f64 = 0.3;
 
-/// Whether a request was given up in time, and the oracle could see it.
-fn is_cancelled(log: &Log, entry: &Entry) -> bool {
-    let in_time_ns = entry.opened_ns + ((TIMEOUT_S + 0.7) * 1e9) as u64;
+/// Whether a request with this timeout was given up in time, and the oracle could see it.
+pub(in crate::experiments) fn is_cancelled(log: &Log, entry: &Entry, timeout_s: f64) -> bool {
+    let in_time_ns = entry.opened_ns + ((timeout_s + 0.7) * 1e9) as u64;
     let connection = log.connections.get(entry.connection as usize);
     let closed = connection.filter(|connection| connection.end != End::Oracle);
     let closed_ns = closed.map(|connection| connection.closed_ns).filter(|at_ns| *at_ns > 0);
@@ -181,7 +181,7 @@ fn judge_timeouts(run: &Run) -> Result<Judgement, Judgement> {
     let hung = run.log.entries.len() as u64 - answered;
     checks.exactly("timed out", lost, hung);
     let unanswered = run.log.entries.iter().filter(|entry| entry.sent_ns == 0);
-    let cancelled = unanswered.filter(|entry| is_cancelled(&run.log, entry)).count();
+    let cancelled = unanswered.filter(|entry| is_cancelled(&run.log, entry, TIMEOUT_S)).count();
     checks.exactly("cancelled", cancelled as u64, hung);
     checks.exactly("completed", completed, answered);
     checks.exactly("connections", used(&run.log).count() as u64, 2);

@@ -3,14 +3,15 @@
 //! The oracle speaks HTTP/2 by prior knowledge. For a tester that needs TLS for it, the bench puts
 //! TLS before it.
 //!
-//! Absent on purpose: statuses in trailers and deadlines that travel with a call, which are of
-//! gRPC.
+//! Absent on purpose: statuses in trailers and deadlines that travel with a call, which are of gRPC
+//! and in `messages`.
 
 mod ends;
 mod load;
 mod streams;
 mod windows;
 
+pub(super) use self::ends::is_cancelled;
 use super::Experiment;
 use crate::harness::Run;
 use crate::judge::{Checks, Judgement, said};
@@ -58,7 +59,7 @@ pub(super) fn gives_no_figures(checks: &mut Checks, run: &Run) {
 }
 
 /// How many requests completed, and how many did not, as the tester has it.
-fn counted(reading: &Reading) -> Result<[u64; 2], Judgement> {
+pub(super) fn counted(reading: &Reading) -> Result<[u64; 2], Judgement> {
     let completed = said(reading.completed, "how many completed")?;
     let lost = [reading.errors, reading.timed_out].into_iter().flatten().sum();
     Ok([completed, lost])

@@ -7,8 +7,10 @@ use crate::harness::{Action, Setup};
 use crate::oracle::{Act, Connection, Entry, Log, Side, StreamReset, code, due, hash};
 use crate::tool::{Ask, Further, Need};
 
+mod messages;
 mod streams;
 
+use self::messages::Messages;
 use self::streams::Http2;
 
 const MS: u64 = 1_000_000;
@@ -33,6 +35,8 @@ pub(super) struct Seen {
     pub(super) further: Further,
     pub(super) waited_for_streams: bool,
     pub(super) completed: u64,
+    /// Those of them that were not good.
+    pub(super) failed: u64,
     /// Those within the time asked for, or at a rate.
     pub(super) within: u64,
     pub(super) timed_out: u64,
@@ -99,6 +103,7 @@ fn open_max(setup: &Setup) -> u32 {
         Need::Growth { .. } => 60,
         Need::Pipeline(depth) => connections * depth,
         Need::Http2 { streams } => connections * streams.min(&setup.mode.http2.streams_max),
+        Need::WebSocket { in_flight, .. } => connections * in_flight,
         _ => connections,
     })
 }
@@ -123,6 +128,8 @@ struct Load<'a> {
     gone: Vec<(u64, u64)>,
     /// What the streams of its connections meet, where they have any.
     http2: Option<Http2>,
+    /// What its calls and the messages of its WebSockets meet, where it has any.
+    messages: Option<Messages>,
     /// The log's number of each connection, where it is open.
     open: Vec<Option<usize>>,
     seen: Seen,
@@ -183,6 +190,7 @@ impl<'a> Load<'a> {
             frozen: stretches(setup, Action::StopOracle, Action::ContinueOracle),
             gone: stretches(setup, Action::KillOracle, Action::StartOracle),
             http2: Http2::new(setup),
+            messages: Messages::new(setup),
             open: vec![None; open_max(setup) as usize],
             seen: Seen::default(),
             busy_until_ns: 0,
@@ -195,7 +203,9 @@ impl<'a> Load<'a> {
     fn exchange(&mut self, slot: usize, at_ns: u64) -> Exchange {
         let Setup { ask, mode, .. } = self.setup;
         let log = &mut self.seen.log;
-        let place = self.http2.as_ref().map_or(slot, |http2| slot / http2.streams);
+        let in_flight = self.messages.as_ref().and_then(Messages::in_flight);
+        let streams = self.http2.as_ref().map(|http2| http2.streams);
+        let place = slot / streams.or(in_flight).unwrap_or(1);
         let handshake_ns = match (self.open[place], &mode.tls) {
             (None, Some(tls)) => tls.handshake_delay_ns,
             _ => 0,
@@ -211,6 +221,9 @@ impl<'a> Load<'a> {
         });
         log.connections[connection].requests += 1;
         let number = log.connections[connection].requests;
+        if let Some(messages) = &self.messages {
+            messages.count(&mut log.connections[connection]);
+        }
         let opened_ns = after(&self.frozen, at_ns + handshake_ns + WAY_NS);
         let received_ns = opened_ns + self.http2.as_ref().map_or(0, |http2| http2.sending_ns);
         let mut answer = mode.answer(log.entries.len() as u64);
@@ -223,7 +236,9 @@ impl<'a> Load<'a> {
         let (busy_until_ns, slowed) = (&mut self.busy_until_ns, &mut self.slowed);
         let first_ns = START_NS + WAY_NS;
         let answered_ns = due(mode, answer, received_ns, first_ns, busy_until_ns, slowed);
-        let answered_ns = after(&self.frozen, answered_ns);
+        let began_ns = after(&self.frozen, answered_ns);
+        let answered_ns = began_ns + self.messages.as_ref().map_or(0, |it| it.spread_ns);
+        let is_lost = self.messages.as_ref().is_some_and(|it| it.is_cut(number));
         let path = match ask.extra.iter().any(|need| matches!(need, Need::Targets(_))) {
             true => (random(&mut self.path_state) % 3) as u32,
             false => hash(ask.url.as_bytes()),
@@ -238,8 +253,9 @@ impl<'a> Load<'a> {
         log.entries.push(Entry {
             opened_ns,
             received_ns,
-            sent_ns: if answer.act == Act::Hang || is_reset { 0 } else { answered_ns },
+            sent_ns: if answer.act == Act::Hang || is_reset || is_lost { 0 } else { answered_ns },
             reset,
+            call: self.messages.as_ref().and_then(|it| it.call(answer.act, began_ns)),
             stream: u32::from(self.http2.is_some()),
             header_bytes_out: u32::from(self.http2.is_some()) * 6,
             connection: connection as u32,
@@ -253,11 +269,14 @@ impl<'a> Load<'a> {
         let is_cut =
             self.gone.iter().any(|(from_ns, _)| at_ns < *from_ns && answered_ns >= *from_ns);
         let is_late = answer.act == Act::Hang || answered_ns + WAY_NS > deadline_ns;
-        let is_broken =
-            is_cut || ask.url.contains("truncated") || (is_reset && answer.act != Act::Hang);
-        let is_over = match &self.http2 {
-            Some(http2) => http2.goaway_every == number,
-            None => is_late || is_broken || !ask.keep_alive,
+        let is_broken = is_cut
+            || is_lost
+            || ask.url.contains("truncated")
+            || (is_reset && answer.act != Act::Hang);
+        let is_over = match (&self.http2, &self.messages) {
+            (Some(http2), _) => http2.goaway_every == number,
+            (None, Some(messages)) => messages.close_at == number,
+            (None, None) => is_late || is_broken || !ask.keep_alive,
         };
         if is_over {
             self.open[place] = None;
@@ -268,7 +287,7 @@ impl<'a> Load<'a> {
             done_ns: after(&self.asleep, done_ns),
             is_late,
             is_broken,
-            is_good: matches!(answer.act, Act::Status(200) | Act::Early),
+            is_good: matches!(answer.act, Act::Status(200) | Act::Early | Act::Trailers(0)),
             rest_ns: if answered_ns == received_ns { THINK_NS } else { 0 },
         }
     }
@@ -283,6 +302,9 @@ impl<'a> Load<'a> {
         seen.service_s.sort_by(f64::total_cmp);
         if let Some(http2) = &self.http2 {
             http2.complete(&mut seen);
+        }
+        if let Some(messages) = &self.messages {
+            messages.complete(&mut seen);
         }
         seen
     }
@@ -301,6 +323,7 @@ impl Seen {
         }
         self.service_s.push((exchange.done_ns - exchange.sent_ns) as f64 / 1e9);
         self.completed += 1;
+        self.failed += u64::from(!exchange.is_good);
         self.within += u64::from(is_within);
         if exchange.is_good {
             self.good_s.push(took_s);

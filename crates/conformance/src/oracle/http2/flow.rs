@@ -2,7 +2,8 @@
 
 use super::code;
 use super::frame::{self, Head};
-use super::session::{Next, Session, Timer};
+use super::session::{Session, Timer};
+use crate::oracle::session::Next;
 use crate::oracle::shared::Shared;
 
 /// The initial window of a stream, and of a connection, where nothing else was said.
@@ -18,7 +19,7 @@ impl Session {
         payload: &[u8],
         shared: &mut Shared,
     ) -> Result<Next, u32> {
-        head.content(payload).ok_or(code::PROTOCOL)?;
+        let content = head.content(payload).ok_or(code::PROTOCOL)?;
         let bytes = head.length as u32;
         self.used += bytes;
         if self.used > CONNECTION_WINDOW_BYTES / 2 {
@@ -32,7 +33,15 @@ impl Session {
         if stream.window_in < 0 {
             return Err(code::FLOW_CONTROL);
         }
-        if head.has(frame::END_STREAM) {
+        let is_end = head.has(frame::END_STREAM);
+        if let Some(call) = &mut shared.log.entries[stream.entry].call {
+            stream.messages.take(content).ok_or(code::PROTOCOL)?;
+            call.messages_in = stream.messages.whole;
+            if is_end && !stream.messages.is_complete() {
+                return Err(code::PROTOCOL);
+            }
+        }
+        if is_end {
             return Ok(self.request_ended(head.stream, shared));
         }
         let (used, update_ns) = (stream.used, shared.mode.http2.window_update_ns);

@@ -16,10 +16,9 @@ mod flow;
 mod frame;
 mod hpack;
 mod huffman;
-mod output;
 mod session;
 
-pub(super) use session::{Next, Session, Timer};
+pub(super) use session::{Session, Timer};
 
 /// Codes of errors (RFC 9113 section 7).
 pub mod code {

@@ -6,12 +6,14 @@ use super::code;
 use super::flow::{CONNECTION_WINDOW_BYTES, WINDOW_BYTES};
 use super::frame::{self, Head};
 use super::hpack::{Decoder, Field};
-use super::output::Outbox;
+use crate::oracle::call::{self, Messages};
 use crate::oracle::clock_ns;
 use crate::oracle::connection::Output;
-use crate::oracle::log::{Entry, Log, Side};
+use crate::oracle::log::{CallEntry, Entry, Log, Side};
 use crate::oracle::mode::{Act, Answer};
+use crate::oracle::output::Outbox;
 use crate::oracle::server::hash;
+use crate::oracle::session::Next;
 use crate::oracle::shared::{Due, Shared};
 use crate::oracle::wire::Wire;
 
@@ -31,6 +33,8 @@ pub(in crate::oracle) enum Timer {
     Greet,
     /// A stream is answered.
     Answer(u32),
+    /// The next message of a stream's answer leaves.
+    Message(u32),
     /// The tester gets back the window of a stream.
     OpenWindow(u32),
     /// The tester's WINDOW_UPDATE for this stream of this many bytes counts.
@@ -48,6 +52,8 @@ pub(super) struct Stream {
     pub head_only: bool,
     /// Whether the request is whole.
     pub has_ended: bool,
+    /// The messages of the request, where it is a call of gRPC.
+    pub messages: Messages,
     /// What is left of the answer, once it was begun.
     pub rest: Option<super::answer::Rest>,
     /// What the oracle may send on it, bytes.
@@ -56,17 +62,6 @@ pub(super) struct Stream {
     pub window_in: i64,
     /// What of that it has used and not been given back.
     pub used: u32,
-}
-
-/// How a connection goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::oracle) enum Next {
-    /// As before.
-    Open,
-    /// It is closed once all is written.
-    Close,
-    /// It is reset.
-    Reset,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +76,8 @@ enum Goodbye {
 /// A connection.
 pub(in crate::oracle) struct Session {
     /// Its slot, and its number in the log.
-    slot: usize,
-    connection: usize,
+    pub(super) slot: usize,
+    pub(super) connection: usize,
     decoder: Decoder,
     /// A header block that is not whole: the head of its first frame, and its bytes.
     block: Option<(Head, Vec<u8>)>,
@@ -114,7 +109,8 @@ impl Session {
         frame::put_window(&mut out.bytes, 0, CONNECTION_WINDOW_BYTES);
         let delay_ns = mode.settings_delay_ns;
         if delay_ns > 0 {
-            shared.remind(clock_ns() + delay_ns, Due::Http2(slot, connection, Timer::Greet));
+            let due = Due::Session(slot, connection, Timer::Greet.into());
+            shared.remind(clock_ns() + delay_ns, due);
         }
         shared.log.connections[connection].is_http2 = true;
         Self {
@@ -163,6 +159,7 @@ impl Session {
         match timer {
             Timer::Greet => self.is_held = false,
             Timer::Answer(stream) => return self.answer(stream, shared),
+            Timer::Message(stream) => self.next_message(stream, shared),
             Timer::OpenWindow(id) => {
                 if let Some(stream) = self.streams.get_mut(&id) {
                     frame::put_window(&mut self.out.bytes, id, stream.used);
@@ -187,7 +184,8 @@ impl Session {
     }
 
     pub(super) fn remind(&self, in_ns: u64, timer: Timer, shared: &mut Shared) {
-        shared.remind(clock_ns() + in_ns, Due::Http2(self.slot, self.connection, timer));
+        let due = Due::Session(self.slot, self.connection, timer.into());
+        shared.remind(clock_ns() + in_ns, due);
     }
 
     /// The tester broke the protocol: that is logged and said, and it is the end.
@@ -281,6 +279,10 @@ impl Session {
 
     fn entry(&self, head: Head, block: &[u8], fields: &[Field]) -> Entry {
         let now_ns = clock_ns();
+        let call = call::is_call(field(fields, b"content-type")).then(|| CallEntry {
+            timeout_ns: call::timeout_ns(field(fields, b"grpc-timeout")).unwrap_or(0),
+            ..CallEntry::default()
+        });
         Entry {
             opened_ns: now_ns,
             received_ns: now_ns,
@@ -290,6 +292,7 @@ impl Session {
             stream: head.stream,
             open: self.streams.len() as u32 + 1,
             header_bytes_in: block.len() as u32,
+            call,
             ..Entry::default()
         }
     }
@@ -316,6 +319,7 @@ impl Session {
             answer,
             head_only: field(fields, b":method") == b"HEAD",
             has_ended: false,
+            messages: Messages::default(),
             rest: None,
             window: self.stream_window,
             window_in: i64::from(window_in),
@@ -343,7 +347,8 @@ impl Session {
         if due_ns <= now_ns {
             return self.answer(id, shared);
         }
-        shared.remind(due_ns, Due::Http2(self.slot, self.connection, Timer::Answer(id)));
+        let due = Due::Session(self.slot, self.connection, Timer::Answer(id).into());
+        shared.remind(due_ns, due);
         Next::Open
     }
 

@@ -6,39 +6,39 @@ use std::net::{Shutdown, TcpStream};
 use super::{Running, start};
 use crate::oracle::{Act, Connection, End, Entry, Http2Mode, Log, Mode, Side, StreamReset, code};
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
-const GOAWAY: u8 = 7;
+pub(super) const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
 /// A frame as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Frame {
-    kind: u8,
+pub(super) struct Frame {
+    pub(super) kind: u8,
     flags: u8,
     stream: u32,
-    payload: Vec<u8>,
+    pub(super) payload: Vec<u8>,
 }
 
 impl Frame {
-    fn is_end(&self) -> bool {
+    pub(super) fn is_end(&self) -> bool {
         matches!(self.kind, DATA | HEADERS) && self.flags & 1 != 0
     }
 
     /// The last number of its payload: a code, or an increment.
-    fn number(&self) -> u32 {
+    pub(super) fn number(&self) -> u32 {
         u32::from_be_bytes(*self.payload.last_chunk().unwrap())
     }
 }
 
-struct Client(TcpStream);
+pub(super) struct Client(TcpStream);
 
 impl Client {
     /// One that has said the preface and these settings.
-    fn new(oracle: &Running, settings: &[u8]) -> Self {
+    pub(super) fn new(oracle: &Running, settings: &[u8]) -> Self {
         let mut client = Self(oracle.connect());
         client.0.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
         client.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
@@ -46,7 +46,7 @@ impl Client {
         client
     }
 
-    fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    pub(super) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         self.0.write_all(&frame(kind, flags, stream, payload)).unwrap();
     }
 
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// The next frame that this holds for.
-    fn next(&mut self, is_it: impl Fn(&Frame) -> bool) -> Frame {
+    pub(super) fn next(&mut self, is_it: impl Fn(&Frame) -> bool) -> Frame {
         loop {
             let frame = self.frame();
             if is_it(&frame) {
@@ -85,14 +85,14 @@ impl Client {
     }
 
     /// The end of a stream: `None` for a good one, or the code of its reset.
-    fn end_of(&mut self, stream: u32) -> Option<u32> {
+    pub(super) fn end_of(&mut self, stream: u32) -> Option<u32> {
         let is_end = |frame: &Frame| frame.is_end() || frame.kind == RST_STREAM;
         let frame = self.next(|frame| frame.stream == stream && is_end(frame));
         (frame.kind == RST_STREAM).then(|| frame.number())
     }
 
     /// Ends, and waits for the oracle to see it.
-    fn leave(mut self, oracle: Running) -> Log {
+    pub(super) fn leave(mut self, oracle: Running) -> Log {
         self.0.shutdown(Shutdown::Write).unwrap();
         // What is left to be read does not matter here.
         let _ = self.0.read_to_end(&mut Vec::new());

@@ -99,10 +99,13 @@ fn a_timeout_is_of_one_stream() {
     let late = Connection { end: End::Tester, closed_ns: 1001 * MS, ..Connection::default() };
     let log = |connection| Log { connections: vec![connection], ..Log::default() };
     let open = Entry { opened_ns: 2 * MS, ..Entry::default() };
-    assert!(is_cancelled(&log(late), &open), "by the end of its connection");
-    assert!(!is_cancelled(&log(Connection { end: End::Oracle, ..late }), &open));
-    assert!(!is_cancelled(&log(Connection { closed_ns: 1003 * MS, ..late }), &open), "late");
-    assert!(!is_cancelled(&log(Connection::default()), &open), "never");
+    assert!(is_cancelled(&log(late), &open, TIMEOUT_S), "by the end of its connection");
+    assert!(!is_cancelled(&log(Connection { end: End::Oracle, ..late }), &open, TIMEOUT_S));
+    assert!(
+        !is_cancelled(&log(Connection { closed_ns: 1003 * MS, ..late }), &open, TIMEOUT_S),
+        "late"
+    );
+    assert!(!is_cancelled(&log(Connection::default()), &open, TIMEOUT_S), "never");
     assert!(!judged(22, 980, 20, 20), "a connection for each");
     assert!(!judged(2, 500, 500, 20), "others with them");
     assert!(!judged(2, 980, 0, 20), "hidden");

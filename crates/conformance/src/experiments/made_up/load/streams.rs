@@ -26,6 +26,7 @@ impl Http2 {
         let (ask, mode) = (&setup.ask, &setup.mode.http2);
         let asked = ask.extra.iter().find_map(|need| match need {
             Need::Http2 { streams } => Some(*streams),
+            Need::Grpc(_) => Some(1),
             _ => None,
         })?;
         let bytes = ask.extra.iter().find_map(|need| match need {
@@ -71,6 +72,7 @@ impl Http2 {
             bytes_sent: Some(sum(|entry| entry.bytes_in)),
             bytes_received: Some(sum(|entry| entry.bytes_out)),
             header_bytes_received: Some(sum(|entry| entry.header_bytes_out)),
+            ..Further::default()
         };
         seen.waited_for_streams = self.is_limited;
     }

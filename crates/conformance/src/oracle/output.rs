@@ -1,12 +1,21 @@
-//! What a session has to write, and which answers end in it.
+//! What a session has to write, and what in it the log has times of.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
 
-use crate::oracle::clock_ns;
-use crate::oracle::connection::Output;
-use crate::oracle::log::Log;
-use crate::oracle::wire::Wire;
+use super::clock_ns;
+use super::connection::Output;
+use super::log::Log;
+use super::wire::Wire;
+
+/// What ends at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// The answer to a request.
+    Answer,
+    /// The first message of the answer to a call.
+    FirstMessage,
+}
 
 /// Bytes to be written.
 #[derive(Debug, Default)]
@@ -17,15 +26,23 @@ pub(super) struct Outbox {
     written: usize,
     /// All that was written before these bytes.
     before: u64,
-    /// Where answers end, counted from the first byte of the connection, and their numbers in the
-    /// log.
-    ends: VecDeque<(u64, usize)>,
+    /// What ends where, counted from the first byte of the connection, and its number in the log.
+    ends: VecDeque<(u64, usize, Mark)>,
 }
 
 impl Outbox {
     /// An answer ends here.
     pub(super) fn end_answer(&mut self, entry: usize) {
-        self.ends.push_back((self.before + self.bytes.len() as u64, entry));
+        self.mark(entry, Mark::Answer);
+    }
+
+    /// The first message of an answer ends here.
+    pub(super) fn end_first_message(&mut self, entry: usize) {
+        self.mark(entry, Mark::FirstMessage);
+    }
+
+    fn mark(&mut self, entry: usize, mark: Mark) {
+        self.ends.push_back((self.before + self.bytes.len() as u64, entry, mark));
     }
 
     /// Writes until all is written or something stands in the way, and logs what was.
@@ -48,8 +65,16 @@ impl Outbox {
     fn wrote(&mut self, bytes: usize, at_ns: u64, log: &mut Log) {
         self.written += bytes;
         let to = self.before + self.written as u64;
-        while let Some((_, entry)) = self.ends.pop_front_if(|(end, _)| *end <= to) {
-            log.entries[entry].sent_ns = at_ns;
+        while let Some((_, entry, mark)) = self.ends.pop_front_if(|(end, ..)| *end <= to) {
+            let entry = &mut log.entries[entry];
+            match mark {
+                Mark::Answer => entry.sent_ns = at_ns,
+                Mark::FirstMessage => {
+                    if let Some(call) = &mut entry.call {
+                        call.first_ns = at_ns;
+                    }
+                }
+            }
         }
     }
 
