@@ -14,6 +14,7 @@ pub mod options;
 pub mod output;
 #[cfg(test)]
 mod replay;
+pub mod runtime;
 pub mod scenario;
 pub mod segment;
 pub mod summary;

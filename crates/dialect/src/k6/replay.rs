@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::WallTime;
-use super::metrics::{Book, Contains, Kind, MetricId, Registry, TagSet, TrendStat};
+use super::metrics::{Book, Contains, Kind, MetricId, Registry, SystemTags, TagSet, TrendStat};
 use super::options::{OptionValue as _, Options};
 use super::summary::Summary;
 use super::threshold::Thresholds;
@@ -65,7 +65,7 @@ impl Run {
         });
         let texts = BTreeMap::from_json(&texts).expect("thresholds");
         let thresholds = Thresholds::new(&texts, &mut registry).expect("thresholds that fit");
-        registry.select("http_req_duration{expected_response:true}").expect("a submetric");
+        registry.select_expected(&SystemTags::default()).expect("room for a submetric");
         let points = samples.lines().map(|line| serde_json::from_str(line).expect("JSON"));
         let points = points.filter(|line: &Value| line["type"] == "Point");
         let samples = points.map(|point| sample(&registry, &point)).collect();

@@ -47,6 +47,22 @@ fn a_ramp_is_the_integral_with_nothing_lost_between_stages() {
     }
 }
 
+/// When k6 started iterations of this ramp, from its start, both cut off at the ms. It starts them
+/// a little late.
+#[test]
+fn iterations_start_when_k6_starts_them() {
+    let stage = |seconds, target| ArrivalStage { duration_ns: seconds * S, target };
+    let stages = [stage(2, 40), stage(0, 4), stage(3, 30)];
+    let arrivals = Arrivals::ramping(5, 2 * S, &stages).expect("within the limits");
+    assert_eq!(arrivals.total(), 48);
+    for (index, ms) in
+        [(0, 272), (1, 448), (10, 1325), (21, 1976), (22, 2205), (35, 4077), (47, 5000)]
+    {
+        let due_ms = arrivals.due_ns(index).expect("below the total") as f64 / 1e6;
+        assert!((-1.0..2.0).contains(&(f64::from(ms) - due_ms)), "{index}: {due_ms}");
+    }
+}
+
 #[test]
 fn a_stage_without_length_is_a_jump() {
     let jump = ArrivalStage { duration_ns: 0, target: 100 };

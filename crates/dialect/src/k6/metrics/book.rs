@@ -29,6 +29,13 @@ const SINKS_MAX: usize = 50_000;
 /// What stands between the names of nested groups, and before the first.
 pub const GROUP_SEPARATOR: &str = "::";
 
+/// The path of a group within another, whose path is empty at the root; `None` for a name that has
+/// the separator in it, which neither groups nor checks may have.
+#[must_use]
+pub fn group_path(above: &str, name: &str) -> Option<String> {
+    (!name.contains(GROUP_SEPARATOR)).then(|| format!("{above}{GROUP_SEPARATOR}{name}"))
+}
+
 /// A kept route of samples into their sinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route(u32);

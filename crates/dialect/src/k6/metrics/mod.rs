@@ -12,7 +12,9 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
-pub use book::{BLOCKS_MAX, Book, CHECKS_MAX, Check, GROUP_SEPARATOR, ROUTES_MAX, Route};
+pub use book::{
+    BLOCKS_MAX, Book, CHECKS_MAX, Check, GROUP_SEPARATOR, ROUTES_MAX, Route, group_path,
+};
 pub(in crate::k6) use book::{Block, TREE, WHOLE};
 pub use registry::{
     BUILT_IN, Contains, Kind, METRICS_MAX, Metric, MetricError, MetricId, Registry, Selection,

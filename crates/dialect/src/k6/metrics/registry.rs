@@ -1,7 +1,7 @@
 //! Metrics by name: those of k6, those that scripts make, and the parts of them that thresholds
 //! select by tags.
 
-use super::tags::TagSet;
+use super::tags::{SystemTag, SystemTags, TagSet};
 use crate::k6::options::shortened;
 
 /// The most metrics, submetrics included.
@@ -217,6 +217,18 @@ impl Registry {
         let id = self.push(Metric { name, kind, contains, part, parts: Vec::new() })?;
         self.metrics[of.0 as usize].parts.push(id);
         Ok(id)
+    }
+
+    /// Makes the submetric of requests with expected responses, which summaries show when the tag
+    /// is set. Call it after thresholds have made theirs.
+    ///
+    /// # Errors
+    /// One metric more than there may be.
+    pub fn select_expected(&mut self, tags: &SystemTags) -> Result<(), MetricError> {
+        if tags.has(SystemTag::ExpectedResponse) {
+            self.select("http_req_duration{expected_response:true}")?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, metric: Metric) -> Result<MetricId, MetricError> {

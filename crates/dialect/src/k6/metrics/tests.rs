@@ -258,6 +258,14 @@ fn samples_count_once_in_each_block() {
 }
 
 #[test]
+fn groups_have_paths() {
+    let outer = group_path("", "a b").expect("a name");
+    assert_eq!(outer, "::a b");
+    assert_eq!(group_path(&outer, "c").as_deref(), Some("::a b::c"));
+    assert_eq!(group_path("", "a::b"), None);
+}
+
+#[test]
 fn too_much_detail_still_counts_in_the_whole() {
     let registry = Registry::default();
     let reqs = registry.find("http_reqs").expect("built in");

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::k6::metrics::Registry;
+use crate::k6::options::OptionValue as _;
 use crate::k6::replay::Run;
 
 fn shown(mode: Mode) -> String {
@@ -157,11 +159,53 @@ fn the_machine_readable_document() {
 
 #[test]
 fn a_run_without_samples_has_a_summary() {
-    let book = Book::new(crate::k6::metrics::Registry::default(), true);
+    let book = Book::new(Registry::default(), true);
     let summary = Summary::of(&book, &Thresholds::default(), &TrendStat::defaults(), 0);
     let text = text(&summary, Look { mode: Mode::Full, ..Look::default() });
     assert_eq!(text, "\n\n  █ TOTAL RESULTS \n\n\n\n");
     assert_eq!(summary.inexact().count(), 0);
     let document: Value = serde_json::from_str(&export(&summary, None)).expect("JSON");
     assert_eq!(document["metrics"], json!({}));
+}
+
+/// k6 shows the block of checks when a threshold asks for them, and thresholds by their names.
+#[test]
+fn thresholds_show_what_has_no_samples() {
+    let texts = json!({ "checks": [], "iterations": ["count!=3", "rate>=0"],
+        "iteration_duration": ["p(99.99)<4"], "dropped_iterations": [] });
+    let texts = std::collections::BTreeMap::from_json(&texts).expect("thresholds");
+    let mut registry = Registry::default();
+    let mut thresholds = Thresholds::new(&texts, &mut registry).expect("thresholds that fit");
+    let book = Book::new(registry, false);
+    thresholds.evaluate(&book, 1_000_000_000, true);
+    let stats = &TrendStat::defaults()[..2];
+    let summary = Summary::of(&book, &thresholds, stats, 1_000_000_000);
+    let want = "
+
+  █ THRESHOLDS\u{20}
+
+    iteration_duration
+    ✓ 'p(99.99)<4' p(99.99)=0s
+
+    iterations
+    ✓ 'count!=3' count=0
+    ✓ 'rate>=0' rate=0/s
+
+
+  █ TOTAL RESULTS\u{20}
+
+    checks_total.......: 0     0/s
+    checks_succeeded...: 0.00% 0 out of 0
+    checks_failed......: 0.00% 0 out of 0
+
+
+    EXECUTION
+    dropped_iterations...: 0 0/s
+    iteration_duration...: avg=0s min=0s
+    iterations...........: 0 0/s
+
+
+
+";
+    assert_eq!(text(&summary, Look::default()), want);
 }

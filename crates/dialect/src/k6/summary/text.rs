@@ -141,7 +141,9 @@ impl Text {
 
     /// Checks and metrics of a part.
     fn part(&mut self, summary: &Summary, part: &Part, level: usize) {
-        if !part.checks.is_empty() {
+        // A threshold on checks shows the block, even if nothing was checked.
+        let is_checks = |figures: &Figures| figures.name == "checks";
+        if !part.checks.is_empty() || part.metrics.iter().any(is_checks) {
             self.checks(summary, &part.checks, level);
         }
         let listed = part.metrics.iter().filter(|it| is_listed(&it.name, self.look.mode));
