@@ -250,10 +250,10 @@ fn path(above: &str, name: &str) -> String {
     format!("{above}{GROUP_SEPARATOR}{name}")
 }
 
-/// Metrics that have a section of their own, or none at all.
+/// What the names of metrics begin with that have a section of their own, or none at all.
 const HIDDEN: [&str; 2] = ["checks", "group_duration"];
 
-/// Metrics that a compact summary leaves out.
+/// What the names of metrics begin with that a compact summary leaves out.
 const PHASES: [&str; 6] = [
     "http_req_blocked",
     "http_req_connecting",
@@ -270,7 +270,6 @@ fn parent(name: &str) -> &str {
 
 /// Whether a metric is among those that a summary lists.
 fn is_listed(name: &str, mode: Mode) -> bool {
-    let name = parent(name);
-    let is_phase = PHASES.contains(&name);
-    !HIDDEN.contains(&name) && (mode == Mode::Full || !is_phase)
+    let is_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    !is_of(&HIDDEN) && (mode == Mode::Full || !is_of(&PHASES))
 }

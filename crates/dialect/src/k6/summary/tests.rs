@@ -209,3 +209,48 @@ fn thresholds_show_what_has_no_samples() {
 ";
     assert_eq!(text(&summary, Look::default()), want);
 }
+
+/// A script's own metrics stand where their names place them, in k6's order.
+#[test]
+fn sections_follow_from_names() {
+    let mut registry = Registry::default();
+    let names = [
+        "http_requests",
+        "http_reqs_own",
+        "vus_own",
+        "data_sent_own",
+        "grpc_own",
+        "browser_web_vital_own",
+        "browser_own",
+        "checks_own",
+        "http_req_sending_own",
+        "Zulu",
+        "alpha",
+        "_under",
+        "a1",
+        "a_b",
+        "aB",
+        "ab",
+    ];
+    let ids: Vec<_> = names
+        .iter()
+        .map(|name| registry.declare(name, Kind::Counter, Contains::Default).expect("a name"))
+        .collect();
+    let mut book = Book::new(registry, false);
+    for id in ids {
+        book.record(id, &crate::k6::metrics::TagSet::default(), 1.0);
+    }
+    let summary = Summary::of(&book, &Thresholds::default(), &[], 1_000_000_000);
+    for (mode, http) in [(Mode::Compact, ""), (Mode::Full, "http_req_sending_own ")] {
+        let shown = text(&summary, Look { mode, ..Look::default() });
+        let words = shown.lines().filter(|line| line.starts_with("    "));
+        let words: Vec<&str> =
+            words.map(|line| line.trim().split('.').next().unwrap_or("")).collect();
+        let want = format!(
+            "CUSTOM _under a_b a1 ab aB alpha http_requests Zulu HTTP {http}http_reqs_own EXECUTION \
+             vus_own NETWORK \
+             data_sent_own BROWSER browser_own WEB_VITALS browser_web_vital_own GRPC grpc_own"
+        );
+        assert_eq!(words.join(" "), want);
+    }
+}

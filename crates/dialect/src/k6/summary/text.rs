@@ -32,13 +32,26 @@ const BOLD: &str = "1";
 /// before the browser's other metrics where a name could be either.
 const SECTIONS: [(&str, &[&str]); 8] = [
     ("CUSTOM", &[]),
-    ("HTTP", &["http_req"]),
+    ("HTTP", &HTTP),
     ("EXECUTION", &["vus", "iterations", "iteration_duration", "dropped_iterations"]),
     ("NETWORK", &["data_sent", "data_received"]),
     ("BROWSER", &["browser_"]),
     ("WEB_VITALS", &["browser_web_vital_"]),
     ("GRPC", &["grpc_"]),
     ("WEBSOCKET", &["ws_"]),
+];
+
+/// What the names of metrics about HTTP begin with.
+const HTTP: [&str; 9] = [
+    "http_reqs",
+    "http_req_failed",
+    "http_req_duration",
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_tls_handshaking",
+    "http_req_sending",
+    "http_req_waiting",
+    "http_req_receiving",
 ];
 
 /// The summary as it is printed: with the empty lines before and behind it.
