@@ -185,7 +185,7 @@ options! {
 
 /// Keys of a configuration file beside options.
 const FILE_KEYS: [&str; 6] =
-    ["out", "linger", "noUsageReport", "webDashboard", "collectors", "newDashboard"];
+    ["out", "linger", "noUsageReport", "webDashboard", "noArchiveUpload", "collectors"];
 
 fn variable(name: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if name.is_empty() { None } else { lookup(name).filter(|text| !text.is_empty()) }
@@ -275,7 +275,7 @@ fn unknown(source: &str, name: &str) -> String {
     let names = NAMES.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
     let close = plimsoll_core::nearest::nearest(name, names);
     let meant = close.map(|close| format!(", did you mean '{close}'?")).unwrap_or_default();
-    format!("'{}' is not an option, and {source} cannot set it{meant}", shortened(name))
+    format!("'{}' in {source} is not an option and is ignored{meant}", shortened(name))
 }
 
 impl OptionValue for Segment {

@@ -176,15 +176,15 @@ fn names_that_are_not_options_are_warned_of() {
     assert_eq!(
         warnings,
         [
-            "'localIPs' is not an option, and the options of the script cannot set it",
-            "'vuss' is not an option, and the options of the script cannot set it, did you mean 'vus'?",
+            "'localIPs' in the options of the script is not an option and is ignored",
+            "'vuss' in the options of the script is not an option and is ignored, did you mean 'vus'?",
         ]
     );
     let mut warnings = Vec::new();
     let file = r#"{"vus": 2, "collectors": {}, "out": ["json=a"], "linger": true, "nope": 1}"#;
     let options = Options::from_file("c.json", file, &mut warnings).expect("a file");
     assert_eq!((options.vus, options.linger), (Some(2), Some(true)));
-    assert_eq!(warnings, ["'nope' is not an option, and c.json cannot set it"]);
+    assert_eq!(warnings, ["'nope' in c.json is not an option and is ignored"]);
     for (text, want) in [
         ("{\n\"vus\": }", "c.json, line 2: expected value"),
         ("[]", "c.json is not an object of options: write {\"vus\": 1}"),

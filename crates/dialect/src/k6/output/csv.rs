@@ -55,7 +55,7 @@ impl TimeFormat {
 pub struct Columns {
     /// Tags that have a column each, by name.
     tags: Vec<&'static str>,
-    /// System tags that are metadata.
+    /// How times are written.
     format: TimeFormat,
 }
 
