@@ -10,18 +10,27 @@
 //! are exact to the ns at a constant rate and to a few ns on a ramp.
 //!
 //! A closed loop has no schedule: a connection sends when it is free.
+//!
+//! Scenarios of scripts have schedules of their own: [`Arrivals`] of iterations in any unit of
+//! time, a [`UserRamp`], and the [`Stripe`] of both that a part of the run does.
 
+mod arrivals;
 mod cursor;
 mod deal;
+mod stripe;
 #[cfg(test)]
 mod tests;
+mod users;
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{UnitError, format_duration, format_rate, parse_duration_ns, parse_rate_uhz};
 
+pub use arrivals::{ArrivalStage, Arrivals, ArrivalsError};
 pub use cursor::{Carry, Cursor, Slot};
 pub use deal::{Deal, share};
+pub use stripe::Stripe;
+pub use users::{UserRamp, UserStage, UserStep};
 
 /// One request, in units of half a µHz·ns (the half keeps the area of a ramp whole).
 const REQUEST: u128 = 2_000_000_000_000_000;

@@ -1,6 +1,6 @@
-//! What people bring along from other tools: target files, tables, forms, and the command lines of
-//! wrk, wrk2 and ab with the reports that scripts read. Text becomes a plan or parts of one; a
-//! result becomes text.
+//! What people bring along from other tools: target files, tables, forms, the command lines of wrk,
+//! wrk2 and ab with the reports that scripts read, and all of k6 but its scripts. Text becomes a
+//! plan or parts of one; a result becomes text.
 //!
 //! Nothing here opens a file: content comes through a function argument. So the caller words every
 //! error of reading, and everything can be tested with plain values.
@@ -10,6 +10,7 @@ pub mod ab;
 pub mod csv;
 pub mod form;
 mod getopt;
+pub mod k6;
 pub mod targets;
 mod units;
 mod usage;

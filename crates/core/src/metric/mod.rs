@@ -18,7 +18,7 @@ mod tags;
 mod totals;
 mod value;
 
-pub use numbers::PackedNumbers;
+pub use numbers::{NumberHistogram, PackedNumbers};
 pub use recording::{IntervalMetrics, Metrics};
 pub use registry::{DeclareError, Declared, Kind, METRICS_MAX, MetricId, Name, Registry};
 pub use sum::Total;

@@ -59,7 +59,7 @@ fn is_beyond(value: f64) -> bool {
 
 /// Numbers, counted. Recording allocates nothing.
 #[derive(Debug, Clone)]
-pub(super) struct NumberHistogram {
+pub struct NumberHistogram {
     /// 1.4 MB, of which only the pages in use become resident.
     counts: Vec<u64>,
     /// The buckets that may hold something.
@@ -86,8 +86,8 @@ impl Default for NumberHistogram {
 }
 
 impl NumberHistogram {
-    /// Counts a value that is finite and within ±1e270.
-    pub(super) fn record(&mut self, value: f64) {
+    /// Counts a value, which has to be finite and within ±1e270.
+    pub fn record(&mut self, value: f64) {
         let bucket = bucket(value);
         self.counts[bucket] += 1;
         self.used = match self.count {
@@ -102,12 +102,33 @@ impl NumberHistogram {
     }
 
     /// How many values were recorded.
-    pub(super) fn count(&self) -> u64 {
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.count
     }
 
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        for (bucket, count) in other.used.clone().zip(&other.counts[other.used.clone()]) {
+            self.counts[bucket] += count;
+        }
+        self.used = match self.count {
+            0 => other.used.clone(),
+            _ => self.used.start.min(other.used.start)..self.used.end.max(other.used.end),
+        };
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum.merge(&other.sum);
+        self.beyond += other.beyond;
+    }
+
     /// The same counts in 16 bytes for each bucket in use.
-    pub(super) fn pack(&self) -> PackedNumbers {
+    #[must_use]
+    pub fn pack(&self) -> PackedNumbers {
         let used = self.used.clone().zip(&self.counts[self.used.clone()]);
         let buckets = used.filter(|(_, count)| **count > 0);
         PackedNumbers {
@@ -119,7 +140,7 @@ impl NumberHistogram {
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.counts[self.used.clone()].fill(0);
         self.used = 0..0;
         self.count = 0;

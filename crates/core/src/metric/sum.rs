@@ -116,6 +116,11 @@ impl Sum {
         self.0.add(value);
     }
 
+    /// Adds all of `other`, exactly.
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.0.parts[..other.0.len].iter().for_each(|part| self.0.add(*part));
+    }
+
     /// The sum at rest.
     pub(super) fn total(&self) -> Total {
         Total::of(*self.0)

@@ -55,6 +55,19 @@ fn what_lies_beyond_the_buckets_is_in_the_exact_figures() {
 }
 
 #[test]
+fn merged_histograms_hold_what_one_would() {
+    let parts: [&[f64]; 4] = [&[3.5, -1e20, 0.0], &[], &[1e20, 7.25], &[0.1, 0.2, 1e15]];
+    let mut merged = NumberHistogram::default();
+    for part in parts {
+        let mut own = NumberHistogram::default();
+        part.iter().for_each(|value| own.record(*value));
+        merged.merge(&own);
+    }
+    assert_eq!(merged.pack(), of(&parts.concat()));
+    assert_eq!(merged.count(), 8);
+}
+
+#[test]
 fn a_cleared_histogram_is_as_new() {
     let mut histogram = NumberHistogram::default();
     for value in [5.0, -1e20, 1e20, 0.0] {

@@ -1,0 +1,25 @@
+//! k6: its options, scenarios, metrics and thresholds, and everything that it prints, as pure
+//! functions.
+//!
+//! The facts are those of k6 2.2. Scripts, logs and tools depend on names, numbers and layouts, so
+//! those are kept; messages of errors are our own. Absent: scripts and their API, anything that
+//! sends a request, and what reads files or the clock.
+
+pub mod defaults;
+mod duration;
+mod exit;
+pub mod metrics;
+mod numbers;
+pub mod options;
+pub mod output;
+#[cfg(test)]
+mod replay;
+pub mod runtime;
+pub mod scenario;
+pub mod segment;
+pub mod summary;
+pub mod threshold;
+mod wall;
+
+pub use exit::{ExitCode, Refused};
+pub use wall::WallTime;

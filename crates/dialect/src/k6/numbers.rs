@@ -1,0 +1,164 @@
+//! Numbers as JavaScript and Go print them, since k6's summary is JavaScript and the rest is Go.
+
+/// The shortest digits that read back as the same number, and the exponent of the first of them.
+fn shortest(value: f64) -> (String, i32) {
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    (mantissa.replace('.', ""), exponent.parse().unwrap_or(0))
+}
+
+/// `digits` with an exponent of at least `width` digits and always a sign: `1.5e+21`.
+fn scientific(digits: &str, exponent: i32, width: usize) -> String {
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{first}{point}{rest}e{sign}{:0width$}", exponent.unsigned_abs())
+}
+
+/// `digits` without an exponent.
+fn plain(digits: &str, exponent: i32) -> String {
+    if exponent < 0 {
+        return format!("0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1));
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        return format!("{digits}{}", "0".repeat(whole - digits.len()));
+    }
+    format!("{}.{}", &digits[..whole], &digits[whole..])
+}
+
+fn signed(value: f64, print: impl Fn(&str, i32) -> String) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let (digits, exponent) = shortest(value.abs());
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", print(&digits, exponent))
+}
+
+/// As JavaScript's `String(value)` (ECMA-262, `Number::toString`).
+pub(super) fn javascript(value: f64) -> String {
+    match value {
+        _ if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        _ => signed(value, |digits, exponent| {
+            if (-6..21).contains(&exponent) {
+                plain(digits, exponent)
+            } else {
+                scientific(digits, exponent, 1)
+            }
+        }),
+    }
+}
+
+/// As Go's `strconv.FormatFloat(value, 'g', -1, 64)`.
+pub(super) fn go_shortest(value: f64) -> String {
+    match value {
+        _ if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => signed(value, |digits, exponent| {
+            // With the fewest digits, Go takes six before the point as the most.
+            if (-4..6).contains(&exponent) {
+                plain(digits, exponent)
+            } else {
+                scientific(digits, exponent, 2)
+            }
+        }),
+    }
+}
+
+/// As JavaScript's `value.toFixed(places)` (ECMA-262, `Number.prototype.toFixed`): exact ties round
+/// away from 0.
+pub(super) fn to_fixed(value: f64, places: usize) -> String {
+    if !value.is_finite() || value.abs() >= 1e21 {
+        return javascript(value);
+    }
+    let rounded = format!("{:.places$}", value.abs());
+    let magnitude = if is_tie(value.abs(), places) {
+        let up = format!("{:.places$}", next_above(value.abs()));
+        if up > rounded || up.len() > rounded.len() { up } else { rounded }
+    } else {
+        rounded
+    };
+    let is_negative = value < 0.0;
+    if is_negative { format!("-{magnitude}") } else { magnitude }
+}
+
+/// Whether the exact value lies halfway between two numbers of `places` digits.
+fn is_tie(value: f64, places: usize) -> bool {
+    // The decimal expansion of a binary fraction ends, at the latest after this many places.
+    let exact = format!("{value:.1074}");
+    let Some(point) = exact.find('.') else { return false };
+    let rest = &exact[point + 1 + places..];
+    rest.starts_with('5') && rest[1..].bytes().all(|digit| digit == b'0')
+}
+
+fn next_above(value: f64) -> f64 {
+    f64::from_bits(value.to_bits() + 1)
+}
+
+/// Rounded to `places` digits, without zeros at the end.
+pub(super) fn rounded(value: f64, places: usize) -> String {
+    javascript(to_fixed(value, places).parse().unwrap_or(value))
+}
+
+/// Cut off after two digits, without zeros at the end.
+pub(super) fn truncated(value: f64) -> String {
+    rounded((100.0 * value).trunc() / 100.0, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_print_as_in_javascript_and_go() {
+        for (value, in_javascript, in_go) in [
+            (0.0, "0", "0"),
+            (-0.0, "0", "0"),
+            (1.0, "1", "1"),
+            (-2.5, "-2.5", "-2.5"),
+            (100_000.5, "100000.5", "100000.5"),
+            (1_000_000.0, "1000000", "1e+06"),
+            (1_234_567.891, "1234567.891", "1.234567891e+06"),
+            (1e9, "1000000000", "1e+09"),
+            (1e21, "1e+21", "1e+21"),
+            (142_857_142_857_285_710_000.0, "142857142857285710000", "1.4285714285728571e+20"),
+            (1e-7, "1e-7", "1e-07"),
+            (1.5e-6, "0.0000015", "1.5e-06"),
+            (0.0001, "0.0001", "0.0001"),
+            (0.1 + 0.2, "0.30000000000000004", "0.30000000000000004"),
+            (f64::NAN, "NaN", "NaN"),
+            (f64::INFINITY, "Infinity", "+Inf"),
+            (f64::NEG_INFINITY, "-Infinity", "-Inf"),
+        ] {
+            assert_eq!(javascript(value), in_javascript, "{value}");
+            assert_eq!(go_shortest(value), in_go, "{value}");
+        }
+    }
+
+    #[test]
+    fn ties_round_away_from_zero() {
+        for (value, places, want) in [
+            (0.007_812_5, 6, "0.007813"),
+            (-0.007_812_5, 6, "-0.007813"),
+            (0.125, 2, "0.13"),
+            (0.375, 2, "0.38"),
+            (0.5, 0, "1"),
+            (1.5, 0, "2"),
+            (9.5, 0, "10"),
+            (1.005, 2, "1.00"),
+            (0.0, 2, "0.00"),
+            (1e21, 2, "1e+21"),
+            (1005.0, 2, "1005.00"),
+        ] {
+            assert_eq!(to_fixed(value, places), want, "{value}");
+        }
+        assert_eq!(rounded(1.234_567_89, 6), "1.234568");
+        assert_eq!(rounded(3_000_000.370_370_1, 6), "3000000.37037");
+        assert_eq!(truncated(999.999), "999.99");
+        assert_eq!(truncated(301.0), "301");
+    }
+}
