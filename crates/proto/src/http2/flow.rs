@@ -1,5 +1,7 @@
 //! Flow-control windows (RFC 9113 5.2, 6.9), of streams and of connections alike.
 
+use super::settings::WINDOW_BYTES_DEFAULT;
+
 /// The largest window.
 pub(super) const WINDOW_MAX: u32 = (1 << 31) - 1;
 
@@ -42,6 +44,40 @@ impl SendWindow {
         }
         self.0 = shifted;
         Ok(())
+    }
+}
+
+/// Which bytes that were sent the peer has made room for again, on the connection's window and on
+/// those of all streams together. A peer that credits bytes does its duty, however small its steps;
+/// one that makes room for what nobody sent does not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Credits {
+    /// All that was added to the connection's window.
+    added: i64,
+    connection: i64,
+    streams: i64,
+}
+
+impl Credits {
+    /// How many bytes of bodies have been sent, by what room is left.
+    pub(super) fn sent_bytes(self, window: SendWindow) -> i64 {
+        i64::from(WINDOW_BYTES_DEFAULT) + self.added - window.0
+    }
+
+    /// The peer adds `bytes` to the connection's window, whose room is now `window`, or to that of a
+    /// stream. `true`: it credits bytes that were sent.
+    pub(super) fn credit(&mut self, is_stream: bool, bytes: u32, window: SendWindow) -> bool {
+        let bytes = i64::from(bytes);
+        let sent = self.sent_bytes(window);
+        let credited = if is_stream {
+            &mut self.streams
+        } else {
+            self.added += bytes;
+            &mut self.connection
+        };
+        let is_owed = *credited < sent;
+        *credited = (*credited + bytes).min(sent.max(*credited));
+        is_owed
     }
 }
 
@@ -106,6 +142,30 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_sent_is_credited_once() {
+        let (mut credits, mut window) = (Credits::default(), SendWindow::new(65_535));
+        let mut credit = |window: &mut SendWindow, is_stream, bytes: u32| {
+            let is_owed = credits.credit(is_stream, bytes, *window);
+            if !is_stream {
+                window.shift(i64::from(bytes)).unwrap();
+            }
+            is_owed
+        };
+        assert!(!credit(&mut window, false, 1 << 30), "room in advance");
+        window.take(100_000);
+        for is_stream in [false, true] {
+            assert!(credit(&mut window, is_stream, 99_999), "{is_stream}");
+            assert!(credit(&mut window, is_stream, 5), "the last byte, and more, {is_stream}");
+            assert!(!credit(&mut window, is_stream, 1), "{is_stream}");
+        }
+        window.take(1);
+        for is_stream in [true, false] {
+            assert!(credit(&mut window, is_stream, 1), "{is_stream}");
+            assert!(!credit(&mut window, is_stream, 1), "{is_stream}");
+        }
+    }
 
     #[test]
     fn sending_stays_within_the_window() {

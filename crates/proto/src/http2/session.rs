@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::closed::GivenUp;
 use super::error::Fault;
-use super::flow::{ReceiveWindow, SendWindow};
+use super::flow::{Credits, ReceiveWindow, SendWindow};
 use super::frame::{self, FrameHead, HeadersPayload, flag, kind};
 use super::hpack::{self, HpackError};
 use super::reader::{Place, Reader, Unit};
@@ -31,10 +31,12 @@ pub(super) struct Session {
     /// How large the connection's window for what the peer sends is to be.
     window_bytes: u32,
     pub(super) send_window: SendWindow,
+    credits: Credits,
     receive_window: ReceiveWindow,
     block: Assembly,
-    /// Frames without effect since a message moved on.
+    /// Frames without effect since a message moved on, and what had been sent of bodies then.
     futile_frames: u32,
+    sent_bytes: i64,
     pub(super) given_up: GivenUp,
     pub(super) failed: Option<ConnectionError>,
 }
@@ -120,9 +122,11 @@ impl Session {
             is_greeted: false,
             window_bytes: receiving.connection_window_bytes,
             send_window: SendWindow::new(WINDOW_BYTES_DEFAULT),
+            credits: Credits::default(),
             receive_window: ReceiveWindow::new(WINDOW_BYTES_DEFAULT),
             block: Assembly::default(),
             futile_frames: 0,
+            sent_bytes: 0,
             given_up: GivenUp::new(),
             failed: None,
         }
@@ -137,6 +141,8 @@ impl Session {
         self.peer = Settings::INITIAL;
         self.is_greeted = false;
         self.send_window = SendWindow::new(WINDOW_BYTES_DEFAULT);
+        self.credits = Credits::default();
+        self.sent_bytes = 0;
         self.receive_window = ReceiveWindow::new(WINDOW_BYTES_DEFAULT);
         self.block =
             Assembly { bytes: std::mem::take(&mut self.block.bytes), ..Assembly::default() };
@@ -207,7 +213,6 @@ impl Session {
     /// The way to the peer.
     #[inline]
     pub(super) fn line<'l>(&'l mut self, out: &'l mut Vec<u8>) -> Line<'l> {
-        self.futile_frames = 0;
         let frame_bytes_max = self.peer.frame_bytes as usize;
         Line { window: &mut self.send_window, frame_bytes_max, out }
     }
@@ -235,14 +240,14 @@ impl Session {
         self.check_order(head)?;
         rules::check_stream(head)?;
         rules::check_length(head)?;
-        let is_futile = match head.kind {
-            kind::DATA => head.length == 0 && !head.has(flag::END_STREAM),
-            kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM | kind::GOAWAY => false,
-            _ => true,
-        };
-        self.futile_frames = if is_futile { self.futile_frames + 1 } else { 0 };
-        if self.futile_frames > self.limits.futile_frames {
-            return Err(ConnectionError::FutileFlood.into());
+        match head.kind {
+            kind::DATA if head.length == 0 && !head.has(flag::END_STREAM) => self.futile()?,
+            kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM | kind::GOAWAY => {
+                self.futile_frames = 0;
+            }
+            // What it credits decides.
+            kind::WINDOW_UPDATE => {}
+            _ => self.futile()?,
         }
         match head.kind {
             kind::DATA => {
@@ -253,6 +258,19 @@ impl Session {
             kind::HEADERS => Ok(Signal::HeadersBegun(head.stream)),
             _ => Ok(Signal::Done),
         }
+    }
+
+    /// Counts a frame that moves nothing.
+    fn futile(&mut self) -> Result<(), ConnectionError> {
+        let sent_bytes = self.credits.sent_bytes(self.send_window);
+        if sent_bytes > self.sent_bytes {
+            (self.futile_frames, self.sent_bytes) = (0, sent_bytes);
+        }
+        self.futile_frames += 1;
+        if self.futile_frames > self.limits.futile_frames {
+            return Err(ConnectionError::FutileFlood);
+        }
+        Ok(())
     }
 
     fn check_order(&self, head: FrameHead) -> Result<(), ConnectionError> {
@@ -331,6 +349,9 @@ impl Session {
     }
 
     fn window_update(&mut self, stream: u32, increment: u32) -> Result<Signal, Fault> {
+        if increment == 0 || !self.credits.credit(stream != 0, increment, self.send_window) {
+            self.futile()?;
+        }
         if stream != 0 {
             return Ok(Signal::Window(stream, increment));
         }

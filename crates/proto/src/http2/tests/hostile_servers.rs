@@ -364,6 +364,18 @@ fn limits() {
             "error futile_flood",
             "GOAWAY 0 ENHANCE_YOUR_CALM",
         ),
+        (
+            "room for more than the 65 535 bytes that were sent, without end",
+            many(65_535 + 10_001, |bytes| bytes.window(0, 1)),
+            "error futile_flood",
+            "GOAWAY 0 ENHANCE_YOUR_CALM",
+        ),
+        (
+            "room for all that was sent, byte by byte, and for a little more",
+            many(65_535 + 10_000, |bytes| bytes.window(0, 1)),
+            "closed, 3 open",
+            "DATA 5 16383",
+        ),
         ("interim responses without end", interim, "closed, 2 open", "RST 1 ENHANCE_YOUR_CALM"),
     ] {
         let trace = trace_client(Limits::default(), &bytes.0, &[]);
