@@ -43,6 +43,9 @@ pub(crate) struct Exchange {
     pub has_stalled: bool,
     /// The entry of the pool whose connection carries it.
     pub client: ConnectionId,
+    /// Where its request ends in the entry's [output](crate::pool::Usage::handed_bytes);
+    /// `u64::MAX`: not known, since the rest of it is yet to be handed over.
+    pub end_bytes: u64,
 }
 
 impl Exchange {
@@ -242,6 +245,7 @@ mod tests {
             measured: true,
             withholds: false,
             has_stalled: false,
+            end_bytes: u64::MAX,
             client: ConnectionId::of(SocketId(0)),
         }
     }

@@ -45,8 +45,14 @@ impl Waiting {
     pub(crate) fn redirected(exchange: &Exchange, hop: Hop, at_ns: u64) -> Self {
         let moments = Moments { intended_ns: at_ns, ..Moments::default() };
         let hops = exchange.hops + 1;
-        let exchange =
-            Exchange { moments, hops, withholds: false, has_stalled: false, ..*exchange };
+        let exchange = Exchange {
+            moments,
+            hops,
+            withholds: false,
+            has_stalled: false,
+            end_bytes: u64::MAX,
+            ..*exchange
+        };
         Self { exchange, hop: Some(hop) }
     }
 }

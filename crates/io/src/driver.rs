@@ -168,6 +168,9 @@ pub enum Event {
     },
     /// Everything handed to [`Driver::send`] on this socket so far is with the kernel.
     Sent(SocketId),
+    /// Some of what is queued on this socket is with the kernel, and not all:
+    /// [`Driver::queued_bytes`] has the rest. A kernel that takes the rest soon may leave this out.
+    SentPart(SocketId),
     /// Bytes arrived.
     Received(Received),
     /// The peer will send no more (an orderly FIN). The number stays in use until closed.

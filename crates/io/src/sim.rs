@@ -74,6 +74,7 @@ enum Queued {
         peer: SocketAddr,
     },
     Sent,
+    SentPart,
     /// Bytes, an end or a reset, in this order.
     Readable,
     Failed(Operation, OsError),
@@ -178,6 +179,7 @@ impl SimDriver {
                 _ if slot.generation != *generation => true,
                 // More may have been queued since; its own completion follows.
                 Queued::Sent => !slot.sent_pending || !slot.outbox.is_empty() || slot.reset,
+                Queued::SentPart => slot.outbox.is_empty() || slot.reset,
                 Queued::Readable => slot.paused,
                 _ => false,
             };
@@ -187,6 +189,7 @@ impl SimDriver {
             if slot.generation == *generation {
                 match what {
                     Queued::Readable => slot.listed = false,
+                    Queued::SentPart => {}
                     _ => slot.sent_pending = false,
                 }
             }
@@ -267,6 +270,9 @@ impl SimDriver {
             let taken = self.network.send(end, bytes);
             slot.outbox.drain(..taken);
             if taken < wanted {
+                if taken > 0 {
+                    self.push(socket, Queued::SentPart);
+                }
                 return;
             }
         }
@@ -535,6 +541,7 @@ impl Driver for SimDriver {
                 self.slots[socket.index()].sent_pending = false;
                 Event::Sent(socket)
             }
+            Queued::SentPart => Event::SentPart(socket),
             Queued::Readable => {
                 self.slots[socket.index()].listed = false;
                 self.read(socket)?

@@ -261,6 +261,22 @@ impl Accounts {
         }
     }
 
+    /// The kernel has taken the output of a connection up to here: of its `open` exchanges, those
+    /// whose requests end there.
+    pub(crate) fn written_until(
+        &mut self,
+        open: impl Iterator<Item = ExchangeId>,
+        taken_bytes: u64,
+        at_ns: u64,
+    ) {
+        for id in open {
+            let exchange = &mut self.exchanges[id];
+            if exchange.moments.written_ns == 0 && exchange.end_bytes <= taken_bytes {
+                exchange.moments.written_ns = at_ns;
+            }
+        }
+    }
+
     /// The time to record for bytes that the kernel says it received at `kernel_ns` and that were
     /// read at `at_ns`. Two clocks are compared for that, so it is kept from being before what it
     /// must come after: the connection's own beginning at `reached_ns`, and what is known of its

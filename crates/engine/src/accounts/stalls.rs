@@ -65,7 +65,9 @@ impl super::Accounts {
     /// The peer has no room for the rest of a request, which was handed over at `at_ns`.
     #[cold]
     pub(crate) fn stalled(&mut self, id: ExchangeId, at_ns: u64) {
-        let again = std::mem::replace(&mut self.exchanges[id].has_stalled, true);
+        let exchange = &mut self.exchanges[id];
+        exchange.end_bytes = u64::MAX;
+        let again = std::mem::replace(&mut exchange.has_stalled, true);
         self.stalls.begin(id, at_ns, again);
     }
 

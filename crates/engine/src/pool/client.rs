@@ -59,6 +59,8 @@ pub(crate) struct Opening {
 pub(crate) struct Usage {
     /// When a request timed out here with nothing received since; 0: none has.
     pub timed_out_ns: u64,
+    /// Bytes handed to the driver for requests, on all connections of this entry.
+    pub handed_bytes: u64,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Measured requests it may still serve, where connections are opened by that.

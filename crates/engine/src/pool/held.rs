@@ -61,7 +61,10 @@ impl Held {
     fn send<D: Driver, P: Protocol>(&mut self, entries: &mut Entries<P>, driver: &mut D) {
         let Some(entry) = self.entry.take() else { return };
         if !self.scratch.is_empty() {
-            self.sent_bytes += entries[entry].connection.flush(driver, &mut self.scratch);
+            let client = &mut entries[entry];
+            let sent_bytes = client.connection.flush(driver, &mut self.scratch);
+            client.usage.handed_bytes += sent_bytes as u64;
+            self.sent_bytes += sent_bytes;
         }
     }
 

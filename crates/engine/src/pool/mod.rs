@@ -183,7 +183,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &mut self.entries[entry];
         client.usage.sent += 1;
         client.usage.measured.sent += u64::from(measured);
-        client.connection.send(&mut self.driver, exchange, message, &mut self.held.scratch)
+        let sent_bytes =
+            client.connection.send(&mut self.driver, exchange, message, &mut self.held.scratch);
+        client.usage.handed_bytes += sent_bytes as u64;
+        sent_bytes
     }
 
     /// Sends the body of a request that was started without it; gives the number of bytes sent.
@@ -194,8 +197,11 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         message: &Message<'_, P::Encoding>,
     ) -> usize {
         self.held.turn_to(entry, &mut self.entries, &mut self.driver);
-        let connection = &mut self.entries[entry].connection;
-        connection.send_rest(&mut self.driver, exchange, message, &mut self.held.scratch)
+        let client = &mut self.entries[entry];
+        let scratch = &mut self.held.scratch;
+        let sent_bytes = client.connection.send_rest(&mut self.driver, exchange, message, scratch);
+        client.usage.handed_bytes += sent_bytes as u64;
+        sent_bytes
     }
 
     /// Gives up on one exchange. `false`: its connection has to be closed for that.
@@ -223,6 +229,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         driver.release(received);
         let is_silent = P::GATHERS || (setup.is_plain() && scratch.is_empty());
         let sent_bytes = if is_silent { 0 } else { connection.flush(driver, scratch) };
+        client.usage.handed_bytes += sent_bytes as u64;
         (sent_bytes, taken)
     }
 
@@ -259,6 +266,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &mut self.entries[entry];
         client.due_ns = client.due_ns.min(at_ns);
         self.deadlines.watch(entry, client.due_ns);
+    }
+
+    /// Where the output of an entry ends, with what is held.
+    #[inline]
+    pub(crate) fn output_end(&self, entry: ConnectionId) -> u64 {
+        let held = if self.is_holding(entry) { self.held.scratch.waiting_bytes() } else { 0 };
+        self.entries[entry].usage.handed_bytes + held as u64
+    }
+
+    /// How much of the output of an entry is with the kernel.
+    pub(crate) fn taken_bytes(&self, entry: ConnectionId) -> u64 {
+        let queued = self.driver.queued_bytes(entry.socket()) as u64;
+        self.entries[entry].usage.handed_bytes.saturating_sub(queued)
     }
 
     /// Whether the kernel has yet to take bytes that were sent on a connection.

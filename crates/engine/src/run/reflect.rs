@@ -324,7 +324,7 @@ impl<D: Driver> Way<D> {
                 ended => ended,
             },
             Event::Failed { error, .. } => return Err(self.failed(error.to_string())),
-            Event::Sent(_) | Event::Woken | Event::Accepted { .. } => Ok(()),
+            Event::Sent(_) | Event::SentPart(_) | Event::Woken | Event::Accepted { .. } => Ok(()),
         };
         taken.map_err(|failure| self.failed(failure.to_string()))
     }

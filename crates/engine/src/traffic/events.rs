@@ -31,6 +31,14 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                     self.taken(entry, at_ns);
                 }
             }
+            Event::SentPart(socket) => {
+                let entry = ConnectionId::of(socket);
+                let taken_bytes = self.lines.pool.taken_bytes(entry);
+                let client = &mut self.lines.pool[entry];
+                let at_ns = client.moment(at_ns);
+                let open = client.connection.exchanges();
+                self.lines.accounts.written_until(open, taken_bytes, at_ns);
+            }
             Event::Connected(socket) => {
                 let entry = ConnectionId::of(socket);
                 let at_ns = self.lines.pool[entry].moment(at_ns);

@@ -36,6 +36,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let message = Message::Compiled { encoding, payload, filling, withholds_body };
         let sent_bytes = self.lines.pool.send(entry, id, &message, exchange.measured);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
+        self.lines.accounts.exchanges[id].end_bytes = self.lines.pool.output_end(entry);
         let body_bytes = self.lines.pool[entry].connection.body_bytes();
         let sent_ns = exchange.moments.sent_ns;
         self.lines.accounts.handed_over(id, messages, body_bytes, sent_ns);
@@ -71,6 +72,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             let Exchange { measured, moments, .. } = self.lines.accounts.exchanges[*id];
             let sent_bytes = self.lines.pool.send(entry, *id, &message, measured);
             self.lines.accounts.sent(measured, sent_bytes);
+            self.lines.accounts.exchanges[*id].end_bytes = self.lines.pool.output_end(entry);
             self.note_stall(entry, *id, moments.sent_ns);
             bytes = &[];
         }
@@ -122,6 +124,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         let exchange = &mut self.lines.accounts.exchanges[id];
         exchange.withholds = false;
+        exchange.end_bytes = self.lines.pool.output_end(entry);
         if exchange.moments.first_byte_ns == 0 {
             // Written is what the kernel has taken whole.
             exchange.moments.written_ns = 0;

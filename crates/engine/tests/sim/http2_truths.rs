@@ -241,6 +241,18 @@ fn waiting_for_a_window_is_stalled_and_not_the_servers_time() {
     }
 }
 
+/// Requests that queue behind one another on their way into the kernel: each is sent when its own
+/// last byte is taken, and not when that of the last one is.
+#[test]
+fn a_request_is_sent_when_its_own_bytes_are() {
+    let plan = uploading(counted(4, 40), 1024 * KIB);
+    let (ran, log) = run(&plan, allowing(4), |_| Reply::ok(MS / 2));
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.completed, log.did.bodies), (40, 40));
+    let waiting = &sum.phases[Phase::Waiting];
+    assert_eq!((waiting.count(), waiting.min_ns()), (40, Some(MS / 2 + ROUND_TRIP)));
+}
+
 /// Experiment 10: 25 streams on each of 4 connections, and no more connections than that.
 #[test]
 fn each_connection_has_as_many_streams_as_asked_for() {

@@ -53,12 +53,16 @@ impl EpollDriver {
         let slot = &mut self.slots[id.index()];
         slot.writable = false;
         let Handle::Stream(stream) = &mut slot.handle else { return None };
+        let queued_bytes = slot.queue.len();
         match slot.queue.write_to(stream, &self.registered) {
             Ok(()) if slot.queue.is_empty() => {
                 if slot.finishing {
                     slot.finish_if_sent();
                 }
                 Some((clock::now_ns(), Event::Sent(id)))
+            }
+            Ok(()) if slot.queue.len() < queued_bytes => {
+                Some((clock::now_ns(), Event::SentPart(id)))
             }
             Ok(()) => None,
             Err(error) => {

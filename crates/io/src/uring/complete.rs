@@ -145,8 +145,9 @@ impl UringDriver {
         let (_, asked) = socket.outbox.current();
         socket.cut_short = 0 < result && (result as u32) < asked;
         if socket.outbox.advance(result.max(0) as usize, &mut self.outgoing.spare) {
+            let is_open = socket.phase == Phase::Open;
             self.start_send(id);
-            return None;
+            return (is_open && result > 0).then_some(Event::SentPart(id));
         }
         if socket.finishing {
             socket.finish_if_sent();

@@ -123,6 +123,10 @@ impl<D: Driver> World<D> {
                 assert_eq!(self.driver.queued_bytes(socket), 0, "sent, but bytes are queued");
                 self.open(socket).sent += 1;
             }
+            Event::SentPart(socket) => {
+                self.open(socket);
+                assert!(self.driver.queued_bytes(socket) > 0, "a part, but nothing is queued");
+            }
             Event::Received(received) => {
                 let seen = &mut self.seen[received.socket.index()];
                 assert!(seen.in_use && seen.open && seen.failed.is_none() && !seen.ended);

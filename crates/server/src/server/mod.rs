@@ -230,7 +230,7 @@ impl<D: Driver> Server<D> {
                 self.counters.accept_failures += 1;
             }
             Event::Failed { socket, .. } => self.close(socket, Close::Reset),
-            Event::Woken | Event::Connected(_) => {}
+            Event::Woken | Event::Connected(_) | Event::SentPart(_) => {}
         }
     }
 

@@ -181,7 +181,10 @@ impl World {
 
     fn client_of(&self, event: &Event) -> Option<usize> {
         let socket = match event {
-            Event::Connected(socket) | Event::Sent(socket) | Event::Ended(socket) => *socket,
+            Event::Connected(socket)
+            | Event::Sent(socket)
+            | Event::SentPart(socket)
+            | Event::Ended(socket) => *socket,
             Event::Failed { socket, .. } => *socket,
             Event::Received(received) => received.socket,
             Event::Accepted { .. } | Event::Woken => return None,

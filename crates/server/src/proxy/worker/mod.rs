@@ -254,7 +254,7 @@ impl<D: Driver> ProxyWorker<D> {
                 Owner::Check(index) => self.end_check(now_ns, index, Some(false)),
                 Owner::Exchange(_) => {}
             },
-            Event::Woken => {}
+            Event::Woken | Event::SentPart(_) => {}
         }
     }
 
