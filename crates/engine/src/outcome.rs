@@ -405,6 +405,10 @@ fn messages(plan: &Plan, result: &RunResult) -> MessageFacts {
         Some(Reply::Next) => facts.pushed_beside_next = pushed,
         Some(Reply::Match(_)) | None => {}
     }
+    if let Some(compression) = result.compression {
+        facts.compression_offered = compression.agreed + compression.declined;
+        facts.compression_declined = compression.declined;
+    }
     if let Some(streams) = result.grpc_streams.as_deref() {
         facts.cut_calls = streams.cut_calls;
         if streams.round_trips.is_some() {
