@@ -41,6 +41,28 @@ pub struct Moments {
 /// Where [`Recorder::grpc_status`] counts the codes that gRPC does not define.
 pub const GRPC_OTHER: usize = 17;
 
+/// What results call the statuses of gRPC, by their codes, and at [`GRPC_OTHER`] all others.
+pub const GRPC_STATUSES: [&str; GRPC_OTHER + 1] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+    "OTHER",
+];
+
 /// Histograms and counts of one worker.
 #[derive(Debug, Clone)]
 pub struct Recorder {
