@@ -29,7 +29,11 @@ fn parse_of(schemes: &[(&str, u16)], text: &str) -> Result<Endpoint, String> {
     let shown = Masks::default().url(text);
     let scheme = scheme.to_ascii_lowercase();
     let Some((_, own_port)) = schemes.iter().find(|(known, _)| *known == scheme) else {
-        return Err(format!("'{shown}': unknown scheme '{scheme}', write http:// or https://"));
+        let problem = match LOADED.iter().any(|(known, _)| *known == scheme) {
+            true => "only the URL of a run can be a WebSocket".to_owned(),
+            false => format!("unknown scheme '{scheme}'"),
+        };
+        return Err(format!("'{shown}': {problem}, write http:// or https://"));
     };
     // A URL may go straight from the host to the query; a request line may not.
     let after_host = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -21,6 +21,9 @@ pub(crate) struct WebSocketFlags {
     /// Send messages as binary ones
     #[arg(long)]
     pub ws_binary: bool,
+    /// Offer permessage-deflate, which compresses messages
+    #[arg(long)]
+    pub ws_compress: bool,
     /// Ask for a subprotocol
     #[arg(long, value_name = "NAME")]
     pub ws_subprotocol: Option<String>,
@@ -32,6 +35,7 @@ impl WebSocketFlags {
         WebSocketPlan {
             reply: self.ws_reply.clone(),
             binary: self.ws_binary,
+            compress: self.ws_compress,
             subprotocol: self.ws_subprotocol.clone(),
             in_flight,
         }

@@ -14,6 +14,7 @@
 //! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
 //! and servers do not wait for it.
 
+use plimsoll_core::compression::Sizes;
 use plimsoll_core::protocol::Allowed;
 use plimsoll_io::{Address, Close, Driver, Payload, Route, SocketId};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
@@ -84,6 +85,12 @@ impl<P: Protocol> Connection<P> {
     #[must_use]
     pub fn allowed(&self) -> Option<Allowed> {
         self.protocol.allowed()
+    }
+
+    /// Whether the server agreed to messages being compressed; `None` where that was not offered.
+    #[must_use]
+    pub fn is_compressed(&self) -> Option<bool> {
+        self.protocol.is_compressed()
     }
 
     /// How many more requests can be sent now; none unless it is open.
@@ -255,6 +262,13 @@ impl<P: Protocol> Connection<P> {
     #[must_use]
     pub fn body_bytes(&self) -> usize {
         self.protocol.body_bytes()
+    }
+
+    /// How long the message was that was sent last, where it was compressed.
+    #[inline]
+    #[must_use]
+    pub fn compressed(&self) -> Option<Sizes> {
+        self.protocol.compressed()
     }
 
     /// Whether the peer's flow control holds back a part of the request that was just sent for this

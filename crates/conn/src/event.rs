@@ -2,6 +2,7 @@
 //!
 //! An event names its exchange, since a protocol may answer in any order.
 
+use plimsoll_core::compression::Sizes;
 use plimsoll_proto::http1::{DecodeError, Headers};
 use plimsoll_proto::http2::ConnectionError;
 use plimsoll_proto::tls::TlsError;
@@ -99,6 +100,8 @@ pub enum Progress<'a> {
         /// The exchange whose response it might have been: the first byte of that is yet to come.
         beside: Option<ExchangeId>,
     },
+    /// A message came compressed, and was as long as this.
+    Decompressed(Sizes),
     /// The server asked for a sign of life, and was answered.
     Ping,
 }

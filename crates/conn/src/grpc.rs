@@ -236,6 +236,8 @@ pub fn timeout_value(timeout_ns: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::recorder::{GRPC_OTHER, GRPC_STATUSES};
+
     use super::*;
 
     const GRPC: &str = "content-type: application/grpc";
@@ -319,6 +321,8 @@ mod tests {
             assert_eq!(code_of_reset(kind), want, "{kind}");
         }
         assert_eq!((CODE_OF_REFUSED, code_name(14).as_str()), (14, "UNAVAILABLE"));
+        let known = GRPC_STATUSES.iter().take(GRPC_OTHER);
+        assert!(known.zip(0..).all(|(name, code)| code_name(code) == *name));
         assert_eq!(
             (code_name(99).as_str(), timeout_value(100_000_000)),
             ("99", b"100000u".to_vec())

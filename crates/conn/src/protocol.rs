@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use plimsoll_core::compression::Sizes;
 use plimsoll_core::protocol::Allowed;
 use plimsoll_io::PayloadId;
 
@@ -67,6 +68,11 @@ pub trait Protocol: fmt::Debug {
         None
     }
 
+    /// Whether the peer agreed to messages being compressed; `None` where that was not offered.
+    fn is_compressed(&self) -> Option<bool> {
+        None
+    }
+
     /// How many more exchanges can be started now.
     fn room(&self) -> usize;
 
@@ -106,6 +112,11 @@ pub trait Protocol: fmt::Debug {
     /// those of its messages.
     fn body_bytes(&self) -> usize {
         0
+    }
+
+    /// How long the message was that was started last, where it was compressed.
+    fn compressed(&self) -> Option<Sizes> {
+        None
     }
 
     /// Whether the peer's flow control, as a window of the stream or of the connection, holds back

@@ -55,6 +55,8 @@ pub struct CompiledRequest {
     pub takes_cookies: bool,
     /// Whether it is sent on where a response redirects it to.
     pub follows_redirects: bool,
+    /// Whether it is sent compressed, where the protocol has that and the server agrees.
+    pub is_compressed: bool,
 }
 
 impl CompiledRequest {

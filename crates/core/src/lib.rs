@@ -10,6 +10,7 @@ pub mod authorization;
 pub mod checked;
 pub mod clock;
 pub mod comparison;
+pub mod compression;
 pub mod details;
 pub mod environment;
 pub mod errors;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compression::Compression;
 use crate::details::Details;
 pub use crate::environment::Environment;
 use crate::errors::{ErrorCount, merge_errors};
@@ -256,6 +257,9 @@ pub struct RunResult {
     /// What the server sent of its own accord, where the protocol lets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pushed: Option<Pushed>,
+    /// What came of the offer to compress messages. Absent where the plan makes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// How far users were cut off from the server; null in documents that lack it.
     #[serde(default)]
     pub outage: Option<Outage>,
@@ -311,6 +315,7 @@ impl RunResult {
             connections: Connections::default(),
             protocols: Vec::new(),
             pushed: None,
+            compression: None,
             outage: None,
             metrics: CustomMetrics::default(),
             series: Series::default(),
@@ -360,6 +365,7 @@ impl RunResult {
             stage.part.clone_from(part);
         }
         self.pushed = self.plan.endpoint.is_websocket().then_some(recorder.pushed);
+        self.compression = self.plan.websocket.compress.then_some(recorder.compression);
         // What has no status stands at 0.
         self.status = (0u16..)
             .zip(&recorder.status)
@@ -415,6 +421,10 @@ impl RunResult {
         self.latency.service.merge(&other.latency.service);
         self.by_outcome.merge(&other.by_outcome);
         self.pushed = match (self.pushed, other.pushed) {
+            (Some(mine), Some(theirs)) => Some(mine.with(&theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.compression = match (self.compression, other.compression) {
             (Some(mine), Some(theirs)) => Some(mine.with(&theirs)),
             (mine, theirs) => mine.or(theirs),
         };

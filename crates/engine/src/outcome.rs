@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-use plimsoll_conn::grpc::code_name;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::websocket::Reply;
 use plimsoll_core::plan::{Draft, Spin};
-use plimsoll_core::recorder::GRPC_OTHER;
+use plimsoll_core::recorder::GRPC_STATUSES;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
 };
@@ -67,9 +66,8 @@ pub(crate) struct Changes {
 
 /// Counts of calls by the names of their codes.
 fn by_name(counts: &[u64]) -> BTreeMap<String, u64> {
-    let named = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    let name = |code| if code == GRPC_OTHER { "OTHER".to_owned() } else { code_name(code as u32) };
-    named.map(|(code, count)| (name(code), *count)).collect()
+    let named = GRPC_STATUSES.iter().zip(counts).filter(|(_, count)| **count > 0);
+    named.map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }
 
 /// Puts the result together.
@@ -404,6 +402,10 @@ fn messages(plan: &Plan, result: &RunResult) -> MessageFacts {
         Some(Reply::None) => facts.unconfirmed_closes = closes.map(|error| error.count).sum(),
         Some(Reply::Next) => facts.pushed_beside_next = pushed,
         Some(Reply::Match(_)) | None => {}
+    }
+    if let Some(compression) = result.compression {
+        facts.compression_offered = compression.agreed + compression.declined;
+        facts.compression_declined = compression.declined;
     }
     if let Some(streams) = result.grpc_streams.as_deref() {
         facts.cut_calls = streams.cut_calls;

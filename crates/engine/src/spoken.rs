@@ -8,7 +8,7 @@ use plimsoll_proto::http2::{ClientOptions, Receiving};
 use crate::assignment::Assignment;
 
 /// A protocol that plans can ask for.
-pub trait Spoken: Protocol<Settings: Send, Encoding: 'static> + 'static {
+pub trait Spoken: Protocol<Encoding: 'static> + 'static {
     /// What the connections of a run have in common.
     fn settings(assignment: &Assignment<Self::Encoding>) -> Self::Settings;
 }

@@ -1,12 +1,14 @@
 //! What WebSocket connections of a run have in common.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_conn::{Replies, WebSocket, WebSocketSettings};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::websocket::Reply;
 use plimsoll_core::random::{Stream, WEBSOCKET_KEYS, WEBSOCKET_NONCES};
-use plimsoll_proto::websocket::Kind;
+use plimsoll_proto::websocket::{Deflater, Kind};
 use regex::bytes::Regex;
 
 use crate::assignment::Assignment;
@@ -20,11 +22,14 @@ impl Spoken for WebSocket {
         let replies = replies(plan).expect("a plan is checked before its workers are hired");
         // No two workers draw the same nonces.
         let nonces = Stream::new(plan.seed, WEBSOCKET_NONCES).word(assignment.worker.into());
+        let room_bytes = assignment.prepared.request_bytes_max();
+        let deflater = || Rc::new(RefCell::new(Deflater::with_room(room_bytes)));
         WebSocketSettings {
             handshake: assignment.prepared.shared().clone(),
             subprotocol: websocket.subprotocol.clone(),
             kind: if websocket.binary { Kind::Binary } else { Kind::Text },
             replies,
+            deflater: websocket.compress.then(deflater),
             in_flight: websocket.in_flight as usize,
             nonces: Stream::new(nonces, WEBSOCKET_NONCES),
             keys: Stream::new(plan.seed, WEBSOCKET_KEYS),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 
 use allocation_counter::measure;
-use plimsoll_conn::{Http1, Http2, Setup};
+use plimsoll_conn::{Http1, Http2, Setup, WebSocket};
 use plimsoll_core::plan::{Body, CallKind, Draft, Endpoint, GrpcPlan, HttpVersion};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_engine::worker::{Assignment, CpuUse, Worker};
@@ -18,7 +18,10 @@ use plimsoll_grpc::Schema;
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, Spin, clock};
 use plimsoll_proto::grpc::{MessageEvent, MessageReader};
+use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::http2::{self, Server, ServerEvent, ServerOptions};
+use plimsoll_proto::websocket::handshake::{Answer, Upgrade};
+use plimsoll_proto::websocket::{self, Deflater, Event, Kind, Options, Outgoing, Role, Socket};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const CONNECTIONS: u32 = 20;
@@ -133,6 +136,53 @@ fn answer_calls(mut stream: TcpStream) -> Option<()> {
                         server.send(id, http2::Body::Bytes(&body), false, &mut out);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Echoes every message of a WebSocket, compressed where that was offered.
+fn answer_websocket(mut stream: TcpStream) -> Option<()> {
+    const NO_KEY: [u8; 4] = [0; 4];
+    let (mut buffer, mut len) = ([0; 4096], 0);
+    let mut out = Vec::new();
+    let head_bytes = loop {
+        len += stream.read(&mut buffer[len..]).ok().filter(|bytes| *bytes > 0)?;
+        if let Some(end) = buffer[..len].windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+    };
+    let mut decoder = RequestDecoder::new(Limits::default());
+    let decoded = decoder.decode(&buffer[..head_bytes]).ok()?;
+    let Some(RequestEvent::Head(head)) = decoded.event else { return None };
+    let upgrade = Upgrade::read(&head).ok()??;
+    let agreed = upgrade.deflate();
+    upgrade.write_response(&Answer { subprotocol: None, deflate: agreed }, &mut out);
+    let deflate = agreed.map(|agreed| agreed.parameters());
+    let limits = websocket::Limits::default();
+    let mut socket = Socket::new(Options { role: Role::Server, limits, deflate });
+    let (mut deflater, mut message) = (Deflater::new(), Vec::new());
+    loop {
+        stream.write_all(&out).ok()?;
+        out.clear();
+        let len = stream.read(&mut buffer).ok().filter(|bytes| *bytes > 0)?;
+        let mut bytes = &buffer[..len];
+        loop {
+            let decoded = socket.receive(bytes, NO_KEY, &mut out).ok()?;
+            bytes = &bytes[decoded.consumed..];
+            let event = decoded.event.map(|event| match event {
+                Event::Data(piece) => (piece.to_vec(), false),
+                event => (Vec::new(), matches!(event, Event::End(_))),
+            });
+            let Some((piece, is_end)) = event else { break };
+            message.extend_from_slice(&piece);
+            if is_end {
+                let compressed = deflate.and_then(|it| deflater.message(&message, it));
+                let is_compressed = compressed.is_some();
+                let payload = compressed.unwrap_or(&message);
+                let whole = Outgoing::whole(Kind::Text, payload);
+                socket.send(&Outgoing { is_compressed, ..whole }, NO_KEY, &mut out);
+                message.clear();
             }
         }
     }
@@ -267,5 +317,29 @@ fn requests_of_http2_allocate_nothing() {
     for streams in [1, 10] {
         plan.http2.streams = streams;
         check::<Http2>(&plan, address);
+    }
+}
+
+#[test]
+fn messages_of_a_websocket_allocate_nothing_compressed_or_not() {
+    let address = server(answer_websocket);
+    let endpoint = Endpoint { scheme: "ws".to_owned(), ..closed(address).endpoint };
+    for (compress, text) in [
+        (false, "always the same, always the same"),
+        (false, "{{seq}} and {{seq}}, {{uuid}}"),
+        (true, "always the same, always the same"),
+        (true, "{{seq}} and {{seq}}, {{uuid}}"),
+    ] {
+        let mut plan = Draft { endpoint: endpoint.clone(), ..closed(address) };
+        plan.websocket.compress = compress;
+        plan.request.body = Some(Body::new(text.as_bytes().to_vec()));
+        for choice in [DriverChoice::Epoll, DriverChoice::Uring] {
+            let of = |requests| {
+                let plan = Draft { requests: Some(requests), ..plan.clone() };
+                allocations::<WebSocket>(&plan, address, choice)
+            };
+            let (Some(few), Some(many)) = (of(2000), of(20_000)) else { continue };
+            assert!(many < few + 100, "{text}, {compress}, {choice:?}: {few}, then {many}");
+        }
     }
 }

@@ -223,7 +223,7 @@ impl<'a> Serving<'a> {
     fn ask(&self, url: &str, expect: &[String]) -> Result<(), String> {
         let mut command = Command::new(self.plimsoll);
         command.args(["run", "-n", "1", "-c", "1", "--timeout", "5s", "--format", "json"]);
-        command.args(["--no-progress"]);
+        command.args(["--no-progress", "--http", &self.server.http]);
         if self.server.scheme == "https" {
             command.arg("--insecure");
         }

@@ -5,6 +5,7 @@
 //! samples support them, beside the number of samples. Quoting follows RFC 4180; lines end as on
 //! Unix. Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
+mod messages;
 mod metrics;
 
 use std::io::{self, Write};
@@ -50,6 +51,7 @@ fn columns(result: &RunResult, recorded: &CustomMetrics) -> Vec<Column> {
         times(clock.word(), clock.histogram(result), &mut columns);
     }
     columns.extend(rest(result));
+    columns.extend(messages::columns(result));
     columns.extend(metrics::columns(recorded, result));
     columns
 }
@@ -177,7 +179,11 @@ mod tests {
         let lines = lines(&samples::parts());
         assert_eq!(lines.len(), 2);
         let pairs = lines[0].split(',').zip(lines[1].split(','));
-        let text: Vec<String> = pairs.map(|(name, cell)| format!("{name}: {cell}")).collect();
+        let text = pairs.map(|(name, cell)| match cell {
+            "" => name.to_owned(),
+            _ => format!("{name}: {cell}"),
+        });
+        let text: Vec<String> = text.collect();
         insta::assert_snapshot!(text.join("\n"), @r"
         started_at: 2026-11-21T10:20:30Z
         version: 0.1.0
@@ -243,6 +249,29 @@ mod tests {
         tester_spin_cores: 0.0000
         tester_rss_peak_bytes: 9437184
         lateness_p99_us: 3.933
+        protocol
+        grpc_ok
+        grpc_not_ok
+        cut_calls
+        messages_sent
+        messages_sent_bytes
+        messages_received
+        messages_received_bytes
+        first_message_p50_us
+        first_message_p99_us
+        message_gap_p50_us
+        message_gap_p99_us
+        round_trip_p50_us
+        round_trip_p99_us
+        pushed_messages
+        pushed_bytes
+        pings
+        compression_agreed
+        compression_declined
+        compression_sent_bytes
+        compression_sent_compressed_bytes
+        compression_received_bytes
+        compression_received_compressed_bytes
         ");
     }
 

@@ -2,6 +2,7 @@
 //! counts and the headline clock, and what became of the connections.
 
 use plimsoll_core::RunResult;
+use plimsoll_core::compression::Compressed;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
 use plimsoll_core::protocol::ProtocolCounts;
@@ -111,6 +112,7 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     words.extend(protocols(result).into_iter().map(|(name, carried)| format!("{name}: {carried}")));
     words.extend(allowed(result));
     words.extend(pushed(result));
+    words.extend(compression(result));
     words
 }
 
@@ -136,9 +138,37 @@ pub(crate) fn allowed(result: &RunResult) -> Option<String> {
 /// What the server sent of its own accord, if anything.
 pub(crate) fn pushed(result: &RunResult) -> Option<String> {
     let Pushed { messages, bytes, pings } = result.pushed.filter(|it| *it != Pushed::default())?;
-    let messages = counted(messages, "message");
-    let pings = counted(pings, "ping");
-    Some(format!("{messages} of {} pushed, {pings} answered", format_bytes(bytes)))
+    let pushed = format!("{} of {} pushed", counted(messages, "message"), format_bytes(bytes));
+    let answered = format!("{} answered", counted(pings, "ping"));
+    Some(match (messages, pings) {
+        (_, 0) => pushed,
+        (0, _) => answered,
+        _ => format!("{pushed}, {answered}"),
+    })
+}
+
+/// What came of the offer to compress messages, if the plan makes it.
+pub(crate) fn compression(result: &RunResult) -> Option<String> {
+    let compression = result.compression.as_ref()?;
+    let opened = compression.agreed + compression.declined;
+    if compression.agreed == 0 {
+        let declined = counted(compression.declined, "connection");
+        return (opened > 0).then(|| format!("compression declined on {declined}"));
+    }
+    let way = |name: &str, it: &Compressed| {
+        let [said, took] = [it.bytes, it.compressed_bytes].map(format_bytes);
+        (it.messages > 0).then(|| format!("{name} {said} as {took}"))
+    };
+    let ways = [way("sent", &compression.sent), way("received", &compression.received)];
+    let ways: Vec<String> = ways.into_iter().flatten().collect();
+    let agreed = match compression.declined {
+        0 => format!("compression agreed on {}", counted(opened, "connection")),
+        _ => {
+            let agreed = format_count(compression.agreed);
+            format!("compression agreed on {agreed} of {}", counted(opened, "connection"))
+        }
+    };
+    Some(if ways.is_empty() { agreed } else { format!("{agreed}: {}", ways.join(", ")) })
 }
 
 /// What each protocol carried, with its name; none where there is only one.
@@ -165,6 +195,7 @@ pub(crate) fn connections_set(connections: &Connections) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::compression::Compression;
     use plimsoll_core::protocol::Allowed;
 
     use super::*;
@@ -190,6 +221,35 @@ mod tests {
             "h2: 2 connections, 1 100 of 1 200 requests completed",
         ];
         assert_eq!(several[one..], want);
+    }
+
+    #[test]
+    fn what_came_of_compression_is_told_in_every_case() {
+        let mut result = samples::steady();
+        assert_eq!(compression(&result), None);
+        let ways = |bytes| Compressed { messages: 3, bytes, compressed_bytes: bytes / 8 };
+        let of =
+            |agreed, declined, sent, received| Compression { agreed, declined, sent, received };
+        let none = Compressed::default();
+        for (compressed, want) in [
+            (of(0, 0, none, none), None),
+            (of(0, 4, none, none), Some("compression declined on 4 connections")),
+            (of(1, 0, none, none), Some("compression agreed on 1 connection")),
+            (
+                of(4, 0, ways(8000), ways(80_000)),
+                Some(
+                    "compression agreed on 4 connections: sent 7.81 KiB as 1000 B, received 78.1 \
+                     KiB as 9.77 KiB",
+                ),
+            ),
+            (
+                of(1, 3, ways(800), none),
+                Some("compression agreed on 1 of 4 connections: sent 800 B as 100 B"),
+            ),
+        ] {
+            result.compression = Some(compressed);
+            assert_eq!(compression(&result).as_deref(), want);
+        }
     }
 
     #[test]

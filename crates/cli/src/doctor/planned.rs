@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use plimsoll_io::Address;
 
 use plimsoll_core::Plan;
+use plimsoll_core::plan::HttpVersion;
 use plimsoll_core::units::{counted, format_count, format_ns, format_rate};
 use plimsoll_core::verdict::connections_needed;
 use plimsoll_engine::{files_needed, workers};
@@ -124,7 +125,8 @@ fn port_held_s(addresses: &[SocketAddr], tcp_tw_reuse: Option<u32>) -> u64 {
 }
 
 fn connections(plan: &Plan) -> Finding {
-    let given = u64::from(plan.connections_limit()) * u64::from(plan.in_flight_per_connection());
+    let in_flight = u64::from(plan.in_flight_per_connection());
+    let given = u64::from(plan.connections_limit()) * in_flight;
     let Some(rate) = &plan.rate else {
         let value = format!("{} in flight at a time", counted(given, "request"));
         return Finding::good("plan", "connections", value);
@@ -133,13 +135,17 @@ fn connections(plan: &Plan) -> Finding {
     let enough_ns = given as f64 / (peak_uhz as f64 / 1e6) * 1e9;
     let needed = connections_needed(peak_uhz, SERVICE_GUESS_NS)
         .div_ceil(plan.in_flight_per_connection().into());
+    let each = match in_flight {
+        1 => String::new(),
+        _ => format!(" with {in_flight} in flight on each"),
+    };
     Finding::new(
         "plan",
         "connections",
         Level::from(enough_ns, SERVICE_GUESS_NS, SERVICE_LEAST_NS),
         format!(
-            "{} are enough for {}/s while the server takes up to {}",
-            format_count(given),
+            "{}{each} are enough for {}/s while the server takes up to {}",
+            format_count(plan.connections_limit().into()),
             format_rate(peak_uhz as f64 / 1e6),
             format_ns(enough_ns as u64),
         ),
@@ -160,8 +166,11 @@ fn tester_cpu(plan: &Plan, workers: u32, r: &Readings) -> Finding {
             "leave --quick out",
         );
     };
+    let is_other = plan.http_version != HttpVersion::Http1 || plan.endpoint.is_websocket();
     let (cost, how) = if plan.connects_per_request() {
         (CONNECT_COST, ", a connection for each")
+    } else if is_other {
+        (1.0, ", by what a request over HTTP/1 costs")
     } else {
         (1.0, "")
     };

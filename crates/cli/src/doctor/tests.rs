@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use plimsoll_core::environment::{Processor, SystemSettings};
-use plimsoll_core::plan::{Draft, Endpoint};
+use plimsoll_core::plan::{Draft, Endpoint, HttpVersion};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::host::{Conntrack, HostEnvironment, HostLimits, KernelSettings};
 use plimsoll_lab::sample::Busy;
@@ -267,6 +267,27 @@ fn what_a_plan_does_not_need_is_no_complaint() {
     let findings =
         planned::judge(&Planning { plan: &socket.check().unwrap(), addresses: Ok(vec![]) }, &fit());
     assert_eq!(complaints(&findings), []);
+}
+
+/// Streams are not connections, and the floor is that of HTTP/1.
+#[test]
+fn what_multiplexes_is_told_as_it_is() {
+    let plain = easy();
+    let streams = changed(easy(), |plan| {
+        (plan.http_version, plan.http2.streams) = (HttpVersion::Http2, 20);
+        plan.connections = 5;
+    });
+    for (draft, connections, cost) in [
+        (plain, "100 are enough for 1 000/s", "at 1 000/s, spinning"),
+        (streams, "5 with 20 in flight on each are enough for 1 000/s", "over HTTP/1 costs"),
+    ] {
+        let findings = judged(&draft, &fit(), "192.0.2.1:80");
+        let value = |name: &str| {
+            findings.iter().find(|it| it.name == name).map(|it| it.value.clone()).expect(name)
+        };
+        assert!(value("connections").starts_with(connections), "{}", value("connections"));
+        assert!(value("tester_cpu").contains(cost), "{}", value("tester_cpu"));
+    }
 }
 
 #[test]

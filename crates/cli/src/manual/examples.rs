@@ -176,6 +176,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "give a ws:// or wss:// URL",
     ),
     flag(
+        "ws_compress",
+        &["--ws-message", "@order.json", "--ws-compress", "-n", "100", WS],
+        &["--ws-compress", U],
+        "give a ws:// or wss:// URL",
+    ),
+    flag(
         "ws_subprotocol",
         &["--ws-message", "hello", "--ws-subprotocol", "chat.v1", "-n", "100", WS],
         &["--ws-message", "hello", "--ws-subprotocol", "two words", WS],

@@ -52,6 +52,32 @@ fn exactly_n_messages_over_tls_and_without_on_every_driver() {
 }
 
 #[test]
+fn messages_are_compressed_if_both_sides_want_it() {
+    for server in [Server::start(&[]), Server::start(&["--tls"])] {
+        for flags in [
+            &["-n", "300", "-c", "3", "-m", "4"][..],
+            &["-n", "300", "-c", "3", "--requests-per-conn", "10", "--driver", "epoll"],
+        ] {
+            let long = "as long as it is dull, ".repeat(2000);
+            let all = [&["--ws-message", &long, "--ws-compress"], flags].concat();
+            let report = load(&server, "/ws?fragments=2", &all);
+            assert_eq!(report.ledger(["sent", "ok"]), [300; 2], "{:?}", report.errors());
+            let count = |at: &str| report.count(&format!("/compression/{at}"));
+            let opened = report.count("/protocols/0/connections");
+            assert_eq!([count("agreed"), count("declined")], [opened, 0]);
+            for way in ["sent", "received"] {
+                let [messages, bytes, compressed_bytes] = ["messages", "bytes", "compressed_bytes"]
+                    .map(|it| count(&format!("{way}/{it}")));
+                assert_eq!(messages, 300, "{way}");
+                assert!(bytes > 150 * 46_000 && compressed_bytes * 20 < bytes, "{way}: {bytes}");
+            }
+        }
+        let plain = load(&server, "/ws", &["-n", "10"]);
+        assert!(plain.at("").get("compression").is_none(), "nothing was offered");
+    }
+}
+
+#[test]
 fn messages_taken_in_turn_have_a_line_each() {
     let report = load(&Server::start(&[]), "/ws", &["--ws-message", "other", "-n", "101"]);
     let counts = |at: usize| report.count(&format!("/endpoints/{at}/ledger/ok"));

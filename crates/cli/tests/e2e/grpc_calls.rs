@@ -4,14 +4,14 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use crate::fixture::certificate;
 use crate::programs::share_with;
-use crate::support::{Report, Running, measure, run};
+use crate::support::{Report, Running, measure};
 
 /// `go install google.golang.org/grpc/interop/server@v1.85.0`, under a name that says what it is.
 const SERVER: &str = "grpc-interop-server";
@@ -99,16 +99,6 @@ impl Peer {
         let own: Vec<&str> = self.flags.iter().map(String::as_str).collect();
         measure(&[&call[..], flags, &own].concat())
     }
-}
-
-/// A certificate and its key, in files.
-fn certificate(folder: &Path) -> [String; 2] {
-    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.join(name).display().to_string());
-    let kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-    let flags = ["req", "-x509", "-subj", "/CN=localhost", "-out", &cert, "-keyout", &key];
-    let made = run(Command::new("openssl").args(flags).args(kind));
-    assert_eq!(made.code, Some(0), "{made:?}");
-    [cert, key]
 }
 
 /// This number of zeros, as JSON writes bytes.

@@ -1,8 +1,9 @@
-//! Other people's programs.
+//! Other people's programs, and packages of their interpreters.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests that judge times or CPU use write-lock the machine, because two loads at once would
@@ -41,8 +42,14 @@ pub(crate) fn turn_with(names: &[&str]) -> Option<Turn> {
 
 fn is_here(names: &[&str]) -> bool {
     for name in names {
-        if !is_on_path(name) {
-            let text = format!("skipped: no {name} on the PATH");
+        let (is_there, text) = match name.split_once(':') {
+            Some((program, package)) => {
+                let is_there = is_on_path(program) && has_package(program, package);
+                (is_there, format!("skipped: {program} has no package {package}"))
+            }
+            None => (is_on_path(name), format!("skipped: no {name} on the PATH")),
+        };
+        if !is_there {
             let is_required = std::env::var("PLIMSOLL_E2E").as_deref() == Ok("require");
             assert!(!is_required || is_optional(name), "{text}");
             writeln!(std::io::stderr(), "{text}").expect("stderr");
@@ -62,6 +69,17 @@ fn is_optional(name: &str) -> bool {
 pub(crate) fn is_on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|directory: PathBuf| directory.join(name)).any(|p| p.is_file())
+}
+
+/// Whether an interpreter finds a package.
+fn has_package(program: &str, package: &str) -> bool {
+    let code = match program {
+        "node" => ["-e".to_owned(), format!("require({package:?})")],
+        _ => ["-c".to_owned(), format!("import {package}")],
+    };
+    let mut command = Command::new(program);
+    command.args(code).stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// A process and those it has started.

@@ -36,6 +36,7 @@ fn request(method: &str, path: &str, fields: &[(&str, &str)], body: &str) -> Com
         body: RequestBody::Template(template(body)),
         takes_cookies: true,
         follows_redirects: true,
+        is_compressed: false,
     }
 }
 

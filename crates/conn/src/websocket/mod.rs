@@ -9,19 +9,26 @@
 //! the next that an expression matches, or none. What answers nothing was pushed, and is told of as
 //! such. Messages have no status.
 //!
-//! Absent on purpose: compression of messages, which is not offered, and frames of several: each
-//! message goes out whole.
+//! Where the plan offers compression and the server agrees, each message goes out compressed,
+//! without those before it. So those that never vary were compressed before the run, and the
+//! connections of a worker share a compressor for the others.
+//!
+//! Absent on purpose: frames of several. Each message goes out whole.
 
 mod opening;
 mod request;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use plimsoll_core::compression::Sizes;
 use plimsoll_core::random::Stream;
 use plimsoll_proto::websocket::{
-    Event, Kind, Limits, MaskKey, Options, Outgoing, Role, Socket, handshake::Offer,
+    DeflateParameters, Deflater, Event, Kind, Limits, MaskKey, Options, Outgoing, Role, Socket,
+    handshake::Offer,
 };
 use regex::bytes::Regex;
 
@@ -37,8 +44,8 @@ const MATCHED_BYTES_MAX: usize = 1 << 20;
 /// Memory for them that is kept for the next message.
 const KEPT_BYTES: usize = 16 << 10;
 
-const OPTIONS: Options =
-    Options { role: Role::Client, limits: Limits { message_bytes: 64 << 20 }, deflate: None };
+/// A message of the server's is this long at most, decompressed.
+const LIMITS: Limits = Limits { message_bytes: 64 << 20 };
 
 /// What answers a message that was sent.
 #[derive(Debug, Clone)]
@@ -64,6 +71,8 @@ pub struct WebSocketSettings {
     pub replies: Replies,
     /// How many may be in flight on a connection at a time.
     pub in_flight: usize,
+    /// What compresses them; `None`: compression is not offered.
+    pub deflater: Option<Rc<RefCell<Deflater>>>,
     /// What the nonces of the handshakes are drawn from.
     pub nonces: Stream,
     /// What the keys of messages are drawn from, by their number in the run.
@@ -80,6 +89,10 @@ pub struct WebSocket {
     opening: Option<Box<Opening>>,
     is_greeted: bool,
     socket: Socket,
+    /// What was agreed on compression; `None` without it.
+    deflate: Option<DeflateParameters>,
+    /// How long the message was that was sent last, if it was compressed.
+    compressed: Option<Sizes>,
     /// Messages that were sent and are not answered yet.
     open: VecDeque<ExchangeId>,
     reading: Reading,
@@ -163,6 +176,12 @@ impl Reading {
 }
 
 impl WebSocket {
+    /// What follows the handshake, with what was agreed on compression.
+    fn open_socket(&mut self, deflate: Option<DeflateParameters>) {
+        self.deflate = deflate;
+        self.socket = socket(deflate);
+    }
+
     /// Whether a message is complete when the kernel has taken it.
     fn awaits_none(&self) -> bool {
         matches!(self.settings.replies, Replies::None)
@@ -186,6 +205,10 @@ impl WebSocket {
                 Some(Event::Begin(_)) => reading.begin(open.front().copied(), replies, progress),
                 Some(Event::Data(piece)) => reading.piece(piece, replies, progress),
                 Some(Event::End(message)) => {
+                    if message.is_compressed {
+                        let (bytes, compressed_bytes) = (message.bytes, message.payload_bytes);
+                        progress(Progress::Decompressed(Sizes { bytes, compressed_bytes }));
+                    }
                     if reading.end(message.bytes, replies, progress).is_some() {
                         open.pop_front();
                     }
@@ -225,7 +248,9 @@ impl Protocol for WebSocket {
             settings: settings.clone(),
             opening: None,
             is_greeted: false,
-            socket: Socket::new(OPTIONS),
+            socket: socket(None),
+            deflate: None,
+            compressed: None,
             open: VecDeque::with_capacity(settings.in_flight),
             reading: Reading::default(),
             pings: 0,
@@ -239,23 +264,29 @@ impl Protocol for WebSocket {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
-        let WebSocketSettings { handshake, subprotocol, nonces, begun, .. } = &self.settings;
+        let WebSocketSettings { handshake, subprotocol, nonces, begun, deflater, .. } =
+            &self.settings;
         let number = u64::from(begun.fetch_add(1, Ordering::Relaxed));
         let [first, second] = [2 * number, 2 * number + 1].map(|place| nonces.word(place));
         let nonce = (u128::from(first) << 64 | u128::from(second)).to_be_bytes();
         self.own_key = key(first ^ second);
         let subprotocols = subprotocol.as_deref();
-        let offer = Offer { nonce, subprotocols: subprotocols.as_slice(), deflate: false };
+        let deflate = deflater.is_some();
+        let offer = Offer { nonce, subprotocols: subprotocols.as_slice(), deflate };
         handshake.write(&offer, out);
-        self.opening = Some(Box::new(Opening::new(nonce, subprotocol.clone())));
+        self.opening = Some(Box::new(Opening::new(nonce, subprotocol.clone(), deflate)));
         self.is_greeted = false;
         self.pings = 0;
-        self.socket = Socket::new(OPTIONS);
+        self.open_socket(None);
         self.reading.oldest = None;
     }
 
     fn is_greeted(&self) -> bool {
         self.is_greeted
+    }
+
+    fn is_compressed(&self) -> Option<bool> {
+        self.settings.deflater.as_ref().map(|_| self.deflate.is_some())
     }
 
     #[inline]
@@ -295,11 +326,28 @@ impl Protocol for WebSocket {
         let Message::Compiled { encoding, filling, .. } = message else {
             unreachable!("scripts write HTTP/1, and a plan with one speaks it");
         };
+        let WebSocketSettings { kind, keys, deflater, .. } = &self.settings;
+        let (kind, key) = (*kind, key(keys.word(filling.number)));
         let payload = encoding.payload(filling.number, &mut self.filled);
-        let whole = Outgoing::whole(self.settings.kind, payload);
-        self.socket.send(&whole, key(self.settings.keys.word(filling.number)), out);
         self.open.push_back(exchange);
+        self.compressed = None;
+        if let (Some(parameters), Some(deflater)) = (self.deflate, deflater) {
+            let deflater = &mut *deflater.borrow_mut();
+            if let Some(compressed) = encoding.compressed(payload, parameters, deflater) {
+                let (bytes, compressed_bytes) = (payload.len() as u64, compressed.len() as u64);
+                self.compressed = Some(Sizes { bytes, compressed_bytes });
+                let whole = Outgoing { is_compressed: true, ..Outgoing::whole(kind, compressed) };
+                self.socket.send(&whole, key, out);
+                return Wire::Framed;
+            }
+        }
+        self.socket.send(&Outgoing::whole(kind, payload), key, out);
         Wire::Framed
+    }
+
+    #[inline]
+    fn compressed(&self) -> Option<Sizes> {
+        self.compressed
     }
 
     /// Nothing of a message is ever held back.
@@ -327,9 +375,10 @@ impl Protocol for WebSocket {
         let Some(opening) = &mut self.opening else {
             return self.read(bytes, out, progress);
         };
-        let Some(rest) = opening.receive(bytes)? else { return Ok(()) };
+        let Some((rest, agreed)) = opening.receive(bytes)? else { return Ok(()) };
         self.opening = None;
         self.is_greeted = true;
+        self.open_socket(agreed.deflate);
         self.read(rest, out, progress)
     }
 
@@ -369,6 +418,10 @@ impl Protocol for WebSocket {
     fn drain(&mut self) -> impl Iterator<Item = ExchangeId> {
         self.open.drain(..)
     }
+}
+
+fn socket(deflate: Option<DeflateParameters>) -> Socket {
+    Socket::new(Options { role: Role::Client, limits: LIMITS, deflate })
 }
 
 #[inline]

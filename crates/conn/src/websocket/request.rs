@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plimsoll_core::template::Template;
 use plimsoll_proto::http1::write_request_head;
 use plimsoll_proto::websocket::handshake::Offer;
+use plimsoll_proto::websocket::{DeflateParameters, Deflater};
 
 use crate::request::{CompiledRequest, EncodeError, Encoding, Field, Filling, RequestBody};
 
@@ -67,6 +68,8 @@ impl Handshake {
 #[derive(Debug)]
 pub struct WebSocketRequest {
     message: Template,
+    /// A message that never varies, compressed, where that is to be offered.
+    compressed: Option<Vec<u8>>,
 }
 
 impl WebSocketRequest {
@@ -80,6 +83,29 @@ impl WebSocketRequest {
         self.message.fill(number, filled);
         filled
     }
+
+    /// What its payload is compressed to. `None` where it goes out as it is.
+    #[inline]
+    pub(super) fn compressed<'p>(
+        &'p self,
+        payload: &[u8],
+        parameters: DeflateParameters,
+        deflater: &'p mut Deflater,
+    ) -> Option<&'p [u8]> {
+        // Nothing in it points farther back than its own beginning.
+        let fits = parameters.window_bits >= DeflateParameters::LARGEST.window_bits
+            || payload.len() <= 1 << parameters.window_bits;
+        match &self.compressed {
+            Some(compressed) if fits => Some(compressed),
+            _ => deflater.message(payload, parameters),
+        }
+    }
+}
+
+/// A message as any connection may have it whose server allows a window of its length.
+fn compressed(message: &Template) -> Option<Vec<u8>> {
+    let message = message.fixed()?;
+    Deflater::new().message(message, DeflateParameters::LARGEST).map(<[u8]>::to_vec)
 }
 
 impl Encoding for WebSocketRequest {
@@ -92,7 +118,8 @@ impl Encoding for WebSocketRequest {
         let RequestBody::Template(message) = request.body else {
             return Err(EncodeError::MessageNeedsHttp2);
         };
-        Ok(Self { message })
+        let compressed = if request.is_compressed { compressed(&message) } else { None };
+        Ok(Self { message, compressed })
     }
 
     fn of_written(_bytes: &[u8]) -> Self {

@@ -16,20 +16,23 @@ use super::limit::{Judged, Limit};
 use super::side::{Side, SideCase, key};
 use super::success::{Failures, compare_cases};
 use crate::result::Tool;
-use crate::study::{Column, Measure};
+use crate::study::{Column, Measure, MessageTime};
 use crate::verdict::Verdict;
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/comparison/1";
 
 /// What every case is looked at for, in this order, where it was measured.
-const MEASURES: [Measure; 9] = [
+const MEASURES: [Measure; 12] = [
     Measure::Rate,
     Measure::Latency(0.5),
     Measure::Latency(0.9),
     Measure::Latency(0.99),
     Measure::Latency(0.999),
     Measure::Service(0.99),
+    Measure::Message(MessageTime::First, 0.99),
+    Measure::Message(MessageTime::Gap, 0.99),
+    Measure::Message(MessageTime::RoundTrip, 0.99),
     Measure::Errors,
     Measure::CpuPerRequest,
     Measure::Rss,

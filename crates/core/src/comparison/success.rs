@@ -165,6 +165,7 @@ fn is_of_all_answers(measure: Measure) -> bool {
         Measure::Responses
             | Measure::Latency(_)
             | Measure::Service(_)
+            | Measure::Message(..)
             | Measure::Mean
             | Measure::Max
             | Measure::CpuPerRequest

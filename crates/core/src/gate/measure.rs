@@ -126,6 +126,7 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
         Metric::Requests(Tally::Errors) => errors(unit, result),
         Metric::Requests(tally) => requests(tally, unit, ledger),
         Metric::Status(from, to) => statuses((from, to), unit, ledger, &result.status),
+        Metric::GrpcStatus(name) => grpc_status(name, unit, result),
         Metric::Outage => {
             let share = result.outage.filter(|outage| outage.users_ns > 0).map(|it| it.share);
             Measured::of(share, "whether the server could be reached is not known")
@@ -153,6 +154,22 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
         }
         Metric::SentBytes => Measured::some(result.bytes.sent as f64),
         Metric::ReceivedBytes => Measured::some(result.bytes.received as f64),
+        Metric::SentMessages | Metric::ReceivedMessages | Metric::CutCalls => {
+            let Some(streams) = result.grpc_streams.as_deref() else {
+                return Measured::none(NO_STREAMS);
+            };
+            let count = match metric {
+                Metric::SentMessages => streams.sent.messages,
+                Metric::ReceivedMessages => streams.received.messages,
+                _ => streams.cut_calls,
+            };
+            Measured::some(count as f64)
+        }
+        Metric::Pushed | Metric::Pings => {
+            let is_pings = metric == Metric::Pings;
+            let count = result.pushed.map(|it| if is_pings { it.pings } else { it.messages });
+            Measured::of(count.map(|count| count as f64), "this run loads no WebSocket")
+        }
         Metric::Cpu => {
             let cpu_ns = loader.cpu_user_ns.saturating_add(loader.cpu_system_ns);
             cores(cpu_ns.saturating_sub(loader.spin_ns), result.elapsed_ns)
@@ -289,6 +306,17 @@ fn statuses(
     }
     let count = statuses.range(from..=to).map(|(_, count)| *count).sum();
     share_of(count, ledger.scheduled, unit)
+}
+
+fn grpc_status(name: &str, unit: Unit, result: &RunResult) -> Measured {
+    if result.plan.grpc.is_none() {
+        return Measured::none("in this run there are no calls of gRPC");
+    }
+    if result.grpc_status.is_empty() {
+        return Measured::none("no call was ended by the server");
+    }
+    let count = result.grpc_status.get(name).copied().unwrap_or(0);
+    share_of(count, result.ledger.scheduled, unit)
 }
 
 /// A rate as a share of the target, where the limit is one.

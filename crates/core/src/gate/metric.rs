@@ -7,6 +7,7 @@ use super::value::decimal;
 use crate::clock::Clock;
 use crate::nearest::nearest;
 use crate::phase::Phase;
+use crate::recorder::GRPC_STATUSES;
 use crate::result::Unit;
 
 /// A distribution of times.
@@ -118,6 +119,8 @@ pub(super) enum Metric {
     Requests(Tally),
     /// Responses with a status from one to another, both included.
     Status(u16, u16),
+    /// Calls of gRPC with a status of this name.
+    GrpcStatus(&'static str),
     Achieved,
     Offered,
     /// Share of the users' time in which they were cut off.
@@ -130,6 +133,14 @@ pub(super) enum Metric {
     Retransmits,
     SentBytes,
     ReceivedBytes,
+    /// Messages in calls that stream.
+    SentMessages,
+    ReceivedMessages,
+    /// Calls ended with OK before all of their messages were sent.
+    CutCalls,
+    /// Messages of a WebSocket that answer none, and pings.
+    Pushed,
+    Pings,
     Cpu,
     Memory,
     TargetCpu,
@@ -137,7 +148,7 @@ pub(super) enum Metric {
     Verdict,
 }
 
-const OTHERS: [(&str, Metric); 14] = [
+const OTHERS: [(&str, Metric); 19] = [
     ("rate", Metric::Achieved),
     ("offered", Metric::Offered),
     ("outage", Metric::Outage),
@@ -147,6 +158,11 @@ const OTHERS: [(&str, Metric); 14] = [
     ("retransmits", Metric::Retransmits),
     ("bytes.sent", Metric::SentBytes),
     ("bytes.received", Metric::ReceivedBytes),
+    ("messages.sent", Metric::SentMessages),
+    ("messages.received", Metric::ReceivedMessages),
+    ("cut_calls", Metric::CutCalls),
+    ("pushed", Metric::Pushed),
+    ("pings", Metric::Pings),
     ("cpu", Metric::Cpu),
     ("rss", Metric::Memory),
     ("target.cpu", Metric::TargetCpu),
@@ -160,9 +176,14 @@ pub fn metric_names() -> impl Iterator<Item = String> {
     let figures = ["p99", "min", "mean", "stdev", "max"].map(str::to_owned);
     let timings = TIMINGS.iter().map(|(name, _)| format!("{name}.p99"));
     let tallies = TALLIES.iter().map(|(name, _)| (*name).to_owned());
+    let statuses = [ANY_STATUS, ANY_GRPC_STATUS].map(str::to_owned);
     let others = OTHERS.iter().map(|(name, _)| (*name).to_owned());
-    figures.into_iter().chain(timings).chain(tallies).chain(["status.5xx".to_owned()]).chain(others)
+    figures.into_iter().chain(timings).chain(tallies).chain(statuses).chain(others)
 }
+
+/// What stands for all statuses among the names of metrics.
+const ANY_STATUS: &str = "status.5xx";
+const ANY_GRPC_STATUS: &str = "grpc_status.UNAVAILABLE";
 
 /// What a metric is called among [`metric_names`], however it is written: `status.503` as
 /// `status.5xx`. `None` for what is no metric.
@@ -171,7 +192,8 @@ pub fn metric_name(text: &str) -> Option<String> {
     let metric: Metric = text.parse().ok()?;
     let timing = text.split_once('.').filter(|(name, _)| is_timing(name));
     Some(match (metric, timing) {
-        (Metric::Status(..), _) => "status.5xx".to_owned(),
+        (Metric::Status(..), _) => ANY_STATUS.to_owned(),
+        (Metric::GrpcStatus(_), _) => ANY_GRPC_STATUS.to_owned(),
         (Metric::Time(..), Some((name, _))) => format!("{name}.p99"),
         (Metric::Time(_, Statistic::Quantile(_)), None) => "p99".to_owned(),
         (Metric::Time(_, Statistic::Max), None) => "max".to_owned(),
@@ -244,6 +266,9 @@ impl FromStr for Metric {
             };
             return statuses(status).ok_or_else(wrong);
         }
+        if let Some(status) = text.strip_prefix("grpc_status.") {
+            return grpc_status(status);
+        }
         let (name, rest) = text.split_once('.').unwrap_or((text, ""));
         match TIMINGS.iter().find(|(timing, _)| *timing == name) {
             Some((_, timing)) => Statistic::parse(rest)
@@ -308,15 +333,30 @@ fn statuses(text: &str) -> Option<Metric> {
     is_one.then_some(Metric::Status(from, to))
 }
 
+fn grpc_status(text: &str) -> Result<Metric, String> {
+    let known = GRPC_STATUSES.into_iter().find(|name| *name == text);
+    known.map(Metric::GrpcStatus).ok_or_else(|| {
+        let upper = text.to_ascii_uppercase();
+        let meant = nearest(&upper, GRPC_STATUSES).unwrap_or("UNAVAILABLE");
+        format!("'{text}' is not a status of gRPC: write its name, as in grpc_status.{meant}")
+    })
+}
+
 impl Metric {
     pub(super) fn kind(self) -> Kind {
         match self {
             Self::Time(..) => Kind::Time,
-            Self::Requests(_) | Self::Status(..) => Kind::Requests,
+            Self::Requests(_) | Self::Status(..) | Self::GrpcStatus(_) => Kind::Requests,
             Self::Achieved | Self::Offered => Kind::Rate,
-            Self::ConnectErrors | Self::Iterations | Self::Reconnects | Self::Retransmits => {
-                Kind::Events
-            }
+            Self::ConnectErrors
+            | Self::Iterations
+            | Self::Reconnects
+            | Self::Retransmits
+            | Self::SentMessages
+            | Self::ReceivedMessages
+            | Self::CutCalls
+            | Self::Pushed
+            | Self::Pings => Kind::Events,
             Self::Outage => Kind::Share,
             Self::SentBytes | Self::ReceivedBytes | Self::Memory | Self::TargetMemory => Kind::Size,
             Self::Cpu | Self::TargetCpu => Kind::Cores,

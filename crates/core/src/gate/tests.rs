@@ -10,10 +10,12 @@ use crate::outage::Outage;
 use crate::outcome::Outcome;
 use crate::part::Part;
 use crate::phase::Phase;
-use crate::plan::{Draft, Endpoint, Target};
+use crate::plan::{Draft, Endpoint, GrpcPlan, Target};
+use crate::pushed::Pushed;
 use crate::result::{StageResult, Tool};
 use crate::schedule::{Arrival, Profile, parse_stages};
 use crate::series::Point;
+use crate::streams::Streams;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
@@ -72,6 +74,15 @@ fn result() -> RunResult {
     result.ledger.reconnects = 7;
     result.refresh_rates();
     result.status = [(200, 2300), (204, 100), (404, 25), (500, 15), (503, 60)].into();
+    result.plan.grpc = Some(GrpcPlan::new("a.B/C".to_owned()));
+    let calls = [("OK", 2400), ("NOT_FOUND", 30), ("INTERNAL", 70)];
+    result.grpc_status = calls.map(|(name, count)| (name.to_owned(), count)).into();
+    let mut streams = Streams::new(false);
+    streams.sent.add(12, 120);
+    streams.received.add(67, 670);
+    streams.cut_calls = 3;
+    result.grpc_streams = Some(Box::new(streams));
+    result.pushed = Some(Pushed { messages: 4, bytes: 40, pings: 6 });
     result.latency.response = of(&[(10 * MS, 2700), (40 * MS, 300)]);
     result.latency.service = of(&[(4 * MS, 2000), (6 * MS, 700)]);
     result.by_outcome.ok = of(&[(10 * MS, 2400)]);
@@ -229,6 +240,14 @@ fn every_metric_of_a_run() {
         ("status.5xx==75", "75", true),
         ("status.2xx>=80%", "80 %", true),
         ("status.301==0", "0", true),
+        ("grpc_status.NOT_FOUND==30", "30", true),
+        ("grpc_status.NOT_FOUND<1%", "1 %", false),
+        ("grpc_status.OTHER<1", "0", true),
+        ("messages.sent==12", "12", true),
+        ("messages.received>=67", "67", true),
+        ("cut_calls<3", "3", false),
+        ("pushed<5", "4", true),
+        ("pings==6", "6", true),
         // Rates, the tester, the verdict.
         ("rate>=125", "125.0/s", true),
         ("rate>=99%", "83.33 %", false),
@@ -311,7 +330,7 @@ fn a_limit_on_no_data_is_not_met() {
     let mut unanswered = empty();
     unanswered.ledger.scheduled = 5;
     unanswered.ledger.unsent = 5;
-    let cases: [(&str, &RunResult, &str); 22] = [
+    let cases: [(&str, &RunResult, &str); 26] = [
         ("p99<1s", &nothing, "no samples"),
         ("connect.p99<1s", &nothing, "no samples"),
         ("errors<1%", &nothing, "no request was due"),
@@ -320,6 +339,10 @@ fn a_limit_on_no_data_is_not_met() {
         ("timed_out==0", &unanswered, "no request was sent"),
         ("failed==0", &unanswered, "no response arrived"),
         ("status.5xx==0", &unanswered, "no response arrived"),
+        ("grpc_status.OK>0", &nothing, "no calls of gRPC"),
+        ("messages.sent>0", &nothing, "no call streams"),
+        ("cut_calls==0", &nothing, "no call streams"),
+        ("pings==0", &nothing, "no WebSocket"),
         ("rate<100", &nothing, "no request was due"),
         ("rate>=1%", &unanswered, "no request was due"),
         ("cpu<1", &nothing, "no time passed"),
@@ -420,6 +443,10 @@ fn what_cannot_be_read_is_one_line_with_what_would_do() {
         ("status.6xx<3", "status.1xx to status.5xx"),
         ("status.0xx<3", "status.1xx to status.5xx"),
         ("status.éx<3", "status.503"),
+        ("grpc_status.14<3", "write its name, as in grpc_status.UNAVAILABLE"),
+        ("grpc_status.not_found<3", "write its name, as in grpc_status.NOT_FOUND"),
+        ("message.sent>3", "no metric 'message.sent': did you mean 'messages.sent'?"),
+        ("pushed<1%", "a count"),
         ("errors<few", "10, 10k or 0.1%"),
         ("errors<0.01", "0.1%"),
         ("errors<1.2.3%", "0.1%"),
@@ -530,6 +557,7 @@ fn every_way_to_write_a_metric_has_a_name() {
         ("ok.mean", Some("ok.p99")),
         ("response.p50", Some("response.p99")),
         ("status.503", Some("status.5xx")),
+        ("grpc_status.OK", Some("grpc_status.UNAVAILABLE")),
         ("target.cpu", Some("target.cpu")),
         ("late", None),
     ] {

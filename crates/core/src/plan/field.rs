@@ -71,6 +71,7 @@ fields! {
     WsMessage "ws-message" "The messages to a WebSocket."
     WsReply "ws-reply" "What ends a message to a WebSocket."
     WsBinary "ws-binary" "Whether messages to a WebSocket are binary."
+    WsCompress "ws-compress" "Whether to offer a WebSocket to compress messages."
     WsSubprotocol "ws-subprotocol" "The subprotocol to ask a WebSocket for."
     Resolve "resolve" "Names that are not looked up."
     ConnectTo "connect-to" "Connections that go elsewhere."

@@ -29,13 +29,17 @@ pub struct WebSocketPlan {
     /// The subprotocol that the handshake asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subprotocol: Option<String>,
+    /// Whether to offer the server that messages are compressed (RFC 7692).
+    #[serde(default)]
+    pub compress: bool,
     /// Messages in flight on one connection.
     pub in_flight: u32,
 }
 
 impl Default for WebSocketPlan {
     fn default() -> Self {
-        Self { reply: Reply::Next, binary: false, subprotocol: None, in_flight: 1 }
+        let reply = Reply::Next;
+        Self { reply, binary: false, subprotocol: None, compress: false, in_flight: 1 }
     }
 }
 

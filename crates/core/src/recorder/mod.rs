@@ -6,6 +6,7 @@
 
 mod interval;
 
+use crate::compression::Compression;
 use crate::errors::{ERROR_KINDS, ErrorCount, merge_errors};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -40,6 +41,28 @@ pub struct Moments {
 /// Where [`Recorder::grpc_status`] counts the codes that gRPC does not define.
 pub const GRPC_OTHER: usize = 17;
 
+/// What results call the statuses of gRPC, by their codes, and at [`GRPC_OTHER`] all others.
+pub const GRPC_STATUSES: [&str; GRPC_OTHER + 1] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+    "OTHER",
+];
+
 /// Histograms and counts of one worker.
 #[derive(Debug, Clone)]
 pub struct Recorder {
@@ -68,6 +91,8 @@ pub struct Recorder {
     pub protocols: Vec<ProtocolCounts>,
     /// What the server sent of its own accord.
     pub pushed: Pushed,
+    /// What came of the offer to compress messages.
+    pub compression: Compression,
     /// The messages of calls that stream, where there are such calls.
     pub streams: Option<Box<Streams>>,
     /// Bytes handed to the kernel.
@@ -121,6 +146,7 @@ impl Recorder {
             metrics: Metrics::default(),
             protocols: Vec::new(),
             pushed: Pushed::default(),
+            compression: Compression::default(),
             streams: None,
             sent_bytes: 0,
             received_bytes: 0,
@@ -301,6 +327,7 @@ impl Recorder {
         self.metrics.merge(&other.metrics);
         merge_protocols(&mut self.protocols, &other.protocols);
         self.pushed.merge(&other.pushed);
+        self.compression.merge(&other.compression);
         merge_streams(&mut self.streams, other.streams.as_deref());
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;

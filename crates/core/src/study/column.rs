@@ -18,6 +18,32 @@ pub enum Better {
     Higher,
 }
 
+/// A time of the messages of calls that stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageTime {
+    /// From the start of sending to the first message.
+    First,
+    /// From each message of a call to the next one.
+    Gap,
+    /// From a message to its answer.
+    RoundTrip,
+}
+
+impl MessageTime {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 3] = [Self::First, Self::Gap, Self::RoundTrip];
+
+    /// Its name, as gates have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first_message",
+            Self::Gap => "message_gap",
+            Self::RoundTrip => "round_trip",
+        }
+    }
+}
+
 /// A figure of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
@@ -29,6 +55,8 @@ pub enum Measure {
     Latency(f64),
     /// A quantile of service time, where that is the second clock, seconds.
     Service(f64),
+    /// A quantile of a time of messages, where calls stream, seconds.
+    Message(MessageTime, f64),
     /// Mean latency, seconds.
     Mean,
     /// Greatest latency, seconds.
@@ -83,6 +111,7 @@ impl Measure {
             Self::Responses => figures.rate_rps,
             Self::Latency(q) => figures.latency_s(q),
             Self::Service(q) => figures.service_s(q),
+            Self::Message(time, q) => figures.message_s(time, q),
             Self::Mean => figures.mean_s,
             Self::Max => figures.max_s,
             Self::Errors => figures.error_share(),
@@ -117,6 +146,7 @@ impl fmt::Display for Measure {
             // Rounded, because 0.999 times 100 is not 99.9 in binary.
             Self::Latency(q) => write!(f, "p{}", (q * 1e8).round() / 1e6),
             Self::Service(q) => write!(f, "service.p{}", (q * 1e8).round() / 1e6),
+            Self::Message(time, q) => write!(f, "{}.p{}", time.name(), (q * 1e8).round() / 1e6),
             named => {
                 let name = NAMES.iter().find(|(_, measure)| measure == named);
                 f.write_str(name.map_or("", |(name, _)| name))
@@ -128,7 +158,7 @@ impl fmt::Display for Measure {
 impl FromStr for Measure {
     type Err = String;
 
-    /// Reads `rate`, `p99.9`, `service.p50`, `rss` and so on.
+    /// Reads `rate`, `p99.9`, `service.p50`, `round_trip.p99`, `rss` and so on.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let percentile = |text: &str| {
             let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
@@ -137,14 +167,20 @@ impl FromStr for Measure {
         if let Some((_, measure)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(*measure);
         }
-        let service = text.strip_prefix("service.").and_then(percentile).map(Self::Service);
-        service.or_else(|| percentile(text).map(Self::Latency)).ok_or_else(|| {
+        let of = |name: &str| percentile(text.strip_prefix(name)?.strip_prefix('.')?);
+        let message = |time: MessageTime| Some(Self::Message(time, of(time.name())?));
+        let named = of("service").map(Self::Service);
+        let named = named.or_else(|| MessageTime::ALL.into_iter().find_map(message));
+        named.or_else(|| percentile(text).map(Self::Latency)).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             match nearest(text, names.iter().copied().chain(["p50", "p99"])) {
                 Some(meant) => format!("'{text}' is not a measure: did you mean '{meant}'?"),
                 None => {
                     let names = names.join(", ");
-                    format!("'{text}' is not a measure: there are {names}, p50, service.p99")
+                    format!(
+                        "'{text}' is not a measure: there are {names}, p50, service.p99, \
+                         first_message.p99, message_gap.p99, round_trip.p99"
+                    )
                 }
             }
         })

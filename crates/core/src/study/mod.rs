@@ -14,12 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::histogram::Histogram;
 use crate::result::{Environment, RunResult, Tool};
+use crate::streams::Streams;
 use crate::units::format_duration;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
-pub use column::{Better, Column, Measure};
+pub use column::{Better, Column, Measure, MessageTime};
 pub use summary::Middle;
 
 /// The schema's name and version.
@@ -197,6 +199,32 @@ pub struct Figures {
     pub latency: Vec<Quantile>,
     /// Service time, where the tester has both clocks and the other comes first.
     pub service: Vec<Quantile>,
+    /// Times of the messages of calls of gRPC that stream. Absent without such calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Box<StreamFigures>>,
+}
+
+/// When the messages of calls came that stream, ascending by quantile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// From the start of sending to the first message.
+    pub first_message: Vec<Quantile>,
+    /// From each message of a call to the next one.
+    pub gaps: Vec<Quantile>,
+    /// From a message to its answer, where each waits for the answer to the one before.
+    pub round_trips: Vec<Quantile>,
+}
+
+impl StreamFigures {
+    /// Those of a result of Plimsoll's own.
+    #[must_use]
+    pub fn of(streams: &Streams) -> Self {
+        Self {
+            first_message: quantiles(&streams.first_message),
+            gaps: quantiles(&streams.gaps),
+            round_trips: streams.round_trips.as_ref().map(quantiles).unwrap_or_default(),
+        }
+    }
 }
 
 /// The quantiles kept of a histogram: enough to draw its curve.
@@ -211,13 +239,6 @@ impl Figures {
     pub fn of(result: &RunResult) -> Self {
         let lead = Clock::HEADLINE;
         let (first, second) = (lead.histogram(result), lead.other().histogram(result));
-        let quantiles = |histogram: &crate::Histogram| {
-            let at = |q: f64| Some(Quantile { q, s: histogram.quantile_ns(q)? as f64 / 1e9 });
-            // A quantile that no sample lies beyond is the maximum by another name.
-            let known =
-                KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
-            known.filter_map(at).collect()
-        };
         let ledger = &result.ledger;
         Self {
             rate_rps: Some(result.rate.achieved_rps),
@@ -232,6 +253,7 @@ impl Figures {
             max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
             latency: quantiles(first),
             service: quantiles(second),
+            streams: result.grpc_streams.as_deref().map(StreamFigures::of).map(Box::new),
         }
     }
 
@@ -245,6 +267,18 @@ impl Figures {
     #[must_use]
     pub fn service_s(&self, q: f64) -> Option<f64> {
         quantile_s(&self.service, q)
+    }
+
+    /// A time of messages at a quantile, seconds.
+    #[must_use]
+    pub fn message_s(&self, time: MessageTime, q: f64) -> Option<f64> {
+        let streams = self.streams.as_deref()?;
+        let quantiles = match time {
+            MessageTime::First => &streams.first_message,
+            MessageTime::Gap => &streams.gaps,
+            MessageTime::RoundTrip => &streams.round_trips,
+        };
+        quantile_s(quantiles, q)
     }
 
     /// Responses per second that were as expected. Where the tester does not say it, the rate of
@@ -270,6 +304,14 @@ impl Figures {
         let of_requests = (all > 0).then(|| bad as f64 / all as f64)?;
         Some(of_requests.max(self.outage.unwrap_or(0.0)))
     }
+}
+
+/// Those of a histogram that are kept.
+fn quantiles(histogram: &Histogram) -> Vec<Quantile> {
+    let at = |q: f64| Some(Quantile { q, s: histogram.quantile_ns(q)? as f64 / 1e9 });
+    // A quantile that no sample lies beyond is the maximum by another name.
+    let known = KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
+    known.filter_map(at).collect()
 }
 
 fn quantile_s(quantiles: &[Quantile], q: f64) -> Option<f64> {

@@ -61,7 +61,8 @@ fn run(rate_rps: f64, quantiles: &[(f64, f64)], cpu_ns: u64) -> CaseRun {
 
 #[test]
 fn columns_read_what_they_write() {
-    let names = "rate responses p50 p99.9 p99.99 p90/p50 p99.9/p50 service.p99 mean max errors cpu \
+    let names = "rate responses p50 p99.9 p99.99 p90/p50 p99.9/p50 service.p99 first_message.p50 \
+                 message_gap.p99 round_trip.p99.9/round_trip.p50 mean max errors cpu \
                  cpu_per_request rss pss processes connections threads tester_cpu tester_rss rate/cpu";
     for name in names.split_whitespace() {
         let column: Column = name.parse().unwrap();
@@ -69,7 +70,20 @@ fn columns_read_what_they_write() {
         let json = serde_json::to_string(&column).unwrap();
         assert_eq!(serde_json::from_str::<Column>(&json).unwrap(), column);
     }
-    for name in ["", "p", "p0", "p100", "p-1", "pNaN", "speed", "rate/", "/rate", "service.rate"] {
+    for name in [
+        "",
+        "p",
+        "p0",
+        "p100",
+        "p-1",
+        "pNaN",
+        "speed",
+        "rate/",
+        "/rate",
+        "service.rate",
+        "message_gap",
+        "round_trip.p0",
+    ] {
         assert!(name.parse::<Column>().is_err(), "{name}");
     }
 }
@@ -141,10 +155,36 @@ fn the_headline_is_the_response_time_whatever_the_load() {
 }
 
 #[test]
+fn times_of_messages_are_figures_where_calls_stream() {
+    let plan = crate::plan::Draft::new(crate::plan::Endpoint::http("127.0.0.1", 1, "/"));
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
+    let mut result = RunResult::empty(tool, &plan);
+    let of = |result: &RunResult| {
+        let run = CaseRun { figures: Figures::of(result), ..CaseRun::default() };
+        let names = ["first_message.p50", "message_gap.p50", "round_trip.p50"];
+        names.map(|name| name.parse::<Column>().unwrap().of(&run).map(|s| (s * 1e3).round()))
+    };
+    assert_eq!(of(&result), [None; 3]);
+    let mut streams = Streams::new(false);
+    for _ in 0..100 {
+        streams.first_message.record(3_000_000);
+        streams.gaps.record(20_000_000);
+    }
+    result.grpc_streams = Some(Box::new(streams.clone()));
+    assert_eq!(of(&result), [Some(3.0), Some(20.0), None], "no message waits for an answer");
+    streams.round_trips = Some(streams.gaps.clone());
+    result.grpc_streams = Some(Box::new(streams));
+    assert_eq!(of(&result), [Some(3.0), Some(20.0), Some(20.0)]);
+}
+
+#[test]
 fn a_study_is_read_as_it_was_written() {
     let mut study = Study::empty("echo");
     study.columns = vec!["p99/p50".parse().unwrap()];
-    let runs = vec![run(5.0, &[(0.5, 0.1)], 1)];
+    let mut first = run(5.0, &[(0.5, 0.1)], 1);
+    let gaps = vec![Quantile { q: 0.5, s: 0.25 }];
+    first.figures.streams = Some(Box::new(StreamFigures { gaps, ..StreamFigures::default() }));
+    let runs = vec![first, run(5.0, &[(0.5, 0.1)], 1)];
     study.cases.push(Case { server: "a".to_owned(), load: "b".to_owned(), skipped: None, runs });
     let json = serde_json::to_string(&study).unwrap();
     assert_eq!(serde_json::from_str::<Study>(&json).unwrap(), study);

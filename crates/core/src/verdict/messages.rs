@@ -19,6 +19,10 @@ pub struct MessageFacts {
     pub extra_answers: u64,
     /// Calls that the server ended with OK before all of their messages were sent.
     pub cut_calls: u64,
+    /// Connections on which the server was offered compression.
+    pub compression_offered: u64,
+    /// Of those, the ones on which it did not agree.
+    pub compression_declined: u64,
 }
 
 /// Messages were on their way when the server closed, and whether they arrived is not known.
@@ -74,4 +78,18 @@ pub(super) fn cut_calls(e: &Evidence) -> Option<Cause> {
         counted(e.completed, "call")
     );
     note("cut_calls", text)
+}
+
+/// A server may decline; then messages are longer than the plan says.
+pub(super) fn uncompressed(e: &Evidence) -> Option<Cause> {
+    let declined = e.messages.compression_declined;
+    if declined == 0 {
+        return None;
+    }
+    let text = format!(
+        "the server declined compression on {} of {}: their messages went uncompressed",
+        format_count(declined),
+        counted(e.messages.compression_offered.max(declined), "connection")
+    );
+    note("uncompressed", text)
 }

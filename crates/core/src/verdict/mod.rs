@@ -164,7 +164,7 @@ pub struct Evidence {
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 32] = [
+pub const CODES: [&str; 33] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -195,6 +195,7 @@ pub const CODES: [&str; 32] = [
     "pushed_replies",
     "extra_answers",
     "cut_calls",
+    "uncompressed",
     "gave_way",
     "clock_step",
 ];
@@ -202,7 +203,7 @@ pub const CODES: [&str; 32] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 31] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 32] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -232,6 +233,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         messages::pushed_replies,
         messages::extra_answers,
         messages::cut_calls,
+        messages::uncompressed,
         lateness::gave_way,
         tester::clock_step,
     ];

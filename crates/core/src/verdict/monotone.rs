@@ -148,6 +148,8 @@ impl Dice<'_> {
                 pushed_beside_next: self.count(),
                 extra_answers: self.count(),
                 cut_calls: self.count(),
+                compression_offered: self.count(),
+                compression_declined: self.count(),
             },
         }
     }
@@ -163,7 +165,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 41] = [
+const STEPS: [(&str, Step); 42] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -228,6 +230,7 @@ const STEPS: [(&str, Step); 41] = [
     ("messages.pushed_beside_next", |e| e.messages.pushed_beside_next += 20),
     ("messages.extra_answers", |e| e.messages.extra_answers += 20),
     ("messages.cut_calls", |e| e.messages.cut_calls += 20),
+    ("messages.compression_declined", |e| e.messages.compression_declined += 20),
 ];
 
 proptest! {

@@ -176,6 +176,7 @@ fn each_cause_is_provoked_alone() {
         (messages(|it| it.pushed_beside_next = 10), Verdict::Suspect, "pushed_replies"),
         (messages(|it| it.extra_answers = 10), Verdict::Suspect, "extra_answers"),
         (messages(|it| it.cut_calls = 1), Verdict::Valid, "cut_calls"),
+        (messages(|it| it.compression_declined = 1), Verdict::Valid, "uncompressed"),
     ];
     for (evidence, verdict, code) in &cases {
         let (found, causes) = judge(evidence);

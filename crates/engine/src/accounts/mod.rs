@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Encoding, ExchangeId, Hop};
 use plimsoll_core::Phase;
+use plimsoll_core::compression::Sizes;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::metric::{Tags, TagsId};
 use plimsoll_core::outcome::Outcome;
@@ -232,6 +233,12 @@ impl Accounts {
     #[inline]
     pub(crate) fn sent(&mut self, measured: bool, bytes: usize) {
         self.observer.recorder(measured).sent_bytes += bytes as u64;
+    }
+
+    /// Counts a message that was sent compressed.
+    #[inline]
+    pub(crate) fn sent_compressed(&mut self, measured: bool, sizes: Sizes) {
+        self.observer.recorder(measured).compression.sent.message(sizes);
     }
 
     /// Counts bytes that were sent for no exchange.

@@ -85,6 +85,10 @@ impl Reading<'_> {
                 }
                 accounts.observer.recorder_at(self.at_ns).pushed.message(bytes);
             }
+            Progress::Decompressed(sizes) => {
+                let recorder = accounts.observer.recorder_at(self.at_ns);
+                recorder.compression.received.message(sizes);
+            }
             Progress::Ping => accounts.observer.recorder_at(self.at_ns).pushed.pings += 1,
             Progress::Tunnelled => self.after.tunnelled = true,
             Progress::Secured => self.after.secured = true,

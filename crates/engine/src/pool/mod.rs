@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol};
 use plimsoll_core::Plan;
+use plimsoll_core::compression::Compression;
 use plimsoll_core::outage::Outage;
 use plimsoll_core::protocol::{Allowed, ProtocolCounts, counts_of};
 use plimsoll_core::recorder::Interval;
@@ -78,6 +79,8 @@ pub(crate) struct Counts {
     pub connections: Connections,
     /// What each protocol carried.
     pub protocols: Vec<ProtocolCounts>,
+    /// What came of the offer to compress messages; what was sent and received stands elsewhere.
+    pub compression: Compression,
 }
 
 impl Counts {

@@ -104,6 +104,7 @@ impl<'p> Writer<'p> {
             body: self.body(request)?,
             takes_cookies: self.plan.cookies,
             follows_redirects: self.plan.redirects > 0,
+            is_compressed: self.plan.websocket.compress,
         })
     }
 

@@ -156,7 +156,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
         self.lines.pool.count_rest();
         let protocols = std::mem::take(&mut self.lines.pool.counts.protocols);
-        self.lines.accounts.observer.measured.protocols = protocols;
+        let measured = &mut self.lines.accounts.observer.measured;
+        measured.protocols = protocols;
+        measured.compression.merge(&self.lines.pool.counts.compression);
         self.lines.accounts.settle_lags();
         now_ns
     }

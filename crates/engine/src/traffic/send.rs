@@ -37,6 +37,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let sent_bytes = self.lines.pool.send(entry, id, &message, exchange.measured);
         self.lines.accounts.sent(exchange.measured, sent_bytes);
         self.lines.accounts.exchanges[id].end_bytes = self.lines.pool.output_end(entry);
+        if let Some(sizes) = self.lines.pool[entry].connection.compressed() {
+            self.lines.accounts.sent_compressed(exchange.measured, sizes);
+        }
         let body_bytes = self.lines.pool[entry].connection.body_bytes();
         let sent_ns = exchange.moments.sent_ns;
         self.lines.accounts.handed_over(id, messages, body_bytes, sent_ns);

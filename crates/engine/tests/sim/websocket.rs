@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{Replies, WebSocket, WebSocketRequest, WebSocketSettings};
 use plimsoll_core::Phase;
+use plimsoll_core::compression::{Compression, Sizes};
 use plimsoll_core::plan::{Body, Draft, Endpoint, Request};
 use plimsoll_core::pushed::Pushed;
 use plimsoll_core::random::Stream;
@@ -17,7 +18,9 @@ use plimsoll_engine::source::Prepared;
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
 use plimsoll_proto::http1::{Limits, RequestDecoder, RequestEvent};
 use plimsoll_proto::websocket::handshake::{Answer, Upgrade};
-use plimsoll_proto::websocket::{self, CloseCode, Event, Kind, Options, Outgoing, Role, Socket};
+use plimsoll_proto::websocket::{
+    self, CloseCode, DeflateParameters, Deflater, Event, Kind, Options, Outgoing, Role, Socket,
+};
 use regex::bytes::Regex;
 
 use crate::seeds::Dice;
@@ -44,6 +47,9 @@ struct Manners {
     closes_at: Option<u64>,
     /// Never answers.
     hangs: bool,
+    /// Agrees to compression on this many connections, if it is offered, and declines on later
+    /// ones.
+    agrees_on: u64,
 }
 
 const ECHO: Manners = Manners {
@@ -54,6 +60,7 @@ const ECHO: Manners = Manners {
     chatters: false,
     closes_at: None,
     hangs: false,
+    agrees_on: 0,
 };
 
 /// What the server did.
@@ -66,11 +73,14 @@ struct Did {
     pushed: Pushed,
     pongs: u64,
     closes: u64,
+    /// As the client has it: what it sent came here.
+    compression: Compression,
 }
 
 struct Line {
     decoder: Option<RequestDecoder>,
     socket: Socket,
+    deflate: Option<DeflateParameters>,
     messages: u64,
 }
 
@@ -95,6 +105,15 @@ impl Line {
             out.send(0, frame(self, &Outgoing::whole(Kind::Text, b"chatter".get(..6).unwrap())));
         }
         did.echoes += 1;
+        if let Some(parameters) = self.deflate {
+            let mut deflater = Deflater::new();
+            let compressed = deflater.message(payload, parameters).expect("a message");
+            let [bytes, compressed_bytes] = [payload, compressed].map(|it| it.len() as u64);
+            did.compression.received.message(Sizes { bytes, compressed_bytes });
+            let whole = Outgoing::whole(Kind::Text, compressed);
+            out.send(delay_ns, frame(self, &Outgoing { is_compressed: true, ..whole }));
+            return;
+        }
         if pause_ns == 0 {
             out.send(delay_ns, frame(self, &Outgoing::whole(Kind::Text, payload)));
             return;
@@ -125,9 +144,16 @@ impl Server {
         did.handshakes += 1;
         did.heads.push(String::from_utf8_lossy(head.head_bytes()).into_owned());
         let upgrade = Upgrade::read(&head).expect("a sound handshake").expect("an upgrade");
+        let is_offered = upgrade.deflate().is_some();
+        let agreed = upgrade.deflate().filter(|_| did.handshakes <= self.manners.agrees_on);
+        if is_offered {
+            did.compression.opened(agreed.is_some());
+        }
         let mut answer = Vec::new();
-        upgrade.write_response(&Answer::default(), &mut answer);
+        upgrade.write_response(&Answer { deflate: agreed, ..Answer::default() }, &mut answer);
         out.send(0, answer);
+        line.deflate = agreed.map(|agreed| agreed.parameters());
+        line.socket = socket(line.deflate);
         let mut consumed = decoded.consumed;
         while let Some(decoder) = &mut line.decoder {
             let decoded = decoder.decode(&bytes[consumed..]).expect("a request");
@@ -147,10 +173,9 @@ impl Server {
 
 impl Peer for Server {
     fn connected(&mut self, _now_ns: u64, conn: PeerConn, _out: &mut PeerActions) {
-        let limits = websocket::Limits::default();
-        let options = Options { role: Role::Server, limits, deflate: None };
         let decoder = Some(RequestDecoder::new(Limits::default()));
-        self.lines.insert(conn, Line { decoder, socket: Socket::new(options), messages: 0 });
+        let line = Line { decoder, socket: socket(None), deflate: None, messages: 0 };
+        self.lines.insert(conn, line);
     }
 
     fn received(&mut self, _now_ns: u64, conn: PeerConn, bytes: &[u8], out: &mut PeerActions) {
@@ -169,8 +194,12 @@ impl Peer for Server {
                 Some(Event::Pong(_)) => did.pongs += 1,
                 Some(Event::Ping(_)) => {}
                 Some(Event::Close(_)) => did.closes += 1,
-                Some(Event::End(_)) => {
+                Some(Event::End(message)) => {
                     line.messages += 1;
+                    if message.is_compressed {
+                        let (bytes, compressed_bytes) = (message.bytes, message.payload_bytes);
+                        did.compression.sent.message(Sizes { bytes, compressed_bytes });
+                    }
                     did.messages.push(payload.clone());
                     match self.manners.closes_at {
                         Some(at) if did.handshakes == 1 && line.messages == at => {
@@ -192,6 +221,10 @@ impl Peer for Server {
     fn closed(&mut self, _now_ns: u64, _conn: PeerConn) {}
 }
 
+fn socket(deflate: Option<DeflateParameters>) -> Socket {
+    Socket::new(Options { role: Role::Server, limits: websocket::Limits::default(), deflate })
+}
+
 /// A plan of messages with their number in them.
 fn messages(draft: Draft) -> Draft {
     let endpoint = Endpoint { scheme: "ws".to_owned(), ..Endpoint::http("192.0.2.1", 80, "/ws") };
@@ -211,6 +244,7 @@ fn run(draft: &Draft, sim: &SimOptions, replies: Replies, manners: Manners) -> (
         nonces: Stream::new(draft.seed, 1),
         keys: Stream::new(draft.seed, 2),
         begun: Arc::default(),
+        deflater: draft.websocket.compress.then(Rc::default),
     };
     let did = Rc::new(RefCell::new(Did::default()));
     let peer = |_| {
@@ -320,6 +354,36 @@ fn a_close_breaks_what_is_open_and_the_connection_comes_back() {
     assert_eq!(error.sample, "the server closed the WebSocket with 1001: \"restart\"");
 }
 
+/// Of four connections the server agrees on some; messages that vary, and one that does not.
+#[test]
+fn compressed_messages_are_counted_alike_on_both_sides() {
+    for (agrees_on, body) in [(4, "echo {{seq}}"), (4, "always"), (2, "echo {{seq}}"), (0, "x")] {
+        let mut draft = of(100);
+        draft.websocket.compress = true;
+        draft.request.body = Some(Body::Text(body.into()));
+        let (sum, did) = calm(&draft, Replies::Next, Manners { agrees_on, ..ECHO });
+        assert_eq!((sum.ledger.ok, did.echoes), (100, 100), "{agrees_on}");
+        assert_eq!(sum.compression, did.compression, "{agrees_on}");
+        let Compression { agreed, declined, sent, received } = sum.compression;
+        assert_eq!((agreed, declined), (agrees_on, 4 - agrees_on));
+        assert_eq!(sent, received, "an echo is compressed as the message was");
+        let share = if agrees_on == 4 { 100..=100 } else { 0..=99 };
+        assert!(share.contains(&sent.messages), "{agrees_on}: {}", sent.messages);
+        assert_eq!(sent.messages > 0, agrees_on > 0);
+        let mut numbers = did.messages.clone();
+        numbers.sort();
+        numbers.dedup();
+        assert_eq!(numbers.len(), if body.contains("seq") { 100 } else { 1 });
+    }
+    // What is not offered is not agreed on.
+    let (sum, did) = calm(&of(10), Replies::Next, Manners { agrees_on: 9, ..ECHO });
+    assert_eq!(
+        (sum.compression, did.compression),
+        (Compression::default(), Compression::default())
+    );
+    assert!(did.heads.iter().all(|head| !head.contains("Extensions")));
+}
+
 #[test]
 fn without_replies_a_message_ends_when_the_kernel_has_taken_it() {
     let (sum, did) = calm(&messages(at_rate(100_000_000, S)), Replies::None, ECHO);
@@ -353,7 +417,10 @@ fn each_message_is_told_of_as_what_came_of_it() {
         let closes_at = dice.chance(30).then(|| dice.between(1, in_flight + 1));
         let has_limit = closes_at.is_none() && dice.chance(20);
         draft.requests_per_connection = has_limit.then(|| dice.between(1, 20));
-        let manners = Manners { delay_ns: 0, pushes: dice.between(0, 20), closes_at, ..ECHO };
+        let pushes = dice.between(0, 20);
+        draft.websocket.compress = dice.chance(40);
+        let agrees_on = dice.between(0, 8);
+        let manners = Manners { delay_ns: 0, pushes, closes_at, agrees_on, ..ECHO };
         let sim = SimOptions {
             seed,
             latency_ns: 10_000..10_001 + dice.between(0, MS),
@@ -377,6 +444,10 @@ fn each_message_is_told_of_as_what_came_of_it() {
             let answers = ledger.completed + sum.pushed.messages;
             assert!(answers <= did.echoes + did.pushed.messages, "{context}");
             assert_eq!(ledger.completed, ledger.sent, "{context}");
+            assert_eq!(sum.compression.sent, did.compression.sent, "{context}");
+            if manners.pushes == 0 {
+                assert_eq!(sum.compression, did.compression, "{context}");
+            }
         }
         completed += ledger.completed;
     }

@@ -93,6 +93,8 @@ pub struct Server {
     pub stop_timeout_ns: u64,
     /// `http` or `https`.
     pub scheme: String,
+    /// Which version of HTTP it is asked in whether it answers, as `run --http` takes it.
+    pub http: String,
     /// What loads ask for.
     pub path: String,
     /// What its answers have to be like, as `run --expect` takes it.

@@ -18,6 +18,9 @@ use super::lines::{key_of, line_of, line_of_key};
 use super::{Cpus, Exclude, Load, LoadCall, Readiness, Server, Stop, Suite};
 use crate::testers::Tester;
 
+/// How a server may be asked whether it answers, as `run --http` has it.
+const HTTP_VERSIONS: [&str; 4] = ["1.0", "1.1", "2", "auto"];
+
 /// Why a file is no suite.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}: {what}")]
@@ -77,6 +80,7 @@ pub(super) struct ServerEntry {
     stop: Option<String>,
     stop_timeout: Option<String>,
     scheme: Option<String>,
+    http: Option<String>,
     pub(super) path: Option<String>,
     #[serde(default)]
     pub(super) expect: Vec<String>,
@@ -261,6 +265,10 @@ fn server(
     if scheme != "http" && scheme != "https" {
         return Err(format!("scheme: '{scheme}' is neither http nor https"));
     }
+    let http = entry.http.clone().unwrap_or_else(|| "1.1".to_owned());
+    if !HTTP_VERSIONS.contains(&http.as_str()) {
+        return Err(format!("http: '{http}' is not one of {}", HTTP_VERSIONS.join(", ")));
+    }
     let path = entry.path.clone().unwrap_or_else(|| "/".to_owned());
     if !path.starts_with('/') {
         return Err(format!("path: '{path}' does not begin with '/'"));
@@ -292,6 +300,7 @@ fn server(
         stop,
         stop_timeout_ns: limit("stop_timeout", entry.stop_timeout.as_ref(), STOP_TIMEOUT_NS)?,
         scheme,
+        http,
         path,
         expect: entry.expect.clone(),
         with: entry.with.clone(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::result::RunResult;
-use plimsoll_core::study::{Figures, Quantile};
+use plimsoll_core::study::{Figures, Quantile, StreamFigures};
 
 /// A call that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +87,7 @@ impl From<&Reading> for Figures {
         });
         let untold = reading.errors.is_none() && reading.timed_out.is_none();
         let errors = reading.errors.unwrap_or(0).saturating_add(reading.timed_out.unwrap_or(0));
+        let streams = reading.result.as_ref().and_then(|result| result.grpc_streams.as_deref());
         Self {
             rate_rps: reading.rate_rps.map(|rate| rate * share),
             good_rps: None,
@@ -100,6 +101,7 @@ impl From<&Reading> for Figures {
             max_s: reading.max_s,
             latency: quantiles(&reading.quantiles),
             service: quantiles(&reading.service_quantiles),
+            streams: streams.map(StreamFigures::of).map(Box::new),
         }
     }
 }

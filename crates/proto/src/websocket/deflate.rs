@@ -2,10 +2,11 @@
 //!
 //! A message is compressed without those before it, which either side may always do, and the other
 //! side does not see. So one [`Deflater`] serves any number of connections. Where the peer allows
-//! a window of under 2^15 bytes, a message that is longer than the window goes out uncompressed:
-//! within a shorter one nothing can point farther back. A peer's messages may refer to its earlier
-//! ones, unless it agreed not to, so that each connection has an inflater of its own. What they
-//! refer to before the window's start reads as zeros, as the decompressor does not tell.
+//! a window of under 2^15 bytes, a message is compressed in pieces of the window's length, each
+//! without those before it: nothing can point farther back than its piece begins. A peer's messages
+//! may refer to its earlier ones, unless it agreed not to, so that each connection has an inflater
+//! of its own. What they refer to before the window's start reads as zeros, as the decompressor
+//! does not tell.
 
 use std::fmt;
 
@@ -23,6 +24,12 @@ pub struct DeflateParameters {
     pub window_bits: u8,
     /// Whether each of the peer's messages stands by itself.
     pub peer_no_context_takeover: bool,
+}
+
+impl DeflateParameters {
+    /// The largest window there is.
+    pub const LARGEST: Self =
+        Self { window_bits: WINDOW_BITS_MAX, peer_no_context_takeover: false };
 }
 
 /// Compresses messages.
@@ -50,31 +57,64 @@ impl Deflater {
     /// A compressor, at zlib's usual level.
     #[must_use]
     pub fn new() -> Self {
-        Self { compress: Compress::new(Compression::default(), false), out: Vec::new() }
+        Self::with_room(0)
     }
 
-    /// Compresses the whole of a message. `None` when it has to go out as it is: it exceeds the
-    /// window.
+    /// One that needs no further memory for messages of up to this length that can be compressed.
+    #[must_use]
+    pub fn with_room(message_bytes: usize) -> Self {
+        let out = Vec::with_capacity(message_bytes + Self::ROOM_BYTES);
+        let mut deflater = Self { compress: Compress::new(Compression::default(), false), out };
+        deflater.prime();
+        deflater
+    }
+
+    /// At its very beginning the compressor finds one match less. So that the length of a message
+    /// does not depend on whether it was the first, something goes before that.
+    fn prime(&mut self) {
+        self.piece(b"x");
+    }
+
+    /// Compresses the whole of a message. `None` when the compressor fails, and the message has to
+    /// go out as it is.
     pub fn message(&mut self, message: &[u8], parameters: DeflateParameters) -> Option<&[u8]> {
-        let window_bits = parameters.window_bits.min(WINDOW_BITS_MAX);
-        if window_bits < WINDOW_BITS_MAX && message.len() > 1 << window_bits {
-            return None;
-        }
-        self.compress.reset();
+        let piece_bytes = match parameters.window_bits {
+            WINDOW_BITS_MAX.. => message.len(),
+            bits => 1 << bits,
+        };
         self.out.clear();
+        let mut rest = message;
         loop {
-            self.out.reserve(Self::ROOM_BYTES);
-            let taken = self.compress.total_in() as usize;
-            let rest = &message[taken..];
-            // Compression fails on misuse only; a message can always go out as it is.
-            let status = self.compress.compress_vec(rest, &mut self.out, FlushCompress::Sync);
-            status.ok()?;
-            let is_taken = self.compress.total_in() as usize == message.len();
-            if is_taken && self.out.len() < self.out.capacity() {
-                break;
+            let (piece, after) = rest.split_at(rest.len().min(piece_bytes));
+            if !self.piece(piece) {
+                self.compress.reset();
+                self.prime();
+                return None;
+            }
+            rest = after;
+            if rest.is_empty() {
+                return self.out.strip_suffix(&TAIL);
             }
         }
-        self.out.strip_suffix(&TAIL)
+    }
+
+    /// Compresses a piece, up to a byte's end and without what came before. False when the
+    /// compressor fails, which it does on misuse only.
+    fn piece(&mut self, piece: &[u8]) -> bool {
+        let start = self.compress.total_in();
+        loop {
+            self.out.reserve(Self::ROOM_BYTES);
+            let taken = (self.compress.total_in() - start) as usize;
+            // A full flush has the compressor forget what it has seen.
+            let (rest, flush) = (&piece[taken..], FlushCompress::Full);
+            if self.compress.compress_vec(rest, &mut self.out, flush).is_err() {
+                return false;
+            }
+            let is_taken = (self.compress.total_in() - start) as usize == piece.len();
+            if is_taken && self.out.len() < self.out.capacity() {
+                return true;
+            }
+        }
     }
 }
 
@@ -239,11 +279,52 @@ mod tests {
         }
     }
 
+    /// Bytes that do not compress, by a rule.
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..bytes).map(|_| next()).collect()
+    }
+
+    /// What repeats from farther back than the window costs as much again.
     #[test]
     fn a_small_window_is_respected() {
         let mut deflater = Deflater::new();
-        let small = DeflateParameters { window_bits: 9, ..OPEN };
-        assert!(deflater.message(&[b'a'; 512], small).is_some());
-        assert!(deflater.message(&[b'a'; 513], small).is_none());
+        for bits in 8..=15_u8 {
+            let parameters = DeflateParameters { window_bits: bits, ..OPEN };
+            let window_bytes = 1_usize << bits;
+            for (back_bytes, is_seen) in [
+                (window_bytes / 4, true),
+                (window_bytes + 1, false),
+                (window_bytes + window_bytes / 2, false),
+            ] {
+                let message = noise(back_bytes).repeat(2);
+                let made = deflater.message(&message, parameters).expect("a message").to_vec();
+                let is_small = made.len() < message.len() * 7 / 8;
+                assert_eq!(is_small, is_seen, "{bits} bits, {back_bytes} bytes back");
+                let mut inflater = Inflater::new(parameters);
+                assert_eq!(inflate(&mut inflater, &made, 100, 1000), Some(message), "{bits} bits");
+            }
+        }
+    }
+
+    /// What was compressed before makes no difference, so that any connection can have a message.
+    #[test]
+    fn messages_are_compressed_by_themselves() {
+        let mut deflater = Deflater::with_room(1000);
+        for bits in [8, 15] {
+            let parameters = DeflateParameters { window_bits: bits, ..OPEN };
+            for message in [&b""[..], b"Hello", &noise(1000), &[b'a'; 1000]] {
+                let first = Deflater::new().message(message, parameters).map(<[u8]>::to_vec);
+                for before in [&b""[..], b"Hello", &noise(1000), &[b'a'; 70_000]] {
+                    assert!(deflater.message(before, parameters).is_some());
+                    let again = deflater.message(message, parameters).map(<[u8]>::to_vec);
+                    assert_eq!(again, first, "{} bytes after {}", message.len(), before.len());
+                }
+            }
+        }
     }
 }

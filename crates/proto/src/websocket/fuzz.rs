@@ -102,6 +102,7 @@ impl Trace {
             Event::End(message) => {
                 let (kind, payload) = self.message.take().expect("the end of a message");
                 assert_eq!((message.kind, message.bytes), (kind, payload.len() as u64));
+                assert!(message.is_compressed || message.payload_bytes == message.bytes);
                 let text = std::str::from_utf8(&payload);
                 assert!(kind == Kind::Binary || text.is_ok(), "text is UTF-8");
                 let shown = payload.escape_ascii();

@@ -27,7 +27,8 @@
 //!
 //! Memory: a client reads payloads where they stand. A server unmasks pieces of up to
 //! [`PIECE_BYTES`] in a buffer that is reused, and what was compressed passes through another.
-//! Messages are never put together, so memory does not depend on their length.
+//! Messages are never put together, so memory does not depend on their length. Where compression
+//! was agreed on, each side also has a window to decompress with.
 //!
 //! Absent on purpose: other extensions, a choice of masking keys (they are arguments), and
 //! WebSocket over HTTP/2.

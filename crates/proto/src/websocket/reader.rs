@@ -34,6 +34,8 @@ pub struct Message {
     pub kind: Kind,
     /// Its length, decompressed.
     pub bytes: u64,
+    /// Bytes of its frames' payloads: those it was compressed to, where it was.
+    pub payload_bytes: u64,
     /// In how many frames it came.
     pub fragments: u32,
     /// Whether it came compressed.
@@ -244,11 +246,13 @@ impl Reader {
         };
         if let Some(kind) = kind {
             let is_compressed = head.is_compressed;
-            self.message = Some(Message { kind, bytes: 0, fragments: 0, is_compressed });
+            let message = Message { kind, bytes: 0, payload_bytes: 0, fragments: 0, is_compressed };
+            self.message = Some(message);
             self.utf8 = Utf8::new();
         }
         let message = self.message.as_mut().expect("a continuation continues a message");
         message.fragments = message.fragments.saturating_add(1);
+        message.payload_bytes = message.payload_bytes.saturating_add(head.payload_bytes);
         let room_bytes = self.limits.message_bytes - message.bytes;
         if !message.is_compressed && head.payload_bytes > room_bytes {
             return Err(Error::MessageTooLong);

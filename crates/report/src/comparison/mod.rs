@@ -36,6 +36,7 @@ fn decision_word(measure: Measure, decision: Decision) -> &'static str {
         | Measure::Responses
         | Measure::Latency(_)
         | Measure::Service(_)
+        | Measure::Message(..)
         | Measure::Mean
         | Measure::Max => ("faster", "slower"),
         _ => ("less", "more"),

@@ -142,5 +142,6 @@ pub(super) fn connections(result: &RunResult, page: &mut String) {
     rows.extend((!each.is_empty()).then(|| ("protocols", clipped(&each))));
     rows.extend(parts::allowed(result).map(|allowed| ("limits", clipped(&allowed))));
     rows.extend(parts::pushed(result).map(|pushed| ("pushed", pushed)));
+    rows.extend(parts::compression(result).map(|compression| ("compression", compression)));
     pairs("Connections", rows, page);
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::study::{Case, CaseRun, LoadFacts, Quantile, ServerFacts, Study};
+use plimsoll_core::study::{Case, CaseRun, LoadFacts, MessageTime, Quantile, ServerFacts, Study};
 use plimsoll_core::usage::Usage;
 
 use crate::csv::text;
@@ -121,6 +121,12 @@ fn figures(run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {
             let name = format!("{clock}_p{}_s", (q * 1e8).round() / 1e6).replace('.', "_");
             let value = given.iter().find(|it| (it.q - q).abs() < 1e-9).map(|it| it.s);
             cells.push(number(&name, value));
+        }
+    }
+    for time in MessageTime::ALL {
+        for (label, q) in [("p50", 0.5), ("p99", 0.99)] {
+            let name = format!("{}_{label}_s", time.name());
+            cells.push(number(&name, figures.message_s(time, q)));
         }
     }
     cells

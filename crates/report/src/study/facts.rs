@@ -2,7 +2,7 @@
 //! comparisons in words.
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
-use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
+use plimsoll_core::study::{Case, Column, LoadFacts, Measure, MessageTime, Study};
 use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
 use crate::facts::counted;
@@ -20,6 +20,7 @@ pub(super) fn name(measure: Measure) -> String {
         Measure::Responses => "responses/s".to_owned(),
         Measure::Latency(q) => format!("P{}", percentile(q)),
         Measure::Service(q) => format!("service P{}", percentile(q)),
+        Measure::Message(time, q) => format!("{} P{}", message_words(time), percentile(q)),
         Measure::Mean => "mean".to_owned(),
         Measure::Max => "max".to_owned(),
         Measure::Errors => "errors".to_owned(),
@@ -32,6 +33,15 @@ pub(super) fn name(measure: Measure) -> String {
         Measure::Connections => "connections".to_owned(),
         Measure::TesterCpu => "tester CPU".to_owned(),
         Measure::TesterRss => "tester Mem".to_owned(),
+    }
+}
+
+/// What a time of messages is called.
+fn message_words(time: MessageTime) -> &'static str {
+    match time {
+        MessageTime::First => "first message",
+        MessageTime::Gap => "gap",
+        MessageTime::RoundTrip => "round trip",
     }
 }
 
@@ -50,6 +60,11 @@ pub(super) fn meaning(measure: Measure) -> &'static str {
         Measure::Responses => "responses per second, failed ones too",
         Measure::Latency(_) => "a percentile of latency, by the clock that the tester puts first",
         Measure::Service(_) => "a percentile of service time",
+        Measure::Message(MessageTime::First, _) => "a percentile of the time to the first message",
+        Measure::Message(MessageTime::Gap, _) => "a percentile of the time between two messages",
+        Measure::Message(MessageTime::RoundTrip, _) => {
+            "a percentile of the time from a message to its answer"
+        }
         Measure::Mean => "mean latency",
         Measure::Max => "greatest latency",
         Measure::Errors => "requests that failed or had no response",
@@ -78,6 +93,7 @@ pub(super) fn legend(columns: &[Column]) -> String {
         let name = match measure {
             Measure::Latency(_) => "P50 and the like".to_owned(),
             Measure::Service(_) => "service P50 and the like".to_owned(),
+            Measure::Message(time, _) => format!("{} P50 and the like", message_words(time)),
             other => name(other),
         };
         parts.push(format!("{name}: {meaning}"));
@@ -102,6 +118,7 @@ pub(super) fn value_words(measure: Measure, value: f64) -> String {
         Measure::Rate | Measure::Responses => format_rate(value),
         Measure::Latency(_)
         | Measure::Service(_)
+        | Measure::Message(..)
         | Measure::Mean
         | Measure::Max
         | Measure::CpuPerRequest => format_ns((value * 1e9).round() as u64),

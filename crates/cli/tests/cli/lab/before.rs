@@ -230,6 +230,51 @@ fn a_study_says_beforehand_how_long_it_takes() {
     assert!(!finished.stdout.contains("needs 4"), "{}", finished.stdout);
 }
 
+/// A study of servers and loads that speak something else than HTTP/1.
+#[test]
+fn loads_of_every_protocol_make_a_study() {
+    let server = serve("http = '2'\n");
+    let loads = [
+        ("h2", "http = '2'\nstreams = 4"),
+        ("calls", "grpc = 'fgrpc.PingServer/Ping'\nreflect = true"),
+        (
+            "streams",
+            "grpc = 'grpc.testing.TestService/FullDuplexCall'\nreflect = true\n\
+             grpc-stream = 'pingpong'\nbody = '{\"responseParameters\": [{\"size\": 1}]}'",
+        ),
+        ("socket", "url = 'ws://127.0.0.1:{port}/ws'\nws-message = ['hello']\nws-compress = true"),
+    ];
+    let loads = loads.map(|(name, lines)| {
+        format!("[[loads]]\nname = '{name}'\nrequests = 200\nconnections = 2\n{lines}\n")
+    });
+    let head = "name = 'test'\ncolumns = ['rate', 'round_trip.p50']\n[[servers]]\nname = 'ours'\n";
+    let suite = Suite::new(&format!("{head}{server}{}", loads.concat()));
+    let finished = suite.run(&[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let study = suite.study();
+    for case in study["cases"].as_array().expect("cases") {
+        let figures = &case["runs"][0]["figures"];
+        assert_eq!((&figures["completed"], &figures["errors"]), (&200.into(), &0.into()), "{case}");
+        let is_stream = case["load"] == "streams";
+        let round_trips = figures.pointer("/streams/round_trips").and_then(Value::as_array);
+        assert_eq!(round_trips.is_some_and(|it| !it.is_empty()), is_stream, "{case}");
+    }
+}
+
+/// The server knows no HTTP/1 upgrade, and over TLS offers what it was told.
+#[test]
+fn a_server_is_asked_in_the_version_that_its_suite_says() {
+    let of = |http: &str| {
+        let tls = "command = '{plimsoll} serve --listen 127.0.0.1:{port} --tls --alpn http/1.1'";
+        let suite = Suite::of("", &[("old", &format!("{tls}\nscheme = 'https'\nhttp = '{http}'"))]);
+        suite.run(&["--only", "old/few"])
+    };
+    let (fits, fails, wrong) = (of("1.1"), of("2"), of("3"));
+    assert_eq!(fits.code, Some(0), "{fits:?}");
+    assert!(fails.code == Some(1) && fails.stderr.contains("a wrong answer"), "{fails:?}");
+    assert!(wrong.stderr.contains("http: '3' is not one of 1.0, 1.1, 2, auto"), "{wrong:?}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line() {
     let suite = Suite::of("repeats = 0", &[("a", &serve(""))]);

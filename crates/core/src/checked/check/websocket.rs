@@ -25,6 +25,7 @@ fn unspoken(websocket: &WebSocketPlan) -> Option<PlanError> {
     let given_fields = [
         (Field::WsReply, websocket.reply != usual.reply),
         (Field::WsBinary, websocket.binary),
+        (Field::WsCompress, websocket.compress),
         (Field::WsSubprotocol, websocket.subprotocol.is_some()),
         (Field::Streams, websocket.in_flight != usual.in_flight),
     ];

@@ -9,6 +9,7 @@ use crate::outage::Outage;
 use crate::plan::{Draft, Endpoint, HttpVersion};
 use crate::result::{ConnectionsChange, RateChange, RunResult, ScenarioResult, Tool};
 use crate::schedule::{Arrival, Profile};
+use crate::streams::Streams;
 use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Study};
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
@@ -91,6 +92,37 @@ fn at_a_rate_times_decide() {
     assert_eq!(case.headline.measure.to_string(), "p99");
     assert_eq!(case.decision, Decision::Worse);
     assert!(case.others.iter().any(|other| other.measure.to_string() == "service.p99"));
+}
+
+/// Calls that stream: the calls take as long, and their messages come later.
+#[test]
+fn times_of_messages_are_compared_where_calls_stream() {
+    let side = |name: &str, first: u32, gaps_us: &[u64]| {
+        let results: Vec<(String, RunResult)> = (0..)
+            .zip(gaps_us)
+            .map(|(i, us)| {
+                let mut result = result(first + 2 * i, BASE_US[i as usize]);
+                let mut streams = Streams::new(false);
+                streams.first_message.record_n(2_000_000, 1000);
+                streams.gaps.record_n(us * 1000, 1000);
+                result.grpc_streams = Some(Box::new(streams));
+                (format!("{name}{i}"), result)
+            })
+            .collect();
+        Side::of_results(name, &results, false).unwrap()
+    };
+    let found = contrast(&side("base", 0, &BASE_US), &side("new", 1, &SLOW_US));
+    let others = found.cases[0].others.iter();
+    let decided: Vec<(String, Decision)> =
+        others.map(|it| (it.measure.to_string(), it.comparison.decision)).collect();
+    let of = |name: &str| decided.iter().find(|(known, _)| known == name).map(|(_, it)| *it);
+    assert_eq!(of("message_gap.p99"), Some(Decision::Worse), "{decided:?}");
+    assert_eq!(of("first_message.p99"), Some(Decision::CannotTell));
+    assert_eq!(of("round_trip.p99"), None, "no message waits for an answer");
+    let limit = [Limit::parse("message_gap.p99>+5%").expect("a limit")];
+    let [base, new] = [side("base", 0, &BASE_US), side("new", 1, &SLOW_US)];
+    let found = Contrast::of(&base, &new, Settings::default(), &limit, tool());
+    assert!(!found.limits[0].pass, "{:?}", found.limits);
 }
 
 #[test]

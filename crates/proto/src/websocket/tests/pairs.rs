@@ -72,7 +72,8 @@ fn write(
                     let what = Outgoing { kind: *kind, payload, is_compressed, is_last };
                     assert!(socket.send(&what, key, &mut out));
                 }
-                lines.push(format!("{kind:?} {is_compressed} in {count}: {payload:?}"));
+                let came = bytes.len();
+                lines.push(format!("{kind:?} {is_compressed} {came} in {count}: {payload:?}"));
             }
         }
     }
@@ -94,8 +95,8 @@ fn read(socket: &mut Socket, bytes: &[u8], piece_bytes: usize, out: &mut Vec<u8>
                 Some(Event::Begin(_)) => payload.clear(),
                 Some(Event::Data(piece)) => payload.extend_from_slice(piece),
                 Some(Event::End(message)) => lines.push(format!(
-                    "{:?} {} in {}: {payload:?}",
-                    message.kind, message.is_compressed, message.fragments
+                    "{:?} {} {} in {}: {payload:?}",
+                    message.kind, message.is_compressed, message.payload_bytes, message.fragments
                 )),
                 Some(Event::Ping(payload)) => lines.push(format!("ping {payload:?}")),
                 Some(Event::Pong(payload)) => lines.push(format!("pong {payload:?}")),
