@@ -26,7 +26,7 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 26] = [
+const FENCES: [(&str, &[&str]); 28] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("aws-lc-rs", &["plimsoll-proto"]),
     ("axum", &[]),
@@ -34,6 +34,7 @@ const FENCES: [(&str, &[&str]); 26] = [
     ("clap", &["plimsoll"]),
     ("clap_complete", &["plimsoll"]),
     ("clap_mangen", &["plimsoll"]),
+    ("corosensei", &["plimsoll-script"]),
     ("flate2", &["plimsoll-dialect", "plimsoll-proto"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
@@ -47,6 +48,7 @@ const FENCES: [(&str, &[&str]); 26] = [
     ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-server"]),
     ("regex", &["plimsoll-conn", "plimsoll-engine"]),
+    ("rquickjs-sys", &["plimsoll-script"]),
     ("rustls", &["plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
     ("statrs", &["plimsoll-core"]),
