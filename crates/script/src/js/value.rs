@@ -360,6 +360,14 @@ impl<'js> Value<'js> {
     /// Hands on the bytes of an `ArrayBuffer`, a typed array or a `DataView`; `None` if it is none
     /// of these. They must not be kept.
     pub(super) fn with_bytes<R>(&self, with: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Thrown> {
+        self.with_bytes_mut(|bytes| with(bytes))
+    }
+
+    /// The same, of bytes that may be changed.
+    pub(super) fn with_bytes_mut<R>(
+        &self,
+        with: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, Thrown> {
         let context = self.context;
         // SAFETY: context and value are alive; so below. Nothing of the script runs in between, so
         // the bytes stay where they are.
@@ -379,7 +387,7 @@ impl<'js> Value<'js> {
             let mut len = 0;
             let bytes = ffi::JS_GetArrayBuffer(context.raw(), &raw mut len, buffer.raw);
             let whole = slice(bytes, len);
-            Ok(Some(with(whole.get(offset..offset + length).unwrap_or_default())))
+            Ok(Some(with(whole.get_mut(offset..offset + length).unwrap_or_default())))
         }
     }
 
@@ -406,8 +414,9 @@ pub(super) enum PromiseState<'js> {
 }
 
 /// # Safety
-/// `bytes` is null, or there are `len` of them for as long as the result is used.
-unsafe fn slice<'a>(bytes: *const u8, len: usize) -> &'a [u8] {
+/// `bytes` is null, or there are `len` of them for as long as the result is used, and nothing else
+/// uses them meanwhile.
+unsafe fn slice<'a>(bytes: *mut u8, len: usize) -> &'a mut [u8] {
     // SAFETY: as the caller says.
-    if bytes.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(bytes, len) } }
+    if bytes.is_null() { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(bytes, len) } }
 }

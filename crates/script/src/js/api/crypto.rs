@@ -1,4 +1,5 @@
-//! The module `k6/crypto`: hashes, HMAC and random bytes.
+//! The module `k6/crypto`: hashes, HMAC and random bytes. And of the global `crypto` what draws
+//! random values; `crypto.subtle` is refused.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -11,7 +12,7 @@ use hmac::{KeyInit, Mac, SimpleHmac};
 
 use super::classes::{self, Classes, Held};
 use crate::js::ffi;
-use crate::js::native::{Call, functions};
+use crate::js::native::{Call, functions, native};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
 /// The most bytes of one `randomBytes()`.
@@ -35,6 +36,11 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"createHMAC" 2 => create_hmac;
     c"randomBytes" 1 => random_bytes;
     c"hexEncode" 1 => hex_encode;
+};
+
+const GLOBALS: &[ffi::FunctionEntry] = functions! {
+    c"getRandomValues" 1 => get_random_values;
+    c"randomUUID" 0 => random_uuid;
 };
 
 const METHODS: &[ffi::FunctionEntry] = functions! {
@@ -90,6 +96,14 @@ pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     prototype.define_functions(METHODS)?;
     classes::set_prototype::<Hasher>(prototype);
     module.define_functions(FUNCTIONS)
+}
+
+/// The global `crypto`.
+pub(super) fn define(context: Context<'_>) -> Result<(), Thrown> {
+    let crypto = context.object()?;
+    crypto.define_functions(GLOBALS)?;
+    crypto.define_getter("subtle", context.function(c"subtle", 0, native!(subtle))?)?;
+    context.global().define("crypto", crypto)
 }
 
 /// A hash by its name, or an HMAC if there is a key; `None` for an unknown name.
@@ -263,6 +277,36 @@ fn random_bytes<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     }
     bytes.truncate(count as usize);
     call.context.array_buffer(&bytes)
+}
+
+/// `crypto.getRandomValues(array)`: fills it.
+fn get_random_values<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let array = call.argument(0);
+    let inner = call.context.inner();
+    let filled = array.with_bytes_mut(|bytes| {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&inner.draw().to_le_bytes()[..chunk.len()]);
+        }
+    })?;
+    if filled.is_none() {
+        let message = "crypto.getRandomValues() fills typed arrays";
+        return Err(call.context.throw(ErrorKind::Type, message));
+    }
+    Ok(array)
+}
+
+/// `crypto.randomUUID()`: version 4 (RFC 9562).
+fn random_uuid<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let inner = call.context.inner();
+    let (high, low) = (inner.draw() & !0xf000 | 0x4000, inner.draw() >> 2 | 1 << 63);
+    let digits = format!("{high:016x}{low:016x}");
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    call.context.string(parts.join("-"))
+}
+
+fn subtle<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let message = "crypto.subtle is not supported: the module k6/crypto has hashes and HMAC";
+    Err(call.context.throw(ErrorKind::Type, message))
 }
 
 fn hex_encode<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

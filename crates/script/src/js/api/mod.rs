@@ -21,6 +21,7 @@ pub(super) fn set_up(context: Context<'_>) -> Result<(), Thrown> {
     classes::register(context)?;
     globals::define(context)?;
     console::define(context)?;
+    crypto::define(context)?;
     timers::define(context)?;
     text::define(context)
 }

@@ -65,6 +65,12 @@ fn hashes_are_those_of_the_standards() {
         ("new Uint8Array(crypto.sha1('abc', 'binary'))[0]", "169"),
         ("crypto.sha1(new Uint8Array([97, 98, 99]).buffer) === crypto.sha1('abc')", "true"),
         ("crypto.hexEncode('az')", "617a"),
+        (
+            "/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+                 .test(globalThis.crypto.randomUUID())",
+            "true",
+        ),
+        ("new Set(globalThis.crypto.getRandomValues(new Uint16Array(40))).size > 30", "true"),
         ("crypto.randomBytes(11).byteLength", "11"),
     ] {
         assert_eq!(value_of(expression), want, "{expression}");
@@ -83,6 +89,8 @@ fn what_goes_wrong_is_one_line() {
         ("k6.group('g')", "needs a function"),
         ("encoding.b64decode('!', 'std')", "b64decode() cannot decode"),
         ("encoding.b64encode('a', 'hex')", "std, rawstd, url, rawurl"),
+        ("globalThis.crypto.subtle.digest()", "crypto.subtle is not supported"),
+        ("globalThis.crypto.getRandomValues({})", "fills typed arrays"),
         ("crypto.sha1('a', 'b')", "hex, base64, base64url, base64rawurl, binary"),
         ("crypto.createHash('sha3')", "is not one of md4, md5"),
         ("crypto.randomBytes(0)", "gives 1 to"),

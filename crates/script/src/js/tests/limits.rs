@@ -200,6 +200,20 @@ fn time_is_what_the_host_says() {
 }
 
 #[test]
+fn the_collector_runs_wherever_it_may_if_asked() {
+    let text = "const make = () => { const a = {}; a.self = a; return new WeakRef(a); };
+                export default () => { const weak = make(); [{}];
+                                       console.log(weak.deref() === undefined); };";
+    for collects_always in [false, true] {
+        let settings = Settings { collects_always, ..Settings::default() };
+        let mut host = Host::new(load_with(&[(MAIN, text)], settings).unwrap());
+        let mut vu = host.vu(1);
+        host.iterate(&mut vu);
+        assert_eq!(host.trace, [format!("Info {collects_always}")]);
+    }
+}
+
+#[test]
 fn the_collector_finds_cycles() {
     let text = "export default () => {
         const a = { big: 'x'.repeat(10_000) + __ITER }, b = { a }; a.b = b;

@@ -114,6 +114,7 @@ fn what_cannot_be_sent_says_why() {
         ("http.get('http://x.test', { tags: { a: {} } })", "string, a number or a boolean"),
         ("http.request('GE T', 'http://x.test')", "not a method"),
         ("http.cookieJar()", "http.cookieJar() is not supported"),
+        ("new http.CookieJar()", "http.cookieJar() is not supported"),
         ("http.get('http://x.test', { jar: {} })", "'jar' is not supported"),
         ("http.get('nowhere', { throw: true })", "has to begin with http or https"),
         ("http.expectedStatuses('200')", "takes statuses"),

@@ -17,7 +17,7 @@ pub(in crate::js) use response::ResponseObject;
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
-use crate::js::native::{Call, functions};
+use crate::js::native::{Call, functions, native};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -43,11 +43,13 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"expectedStatuses" 1 => request::expected_statuses;
     c"setResponseCallback" 1 => request::set_response_callback;
     c"cookieJar" 0 => cookie_jar;
-    c"CookieJar" 0 => cookie_jar;
 };
 
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
-    response::define(module.context())?;
+    let context = module.context();
+    response::define(context)?;
+    let (jar, _) = super::classes::constructor(context, c"CookieJar", 0, native!(cookie_jar), &[])?;
+    module.define("CookieJar", jar)?;
     module.define_functions(FUNCTIONS)
 }
 
