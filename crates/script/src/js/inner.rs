@@ -12,7 +12,7 @@ use std::sync::Arc;
 use corosensei::Yielder;
 
 use super::api::classes::Classes;
-use super::api::http::{Expected, Requests};
+use super::api::http::{Expected, Requests, SharedJar};
 use super::events::{Kept, Timers};
 use super::execution::Execution;
 use super::ffi;
@@ -95,6 +95,8 @@ pub(super) struct Inner {
     pub has_failed_test: Cell<bool>,
     /// Names of a response's fields, as QuickJS numbers them.
     pub fields: RefCell<Vec<u32>>,
+    /// The cookies of the iteration.
+    pub jar: RefCell<SharedJar>,
     /// What `http.setResponseCallback` has set.
     pub expected: RefCell<Expected>,
 }
@@ -140,6 +142,7 @@ impl Inner {
             random: Cell::new(0),
             has_failed_test: Cell::new(false),
             fields: RefCell::default(),
+            jar: RefCell::default(),
             expected: RefCell::default(),
         }
     }

@@ -25,6 +25,7 @@ mod events;
 mod execution;
 mod ffi;
 mod inner;
+mod jar;
 mod modules;
 mod native;
 mod program;

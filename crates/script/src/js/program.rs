@@ -30,6 +30,8 @@ pub struct Settings {
     pub batch_max: u32,
     /// How many of those go to the same host; 0 for all.
     pub batch_per_host_max: u32,
+    /// Whether a virtual user keeps its cookies from one iteration to the next.
+    pub keeps_cookies: bool,
     /// Whether responses have no body unless a request asks for one.
     pub discards_bodies: bool,
     /// Collects garbage whenever an object is made. For tests: it takes very long.
@@ -46,6 +48,7 @@ impl Default for Settings {
             seed: 0,
             batch_max: 20,
             batch_per_host_max: 6,
+            keeps_cookies: false,
             discards_bodies: false,
             collects_always: false,
         }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::crypto::Hasher;
 use super::data::SharedRows;
-use super::http::{Callback, File, NamedUrl, ResponseObject};
+use super::http::{Callback, File, JarObject, NamedUrl, ResponseObject};
 use super::metrics::Metric;
 use super::tags::TagsObject;
 use crate::js::ffi::{self, Raw};
@@ -23,6 +23,7 @@ pub(in crate::js) struct Classes {
     pub tags: u32,
     pub callback: u32,
     pub hasher: u32,
+    pub jar: u32,
 }
 
 /// What an object of a class holds.
@@ -47,6 +48,7 @@ pub(super) fn register(context: Context<'_>) -> Result<(), Thrown> {
         tags: add::<TagsObject>(context)?,
         callback: add::<Callback>(context)?,
         hasher: add::<Hasher>(context)?,
+        jar: add::<JarObject>(context)?,
     };
     context.inner().classes.set(classes);
     Ok(())

@@ -37,6 +37,9 @@ pub(in crate::js) fn begin_iteration(context: Context<'_>) -> Result<(), Thrown>
     if let Some(over) = inner.environment.borrow_mut().take() {
         define_environment(context, &over)?;
     }
+    if !inner.shared.settings.keeps_cookies {
+        inner.jar.take();
+    }
     let iteration = inner.execution.borrow().iteration;
     context.global().set("__ITER", context.number(iteration as f64))
 }

@@ -43,6 +43,8 @@ struct Host {
     /// What was asked for, a line each.
     trace: Vec<String>,
     serve: Box<Serve>,
+    /// Whether the trace has the cookies of requests.
+    shows_cookies: bool,
 }
 
 fn ok(body: &str) -> Reaction {
@@ -74,7 +76,8 @@ impl Host {
     fn new(program: Program) -> Self {
         let serve = Box::new(|_: &Request| ok("hello"));
         let worker = Rc::new(Worker::new());
-        Self { program, worker, now_ns: START_NS, trace: Vec::new(), serve }
+        let (now_ns, trace) = (START_NS, Vec::new());
+        Self { program, worker, now_ns, trace, serve, shows_cookies: false }
     }
 
     fn of(text: &str) -> Self {
@@ -156,7 +159,16 @@ impl Host {
     }
 
     fn answer(&mut self, vu: &mut Vu, number: u32) -> Step {
-        let reaction = (self.serve)(&vu.request(number));
+        let reaction = {
+            let request = vu.request(number);
+            let cookies = request.cookie_field(&request.url, self.now_ns);
+            let reaction = (self.serve)(&request);
+            request.take_cookies(&request.url, reaction.head.as_bytes(), self.now_ns);
+            if self.shows_cookies {
+                self.trace.push(format!("cookies {cookies}"));
+            }
+            reaction
+        };
         let timings = Timings {
             sending_ns: 1_000_000,
             waiting_ns: 20_000_000,

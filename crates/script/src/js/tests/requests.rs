@@ -113,9 +113,7 @@ fn what_cannot_be_sent_says_why() {
         ("http.get('http://x.test', 5)", "params of a request are an object"),
         ("http.get('http://x.test', { tags: { a: {} } })", "string, a number or a boolean"),
         ("http.request('GE T', 'http://x.test')", "not a method"),
-        ("http.cookieJar()", "http.cookieJar() is not supported"),
-        ("new http.CookieJar()", "http.cookieJar() is not supported"),
-        ("http.get('http://x.test', { jar: {} })", "'jar' is not supported"),
+        ("http.get('http://x.test', { jar: {} })", "'jar' takes a cookie jar"),
         ("http.get('nowhere', { throw: true })", "has to begin with http or https"),
         ("http.expectedStatuses('200')", "takes statuses"),
         ("http.setResponseCallback(() => {})", "a response callback is null"),
@@ -236,6 +234,49 @@ fn bodies_come_as_asked_for() {
     let invalid =
         ["r.json('a') === undefined", "(() => { try { r.json() } catch (e) { return 'no' } })()"];
     assert_eq!(seen(&ok("{"), "{}", &invalid), ["true", "no"]);
+}
+
+#[test]
+fn cookies_belong_to_the_iteration_unless_a_jar_is_given() {
+    let mut host = Host::of(
+        "import http from 'k6/http';
+         const own = new http.CookieJar();
+         export default function () {
+             const jar = http.cookieJar(), url = 'http://x.test/a';
+             jar.set(url, 'mine', 'm', { path: '/', max_age: 60 });
+             jar.set('http://other.test/', 'far', 'f');
+             http.get(url, { cookies: { c: 'd' } });
+             console.log(JSON.stringify(jar.cookiesForURL(url)));
+             http.get(url, { cookies: { set: { value: 'e', replace: true } } });
+             jar.delete(url, 'mine'); jar.clear('http://other.test/');
+             console.log(JSON.stringify(http.cookieJar().cookiesForURL(url)),
+                         JSON.stringify(jar.cookiesForURL('http://other.test/')));
+             http.get(url, { jar: own });
+         }",
+    );
+    host.serve =
+        Box::new(|_| Reaction { head: "Set-Cookie: set=s; Path=/\r\n".to_owned(), ..ok("") });
+    host.shows_cookies = true;
+    let mut vu = host.vu(1);
+    let mut lines = Vec::new();
+    for _ in 0..2 {
+        assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+        lines.append(&mut host.trace);
+    }
+    let iteration = |own: &str| {
+        [
+            "cookies c=d; mine=m",
+            "Info {\"mine\":[\"m\"],\"set\":[\"s\"]}",
+            "cookies set=e; mine=m",
+            "Info {\"set\":[\"s\"]} {}",
+        ]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([format!("cookies {own}")])
+        .collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = lines.into_iter().filter(|line| !line.starts_with("send")).collect();
+    assert_eq!(lines, [iteration(""), iteration("set=s")].concat());
 }
 
 #[test]

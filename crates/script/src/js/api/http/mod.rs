@@ -5,19 +5,21 @@
 
 mod form;
 mod gjson;
+mod jar;
 mod request;
 mod response;
 
 pub use request::{Expected, Request, ResponseBody};
 
 pub(in crate::js) use form::File;
+pub(in crate::js) use jar::{JarObject, SharedJar};
 pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
 
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
-use crate::js::native::{Call, functions, native};
+use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -42,14 +44,13 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"file" 3 => form::file;
     c"expectedStatuses" 1 => request::expected_statuses;
     c"setResponseCallback" 1 => request::set_response_callback;
-    c"cookieJar" 0 => cookie_jar;
+    c"cookieJar" 0 => jar::cookie_jar;
 };
 
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let context = module.context();
     response::define(context)?;
-    let (jar, _) = super::classes::constructor(context, c"CookieJar", 0, native!(cookie_jar), &[])?;
-    module.define("CookieJar", jar)?;
+    jar::fill(module)?;
     module.define_functions(FUNCTIONS)
 }
 
@@ -99,12 +100,6 @@ fn method(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
         return Ok(method);
     }
     Err(context.throw(ErrorKind::Type, format!("'{method}' is not a method of HTTP")))
-}
-
-fn cookie_jar<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let message = "http.cookieJar() is not supported: give cookies with the param 'cookies'; those \
-                   that servers set are kept and sent without it";
-    Err(call.context.throw(ErrorKind::Type, message))
 }
 
 /// Sends a request, and waits for its answer.
@@ -337,10 +332,10 @@ impl Requests {
     /// Takes an answer in. One to a request that is not open is ignored.
     pub(in crate::js) fn answer(&mut self, answer: &Answer<'_>) {
         let Some(slot) = self.slots.get_mut(answer.request as usize) else { return };
-        if let State::Open(request) = &mut slot.state {
-            let request = std::mem::take(request);
-            slot.state = State::Answered(Box::new(ResponseObject::new(request, answer)));
-        }
+        slot.state = match std::mem::take(&mut slot.state) {
+            State::Open(request) => State::Answered(Box::new(ResponseObject::new(request, answer))),
+            state => state,
+        };
     }
 
     pub(in crate::js) fn request(&self, number: u32) -> &Request {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::super::classes::{self, Classes, Held};
 use super::super::tags;
 use super::form::{self, ContentType};
+use super::jar::{JarObject, SharedJar};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -89,6 +90,7 @@ pub struct Request {
     /// The cookies that the script gives beside those of its jar, and whether each replaces one of
     /// the same name.
     pub cookies: Vec<(String, String, bool)>,
+    pub(super) jar: Option<SharedJar>,
     /// Its body, if `has_body`.
     pub body: Vec<u8>,
     /// Whether it has a body, which may be empty.
@@ -184,6 +186,34 @@ fn callback(context: Context<'_>, value: &Value<'_>) -> Result<Expected, Thrown>
 }
 
 impl Request {
+    /// The value of the `Cookie` field of a request to a URL, which is the request's own or that of
+    /// a redirect: the cookies that the script gives, then those of the jar. Empty without any. The
+    /// time is in ns since 1970.
+    #[must_use]
+    pub fn cookie_field(&self, url: &str, now_ns: u64) -> String {
+        let jar = self.jar.as_ref().map(|jar| jar.borrow());
+        let is_replaced =
+            |name: &str| self.cookies.iter().any(|(own, _, replaces)| *replaces && own == name);
+        let own = self.cookies.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
+        let kept = jar.iter().flat_map(|jar| jar.matching(url, now_ns));
+        let kept = kept.map(|cookie| (cookie.name.as_str(), cookie.value.as_str()));
+        let all = own.chain(kept.filter(|(name, _)| !is_replaced(name)));
+        all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Keeps the cookies that a response from a URL sets. To be told of every response, those of
+    /// redirects too. The head has a line for each field.
+    pub fn take_cookies(&self, url: &str, head: &[u8], now_ns: u64) {
+        let Some(jar) = &self.jar else { return };
+        for line in head.split(|byte| *byte == b'\n') {
+            let Some(at) = line.iter().position(|byte| *byte == b':') else { continue };
+            if line[..at].trim_ascii().eq_ignore_ascii_case(b"set-cookie") {
+                let value = String::from_utf8_lossy(line[at + 1..].trim_ascii());
+                jar.borrow_mut().take(url, &value, now_ns);
+            }
+        }
+    }
+
     /// Fills it with the arguments of a call.
     pub(super) fn fill(
         &mut self,
@@ -193,7 +223,8 @@ impl Request {
         body: &Value<'_>,
         params: &Value<'_>,
     ) -> Result<(), Thrown> {
-        *self = Self { timeout_ns: TIMEOUT_NS, ..Self::default() };
+        let jar = Some(Rc::clone(&context.inner().jar.borrow()));
+        *self = Self { timeout_ns: TIMEOUT_NS, jar, ..Self::default() };
         self.method = method.to_ascii_uppercase();
         match classes::held::<NamedUrl>(url) {
             Some(named) => (self.url, self.name) = (named.url.clone(), named.name.clone()),
@@ -248,8 +279,11 @@ impl Request {
                 b"responseCallback" => self.expected = callback(context, &value)?,
                 b"responseType" => self.response_body = response_body(context, &value)?,
                 b"jar" if !value.is_null() => {
-                    let message = "the param 'jar' is not supported: a VU has one cookie jar";
-                    return Err(context.throw(ErrorKind::Type, message));
+                    let Some(JarObject(jar)) = classes::held::<JarObject>(&value) else {
+                        let message = "the param 'jar' takes a cookie jar";
+                        return Err(context.throw(ErrorKind::Type, message));
+                    };
+                    self.jar = Some(Rc::clone(jar));
                 }
                 _ => {}
             }

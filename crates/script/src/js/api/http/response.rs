@@ -11,6 +11,7 @@ use super::super::tags::name_properties;
 use super::gjson;
 use super::request::{Request, ResponseBody};
 use crate::js::ffi::{self, Raw};
+use crate::js::jar::date_ms;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Timings};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -302,32 +303,6 @@ fn cookie<'js, 'a>(
     Ok(cookie)
 }
 
-/// `Wed, 21 Oct 2026 07:28:00 GMT`, also with dashes in the date, ms since 1970.
-fn date_ms(text: &str) -> Option<f64> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let text = text.split_once(',').map_or(text, |(_, rest)| rest).replace('-', " ");
-    let mut words = text.split_ascii_whitespace();
-    let day: i64 = words.next()?.parse().ok()?;
-    let month = MONTHS.find(words.next()?.get(..3)?)? / 3;
-    let year: i64 = words.next()?.parse().ok()?;
-    let year = if year < 70 {
-        year + 2000
-    } else if year < 100 {
-        year + 1900
-    } else {
-        year
-    };
-    let mut clock = words.next()?.split(':').map(str::parse::<i64>);
-    let mut part = || clock.next()?.ok();
-    let seconds = part()? * 3600 + part()? * 60 + part()?;
-    // Days from 1970, of a year that begins in March.
-    let (y, m) = (year - i64::from(month < 2), (month as i64 + 10) % 12);
-    let days =
-        365 * y + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + (153 * m + 2) / 5 + day
-            - 719_469;
-    Some(((days * 86_400 + seconds) * 1000) as f64)
-}
-
 /// A name as Go writes it: `Content-Type`.
 fn canonical(name: &[u8]) -> String {
     let mut starts = true;
@@ -462,21 +437,6 @@ mod tests {
             [("content-type", "Content-Type"), ("X-REQUEST-id", "X-Request-Id"), ("etag", "Etag")]
         {
             assert_eq!(canonical(name.as_bytes()), want);
-        }
-    }
-
-    #[test]
-    fn dates_of_cookies() {
-        for (text, want) in [
-            ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0.0)),
-            ("Wed, 21 Oct 2026 07:28:00 GMT", Some(1_792_567_680_000.0)),
-            ("Wed, 21-Oct-2026 07:28:00 GMT", Some(1_792_567_680_000.0)),
-            ("Thu, 29 Feb 2024 23:59:59 GMT", Some(1_709_251_199_000.0)),
-            ("Sun, 06 Nov 94 08:49:37 GMT", Some(784_111_777_000.0)),
-            ("soon", None),
-            ("Wed, 21 Oct", None),
-        ] {
-            assert_eq!(date_ms(text), want, "{text}");
         }
     }
 }
