@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 
 const OPTION: &str = "-DLUAJIT_ENABLE_CHECKHOOK";
 
+/// The version that `engine.c` was checked against, as the header has it.
+const QUICKJS_VERSION: [&str; 3] =
+    ["QJS_VERSION_MAJOR 0\n", "QJS_VERSION_MINOR 16\n", "QJS_VERSION_PATCH 2\n"];
+
 /// What `engine.c` includes is not compiled a second time.
 const QUICKJS_REST: [&str; 3] = ["libregexp.c", "libunicode.c", "dtoa.c"];
 
@@ -49,13 +53,18 @@ fn build_quickjs() {
     });
     let mut build = cc::Build::new();
     build.define("_GNU_SOURCE", None).include(&source).warnings(false);
+    // Its own checks, among them that nothing is left when a runtime is freed, are for tests: they
+    // end the process.
+    if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+        build.define("NDEBUG", None);
+    }
     build.file("src/js/engine.c").files(QUICKJS_REST.map(|name| source.join(name)));
     build.compile("plimsoll_quickjs");
 }
 
 /// Where the crate that ships QuickJS-NG has put its source. Its build program has run by now,
-/// because this one depends on the crate. Copies of other versions may lie there; `engine.c`
-/// refuses them, and equal ones are equal.
+/// because this one depends on the crate. Copies of other versions may lie there; those of the same
+/// version are equal.
 fn quickjs_source() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let builds = fs::read_dir(program.parent()?.parent()?).ok()?;
@@ -66,9 +75,12 @@ fn quickjs_source() -> Option<PathBuf> {
 }
 
 fn is_quickjs(path: &Path) -> bool {
-    let version = "#define QJS_VERSION_MINOR 16";
     let is_ours = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     is_ours.is_some_and(|name| name.starts_with("rquickjs-sys-"))
-        && fs::read_to_string(path.join("quickjs.h")).is_ok_and(|text| text.contains(version))
+        && fs::read_to_string(path.join("quickjs.h")).is_ok_and(|header| has_version(&header))
         && path.join("quickjs.c").exists()
+}
+
+fn has_version(header: &str) -> bool {
+    QUICKJS_VERSION.iter().all(|line| header.contains(line))
 }

@@ -47,20 +47,26 @@ impl<'js> Context<'js> {
         unsafe { &*ffi::JS_GetContextOpaque(self.raw).cast::<Inner>() }
     }
 
-    /// Takes over a reference that QuickJS has given.
+    /// Takes over a reference that QuickJS has given, or an exception.
+    ///
+    /// # Safety
+    /// It is one or the other, of this context.
     #[inline]
-    pub(super) fn own(self, raw: Raw) -> Outcome<'js> {
+    pub(super) unsafe fn own(self, raw: Raw) -> Outcome<'js> {
         if raw.tag == ffi::TAG_EXCEPTION {
             return Err(Thrown);
         }
-        // SAFETY: QuickJS has given the reference.
+        // SAFETY: as the caller says.
         Ok(unsafe { Value::of(raw, self) })
     }
 
     /// A value that QuickJS lends.
+    ///
+    /// # Safety
+    /// It is alive, and of this context.
     #[inline]
-    pub(super) fn lent(self, raw: Raw) -> Value<'js> {
-        // SAFETY: the value is alive while it is lent.
+    pub(super) unsafe fn lent(self, raw: Raw) -> Value<'js> {
+        // SAFETY: as the caller says.
         unsafe { Value::of(ffi::JS_DupValue(self.raw, raw), self) }
     }
 
@@ -100,31 +106,31 @@ impl<'js> Context<'js> {
         let bytes = text.as_ref();
         let text = String::from_utf8_lossy(bytes);
         // SAFETY: QuickJS copies as many bytes as it is told.
-        self.own(unsafe { ffi::JS_NewStringLen(self.raw, text.as_ptr().cast(), text.len()) })
+        unsafe { self.own(ffi::JS_NewStringLen(self.raw, text.as_ptr().cast(), text.len())) }
     }
 
     pub(super) fn object(self) -> Outcome<'js> {
         // SAFETY: the context is open.
-        self.own(unsafe { ffi::JS_NewObject(self.raw) })
+        unsafe { self.own(ffi::JS_NewObject(self.raw)) }
     }
 
     pub(super) fn array(self) -> Outcome<'js> {
         // SAFETY: the context is open.
-        self.own(unsafe { ffi::JS_NewArray(self.raw) })
+        unsafe { self.own(ffi::JS_NewArray(self.raw)) }
     }
 
     /// An `ArrayBuffer` with a copy of the bytes.
     pub(super) fn array_buffer(self, bytes: &[u8]) -> Outcome<'js> {
         self.need_typed_arrays()?;
         // SAFETY: QuickJS copies as many bytes as it is told.
-        self.own(unsafe { ffi::JS_NewArrayBufferCopy(self.raw, bytes.as_ptr(), bytes.len()) })
+        unsafe { self.own(ffi::JS_NewArrayBufferCopy(self.raw, bytes.as_ptr(), bytes.len())) }
     }
 
     /// A `Uint8Array` with a copy of the bytes.
     pub(super) fn byte_array(self, bytes: &[u8]) -> Outcome<'js> {
         self.need_typed_arrays()?;
         // SAFETY: QuickJS copies as many bytes as it is told.
-        self.own(unsafe { ffi::JS_NewUint8ArrayCopy(self.raw, bytes.as_ptr(), bytes.len()) })
+        unsafe { self.own(ffi::JS_NewUint8ArrayCopy(self.raw, bytes.as_ptr(), bytes.len())) }
     }
 
     fn need_typed_arrays(self) -> Result<(), Thrown> {
@@ -142,9 +148,14 @@ impl<'js> Context<'js> {
     pub(super) fn parse_json(self, text: &[u8], name: &CStr) -> Outcome<'js> {
         let text = nul_terminated(text);
         // SAFETY: the text ends with a NUL after its length, as QuickJS asks for.
-        self.own(unsafe {
-            ffi::JS_ParseJSON(self.raw, text.as_ptr().cast(), text.len() - 1, name.as_ptr())
-        })
+        unsafe {
+            self.own(ffi::JS_ParseJSON(
+                self.raw,
+                text.as_ptr().cast(),
+                text.len() - 1,
+                name.as_ptr(),
+            ))
+        }
     }
 
     /// A new promise, and what resolves and rejects it.
@@ -153,7 +164,7 @@ impl<'js> Context<'js> {
         let mut resolving = [none, none];
         // SAFETY: QuickJS writes two values.
         let promise =
-            self.own(unsafe { ffi::JS_NewPromiseCapability(self.raw, resolving.as_mut_ptr()) })?;
+            unsafe { self.own(ffi::JS_NewPromiseCapability(self.raw, resolving.as_mut_ptr())) }?;
         // SAFETY: as above.
         Ok((promise, resolving.map(|raw| unsafe { Value::of(raw, self) })))
     }
@@ -216,9 +227,9 @@ impl<'js> Context<'js> {
     ) -> Outcome<'js> {
         let kind = ffi::CFUNC_GENERIC;
         // SAFETY: the name ends with a NUL, and the function has the generic shape.
-        self.own(unsafe {
-            ffi::JS_NewCFunction2(self.raw, function, name.as_ptr(), length, kind, 0)
-        })
+        unsafe {
+            self.own(ffi::JS_NewCFunction2(self.raw, function, name.as_ptr(), length, kind, 0))
+        }
     }
 
     pub(super) fn atom(self, name: &str) -> u32 {

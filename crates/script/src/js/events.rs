@@ -21,15 +21,14 @@ impl Kept {
     }
 
     pub(super) fn value<'js>(&self, context: Context<'js>) -> Value<'js> {
-        context.lent(self.0)
+        // SAFETY: this owns a reference, so that the value is alive; there is one context.
+        unsafe { context.lent(self.0) }
     }
 
     /// Gives the reference back, as a value.
     pub(super) fn release<'js>(self, context: Context<'js>) -> Value<'js> {
-        let value = context.lent(self.0);
-        // SAFETY: this owned one reference, and the value has another.
-        unsafe { ffi::JS_FreeValue(context.raw(), self.0) };
-        value
+        // SAFETY: this owned a reference, which the value takes over.
+        unsafe { Value::of(self.0, context) }
     }
 
     /// Whether it is this very object.

@@ -276,5 +276,7 @@ pub(super) unsafe extern "C" fn on_rejection(
         }
         return;
     }
-    unhandled.push((Kept::of(context.lent(promise)), Kept::of(context.lent(reason))));
+    // SAFETY: QuickJS lends both.
+    let (promise, reason) = unsafe { (context.lent(promise), context.lent(reason)) };
+    unhandled.push((Kept::of(promise), Kept::of(reason)));
 }

@@ -198,8 +198,10 @@ fn evaluate<'js>(
     let name = CString::new(file_name(path)).unwrap_or_default();
     let (start, len) = (text.as_ptr().cast(), text.len() - 1);
     // SAFETY: the text ends with a NUL after its length, and the name with one.
-    context
-        .own(unsafe { ffi::plimsoll_eval(context.raw(), start, len, name.as_ptr(), line, flags) })
+    unsafe {
+        let name = name.as_ptr();
+        context.own(ffi::plimsoll_eval(context.raw(), start, len, name, line, flags))
+    }
 }
 
 fn write(context: Context<'_>, value: &Value<'_>) -> Result<Vec<u8>, Thrown> {
@@ -220,7 +222,7 @@ fn write(context: Context<'_>, value: &Value<'_>) -> Result<Vec<u8>, Thrown> {
 fn read<'js>(context: Context<'js>, bytecode: &[u8]) -> Outcome<'js> {
     let (bytes, len) = (bytecode.as_ptr(), bytecode.len());
     // SAFETY: this process wrote the bytes with the same QuickJS.
-    context.own(unsafe { ffi::JS_ReadObject(context.raw(), bytes, len, ffi::READ_BYTECODE) })
+    unsafe { context.own(ffi::JS_ReadObject(context.raw(), bytes, len, ffi::READ_BYTECODE)) }
 }
 
 /// `require()`: what a module exports.
@@ -270,8 +272,8 @@ fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     inner.requiring.borrow_mut().push(path.to_owned());
     let function = read(context, bytecode)
         // SAFETY: QuickJS takes over the function.
-        .and_then(|read| {
-            context.own(unsafe { ffi::JS_EvalFunction(context.raw(), read.into_raw()) })
+        .and_then(|read| unsafe {
+            context.own(ffi::JS_EvalFunction(context.raw(), read.into_raw()))
         });
     let ran = function
         .and_then(|function| function.call(&context.undefined(), &[module.clone(), exports]));
@@ -302,7 +304,7 @@ pub(super) fn namespace<'js>(
     }
     super::events::run(context, promise)?;
     // SAFETY: as above.
-    context.own(unsafe { ffi::JS_GetModuleNamespace(context.raw(), loaded) })
+    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
 }
 
 /// A module that exports what an object has, and a default.
@@ -314,8 +316,8 @@ fn synthetic(
 ) -> Result<Loaded, Thrown> {
     let name = CString::new(name).unwrap_or_default();
     let kept = context.array()?;
-    kept.define_at(0, context.lent(object.raw()))?;
-    kept.define_at(1, context.lent(default.raw()))?;
+    kept.define_at(0, object.clone())?;
+    kept.define_at(1, default.clone())?;
     // SAFETY: the name ends with a NUL, and QuickJS copies it; so do the calls below.
     let module = unsafe { ffi::JS_NewCModule(context.raw(), name.as_ptr(), export_all) };
     if module.is_null() {

@@ -17,14 +17,16 @@ pub(super) struct Call<'js, 'a> {
 impl<'js> Call<'js, '_> {
     /// `this`; for a constructor, what `new` was used on.
     pub(super) fn this(&self) -> Value<'js> {
-        self.context.lent(self.this)
+        // SAFETY: QuickJS lends it during the call, as it does the arguments.
+        unsafe { self.context.lent(self.this) }
     }
 
     /// An argument; `undefined` if there are fewer.
     #[inline]
     pub(super) fn argument(&self, index: usize) -> Value<'js> {
         match self.arguments.get(index) {
-            Some(raw) => self.context.lent(*raw),
+            // SAFETY: as above.
+            Some(raw) => unsafe { self.context.lent(*raw) },
             None => self.context.undefined(),
         }
     }
@@ -35,7 +37,8 @@ impl<'js> Call<'js, '_> {
 
     /// The arguments from one on.
     pub(super) fn rest(&self, from: usize) -> impl Iterator<Item = Value<'js>> {
-        self.arguments.iter().skip(from).map(|raw| self.context.lent(*raw))
+        // SAFETY: as above.
+        self.arguments.iter().skip(from).map(|raw| unsafe { self.context.lent(*raw) })
     }
 }
 

@@ -185,13 +185,15 @@ impl<'js> Value<'js> {
             ffi::JS_FreeAtom(self.context.raw(), atom);
             found
         };
-        self.context.own(found)
+        // SAFETY: QuickJS has given it.
+        unsafe { self.context.own(found) }
     }
 
     pub(super) fn at(&self, index: u32) -> Outcome<'js> {
         // SAFETY: context and value are alive.
         let found = unsafe { ffi::JS_GetPropertyUint32(self.context.raw(), self.raw, index) };
-        self.context.own(found)
+        // SAFETY: QuickJS has given it.
+        unsafe { self.context.own(found) }
     }
 
     /// Assigns, as a script does.
@@ -306,7 +308,7 @@ impl<'js> Value<'js> {
             // SAFETY: there are `len` names.
             let atom = unsafe { (*names.add(index)).atom };
             // SAFETY: context, value and atom are alive.
-            let value = context.own(unsafe { ffi::JS_GetProperty(context.raw(), self.raw, atom) });
+            let value = unsafe { context.own(ffi::JS_GetProperty(context.raw(), self.raw, atom)) };
             let name = context.atom_text(atom);
             result = value.and_then(|value| each(&name?, value));
             if result.is_err() {
@@ -332,18 +334,22 @@ impl<'js> Value<'js> {
             &many
         };
         // SAFETY: all are alive during the call.
-        self.context.own(unsafe {
-            let (count, first) = (arguments_raw.len() as c_int, arguments_raw.as_ptr());
-            ffi::JS_Call(self.context.raw(), self.raw, this.raw, count, first)
-        })
+        unsafe {
+            self.context.own({
+                let (count, first) = (arguments_raw.len() as c_int, arguments_raw.as_ptr());
+                ffi::JS_Call(self.context.raw(), self.raw, this.raw, count, first)
+            })
+        }
     }
 
     /// As JSON; `undefined` for what has none.
     pub(super) fn to_json(&self) -> Outcome<'js> {
         let none = self.context.undefined();
         // SAFETY: all are alive.
-        self.context
-            .own(unsafe { ffi::JS_JSONStringify(self.context.raw(), self.raw, none.raw, none.raw) })
+        unsafe {
+            let context = self.context.raw();
+            self.context.own(ffi::JS_JSONStringify(context, self.raw, none.raw, none.raw))
+        }
     }
 
     /// Makes it and all that is in it unchangeable.

@@ -125,10 +125,12 @@ pub(super) fn constructor<'js>(
     methods: &'static [ffi::FunctionEntry],
 ) -> Result<(Value<'js>, Value<'js>), Thrown> {
     // SAFETY: the name ends with a NUL, and the function has the shape of a constructor.
-    let constructor = context.own(unsafe {
-        let kind = ffi::CFUNC_CONSTRUCTOR;
-        ffi::JS_NewCFunction2(context.raw(), function, name.as_ptr(), length, kind, 0)
-    })?;
+    let constructor = unsafe {
+        context.own({
+            let kind = ffi::CFUNC_CONSTRUCTOR;
+            ffi::JS_NewCFunction2(context.raw(), function, name.as_ptr(), length, kind, 0)
+        })
+    }?;
     let prototype = context.object()?;
     prototype.define_functions(methods)?;
     // SAFETY: all are alive.
@@ -143,5 +145,5 @@ pub(super) fn plain_of<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let context = call.context;
     let prototype = call.this().get("prototype")?;
     // SAFETY: all are alive; the class of plain objects is there in every runtime.
-    context.own(unsafe { ffi::JS_NewObjectProtoClass(context.raw(), prototype.raw(), OBJECT) })
+    unsafe { context.own(ffi::JS_NewObjectProtoClass(context.raw(), prototype.raw(), OBJECT)) }
 }

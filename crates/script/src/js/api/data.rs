@@ -97,7 +97,8 @@ unsafe extern "C" fn get_own_property(
 ) -> c_int {
     // SAFETY: as the caller says.
     let context = unsafe { Context::new(context) };
-    let object = context.lent(object);
+    // SAFETY: QuickJS lends the object.
+    let object = unsafe { context.lent(object) };
     let Some(SharedRows(rows)) = classes::held::<SharedRows>(&object) else { return 0 };
     let Ok(name) = context.atom_text(atom) else { return -1 };
     let name = name.str();
@@ -136,7 +137,8 @@ unsafe extern "C" fn get_own_property_names(
 ) -> c_int {
     // SAFETY: as above.
     let context = unsafe { Context::new(context) };
-    let object = context.lent(object);
+    // SAFETY: QuickJS lends the object.
+    let object = unsafe { context.lent(object) };
     let count = classes::held::<SharedRows>(&object).map_or(0, |SharedRows(rows)| rows.len());
     let wanted: Vec<String> = (0..count).map(|index| index.to_string()).collect();
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();

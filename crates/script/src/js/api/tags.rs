@@ -178,7 +178,8 @@ unsafe extern "C" fn define_own_property(
 ) -> c_int {
     // SAFETY: as above; QuickJS lends the value.
     let context = unsafe { Context::new(context) };
-    let value = context.lent(value);
+    // SAFETY: as above.
+    let value = unsafe { context.lent(value) };
     let Ok(name) = context.atom_text(atom) else { return -1 };
     let Ok(value) = text(context, &name, &value) else { return -1 };
     let (name, value) = (name.str().into_owned(), value.str().into_owned());

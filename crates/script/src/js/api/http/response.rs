@@ -329,7 +329,8 @@ unsafe extern "C" fn get_own_property(
     else {
         return 0;
     };
-    let object = context.lent(object);
+    // SAFETY: QuickJS lends the object.
+    let object = unsafe { context.lent(object) };
     let Some(response) = classes::held::<ResponseObject>(&object) else { return 0 };
     let Ok(value) = response.field(context, field) else { return -1 };
     // From now on it is a plain property, which QuickJS finds by itself.
