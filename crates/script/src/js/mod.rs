@@ -15,6 +15,9 @@
 //! it holds up no other virtual user of its thread. One that needs too much memory, or calls too
 //! deep, fails its iteration and nothing else.
 //!
+//! A single call of a function that is built in, such as `JSON.parse` of a long text, is not
+//! suspended; what it works on fits into the memory of a virtual user.
+//!
 //! Absent on purpose: sockets, files and clocks. Requests are steps, files come through a function,
 //! and the time is an argument of each call. `__VU` and `__ITER` are 32 and 53 bits wide.
 
