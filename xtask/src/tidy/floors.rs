@@ -26,7 +26,7 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 27] = [
+const FENCES: [(&str, &[&str]); 29] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("aws-lc-rs", &["plimsoll-proto"]),
     ("axum", &[]),
@@ -34,13 +34,14 @@ const FENCES: [(&str, &[&str]); 27] = [
     ("clap", &["plimsoll"]),
     ("clap_complete", &["plimsoll"]),
     ("clap_mangen", &["plimsoll"]),
+    ("corosensei", &["plimsoll-script"]),
     ("flate2", &["plimsoll-dialect", "plimsoll-proto"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
     ("io-uring", &["plimsoll-io"]),
     ("libc", &["plimsoll-io"]),
     ("luajit-src", &["plimsoll-script"]),
-    ("md-5", &["plimsoll-dialect"]),
+    ("md-5", &["plimsoll-dialect", "plimsoll-script"]),
     ("mio", &["plimsoll-io"]),
     ("mlua", &["plimsoll-script"]),
     ("mlua-sys", &["plimsoll-script"]),
@@ -48,6 +49,7 @@ const FENCES: [(&str, &[&str]); 27] = [
     ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-conformance", "plimsoll-server"]),
     ("regex", &["plimsoll-conn", "plimsoll-engine"]),
+    ("rquickjs-sys", &["plimsoll-script"]),
     ("rustls", &["plimsoll-conformance", "plimsoll-proto"]),
     ("socket2", &["plimsoll-io"]),
     ("statrs", &["plimsoll-core"]),

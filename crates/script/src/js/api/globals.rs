@@ -1,0 +1,89 @@
+//! What scripts find without importing it: `__ENV`, `__VU`, `__ITER`, `open`, `require`, `global`.
+
+use std::ffi::c_int;
+
+use crate::js::ffi;
+use crate::js::inner::Stage;
+use crate::js::modules;
+use crate::js::native::{Call, functions};
+use crate::js::resolve::{Resolved, resolve_file};
+use crate::js::value::{Context, ErrorKind, Outcome, Thrown};
+
+const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
+    c"open" 2 => open;
+    c"require" 1 => require;
+};
+
+pub(super) fn define(context: Context<'_>) -> Result<(), Thrown> {
+    let inner = context.inner();
+    let global = context.global();
+    global.define_functions(FUNCTIONS)?;
+    global.define("global", global.clone())?;
+    global.define("__VU", context.number(f64::from(inner.number)))?;
+    define_environment(context, &[])
+}
+
+fn define_environment(context: Context<'_>, over: &[(String, String)]) -> Result<(), Thrown> {
+    let environment = context.object()?;
+    for (name, value) in context.inner().shared.settings.environment.iter().chain(over) {
+        environment.define(name, context.string(value)?)?;
+    }
+    context.global().define("__ENV", environment)
+}
+
+/// Sets what changes with each iteration.
+pub(in crate::js) fn begin_iteration(context: Context<'_>) -> Result<(), Thrown> {
+    let inner = context.inner();
+    if let Some(over) = inner.environment.borrow_mut().take() {
+        define_environment(context, &over)?;
+    }
+    if !inner.shared.settings.keeps_cookies {
+        inner.jar.take();
+    }
+    let iteration = inner.execution.borrow().iteration;
+    context.global().set("__ITER", context.number(iteration as f64))
+}
+
+/// `open(path, mode)`: the content of a file, as text or, in mode `b`, as bytes.
+fn open<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let context = call.context;
+    let inner = context.inner();
+    if inner.stage.get() != Stage::Init {
+        let message = "open() works while a script loads only: call it outside of functions";
+        return Err(context.throw(ErrorKind::Plain, message));
+    }
+    let name = call.argument(0).to_text()?;
+    if name.bytes().is_empty() {
+        return Err(context.throw(ErrorKind::Type, "open() needs the path of a file"));
+    }
+    let requiring = inner.requiring.borrow();
+    let base = requiring.last().map_or("/", String::as_str);
+    let bytes = resolve_file(&name.str(), base).and_then(|path| inner.shared.store.file(&path));
+    let bytes = bytes.map_err(|why| context.throw(ErrorKind::Plain, why))?;
+    let mode = call.argument(1);
+    let is_binary = mode.is_string() && mode.to_text()?.bytes().contains(&b'b');
+    if is_binary { context.array_buffer(&bytes) } else { context.string(&*bytes) }
+}
+
+/// `require(name)`: what a module exports. Paths are relative to the file that calls it.
+fn require<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    const CALLER: c_int = 1;
+    let context = call.context;
+    if context.inner().stage.get() != Stage::Init {
+        let message = "require() works while a script loads only: call it outside of functions";
+        return Err(context.throw(ErrorKind::Plain, message));
+    }
+    let specifier = call.argument(0).to_text()?;
+    // SAFETY: the context is open; the atom is given back.
+    let base = unsafe {
+        let atom = ffi::JS_GetScriptOrModuleName(context.raw(), CALLER);
+        let name = context.atom_text(atom);
+        ffi::JS_FreeAtom(context.raw(), atom);
+        name?
+    };
+    let base = match Resolved::of_name(&base.str()) {
+        Resolved::File(path) => path,
+        Resolved::BuiltIn(_) => context.inner().shared.main.clone(),
+    };
+    modules::require(context, &specifier.str(), &base)
+}

@@ -1,0 +1,164 @@
+//! The bodies that scripts give: text and bytes as they are, objects as forms.
+
+use std::ffi::CStr;
+
+use super::super::classes::{self, Classes, Held};
+use crate::js::native::Call;
+use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
+
+/// What `http.file` makes: a part of a multipart form.
+pub(in crate::js) struct File {
+    data: Vec<u8>,
+    name: String,
+    content_type: String,
+}
+
+impl Held for File {
+    const NAME: &'static CStr = c"FileData";
+
+    fn class(classes: &Classes) -> u32 {
+        classes.file
+    }
+}
+
+/// What type of content a body has, if that follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ContentType {
+    Unknown,
+    Form,
+    Multipart { boundary: String },
+}
+
+/// `http.file(data, name, content type)`.
+pub(super) fn file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let context = call.context;
+    let data = call.argument(0);
+    let data = match data.with_bytes(<[u8]>::to_vec)? {
+        Some(bytes) => bytes,
+        None => data.to_text()?.bytes().to_vec(),
+    };
+    let text = |index, otherwise: &str| {
+        let given = call.argument(index);
+        if given.is_nothing() {
+            return Ok(otherwise.to_owned());
+        }
+        Ok(given.to_text()?.str().into_owned())
+    };
+    let (name, content_type) = (text(1, "")?, text(2, "application/octet-stream")?);
+    let file = classes::hold(context, None, File { data, name, content_type })?;
+    file.define("filename", call.argument(1))?;
+    Ok(file)
+}
+
+/// Writes a body; `false` if there is none.
+pub(super) fn write(
+    context: Context<'_>,
+    body: &Value<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Option<ContentType>, Thrown> {
+    if body.is_nothing() {
+        return Ok(None);
+    }
+    if !body.is_object() {
+        out.extend_from_slice(body.to_text()?.bytes());
+        return Ok(Some(ContentType::Unknown));
+    }
+    if body.with_bytes(|bytes| out.extend_from_slice(bytes))?.is_some() {
+        return Ok(Some(ContentType::Unknown));
+    }
+    let mut fields: Vec<(String, Value<'_>)> = Vec::new();
+    let mut has_file = classes::held::<File>(body).is_some();
+    body.for_each_property(|name, value| {
+        has_file |= classes::held::<File>(&value).is_some();
+        fields.push((name.str().into_owned(), value));
+        Ok(())
+    })?;
+    fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+    if !has_file {
+        write_form(&fields, out)?;
+        return Ok(Some(ContentType::Form));
+    }
+    let boundary = format!("{:016x}{:016x}", context.inner().draw(), context.inner().draw());
+    write_multipart(context, &fields, &boundary, out)?;
+    Ok(Some(ContentType::Multipart { boundary }))
+}
+
+/// `name=value&…`; an array repeats its name, and `null` has an empty value.
+fn write_form(fields: &[(String, Value<'_>)], out: &mut Vec<u8>) -> Result<(), Thrown> {
+    for (name, value) in fields {
+        if value.is_array() {
+            for index in 0..value.length()? {
+                pair(name, &value.at(index)?, out)?;
+            }
+        } else {
+            pair(name, value, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Thrown> {
+    if !out.is_empty() {
+        out.push(b'&');
+    }
+    escape(name.as_bytes(), out);
+    out.push(b'=');
+    // What is nested has no place in such a form.
+    if !value.is_nothing() && !value.is_object() {
+        escape(value.to_text()?.bytes(), out);
+    }
+    Ok(())
+}
+
+/// As `application/x-www-form-urlencoded` has it.
+fn escape(text: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(*byte),
+            b' ' => out.push(b'+'),
+            byte => out.extend_from_slice(&[
+                b'%',
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ]),
+        }
+    }
+}
+
+/// A `multipart/form-data` body (RFC 7578).
+fn write_multipart(
+    context: Context<'_>,
+    fields: &[(String, Value<'_>)],
+    boundary: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), Thrown> {
+    for (name, value) in fields {
+        let mut line = |text: &str| out.extend_from_slice(text.as_bytes());
+        line(&format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quote(name)));
+        if let Some(file) = classes::held::<File>(value) {
+            line(&format!("; filename=\"{}\"\r\n", quote(&file.name)));
+            line(&format!(
+                "Content-Type: {}\r\n\r\n",
+                file.content_type.replace(['\r', '\n'], " ")
+            ));
+            out.extend_from_slice(&file.data);
+        } else if value.is_object() {
+            let message = format!("field '{name}' of the form has to be text or an http.file()");
+            return Err(context.throw(ErrorKind::Type, message));
+        } else {
+            line("\r\n\r\n");
+            if !value.is_nothing() {
+                out.extend_from_slice(value.to_text()?.bytes());
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    Ok(())
+}
+
+/// Text between quotes in a field of a part.
+fn quote(text: &str) -> String {
+    text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+}

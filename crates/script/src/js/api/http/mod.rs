@@ -1,0 +1,380 @@
+//! The module `k6/http`: what a script sends, and what comes back.
+//!
+//! A call becomes a [`Request`], the script is suspended, and the answer becomes the object that
+//! the call returns. Who carries requests out is not known here.
+
+mod form;
+mod gjson;
+mod jar;
+mod request;
+mod response;
+
+pub use request::{Expected, Request, ResponseBody};
+
+pub(in crate::js) use form::File;
+pub(in crate::js) use jar::{JarObject, SharedJar};
+pub(in crate::js) use request::{Callback, NamedUrl};
+pub(in crate::js) use response::ResponseObject;
+
+use super::{console, need_running};
+use crate::js::events::Kept;
+use crate::js::ffi;
+use crate::js::native::{Call, functions};
+use crate::js::step::{Answer, Level, Step};
+use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
+
+/// The number in k6 of an error in the URL.
+const INVALID_URL: u16 = 1020;
+
+/// The most requests that a virtual user has at a time, those of a batch that wait included.
+const REQUESTS_MAX: usize = 10_000;
+
+const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
+    c"get" 2 => get;
+    c"head" 2 => head;
+    c"post" 3 => post;
+    c"put" 3 => put;
+    c"patch" 3 => patch;
+    c"del" 3 => del;
+    c"options" 3 => options;
+    c"request" 4 => any;
+    c"asyncRequest" 4 => asynchronous;
+    c"batch" 1 => batch;
+    c"url" 1 => request::url;
+    c"file" 3 => form::file;
+    c"expectedStatuses" 1 => request::expected_statuses;
+    c"setResponseCallback" 1 => request::set_response_callback;
+    c"cookieJar" 0 => jar::cookie_jar;
+};
+
+pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
+    let context = module.context();
+    response::define(context)?;
+    jar::fill(module)?;
+    module.define_functions(FUNCTIONS)
+}
+
+fn get<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let none = call.context.undefined();
+    send(call.context, "GET", &call.argument(0), &none, &call.argument(1))
+}
+
+fn head<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let none = call.context.undefined();
+    send(call.context, "HEAD", &call.argument(0), &none, &call.argument(1))
+}
+
+fn post<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    with_body(call, "POST")
+}
+
+fn put<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    with_body(call, "PUT")
+}
+
+fn patch<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    with_body(call, "PATCH")
+}
+
+fn del<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    with_body(call, "DELETE")
+}
+
+fn options<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    with_body(call, "OPTIONS")
+}
+
+fn with_body<'js>(call: &Call<'js, '_>, method: &str) -> Outcome<'js> {
+    send(call.context, method, &call.argument(0), &call.argument(1), &call.argument(2))
+}
+
+fn any<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let method = method(call.context, &call.argument(0))?;
+    send(call.context, &method, &call.argument(1), &call.argument(2), &call.argument(3))
+}
+
+fn method(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
+    let method = value.to_text()?.str().into_owned();
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !method.is_empty() && method.bytes().all(is_token) {
+        return Ok(method);
+    }
+    Err(context.throw(ErrorKind::Type, format!("'{method}' is not a method of HTTP")))
+}
+
+/// Sends a request, and waits for its answer.
+fn send<'js>(
+    context: Context<'js>,
+    method: &str,
+    url: &Value<'js>,
+    body: &Value<'js>,
+    params: &Value<'js>,
+) -> Outcome<'js> {
+    let number = prepare(context, method, url, body, params)?;
+    let mut step = Step::Send(number);
+    let inner = context.inner();
+    while !inner.requests.borrow().is_answered(number) {
+        inner.ask(context, step)?;
+        // It was another one's answer: this one is still under way.
+        step = Step::Wait(None);
+    }
+    take(context, number)
+}
+
+/// Makes a request of the arguments of a call. One that cannot be sent has its answer at once.
+fn prepare(
+    context: Context<'_>,
+    method: &str,
+    url: &Value<'_>,
+    body: &Value<'_>,
+    params: &Value<'_>,
+) -> Result<u32, Thrown> {
+    need_running(context, "k6/http")?;
+    let mut request = Box::new(Request::default());
+    request.fill(context, method, url, body, params)?;
+    let wrong = request.url_error();
+    let mut requests = context.inner().requests.borrow_mut();
+    let Some(number) = requests.claim(request) else {
+        let message = format!("a VU may have {REQUESTS_MAX} requests at a time");
+        return Err(context.throw(ErrorKind::Range, message));
+    };
+    if let Some(error) = wrong {
+        let error_code = INVALID_URL;
+        let answer = Answer { request: number, error: &error, error_code, ..Answer::default() };
+        requests.answer(&answer);
+    }
+    Ok(number)
+}
+
+/// The response that has come for a request, as the script gets it.
+fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
+    let answered = context.inner().requests.borrow_mut().release(number);
+    let Some(response) = answered else { return Ok(context.undefined()) };
+    if !response.error().is_empty() {
+        let request = response.request();
+        if request.throws {
+            return Err(context.throw(ErrorKind::Plain, response.error()));
+        }
+        let line =
+            format!("request failed: {}: {} {}", response.error(), request.method, request.url);
+        console::log(context, Level::Warn, &line)?;
+    }
+    super::classes::hold(context, None, *response)
+}
+
+/// `http.asyncRequest(method, url, body, params)`: a promise of the response.
+fn asynchronous<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let context = call.context;
+    let inner = context.inner();
+    let method = method(context, &call.argument(0))?;
+    let (url, body, params) = (call.argument(1), call.argument(2), call.argument(3));
+    let number = prepare(context, &method, &url, &body, &params)?;
+    let (promise, resolving) = context.promise()?;
+    let is_answered = {
+        let mut requests = inner.requests.borrow_mut();
+        requests.promise(number, resolving.map(Kept::of));
+        requests.is_answered(number)
+    };
+    if !is_answered {
+        inner.ask(context, Step::Begin(number))?;
+    }
+    Ok(promise)
+}
+
+/// Settles the promise of a request that was answered.
+pub(in crate::js) fn settle(context: Context<'_>, number: u32) -> Result<(), Thrown> {
+    let resolving = context.inner().requests.borrow_mut().take_promise(number);
+    let Some([resolve, reject]) = resolving else { return Ok(()) };
+    let (resolve, reject) = (resolve.release(context), reject.release(context));
+    let (function, value) = match take(context, number) {
+        Ok(response) => (resolve, response),
+        Err(Thrown) => {
+            let exception = context.exception();
+            if exception.is_uncatchable() {
+                return Err(context.throw_value(exception));
+            }
+            (reject, exception)
+        }
+    };
+    function.call(&context.undefined(), &[value]).map(drop)
+}
+
+/// Forgets all requests, and frees what was kept for them.
+pub(in crate::js) fn forget(context: Context<'_>) {
+    let slots = std::mem::take(&mut *context.inner().requests.borrow_mut()).slots;
+    for resolving in slots.into_iter().filter_map(|slot| slot.resolving) {
+        for kept in resolving {
+            kept.release(context);
+        }
+    }
+}
+
+/// `http.batch(requests)`: sends them at the same time, and returns the responses by the same keys.
+fn batch<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let context = call.context;
+    need_running(context, "http.batch()")?;
+    let wanted = call.argument(0);
+    if !wanted.is_object() {
+        let message = "http.batch() needs an array or an object of requests";
+        return Err(context.throw(ErrorKind::Type, message));
+    }
+    let responses = if wanted.is_array() { context.array()? } else { context.object()? };
+    let mut numbers = Vec::new();
+    wanted.for_each_property(|name, entry| {
+        numbers.push((name.str().into_owned(), prepare_entry(context, &entry)?));
+        Ok(())
+    })?;
+    carry_out(context, &numbers)?;
+    let mut first_error = None;
+    for (name, number) in numbers {
+        match take(context, number) {
+            Ok(response) => responses.define(&name, response)?,
+            Err(Thrown) => {
+                let exception = context.exception();
+                if exception.is_uncatchable() {
+                    return Err(context.throw_value(exception));
+                }
+                first_error.get_or_insert(exception);
+            }
+        }
+    }
+    match first_error {
+        Some(exception) => Err(context.throw_value(exception)),
+        None => Ok(responses),
+    }
+}
+
+/// One request of a batch: a URL, `[method, url, body, params]`, or an object with these.
+fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown> {
+    let none = context.undefined();
+    let is_url = !entry.is_object() || super::classes::held::<NamedUrl>(entry).is_some();
+    let [method_value, url, body, params] = if is_url {
+        [none.clone(), entry.clone(), none.clone(), none]
+    } else if entry.is_array() {
+        [entry.at(0)?, entry.at(1)?, entry.at(2)?, entry.at(3)?]
+    } else {
+        [entry.get("method")?, entry.get("url")?, entry.get("body")?, entry.get("params")?]
+    };
+    let method =
+        if method_value.is_nothing() { "GET".to_owned() } else { method(context, &method_value)? };
+    let has_no_body = ["GET", "HEAD"].iter().any(|name| method.eq_ignore_ascii_case(name));
+    let body = if has_no_body && body.is_object() { context.undefined() } else { body };
+    prepare(context, &method, &url, &body, &params)
+}
+
+/// Begins the requests of a batch, as many at a time as the settings allow, until all have ended.
+fn carry_out(context: Context<'_>, numbers: &[(String, u32)]) -> Result<(), Thrown> {
+    let inner = context.inner();
+    let settings = &inner.shared.settings;
+    let limit = |most: u32| if most == 0 { usize::MAX } else { most as usize };
+    let (most, most_per_host) = (limit(settings.batch_max), limit(settings.batch_per_host_max));
+    let mut waiting: Vec<u32> = numbers.iter().map(|(_, number)| *number).collect();
+    waiting.retain(|number| !inner.requests.borrow().is_answered(*number));
+    let mut open: Vec<u32> = Vec::new();
+    while !waiting.is_empty() || !open.is_empty() {
+        let next = {
+            let requests = inner.requests.borrow();
+            let host = |number: &u32| requests.request(*number).host().to_owned();
+            let has_room = |number: &u32| {
+                let mine = host(number);
+                open.iter().filter(|other| host(other) == mine).count() < most_per_host
+            };
+            if open.len() < most { waiting.iter().position(has_room) } else { None }
+        };
+        if let Some(at) = next {
+            let number = waiting.remove(at);
+            open.push(number);
+            inner.ask(context, Step::Begin(number))?;
+        } else {
+            inner.ask(context, Step::Wait(None))?;
+        }
+        open.retain(|number| !inner.requests.borrow().is_answered(*number));
+    }
+    Ok(())
+}
+
+/// The requests of a virtual user that are under way, or answered and not taken.
+#[derive(Debug, Default)]
+pub(in crate::js) struct Requests {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    state: State,
+    /// What settles the promise of an asynchronous one.
+    resolving: Option<[Kept; 2]>,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Free,
+    Open(Box<Request>),
+    Answered(Box<ResponseObject>),
+}
+
+impl Requests {
+    /// Keeps a request; `None` if there are too many.
+    fn claim(&mut self, request: Box<Request>) -> Option<u32> {
+        let is_free = |slot: &Slot| matches!(slot.state, State::Free);
+        let at = self.slots.iter().position(is_free).unwrap_or(self.slots.len());
+        if at == REQUESTS_MAX {
+            return None;
+        }
+        if at == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        self.slots[at].state = State::Open(request);
+        Some(at as u32)
+    }
+
+    /// Takes an answer in. One to a request that is not open is ignored.
+    pub(in crate::js) fn answer(&mut self, answer: &Answer<'_>) {
+        let Some(slot) = self.slots.get_mut(answer.request as usize) else { return };
+        slot.state = match std::mem::take(&mut slot.state) {
+            State::Open(request) => State::Answered(Box::new(ResponseObject::new(request, answer))),
+            state => state,
+        };
+    }
+
+    pub(in crate::js) fn request(&self, number: u32) -> &Request {
+        match &self.slots[number as usize].state {
+            State::Open(request) => request,
+            State::Answered(response) => response.request(),
+            State::Free => panic!("there is no request {number}"),
+        }
+    }
+
+    fn is_answered(&self, number: u32) -> bool {
+        let slot = self.slots.get(number as usize);
+        slot.is_none_or(|slot| !matches!(slot.state, State::Open(_)))
+    }
+
+    fn release(&mut self, number: u32) -> Option<Box<ResponseObject>> {
+        match std::mem::take(&mut self.slots.get_mut(number as usize)?.state) {
+            State::Answered(response) => Some(response),
+            _ => None,
+        }
+    }
+
+    fn promise(&mut self, number: u32, resolving: [Kept; 2]) {
+        self.slots[number as usize].resolving = Some(resolving);
+    }
+
+    fn take_promise(&mut self, number: u32) -> Option<[Kept; 2]> {
+        self.slots.get_mut(number as usize)?.resolving.take()
+    }
+
+    /// The first one with a promise that was answered.
+    pub(in crate::js) fn arrived(&self) -> Option<u32> {
+        let is_here =
+            |slot: &Slot| slot.resolving.is_some() && matches!(slot.state, State::Answered(_));
+        self.slots.iter().position(is_here).map(|at| at as u32)
+    }
+
+    /// Whether the event loop has none to wait for.
+    pub(in crate::js) fn is_idle(&self) -> bool {
+        self.slots.iter().all(|slot| slot.resolving.is_none())
+    }
+}

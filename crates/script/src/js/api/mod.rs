@@ -1,0 +1,65 @@
+//! What scripts find: k6's modules and globals, each in a file of its own.
+
+pub(super) mod classes;
+mod console;
+mod crypto;
+mod data;
+mod encoding;
+mod execution;
+pub(super) mod globals;
+pub(super) mod http;
+mod k6;
+mod metrics;
+mod tags;
+mod text;
+mod timers;
+
+use super::value::{Context, ErrorKind, Outcome, Thrown, Value};
+
+/// Makes a context ready for a script.
+pub(super) fn set_up(context: Context<'_>) -> Result<(), Thrown> {
+    classes::register(context)?;
+    globals::define(context)?;
+    console::define(context)?;
+    crypto::define(context)?;
+    timers::define(context)?;
+    text::define(context)
+}
+
+/// The object that a module exports by default; its properties are the named exports.
+pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
+    let module = context.object()?;
+    match name {
+        "k6" => k6::fill(&module)?,
+        "k6/crypto" => crypto::fill(&module)?,
+        "k6/data" => data::fill(&module)?,
+        "k6/encoding" => encoding::fill(&module)?,
+        "k6/execution" => execution::fill(&module)?,
+        "k6/http" => http::fill(&module)?,
+        "k6/metrics" => metrics::fill(&module)?,
+        "k6/timers" | "k6/experimental/timers" => timers::fill(&module)?,
+        name => {
+            let message = format!("'{name}' is not a module that is built in");
+            return Err(context.throw(ErrorKind::Plain, message));
+        }
+    }
+    Ok(module)
+}
+
+/// Raises an error unless the script is past its first evaluation.
+fn need_running(context: Context<'_>, what: &str) -> Result<(), Thrown> {
+    if context.inner().stage.get() == super::inner::Stage::Running {
+        return Ok(());
+    }
+    let message = format!("{what} works within exported functions only, not while a script loads");
+    Err(context.throw(ErrorKind::Plain, message))
+}
+
+/// Refuses a function that is `async`: what calls it does not wait for it.
+fn need_sync(context: Context<'_>, function: &Value<'_>, what: &str) -> Result<(), Thrown> {
+    if !function.is_async_function() {
+        return Ok(());
+    }
+    let message = format!("{what} takes no async function, because it would not wait for it");
+    Err(context.throw(ErrorKind::Type, message))
+}

@@ -1,0 +1,175 @@
+//! What the name of a module stands for: one that is built in, or a file.
+//!
+//! Absent on purpose: looking anything up. The caller reads files, and nothing is fetched.
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Resolved {
+    /// A module that is built in, by its name.
+    BuiltIn(String),
+    /// A file, by its absolute path.
+    File(String),
+}
+
+impl Resolved {
+    /// The name under which the module is known to the engine, and that stack traces show.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::BuiltIn(name) => name.clone(),
+            Self::File(path) => format!("file://{path}"),
+        }
+    }
+
+    /// What [`name`](Self::name) was made of.
+    pub(super) fn of_name(name: &str) -> Self {
+        match name.strip_prefix("file://") {
+            Some(path) => Self::File(path.to_owned()),
+            None => Self::BuiltIn(name.to_owned()),
+        }
+    }
+}
+
+/// Modules that are built in. Names of remote ones would stand here under their URLs.
+pub(super) const BUILT_IN: [&str; 9] = [
+    "k6",
+    "k6/crypto",
+    "k6/data",
+    "k6/encoding",
+    "k6/execution",
+    "k6/http",
+    "k6/metrics",
+    "k6/timers",
+    "k6/experimental/timers",
+];
+
+/// Modules of k6 that are refused, and why.
+const REFUSED: [(&str, &str); 8] = [
+    ("k6/browser", "it drives a browser, which is not supported"),
+    ("k6/experimental/browser", "it drives a browser, which is not supported"),
+    ("k6/experimental/redis", "scripts cannot speak to Redis"),
+    ("k6/html", "HTML is not parsed: look for text in response.body"),
+    ("k6/net/grpc", "gRPC is not supported in scripts: 'plimsoll run' has flags for it"),
+    ("k6/ws", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
+    ("k6/websockets", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
+    (
+        "k6/experimental/websockets",
+        "WebSocket is not supported in scripts: 'plimsoll run' has flags for it",
+    ),
+];
+
+/// What a specifier stands for in a file of this path.
+///
+/// # Errors
+/// Why it stands for nothing, and what to do.
+pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
+    if BUILT_IN.contains(&specifier) {
+        return Ok(Resolved::BuiltIn(specifier.to_owned()));
+    }
+    if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == specifier) {
+        return Err(format!("cannot import '{specifier}': {why}"));
+    }
+    if specifier.starts_with("k6/x/") {
+        return Err(format!(
+            "cannot import '{specifier}': extensions of k6 are programs in Go, which are not \
+             supported"
+        ));
+    }
+    if specifier.starts_with("k6/") {
+        return Err(format!(
+            "cannot import '{specifier}': the modules are {}",
+            BUILT_IN[..BUILT_IN.len() - 1].join(", ")
+        ));
+    }
+    if let Some(path) = specifier.strip_prefix("file://") {
+        return absolute(path).ok_or_else(|| {
+            format!("cannot import '{specifier}': a file URL has to be file:// and a path from /")
+        });
+    }
+    if specifier.contains("://") {
+        return Err(format!(
+            "cannot import '{specifier}': nothing is downloaded; save it beside the script, and \
+             import it by its path"
+        ));
+    }
+    if specifier.starts_with('/') || specifier.starts_with('.') {
+        let folder = base.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = if specifier.starts_with('/') {
+            specifier.to_owned()
+        } else {
+            format!("{folder}/{specifier}")
+        };
+        return absolute(&path)
+            .ok_or_else(|| format!("cannot import '{specifier}': the path leads above /"));
+    }
+    Err(format!(
+        "cannot import '{specifier}': packages are not looked up; give a path such as \
+         './{specifier}.js', or bundle the script"
+    ))
+}
+
+/// The path of a file that `open()` names, seen from a file of the path `base`.
+///
+/// # Errors
+/// Why it cannot be one.
+pub(super) fn resolve_file(name: &str, base: &str) -> Result<String, String> {
+    let name = name.strip_prefix("file://").unwrap_or(name);
+    let folder = base.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = if name.starts_with('/') { name.to_owned() } else { format!("{folder}/{name}") };
+    match absolute(&path) {
+        Some(Resolved::File(path)) => Ok(path),
+        _ => Err(format!("cannot open '{name}': the path leads above /")),
+    }
+}
+
+/// A path from the root without `.` and `..`; `None` if it leads above it, or is not one.
+fn absolute(path: &str) -> Option<Resolved> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.strip_prefix('/')?.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(Resolved::File(format!("/{}", parts.join("/"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_for_modules_and_files() {
+        for (specifier, want) in [
+            ("k6", "k6"),
+            ("k6/http", "k6/http"),
+            ("./b.js", "file:///s/b.js"),
+            ("../b.js", "file:///b.js"),
+            ("./x/../y//z.js", "file:///s/y/z.js"),
+            ("/t/b.js", "file:///t/b.js"),
+            ("file:///t/b.js", "file:///t/b.js"),
+        ] {
+            let name = resolve(specifier, "/s/a.js").map(|resolved| resolved.name());
+            assert_eq!(name.as_deref(), Ok(want), "{specifier}");
+            assert_eq!(Resolved::of_name(want).name(), want);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_says_what_to_do() {
+        for (specifier, part) in [
+            ("k6/x/sql", "extensions of k6"),
+            ("k6/browser", "drives a browser"),
+            ("k6/htpp", "the modules are k6, k6/crypto"),
+            ("https://jslib.k6.io/k6-utils/1.4.0/index.js", "save it beside the script"),
+            ("http://example.com/a.js", "nothing is downloaded"),
+            ("lodash", "'./lodash.js'"),
+            ("../../../b.js", "above /"),
+            ("file://b.js", "from /"),
+        ] {
+            let error = resolve(specifier, "/s/a.js").unwrap_err();
+            assert!(error.contains(part) && error.contains(specifier), "{error}");
+            assert!(!error.contains('\n'));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The other modules and globals.
+
+use super::*;
+
+#[test]
+fn expressions_have_values() {
+    for (expression, want) in [
+        ("typeof global === 'object' && global === globalThis", "true"),
+        ("typeof Intl + typeof URL + typeof fetch", "undefinedundefinedundefined"),
+        ("typeof atob + typeof performance", "undefinedundefined"),
+        ("encoding.b64encode('hé')", "aMOp"),
+        ("encoding.b64encode(new Uint8Array([255, 254]).buffer, 'rawurl')", "__4"),
+        ("encoding.b64decode('aMOp', 'std', 's')", "hé"),
+        ("new Uint8Array(encoding.b64decode('__4', 'rawurl'))[1]", "254"),
+        ("new TextDecoder().decode(new TextEncoder().encode('ü€'))", "ü€"),
+        ("Array.from(new TextEncoder().encode('ü'))", "[195,188]"),
+        ("new TextDecoder('utf-8').decode(new Uint8Array([0xef, 0xbb, 0xbf, 97]))", "a"),
+        ("k6.check(1, { a: 1 }) + ',' + k6.check(1, { a: (v) => v > 1 })", "true,false"),
+        ("k6.group('g', () => 5)", "5"),
+        ("exec.vu.idInInstance + exec.vu.iterationInInstance", "1"),
+        ("(exec.vu.metrics.tags.a = 'x', exec.vu.metrics.tags)", "{\"a\":\"x\"}"),
+        ("(exec.vu.tags.a = 1, delete exec.vu.tags.a, Object.keys(exec.vu.tags))", "[]"),
+        ("exec.test.options", "{}"),
+        ("[3, 1, 2].toSorted().at(-1)", "3"),
+        ("Object.getOwnPropertyNames(globalThis).includes('Date')", "true"),
+        ("(globalThis.Date = class { static now() { return 5; } }, Date.now())", "5"),
+        ("new Int8Array(new Uint8Array([200]).buffer)[0]", "-56"),
+        ("new Proxy({}, { get: () => 7 }).x", "7"),
+    ] {
+        assert_eq!(value_of(expression), want, "{expression}");
+    }
+}
+
+/// Values of the RFCs and of FIPS 180: the hashes of `abc`, and HMAC's second test (RFC 2202,
+/// RFC 4231).
+#[test]
+fn hashes_are_those_of_the_standards() {
+    for (expression, want) in [
+        ("crypto.md4('abc', 'hex')", "a448017aaf21d8525fc10ae87aa6729d"),
+        ("crypto.md5('abc', 'hex')", "900150983cd24fb0d6963f7d28e17f72"),
+        ("crypto.sha1('abc', 'hex')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (
+            "crypto.sha256('abc')",
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        ),
+        ("crypto.sha384('abc', 'hex').slice(0, 16)", "cb00753f45a35e8b"),
+        ("crypto.sha512('abc', 'hex').slice(0, 16)", "ddaf35a193617aba"),
+        ("crypto.sha512_224('abc', 'hex').slice(0, 16)", "4634270f707b6a54"),
+        ("crypto.sha512_256('abc', 'hex').slice(0, 16)", "53048e2681941ef9"),
+        ("crypto.ripemd160('abc', 'hex')", "8eb208f7e05d987a9b044a8e98c6b087f15a0bfc"),
+        (
+            "crypto.hmac('md5', 'Jefe', 'what do ya want for nothing?', 'hex')",
+            "750c783e6ab0b503eaa86e310a5db738",
+        ),
+        (
+            "crypto.hmac('sha256', 'Jefe', 'what do ya want for nothing?', 'hex').slice(0, 16)",
+            "5bdcc146bf60754e",
+        ),
+        (
+            "crypto.createHash('sha1').update('a').update('bc').digest('base64')",
+            "qZk+NkcGgWq6PiVxeFDCbJzQ2J0=",
+        ),
+        ("crypto.createHMAC('sha1', 'k').update('x').digest('hex').length", "40"),
+        ("crypto.sha1('abc', 'base64rawurl')", "qZk-NkcGgWq6PiVxeFDCbJzQ2J0"),
+        ("new Uint8Array(crypto.sha1('abc', 'binary'))[0]", "169"),
+        ("crypto.sha1(new Uint8Array([97, 98, 99]).buffer) === crypto.sha1('abc')", "true"),
+        ("crypto.hexEncode('az')", "617a"),
+        (
+            "/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+                 .test(globalThis.crypto.randomUUID())",
+            "true",
+        ),
+        ("new Set(globalThis.crypto.getRandomValues(new Uint16Array(40))).size > 30", "true"),
+        ("crypto.randomBytes(11).byteLength", "11"),
+    ] {
+        assert_eq!(value_of(expression), want, "{expression}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_one_line() {
+    for (expression, want) in [
+        ("k6.fail('why')", "Error: why"),
+        ("k6.check(1, { 'a::b': 1 })", "may not have '::' in it"),
+        ("k6.check(1, { a: async () => 1 })", "takes no async function"),
+        ("k6.check(1, { a: () => Promise.resolve() })", "does not wait for promises"),
+        ("k6.check(1, 5)", "an object with a name for each condition"),
+        ("k6.group('g', async () => 1)", "takes no async function"),
+        ("k6.group('g')", "needs a function"),
+        ("encoding.b64decode('!', 'std')", "b64decode() cannot decode"),
+        ("encoding.b64encode('a', 'hex')", "std, rawstd, url, rawurl"),
+        ("globalThis.crypto.subtle.digest()", "crypto.subtle is not supported"),
+        ("globalThis.crypto.getRandomValues({})", "fills typed arrays"),
+        ("crypto.sha1('a', 'b')", "hex, base64, base64url, base64rawurl, binary"),
+        ("crypto.createHash('sha3')", "is not one of md4, md5"),
+        ("crypto.randomBytes(0)", "gives 1 to"),
+        ("exec.scenario.name", "during iterations only"),
+        ("exec.vu.metrics.tags.a = {}", "string, a number or a boolean"),
+        ("setTimeout(5)", "needs a function"),
+        ("new TextDecoder('latin1')", "decodes UTF-8 only"),
+        ("open('a.txt')", "while a script loads only"),
+        ("require('k6')", "while a script loads only"),
+    ] {
+        let line = value_of(expression);
+        assert!(line.contains(want), "{expression}: {line}");
+        assert!(line.starts_with("/s/main.js:"), "{expression}: {line}");
+    }
+}
+
+#[test]
+fn a_check_that_raises_has_failed() {
+    let (steps, ending) = trace(
+        "import { check } from 'k6';
+         export default () => { check(null, { a: () => true, b: (v) => v.x, c: () => true }); };",
+    );
+    assert_eq!(ending, Ending::Failed);
+    assert_eq!(steps[..2], ["record checks 1{check:a}", "record checks 0{check:b}"]);
+    assert!(steps[2].starts_with("/s/main.js:2:"), "{steps:?}");
+}
+
+#[test]
+fn a_group_is_left_by_an_exception() {
+    let (steps, _) = trace(
+        "import { group, sleep } from 'k6';
+         export default () => {
+             try { group('a', () => { group('b', () => { throw 1; }); }); } catch (e) {}
+             group('c', () => sleep(1)); };",
+    );
+    assert_eq!(
+        steps,
+        ["enter ::a", "enter ::a::b", "Leave", "Leave", "enter ::c", "sleep 1", "Leave"]
+    );
+}
+
+#[test]
+fn metrics_take_what_k6_takes() {
+    for (kind, value, want) in [
+        ("Counter", "1", "record m 1"),
+        ("Counter", "true", "record m 1"),
+        ("Counter", "'2.5'", "record m 2.5"),
+        ("Counter", "[]", "record m 1"),
+        ("Rate", "false", "record m 0"),
+        ("Rate", "0", "record m 0"),
+        ("Gauge", "-3", "record m -3"),
+        ("Trend", "1.5, { a: 'b', c: 1 }", "record m 1.5{a:b, c:1}"),
+        ("Counter", "", "Warn metric 'm' cannot record 'undefined'"),
+        ("Counter", "null", "Warn metric 'm' cannot record 'null'"),
+        ("Trend", "NaN", "Warn metric 'm' cannot record 'NaN'"),
+        ("Trend", "'x'", "Warn metric 'm' cannot record 'x'"),
+    ] {
+        let (steps, _) = trace(&format!(
+            "import {{ {kind} }} from 'k6/metrics'; const m = new {kind}('m');
+             export default () => {{ m.add({value}); }};"
+        ));
+        assert_eq!(steps, [want], "{kind} {value}");
+    }
+}
+
+#[test]
+fn metrics_are_declared_while_a_script_loads() {
+    for (text, want) in [
+        ("new Counter('a'); new Gauge('a');", "counter, and cannot also be a gauge"),
+        ("new Counter('1a');", "is not a name for a metric"),
+        ("new Counter();", "a metric needs a name"),
+        ("new Counter('a').add(1);", "within exported functions only"),
+        ("new Trend('t', true); new Trend('t');", "cannot also be"),
+    ] {
+        let text = format!("import {{ Counter, Gauge, Trend }} from 'k6/metrics'; {text}");
+        let failure = load(&text).err().unwrap();
+        assert!(failure.text.contains(want), "{failure}");
+    }
+    let program = load(
+        "import { Counter, Trend } from 'k6/metrics'; new Counter('a'); new Counter('a');
+         new Trend('t', true); export default () => new Counter('b');",
+    );
+    let program = program.unwrap();
+    let names: Vec<String> = program
+        .registry()
+        .declared()
+        .iter()
+        .map(|declared| format!("{} {}", declared.name, declared.kind.words()))
+        .collect();
+    assert_eq!(names, ["checks rate", "a counter", "t trend of times"]);
+    let mut host = Host::new(program);
+    let mut vu = host.vu(1);
+    assert_eq!(host.iterate(&mut vu), Ending::Failed);
+    assert!(vu.error().unwrap().text.contains("outside of functions"));
+}
+
+#[test]
+fn shared_arrays_are_made_once() {
+    let mut host = Host::of(
+        "import { SharedArray } from 'k6/data';
+         const made = [];
+         const rows = new SharedArray('rows', () => { made.push(1); return [{ n: 1 }, { n: 2, l: [3] }, undefined]; });
+         export default () => {
+             let error; try { rows[0].n = 5; } catch (e) { error = e.name; }
+             let change; try { rows[0] = 1; } catch (e) { change = e.name; }
+             console.log(JSON.stringify([made, rows.length, rows[1].n, rows[1].l, rows[3] === undefined,
+                 error, change, rows.map((r) => r && r.n), [...rows].length, rows.find((r) => r.n === 2).l,
+                 Object.keys(rows), rows.hasOwnProperty('01')]));
+         };",
+    );
+    let mut vu = host.vu(1);
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    assert_eq!(
+        host.trace,
+        [
+            "Info [[],3,2,[3],true,\"TypeError\",\"TypeError\",[1,2,null],3,[3],[\"0\",\"1\",\"2\"],false]"
+        ]
+    );
+    for (text, want) in [
+        ("new SharedArray('a', () => 5);", "has to return an array"),
+        ("new SharedArray('', () => []);", "needs a name"),
+        ("new SharedArray('a', async () => []);", "takes no async function"),
+    ] {
+        let failure = load(&format!("import {{ SharedArray }} from 'k6/data'; {text}"));
+        assert!(failure.as_ref().err().unwrap().text.contains(want), "{text}");
+    }
+}
+
+#[test]
+fn the_execution_is_read_when_asked_for() {
+    let mut host = Host::of(
+        "import exec from 'k6/execution'; import { scenario, vu, instance, test } from 'k6/execution';
+         import { sleep } from 'k6';
+         export default () => {
+             console.log(JSON.stringify([scenario.name, scenario.executor, scenario.startTime,
+                 scenario.progress, scenario.iterationInTest, vu.idInTest, instance.vusActive,
+                 exec.test.options.paused, instance.currentTestRunDuration]));
+             sleep(1); console.log(instance.currentTestRunDuration);
+             test.fail('bad'); };",
+    );
+    let mut vu = host.vu(3);
+    {
+        let mut execution = vu.execution();
+        execution.scenario = Some(Rc::new(ScenarioFacts {
+            name: "login".to_owned(),
+            executor: "constant-vus".to_owned(),
+            started_ns: START_NS,
+        }));
+        execution.scenario_iteration_in_test = 41;
+        execution.id_in_test = 13;
+        execution.progress = 0.25;
+        execution.test_started_ns = START_NS - 2_000_000_000;
+        execution.options = "{\"paused\":null}".into();
+        execution.instance.vus_active.store(9, std::sync::atomic::Ordering::Relaxed);
+    }
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    assert_eq!(
+        host.trace,
+        [
+            "Info [\"login\",\"constant-vus\",1700000000000,0.25,41,13,9,null,2000]",
+            "sleep 1",
+            "Info 3000",
+            "Error bad",
+        ]
+    );
+    assert!(vu.has_failed_test() && !vu.has_failed_test());
+}
+
+#[test]
+fn tags_of_the_vu_are_on_all_it_records() {
+    let (steps, _) = trace(
+        "import exec from 'k6/execution'; import { check } from 'k6'; import { Gauge } from 'k6/metrics';
+         const g = new Gauge('g');
+         export default () => { exec.vu.metrics.tags.who = 'me';
+             check(1, { a: 1 }, { b: 'c' }); g.add(1, { who: 'you' }); };",
+    );
+    assert_eq!(steps, ["record checks 1{b:c, check:a, who:me}", "record g 1{who:you}"]);
+}
+
+#[test]
+fn timers_run_in_order() {
+    let (steps, ending) = trace(
+        "export default function () {
+             setTimeout((a, b) => console.log('b', a, b), 20, 1, 2);
+             setTimeout(() => console.log('a'), 10);
+             setTimeout(() => console.log('same'), 20);
+             const gone = setTimeout(() => console.log('never'), 15); clearTimeout(gone); clearTimeout(99);
+             let n = 0; const every = setInterval(() => { if (++n === 3) clearInterval(every); console.log(n); }, 7);
+             Promise.resolve().then(() => console.log('job')); console.log('first');
+         }",
+    );
+    assert_eq!(ending, Ending::Complete);
+    let lines: Vec<&str> = steps.iter().filter_map(|line| line.strip_prefix("Info ")).collect();
+    assert_eq!(lines, ["first", "job", "1", "a", "2", "b 1 2", "same", "3"]);
+    assert!(!steps.iter().any(|line| line == "sleep 0"), "{steps:?}");
+}
+
+#[test]
+fn promises_decide_how_an_iteration_ends() {
+    for (body, want) in [
+        ("return Promise.resolve(1);", None),
+        ("return new Promise(() => {});", None),
+        ("return Promise.reject(new Error('x'));", Some("Error: x")),
+        ("await null; throw new Error('y');", Some("Error: y")),
+        ("Promise.reject(new Error('z'));", Some("Error: z")),
+        ("const p = Promise.reject(new Error('w')); p.catch(() => {});", None),
+        (
+            "setTimeout(() => { throw new Error('t'); }, 1); await new Promise(() => {});",
+            Some("Error: t"),
+        ),
+    ] {
+        let (steps, ending) = trace(&format!("export default async function () {{ {body} }}"));
+        assert_eq!(ending == Ending::Complete, want.is_none(), "{body}: {steps:?}");
+        if let Some(want) = want {
+            assert!(steps.last().is_some_and(|line| line.contains(want)), "{body}: {steps:?}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_is_a_copy() {
+    let settings = Settings { environment: vec![("A".into(), "1".into())], ..Settings::default() };
+    let text = "export default () => { console.log(__ENV.A, __ENV.B, __ITER); __ENV.A = 'x'; };";
+    let mut host = Host::new(load_with(&[(MAIN, text)], settings).unwrap());
+    let (mut one, mut two) = (host.vu(1), host.vu(2));
+    host.iterate(&mut one);
+    host.iterate(&mut one);
+    two.set_environment(&[("B".into(), "2".into())]);
+    host.iterate(&mut two);
+    one.set_environment(&[]);
+    host.iterate(&mut one);
+    assert_eq!(
+        host.trace,
+        ["Info 1 undefined 0", "Info x undefined 1", "Info 1 2 0", "Info 1 undefined 2"]
+    );
+}
+
+#[test]
+fn summaries_have_outputs() {
+    let mut host = Host::of(
+        "export default () => {};
+         export function handleSummary(data) {
+             return { stdout: 'n=' + data.n, 'out.bin': new Uint8Array([1, 2]).buffer }; }",
+    );
+    let mut vu = host.vu(0);
+    let function = host.program.function("handleSummary").unwrap();
+    let task = Task::Summarize(function, "{\"n\": 3}".into());
+    assert_eq!(host.run(&mut vu, task), Ending::Complete);
+    let want = [("stdout".to_owned(), b"n=3".to_vec()), ("out.bin".to_owned(), vec![1, 2])];
+    assert_eq!(vu.outputs(), want);
+}

@@ -1,0 +1,205 @@
+//! Modules: how files are found and evaluated, and the messages about those that cannot be.
+
+use super::*;
+
+/// The last line that an iteration of the main file logs.
+fn logged(files: &[(&str, &str)]) -> String {
+    let program = load_with(files, Settings::default()).unwrap_or_else(|it| panic!("{it}"));
+    let mut host = Host::new(program);
+    let mut vu = host.vu(1);
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    host.trace.last().cloned().unwrap_or_default()
+}
+
+const LOG: &str = "export default () => console.log(JSON.stringify(value));";
+
+#[test]
+fn files_import_each_other() {
+    for (name, main, others, want) in [
+        (
+            "relative, from the importing file",
+            "import { value } from './lib/a.js';",
+            &[
+                ("/s/lib/a.js", "export { value } from '../other/b.js';"),
+                (
+                    "/s/other/b.js",
+                    "import part, { n } from './c.js'; export const value = part + n;",
+                ),
+                ("/s/other/c.js", "export default 'c'; export const n = 1;"),
+            ][..],
+            "\"c1\"",
+        ),
+        (
+            "absolute and file URLs",
+            "import a from '/t/a.js'; import b from 'file:///t/b.js'; const value = a + b;",
+            &[("/t/a.js", "export default 1;"), ("/t/b.js", "export default 2;")],
+            "3",
+        ),
+        (
+            "circles",
+            "import { value } from './a.js';",
+            &[
+                (
+                    "/s/a.js",
+                    "import { b } from './b.js'; export const value = b(); export let a = 5;",
+                ),
+                (
+                    "/s/b.js",
+                    "import { a } from './a.js';
+                     export function b() { try { return a; } catch (e) { return e.name; } }",
+                ),
+            ],
+            "\"ReferenceError\"",
+        ),
+        (
+            "JSON",
+            "import data from './d.json'; const value = data.list[1];",
+            &[("/s/d.json", "\u{feff}{\"list\": [1, {\"deep\": true}]}")],
+            "{\"deep\":true}",
+        ),
+        (
+            "CommonJS: names and default",
+            "import all, { f } from './c.js'; const value = [f(), typeof all.f];",
+            &[("/s/c.js", "#!/bin/node\nmodule.exports = { f: () => 'x', default: undefined };")],
+            "[\"x\",\"function\"]",
+        ),
+        (
+            "CommonJS with a default",
+            "import it from './c.js'; const value = it;",
+            &[("/s/c.js", "exports.default = 7;")],
+            "7",
+        ),
+        (
+            "require from CommonJS, relative to its file",
+            "import { value } from './lib/c.js';",
+            &[
+                ("/s/lib/c.js", "exports.value = require('./d.js').d + require('./e.json').e;"),
+                ("/s/lib/d.js", "exports.d = 1;"),
+                ("/s/lib/e.json", "{\"e\": 2}"),
+            ],
+            "3",
+        ),
+        (
+            "require of an ES module and of one that is built in",
+            "const value = [require('./e.js').e, typeof require('k6').check];",
+            &[("/s/e.js", "export const e = 1;")],
+            "[1,\"function\"]",
+        ),
+        ("await at the top", "const value = await Promise.resolve(4);", &[], "4"),
+        (
+            "open, relative to the main file",
+            "import { text } from './lib/o.js'; const value = [text, new Uint8Array(open('b.bin', 'b'))[1]];",
+            &[
+                ("/s/lib/o.js", "export const text = open('./t.txt');"),
+                ("/s/t.txt", "hällo"),
+                ("/s/b.bin", "ab"),
+            ],
+            "[\"hällo\",98]",
+        ),
+    ] {
+        let main = format!("{main} {LOG}");
+        let mut files = vec![(MAIN, main.as_str())];
+        files.extend_from_slice(others);
+        assert_eq!(logged(&files), format!("Info {want}"), "{name}");
+    }
+}
+
+#[test]
+fn a_script_may_be_common_js() {
+    let line = logged(&[(
+        MAIN,
+        "const { check } = require('k6');
+         module.exports.options = { vus: 1 };
+         module.exports.default = () => console.log(typeof check);",
+    )]);
+    assert_eq!(line, "Info function");
+}
+
+#[test]
+fn modules_are_evaluated_once_for_each_vu() {
+    let program = load_with(
+        &[
+            (MAIN, "import './a.js'; import './b.js'; export default () => console.log(count);"),
+            ("/s/a.js", "import './b.js'; globalThis.count = (globalThis.count || 0) + 1;"),
+            ("/s/b.js", "globalThis.count = (globalThis.count || 0) + 10;"),
+        ],
+        Settings::default(),
+    );
+    let mut host = Host::new(program.unwrap());
+    for number in 1..4 {
+        let mut vu = host.vu(number);
+        host.iterate(&mut vu);
+    }
+    assert_eq!(host.trace, ["Info 11"; 3]);
+}
+
+#[test]
+fn what_is_wrong_has_a_position() {
+    for (text, want) in [
+        ("export default function () {\n  let x = ;\n}", "/s/main.js:2:11: SyntaxError: "),
+        ("import { nothing } from 'k6/http';", "nothing"),
+        ("import 'k6/x/sql';", "cannot import 'k6/x/sql': extensions of k6"),
+        ("import 'https://jslib.k6.io/a.js';", "save it beside the script"),
+        ("import 'lodash';", "'./lodash.js'"),
+        ("import './none.js';", "cannot read '/s/none.js': no such file"),
+        ("const a = 1;\n\nundefinedName();", "/s/main.js:3:1: ReferenceError: "),
+        ("import './b.js';", "/s/b.js:2:11: Error: from b"),
+        ("import './d.json';", "/s/d.json:1:"),
+        ("throw { code: 5 };", "{\"code\":5}"),
+        ("throw 'plain';", "plain"),
+        ("await Promise.reject(new TypeError('late'));", "TypeError: late"),
+        ("Promise.reject(new TypeError('lost'));", "TypeError: lost"),
+        ("require('./c.js');", "/s/c.js:3:13: ReferenceError: "),
+        ("open('none.txt');", "cannot read '/s/none.txt'"),
+        (
+            "import http from 'k6/http'; http.get('http://x.test');",
+            "within exported functions only",
+        ),
+        ("setTimeout(() => { throw new Error('in a timer'); }, 5);", "Error: in a timer"),
+    ] {
+        let failure = load_with(
+            &[
+                (MAIN, text),
+                ("/s/b.js", "// b\nthrow new Error('from b');"),
+                ("/s/c.js", "exports.c = 1;\n\nexports.d = nowhere;"),
+                ("/s/d.json", "{\"a\": }"),
+            ],
+            Settings::default(),
+        );
+        let failure = failure.err().unwrap_or_else(|| panic!("{text:?} loads"));
+        assert!(failure.text.contains(want), "{text:?}: {failure}");
+        assert!(!failure.text.contains('\n'), "{failure}");
+    }
+}
+
+#[test]
+fn every_prefix_of_a_script_loads_or_says_why() {
+    let text = "import { check } from 'k6';\nconst re = /a[b/]c/g, t = `x${1 + `y`}`;\n\
+                export default async function* f(a = {...check}) { for await (const x of a) {} }\n";
+    for end in 0..=text.len() {
+        if let Err(failure) = load(&text[..end]) {
+            assert!(!failure.text.is_empty() && !failure.text.contains('\n'), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn later_vus_find_only_what_the_first_has_found() {
+    let program = load_with(
+        &[(MAIN, "if (__VU > 0) open('late.txt'); export default () => {};"), ("/s/late.txt", "x")],
+        Settings::default(),
+    );
+    let mut host = Host::new(program.unwrap());
+    let mut vu = host.program.spawn(&host.worker, 1).unwrap();
+    assert_eq!(host.run(&mut vu, Task::Evaluate), Ending::Failed);
+    let failure = vu.error().unwrap();
+    assert!(failure.text.contains("open the same files for every VU"), "{failure}");
+}
+
+#[test]
+fn loading_can_be_ended() {
+    for text in ["while (true) {}", "setInterval(() => {}, 1)"] {
+        let failure = load(text).err().unwrap();
+        assert_eq!(failure.text, "/s/main.js: stopped while it was being loaded");
+    }
+}
