@@ -64,8 +64,8 @@ impl Credits {
         i64::from(WINDOW_BYTES_DEFAULT) + self.added - window.0
     }
 
-    /// The peer adds `bytes` to the connection's window, whose room is now `window`, or to that of a
-    /// stream. `true`: it credits bytes that were sent.
+    /// The peer adds `bytes` to the connection's window, whose room is now `window`, or to that of
+    /// a stream. `true`: it credits bytes that were sent.
     pub(super) fn credit(&mut self, is_stream: bool, bytes: u32, window: SendWindow) -> bool {
         let bytes = i64::from(bytes);
         let sent = self.sent_bytes(window);

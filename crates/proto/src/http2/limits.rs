@@ -17,9 +17,9 @@ pub struct Limits {
     /// Streams that a client may make the server give up, by RST_STREAM or by breaking the
     /// protocol, beyond the number of responses it let the server finish. More end the connection.
     pub resets: u32,
-    /// Frames in a row without which nothing would be missing (PING, SETTINGS, PRIORITY, empty DATA,
-    /// unknown ones, WINDOW_UPDATE that makes room for more than was sent), while no message moves
-    /// on. More end the connection.
+    /// Frames in a row without which nothing would be missing (PING, SETTINGS, PRIORITY, empty
+    /// DATA, unknown ones, WINDOW_UPDATE that makes room for more than was sent), while no message
+    /// moves on. More end the connection.
     pub futile_frames: u32,
 }
 
