@@ -14,7 +14,7 @@
 //! Absent on purpose: TLS's own goodbye (close_notify). HTTP says by itself where a message ends,
 //! and servers do not wait for it.
 
-use plimsoll_core::protocol::Allowed;
+use plimsoll_core::protocol::AllowedRange;
 use plimsoll_io::{Address, Close, Driver, Payload, Route, SocketId};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
@@ -80,10 +80,17 @@ impl<P: Protocol> Connection<P> {
         self.protocol.name()
     }
 
-    /// What the server allows, once it has said so.
+    /// How many exchanges the server allows at a time, once it has said so; `u32::MAX`: no limit.
+    #[inline]
     #[must_use]
-    pub fn allowed(&self) -> Option<Allowed> {
-        self.protocol.allowed()
+    pub fn exchanges_allowed(&self) -> Option<u32> {
+        self.protocol.exchanges_allowed()
+    }
+
+    /// What the server has allowed on this connection, once it has said so.
+    #[must_use]
+    pub fn allowed_range(&self) -> Option<AllowedRange> {
+        self.protocol.allowed_range()
     }
 
     /// How many more requests can be sent now; none unless it is open.

@@ -10,6 +10,7 @@ use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::websocket::Reply;
 use plimsoll_core::plan::{Draft, Spin};
+use plimsoll_core::protocol::{AllowedRange, allowed_range};
 use plimsoll_core::recorder::GRPC_OTHER;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
@@ -19,7 +20,8 @@ use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
     AckDelays, AddressFacts, Cause, Evidence, MessageFacts, NO_RESPONSES, Outcomes, Peaks, Quoted,
-    TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge, settling,
+    StreamLimit, TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge,
+    settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::clock;
@@ -292,6 +294,11 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
     let target_uhz = plan.rate.as_ref().map_or(0, |profile| (profile.mean_rps() * 1e6) as u64);
     let slots = Slots::of(result);
     let steady = plan.trace.is_none() && plan.rate.as_ref().is_none_or(is_constant);
+    let in_flight = plan.in_flight_per_connection();
+    let stream_limit = stream_limit(in_flight, result);
+    let usable = stream_limit.map_or(in_flight, StreamLimit::usable);
+    let most = stream_limit.and_then(|limit| limit.most).map_or(in_flight, |it| it.min(in_flight));
+    let connections = &result.connections;
     Evidence {
         open_loop: plan.is_open_loop(),
         elapsed_ns: result.elapsed_ns,
@@ -316,7 +323,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, slots.taken_ns)
-            .div_ceil(plan.in_flight_per_connection().into()),
+            .div_ceil(u64::from(usable.min(in_flight)).max(1)),
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
@@ -328,7 +335,9 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
-        draining_share: draining_share(plan, result),
+        draining_share: idle_share(plan, result, in_flight, connections.draining_idle_ns),
+        lowered_share: idle_share(plan, result, most, connections.lowered_idle_ns),
+        stream_limit,
         messages: messages(plan, result),
     }
 }
@@ -383,11 +392,18 @@ fn outcomes(result: &RunResult) -> Outcomes {
     }
 }
 
-/// The share of the time of all streams in which they idled because their connection was to end.
-fn draining_share(plan: &Plan, result: &RunResult) -> f64 {
-    let streams = u64::from(plan.connections) * u64::from(plan.in_flight_per_connection());
+/// `idle_ns` as a share of the time of all streams, `streams` on each connection.
+fn idle_share(plan: &Plan, result: &RunResult, streams: u32, idle_ns: u64) -> f64 {
+    let streams = u64::from(plan.connections) * u64::from(streams);
     let stream_ns = streams as f64 * result.elapsed_ns as f64;
-    if stream_ns == 0.0 { 0.0 } else { result.connections.draining_idle_ns as f64 / stream_ns }
+    if stream_ns == 0.0 { 0.0 } else { idle_ns as f64 / stream_ns }
+}
+
+/// What the server allows on a connection, if it is at times fewer requests than the plan gives.
+fn stream_limit(in_flight: u32, result: &RunResult) -> Option<StreamLimit> {
+    let AllowedRange { least, most } = allowed_range(&result.protocols)?;
+    let least = least.streams.filter(|streams| *streams < in_flight)?;
+    Some(StreamLimit { least, most: most.streams })
 }
 
 /// How the operating system says that the peer ended a connection.

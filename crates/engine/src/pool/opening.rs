@@ -138,7 +138,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.reach.reached(entry, at_ns);
         let client = &mut self.entries[entry];
         client.opening.counted = true;
-        self.counts.opened(client.connection.protocol_name(), client.connection.allowed());
+        self.counts.opened(client.connection.protocol_name(), client.connection.allowed_range());
         if let Some(lifetime_ns) = self.plan.connection_lifetime_ns {
             client.retire_ns = at_ns.saturating_add(lifetime_ns);
             self.deadlines.watch(entry, client.retire_ns);
