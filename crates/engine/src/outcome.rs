@@ -495,7 +495,8 @@ pub(crate) fn empty(plan: &Draft, environment: &HostEnvironment, gathered: &Gath
 #[cfg(test)]
 mod tests {
     use plimsoll_core::outage::Outage;
-    use plimsoll_core::plan::Trace;
+    use plimsoll_core::plan::{HttpVersion, Trace};
+    use plimsoll_core::protocol::{Allowed, ProtocolCounts};
     use plimsoll_core::recorder::Recorder;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;
@@ -540,6 +541,44 @@ mod tests {
     fn at_rate(rps: u64, duration_ns: Option<u64>) -> Draft {
         let rate = Some(Profile::constant(rps * 1_000_000, duration_ns, Arrival::Uniform));
         Draft { rate, duration_ns, ..plan() }
+    }
+
+    /// 100 requests a second of 500 ms each are 50 at a time.
+    #[test]
+    fn connections_carry_as_many_streams_as_the_server_allows() {
+        let mut draft = at_rate(100, Some(4 * S));
+        draft.http_version = HttpVersion::Http2;
+        draft.http2.streams = 100;
+        let plan = checked(&draft);
+        for (least, most, needed) in [
+            (Some(1), Some(1), 50),
+            (Some(10), Some(10), 5),
+            (Some(100), Some(100), 1),
+            (Some(250), Some(250), 1),
+            (None, None, 1),
+            // At its worst.
+            (Some(2), Some(50), 25),
+            // None at times, which no number of connections makes up for.
+            (Some(0), Some(10), 5),
+            (Some(0), None, 1),
+        ] {
+            let environment = HostEnvironment::read();
+            let mut result = empty(&plan, &environment, &Gathered::nothing(clock::wall_time()));
+            result.latency.service.record(500 * MS);
+            let allowed = |streams| Allowed {
+                streams,
+                window_bytes: 65_535,
+                header_table_bytes: 4096,
+                frame_bytes: 16_384,
+            };
+            result.protocols = vec![ProtocolCounts {
+                allowed: Some(allowed(least)),
+                allowed_most: Some(allowed(most)),
+                ..ProtocolCounts::default()
+            }];
+            let evidence = evidence(&plan, &result, &[], &Watch::begin(0, 0, None));
+            assert_eq!(evidence.connections_needed, needed, "{least:?} to {most:?}");
+        }
     }
 
     #[test]
