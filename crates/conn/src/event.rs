@@ -3,7 +3,7 @@
 //! An event names its exchange, since a protocol may answer in any order.
 
 use plimsoll_proto::http1::{DecodeError, Headers};
-use plimsoll_proto::http2::ConnectionError;
+use plimsoll_proto::http2::{ConnectionError, StreamError};
 use plimsoll_proto::tls::TlsError;
 use plimsoll_proto::websocket::handshake::HandshakeError;
 use plimsoll_proto::websocket::{self, Close, CloseCode};
@@ -92,6 +92,8 @@ pub enum Progress<'a> {
     Refused(ExchangeId, &'static str),
     /// The server gave this exchange up, and it alone: it has ended, with an error of this kind.
     Reset(ExchangeId, &'static str),
+    /// The response broke the rules, and this exchange alone was given up: it has ended.
+    Broken(ExchangeId, StreamError),
     /// The server sent a message that answers nothing.
     Pushed {
         /// Its length.

@@ -188,7 +188,7 @@ impl Protocol for Http2 {
                     progress(Progress::Reset(ExchangeId(number), reset_kind(code)));
                 }
                 Event::Broken(number, error) => {
-                    progress(Progress::Reset(ExchangeId(number), error.kind()));
+                    progress(Progress::Broken(ExchangeId(number), error));
                 }
             }
         }

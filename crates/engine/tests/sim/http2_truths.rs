@@ -235,6 +235,35 @@ fn a_reset_costs_its_own_request() {
     assert_eq!(took_ns, 99 * (10 * MS + ROUND_TRIP));
 }
 
+/// A response that breaks a rule costs its own request, and the error says which rule.
+#[test]
+fn a_malformed_response_says_what_is_wrong_with_it() {
+    let script = |asked: &Asked| match asked.number {
+        7 => Reply {
+            has_length: false,
+            fields: vec![("content-length", "many".to_owned())],
+            ..Reply::ok(MS)
+        },
+        _ => Reply::ok(MS),
+    };
+    let (ran, _) = run(&counted(10, 100), allowing(100), script);
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.completed, sum.ledger.broken, sum.ledger.reconnects), (99, 1, 0));
+    assert_eq!(errors(&sum), BTreeMap::from([("bad_content_length", 1)]));
+    assert_eq!(sum.errors[0].sample, "malformed message: bad Content-Length");
+}
+
+/// A connection that stays silent is closed a whole timeout after the first one that passed on it,
+/// and with it the requests that have not waited that long.
+#[test]
+fn what_a_timeout_closes_with_it_says_so() {
+    let plan = Draft { timeout_ns: 50 * MS, ..at_rate(10, 50, 200 * MS) };
+    let (ran, _) = run(&plan, allowing(10), |_| Reply { fate: Fate::Hangs, ..Reply::ok(MS) });
+    let sum = ran.sum();
+    let error = sum.errors.iter().find(|error| error.kind == "abandoned").expect("some are");
+    assert_eq!(error.sample, "its connection was closed as another request on it timed out");
+}
+
 /// Experiment 7: 256 KiB through a window of 64 KiB that opens anew every 50 ms. `is_for_all`: the
 /// window is the connection's.
 #[test]
