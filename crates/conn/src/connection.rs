@@ -15,7 +15,7 @@
 //! and servers do not wait for it.
 
 use plimsoll_core::compression::Sizes;
-use plimsoll_core::protocol::Allowed;
+use plimsoll_core::protocol::AllowedRange;
 use plimsoll_io::{Address, Close, Driver, Payload, Route, SocketId};
 use plimsoll_proto::http1::{Limits, RequestKind, ResponseDecoder, ResponseEvent};
 use plimsoll_proto::tls::Tls;
@@ -81,10 +81,17 @@ impl<P: Protocol> Connection<P> {
         self.protocol.name()
     }
 
-    /// What the server allows, once it has said so.
+    /// How many exchanges the server allows at a time, once it has said so; `u32::MAX`: no limit.
+    #[inline]
     #[must_use]
-    pub fn allowed(&self) -> Option<Allowed> {
-        self.protocol.allowed()
+    pub fn exchanges_allowed(&self) -> Option<u32> {
+        self.protocol.exchanges_allowed()
+    }
+
+    /// What the server has allowed on this connection, once it has said so.
+    #[must_use]
+    pub fn allowed_range(&self) -> Option<AllowedRange> {
+        self.protocol.allowed_range()
     }
 
     /// Whether the server agreed to messages being compressed; `None` where that was not offered.

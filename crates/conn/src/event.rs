@@ -4,7 +4,7 @@
 
 use plimsoll_core::compression::Sizes;
 use plimsoll_proto::http1::{DecodeError, Headers};
-use plimsoll_proto::http2::ConnectionError;
+use plimsoll_proto::http2::{ConnectionError, StreamError};
 use plimsoll_proto::tls::TlsError;
 use plimsoll_proto::websocket::handshake::HandshakeError;
 use plimsoll_proto::websocket::{self, Close, CloseCode};
@@ -93,6 +93,8 @@ pub enum Progress<'a> {
     Refused(ExchangeId, &'static str),
     /// The server gave this exchange up, and it alone: it has ended, with an error of this kind.
     Reset(ExchangeId, &'static str),
+    /// The response broke the rules, and this exchange alone was given up: it has ended.
+    Broken(ExchangeId, StreamError),
     /// The server sent a message that answers nothing.
     Pushed {
         /// Its length.

@@ -49,6 +49,9 @@ pub enum CallFault {
     /// Its body is not a sequence of messages.
     #[error(transparent)]
     Message(#[from] MessageError),
+    /// It is in a coding that was not asked for: no call says that it takes any.
+    #[error("the response has a grpc-encoding, which was not asked for")]
+    Encoding,
     /// The one message is missing.
     #[error("the call succeeded, and the response has no message")]
     NoMessage,
@@ -59,12 +62,13 @@ pub enum CallFault {
 
 impl CallFault {
     /// One of each kind, for tables of names.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NotGrpc(0),
         Self::NoStatus(0),
         Self::Message(MessageError::Flag(0)),
         Self::Message(MessageError::Uncoded),
         Self::Message(MessageError::Cut),
+        Self::Encoding,
         Self::NoMessage,
         Self::ExtraMessages(0),
     ];
@@ -76,6 +80,7 @@ impl CallFault {
             Self::NotGrpc(_) => "grpc_not_grpc",
             Self::NoStatus(_) => "grpc_no_status",
             Self::Message(error) => error.kind(),
+            Self::Encoding => "grpc_encoding",
             Self::NoMessage => "grpc_no_message",
             Self::ExtraMessages(_) => "grpc_extra_messages",
         }
@@ -162,6 +167,7 @@ impl Call {
         match kind.outcome(self.code(), self.whole) {
             // A body that breaks off goes with an error.
             Outcome::Status(_) => None,
+            _ if self.reply.has_coding() => Some(CallFault::Encoding),
             _ if let Some(error) = self.broken.or_else(|| self.messages.ended().err()) => {
                 Some(CallFault::Message(error))
             }
@@ -259,6 +265,9 @@ mod tests {
     fn a_call_is_what_its_status_and_its_messages_say() {
         let only = |code: &str| format!("{GRPC};grpc-status: {code}");
         let ok = Some("grpc-status: 0");
+        let [gzip, identity] =
+            ["gzip", "identity"].map(|coding| format!("{GRPC};grpc-encoding: {coding}"));
+        let [gzip, identity] = [gzip.as_str(), identity.as_str()];
         for (status, head, body, trailers, code, want) in [
             (200, GRPC, vec![ONE], ok, 0, None),
             (200, GRPC, vec![&ONE[..3], &ONE[3..]], ok, 0, None),
@@ -271,6 +280,19 @@ mod tests {
             (200, GRPC, vec![&ONE[..6]], ok, 0, Some("grpc_message_cut")),
             (200, GRPC, vec![b"\x07"], ok, 0, Some("grpc_flag")),
             (200, GRPC, vec![b"\x01\0\0\0\0"], ok, 0, Some("grpc_uncoded")),
+            (200, gzip, vec![ONE], ok, 0, Some("grpc_encoding")),
+            (200, gzip, vec![b"\x01\0\0\0\0"], ok, 0, Some("grpc_encoding")),
+            (200, gzip, vec![b"\x01\0\0\0\0"], Some("grpc-status: 14"), 14, None),
+            (200, identity, vec![ONE], ok, 0, None),
+            (200, GRPC, vec![ONE], Some("grpc-status: 0;grpc-status: 0"), 0, None),
+            (
+                200,
+                GRPC,
+                vec![ONE],
+                Some("grpc-status: 0;grpc-status: 5"),
+                2,
+                Some("grpc_no_status"),
+            ),
             (200, GRPC, vec![ONE], None, 2, Some("grpc_no_status")),
             (200, only("0").as_str(), vec![ONE], None, 2, Some("grpc_no_status")),
             (503, "content-type: text/html", vec![b"<p>"], None, 14, Some("grpc_not_grpc")),

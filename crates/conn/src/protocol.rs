@@ -6,7 +6,7 @@
 use std::fmt;
 
 use plimsoll_core::compression::Sizes;
-use plimsoll_core::protocol::Allowed;
+use plimsoll_core::protocol::AllowedRange;
 use plimsoll_io::PayloadId;
 
 use crate::event::{ExchangeId, Failure, Progress};
@@ -63,8 +63,13 @@ pub trait Protocol: fmt::Debug {
     /// Whether the peer has said what a client must know before its first request.
     fn is_greeted(&self) -> bool;
 
-    /// What the peer allows, once it has said so.
-    fn allowed(&self) -> Option<Allowed> {
+    /// How many exchanges the peer allows at a time, once it has said so; `u32::MAX`: no limit.
+    fn exchanges_allowed(&self) -> Option<u32> {
+        None
+    }
+
+    /// What the peer has allowed since it first said so.
+    fn allowed_range(&self) -> Option<AllowedRange> {
         None
     }
 

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 160] = [
+pub const ERROR_KINDS: [&str; 161] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -126,6 +126,7 @@ pub const ERROR_KINDS: [&str; 160] = [
     "grpc_status",
     "grpc_no_status",
     "grpc_not_grpc",
+    "grpc_encoding",
     "grpc_no_message",
     "grpc_extra_messages",
     "grpc_messages",

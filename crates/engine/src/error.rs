@@ -148,7 +148,7 @@ pub(crate) const NO_PORTS: &str = "no_ports";
 pub(crate) const NO_FILES: &str = "no_files";
 /// The plan's timeout passed.
 pub(crate) const TIMEOUT: &str = "timeout";
-/// What was pipelined behind a request that timed out.
+/// What was open on a connection that was closed because another request on it timed out.
 pub(crate) const ABANDONED: &str = "abandoned";
 /// What a report says of requests that the server has not processed.
 pub(crate) const NOT_PROCESSED: &str = "the server said that it did not process the request";

@@ -9,6 +9,7 @@ use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
 use plimsoll_core::plan::websocket::Reply;
 use plimsoll_core::plan::{Draft, Spin};
+use plimsoll_core::protocol::{AllowedRange, allowed_range};
 use plimsoll_core::recorder::GRPC_STATUSES;
 use plimsoll_core::result::{
     ConnectionsChange, DriverUsed, Loader, Rate, RateChange, RunResult, StageResult, Tool, Warmup,
@@ -18,7 +19,8 @@ use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
     AckDelays, AddressFacts, Cause, Evidence, MessageFacts, NO_RESPONSES, Outcomes, Peaks, Quoted,
-    TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge, settling,
+    StreamLimit, TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge,
+    settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::clock;
@@ -290,6 +292,11 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
     let target_uhz = plan.rate.as_ref().map_or(0, |profile| (profile.mean_rps() * 1e6) as u64);
     let slots = Slots::of(result);
     let steady = plan.trace.is_none() && plan.rate.as_ref().is_none_or(is_constant);
+    let in_flight = plan.in_flight_per_connection();
+    let stream_limit = stream_limit(in_flight, result);
+    let usable = stream_limit.map_or(in_flight, StreamLimit::usable);
+    let most = stream_limit.and_then(|limit| limit.most).map_or(in_flight, |it| it.min(in_flight));
+    let connections = &result.connections;
     Evidence {
         open_loop: plan.is_open_loop(),
         elapsed_ns: result.elapsed_ns,
@@ -314,7 +321,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, slots.taken_ns)
-            .div_ceil(plan.in_flight_per_connection().into()),
+            .div_ceil(u64::from(usable.min(in_flight)).max(1)),
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
@@ -326,7 +333,9 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
-        draining_share: draining_share(plan, result),
+        draining_share: idle_share(plan, result, in_flight, connections.draining_idle_ns),
+        lowered_share: idle_share(plan, result, most, connections.lowered_idle_ns),
+        stream_limit,
         messages: messages(plan, result),
     }
 }
@@ -381,11 +390,18 @@ fn outcomes(result: &RunResult) -> Outcomes {
     }
 }
 
-/// The share of the time of all streams in which they idled because their connection was to end.
-fn draining_share(plan: &Plan, result: &RunResult) -> f64 {
-    let streams = u64::from(plan.connections) * u64::from(plan.in_flight_per_connection());
+/// `idle_ns` as a share of the time of all streams, `streams` on each connection.
+fn idle_share(plan: &Plan, result: &RunResult, streams: u32, idle_ns: u64) -> f64 {
+    let streams = u64::from(plan.connections) * u64::from(streams);
     let stream_ns = streams as f64 * result.elapsed_ns as f64;
-    if stream_ns == 0.0 { 0.0 } else { result.connections.draining_idle_ns as f64 / stream_ns }
+    if stream_ns == 0.0 { 0.0 } else { idle_ns as f64 / stream_ns }
+}
+
+/// What the server allows on a connection, if it is at times fewer requests than the plan gives.
+fn stream_limit(in_flight: u32, result: &RunResult) -> Option<StreamLimit> {
+    let AllowedRange { least, most } = allowed_range(&result.protocols)?;
+    let least = least.streams.filter(|streams| *streams < in_flight)?;
+    Some(StreamLimit { least, most: most.streams })
 }
 
 /// How the operating system says that the peer ended a connection.
@@ -481,7 +497,8 @@ pub(crate) fn empty(plan: &Draft, environment: &HostEnvironment, gathered: &Gath
 #[cfg(test)]
 mod tests {
     use plimsoll_core::outage::Outage;
-    use plimsoll_core::plan::Trace;
+    use plimsoll_core::plan::{HttpVersion, Trace};
+    use plimsoll_core::protocol::{Allowed, ProtocolCounts};
     use plimsoll_core::recorder::Recorder;
     use plimsoll_core::result::Connections;
     use plimsoll_core::schedule::Arrival;
@@ -526,6 +543,44 @@ mod tests {
     fn at_rate(rps: u64, duration_ns: Option<u64>) -> Draft {
         let rate = Some(Profile::constant(rps * 1_000_000, duration_ns, Arrival::Uniform));
         Draft { rate, duration_ns, ..plan() }
+    }
+
+    /// 100 requests a second of 500 ms each are 50 at a time.
+    #[test]
+    fn connections_carry_as_many_streams_as_the_server_allows() {
+        let mut draft = at_rate(100, Some(4 * S));
+        draft.http_version = HttpVersion::Http2;
+        draft.http2.streams = 100;
+        let plan = checked(&draft);
+        for (least, most, needed) in [
+            (Some(1), Some(1), 50),
+            (Some(10), Some(10), 5),
+            (Some(100), Some(100), 1),
+            (Some(250), Some(250), 1),
+            (None, None, 1),
+            // At its worst.
+            (Some(2), Some(50), 25),
+            // None at times, which no number of connections makes up for.
+            (Some(0), Some(10), 5),
+            (Some(0), None, 1),
+        ] {
+            let environment = HostEnvironment::read();
+            let mut result = empty(&plan, &environment, &Gathered::nothing(clock::wall_time()));
+            result.latency.service.record(500 * MS);
+            let allowed = |streams| Allowed {
+                streams,
+                window_bytes: 65_535,
+                header_table_bytes: 4096,
+                frame_bytes: 16_384,
+            };
+            result.protocols = vec![ProtocolCounts {
+                allowed: Some(allowed(least)),
+                allowed_most: Some(allowed(most)),
+                ..ProtocolCounts::default()
+            }];
+            let evidence = evidence(&plan, &result, &[], &Watch::begin(0, 0, None));
+            assert_eq!(evidence.connections_needed, needed, "{least:?} to {most:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use plimsoll_core::RunResult;
 use plimsoll_core::compression::Compressed;
 use plimsoll_core::gate::stage_rate_rps;
 use plimsoll_core::part::Part;
-use plimsoll_core::protocol::ProtocolCounts;
+use plimsoll_core::protocol::{Allowed, AllowedRange, ProtocolCounts, allowed_range};
 use plimsoll_core::pushed::Pushed;
 use plimsoll_core::result::{Connections, StageResult};
 use plimsoll_core::units::{format_bytes, format_count, format_ns};
@@ -116,23 +116,32 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     words
 }
 
-/// What servers allowed on a connection, where the protocol has them say so.
+/// What servers allowed on a connection, where the protocol has them say so: the least, and the
+/// most too if that was not the same all along.
 pub(crate) fn allowed(result: &RunResult) -> Option<String> {
-    let allowed = result.protocols.iter().find_map(|protocol| protocol.allowed)?;
+    let AllowedRange { least, most } = allowed_range(&result.protocols)?;
     let asked = result.plan.http2.streams;
-    let streams = match allowed.streams {
-        None => "any number of streams".to_owned(),
-        Some(streams) if streams < asked => {
-            format!("{} of the {asked} asked for", counted(streams.into(), "stream"))
-        }
-        Some(streams) => counted(streams.into(), "stream"),
+    let streams = match (least.streams, most.streams) {
+        (None, _) => "any number of streams".to_owned(),
+        (Some(least), None) => format!("{} at times, at others any number", streams(least)),
+        (Some(least), Some(most)) if least == most => streams(least),
+        (Some(least), Some(most)) => format!("{} to {}", format_count(least.into()), streams(most)),
     };
-    let [window, table] = [allowed.window_bytes, allowed.header_table_bytes];
-    let [window, table] = [window, table].map(|bytes| format_bytes(bytes.into()));
+    let is_fewer = least.streams.is_some_and(|streams| streams < asked);
+    let of_asked = if is_fewer { format!(" of the {asked} asked for") } else { String::new() };
+    let bytes = |of: fn(&Allowed) -> u32| match [of(&least), of(&most)].map(u64::from) {
+        [least, most] if least == most => format_bytes(least),
+        [least, most] => format!("{} to {}", format_bytes(least), format_bytes(most)),
+    };
+    let [window, table] = [bytes(|it| it.window_bytes), bytes(|it| it.header_table_bytes)];
     Some(format!(
-        "the server allows {streams} per connection, a window of {window}, a header table of \
-         {table}"
+        "the server allows {streams}{of_asked} per connection, a window of {window}, a header \
+         table of {table}"
     ))
+}
+
+fn streams(number: u32) -> String {
+    counted(number.into(), "stream")
 }
 
 /// What the server sent of its own accord, if anything.
@@ -196,7 +205,6 @@ pub(crate) fn connections_set(connections: &Connections) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::compression::Compression;
-    use plimsoll_core::protocol::Allowed;
 
     use super::*;
     use crate::samples;
@@ -210,7 +218,7 @@ mod tests {
             connections,
             sent: 1200,
             completed: 1100,
-            allowed: None,
+            ..ProtocolCounts::default()
         };
         result.protocols = vec![counts("http/1.1", 1)];
         let one = connections(&result).len();
@@ -257,26 +265,43 @@ mod tests {
         let mut result = samples::steady();
         assert_eq!(allowed(&result), None);
         result.plan.http2.streams = 100;
-        for (streams, told) in [
-            (None, "any number of streams"),
-            (Some(100), "100 streams"),
-            (Some(10), "10 streams of the 100 asked for"),
-            (Some(1), "1 stream of the 100 asked for"),
+        let allowing = |streams, window_bytes| Allowed {
+            streams,
+            window_bytes,
+            header_table_bytes: 4096,
+            frame_bytes: 16_384,
+        };
+        let full = |streams| allowing(streams, 65_536);
+        for (least, most, told) in [
+            (full(None), None, "any number of streams per connection, a window of 64.0 KiB"),
+            (full(Some(100)), None, "100 streams per connection, a window of 64.0 KiB"),
+            (
+                full(Some(10)),
+                Some(full(Some(10))),
+                "10 streams of the 100 asked for per connection, a window of 64.0 KiB",
+            ),
+            (
+                full(Some(1)),
+                None,
+                "1 stream of the 100 asked for per connection, a window of 64.0 KiB",
+            ),
+            (
+                allowing(Some(2), 10),
+                Some(full(Some(50))),
+                "2 to 50 streams of the 100 asked for per connection, a window of 10 B to 64.0 KiB",
+            ),
+            (
+                full(Some(100)),
+                Some(full(None)),
+                "100 streams at times, at others any number per connection, a window of 64.0 KiB",
+            ),
         ] {
-            let allowed_by_server = Allowed {
-                streams,
-                window_bytes: 65_536,
-                header_table_bytes: 4096,
-                frame_bytes: 16_384,
-            };
             result.protocols = vec![ProtocolCounts {
-                allowed: Some(allowed_by_server),
+                allowed: Some(least),
+                allowed_most: most,
                 ..ProtocolCounts::default()
             }];
-            let want = format!(
-                "the server allows {told} per connection, a window of 64.0 KiB, a header table of \
-                 4.00 KiB"
-            );
+            let want = format!("the server allows {told}, a header table of 4.00 KiB");
             assert_eq!(allowed(&result), Some(want));
         }
     }

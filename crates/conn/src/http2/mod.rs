@@ -7,9 +7,9 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use plimsoll_core::protocol::Allowed;
+use plimsoll_core::protocol::{Allowed, AllowedRange};
 use plimsoll_proto::http2::{
-    Body, Client, ClientOptions, ErrorCode, Event, Outgoing, Response as Http2Response,
+    Body, Client, ClientOptions, ErrorCode, Event, Outgoing, Response as Http2Response, Settings,
 };
 
 use crate::event::{ExchangeId, Failure, Head, Progress, REFUSED, Response};
@@ -66,14 +66,14 @@ impl Protocol for Http2 {
         self.client.is_greeted()
     }
 
-    fn allowed(&self) -> Option<Allowed> {
-        let settings = self.client.allowed();
-        self.client.is_greeted().then_some(Allowed {
-            streams: (settings.streams != u32::MAX).then_some(settings.streams),
-            window_bytes: settings.window_bytes,
-            header_table_bytes: settings.header_table_bytes,
-            frame_bytes: settings.frame_bytes,
-        })
+    #[inline]
+    fn exchanges_allowed(&self) -> Option<u32> {
+        self.client.is_greeted().then(|| self.client.allowed().streams)
+    }
+
+    fn allowed_range(&self) -> Option<AllowedRange> {
+        let [least, most] = self.client.allowed_range().each_ref().map(allowed);
+        self.client.is_greeted().then_some(AllowedRange { least, most })
     }
 
     #[inline]
@@ -188,7 +188,7 @@ impl Protocol for Http2 {
                     progress(Progress::Reset(ExchangeId(number), reset_kind(code)));
                 }
                 Event::Broken(number, error) => {
-                    progress(Progress::Reset(ExchangeId(number), error.kind()));
+                    progress(Progress::Broken(ExchangeId(number), error));
                 }
             }
         }
@@ -217,6 +217,15 @@ impl Protocol for Http2 {
 
     fn drain(&mut self) -> impl Iterator<Item = ExchangeId> {
         self.client.drain().map(ExchangeId)
+    }
+}
+
+fn allowed(settings: &Settings) -> Allowed {
+    Allowed {
+        streams: (settings.streams != u32::MAX).then_some(settings.streams),
+        window_bytes: settings.window_bytes,
+        header_table_bytes: settings.header_table_bytes,
+        frame_bytes: settings.frame_bytes,
     }
 }
 

@@ -17,6 +17,7 @@ use super::side::{Side, SideCase, key};
 use super::success::{Failures, compare_cases};
 use crate::result::Tool;
 use crate::study::{Column, Measure, MessageTime};
+use crate::units::{counted, format_count};
 use crate::verdict::Verdict;
 
 /// The schema's name and version.
@@ -296,6 +297,18 @@ fn notes(base: &Side, new: &Side) -> Vec<String> {
              between looks like a difference, and repeats cannot tell it apart"
                 .to_owned(),
         );
+    }
+    if let (Some(mine), Some(theirs)) = (base.streams, new.streams)
+        && mine != theirs
+    {
+        notes.push(format!(
+            "the servers allow different numbers of streams, so the loads differ: {} on each \
+             connection in '{}', {} in '{}'",
+            counted(mine.into(), "stream"),
+            base.name,
+            format_count(theirs.into()),
+            new.name
+        ));
     }
     for (one, other) in [(base, new), (new, base)] {
         let known = by_name(other);

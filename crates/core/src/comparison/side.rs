@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::likeness;
+use crate::protocol::allowed_range;
 use crate::result::RunResult;
 use crate::study::{Case, CaseRun, Measure, Study};
 
@@ -22,6 +23,9 @@ pub struct Side {
     pub cases: Vec<SideCase>,
     /// What readers have to know about it.
     pub notes: Vec<String>,
+    /// Streams that each connection had at the worst: what was asked for, or the server allowed.
+    /// `None` where its protocol has none.
+    pub streams: Option<u32>,
 }
 
 /// A server under a load on one side.
@@ -84,7 +88,8 @@ impl Side {
         }
         let case = Case { runs, ..Case::default() };
         let cases = vec![SideCase { is_paced: model.plan.is_open_loop(), case }];
-        Ok(Self { name: name.to_owned(), is_study: false, facts, cases, notes })
+        let streams = results.iter().filter_map(|(_, result)| streams(result)).min();
+        Ok(Self { name: name.to_owned(), is_study: false, facts, cases, notes, streams })
     }
 
     /// A side that is a study.
@@ -102,6 +107,7 @@ impl Side {
             facts: likeness::of_study(study),
             cases: study.cases.iter().map(case).collect(),
             notes: Vec::new(),
+            streams: None,
         }
     }
 
@@ -120,6 +126,12 @@ impl Side {
     pub(super) fn runs(&self) -> impl Iterator<Item = &CaseRun> {
         self.cases.iter().flat_map(SideCase::runs)
     }
+}
+
+/// How many streams each connection of a run had at the worst.
+fn streams(result: &RunResult) -> Option<u32> {
+    let least = allowed_range(&result.protocols)?.least.streams;
+    Some(result.plan.http2.streams.min(least.unwrap_or(u32::MAX)))
 }
 
 impl SideCase {

@@ -24,6 +24,10 @@ pub struct Connections {
     /// and others of its streams were still open, summed up over the streams.
     #[serde(default, rename = "draining_idle_s", with = "crate::serde_units::from_ns")]
     pub draining_idle_ns: u64,
+    /// How long streams of HTTP/2 idled in the measured part because the server had lowered its
+    /// limit of streams meanwhile, summed up over the streams.
+    #[serde(default, rename = "lowered_idle_s", with = "crate::serde_units::from_ns")]
+    pub lowered_idle_ns: u64,
     /// How many requests each of the plan's connections served, reopened or not.
     pub served: Spread,
     /// Changes of their number while the run went on.
@@ -51,6 +55,7 @@ impl Connections {
         self.tls = self.tls.take().or_else(|| other.tls.clone());
         self.retransmits += other.retransmits;
         self.draining_idle_ns += other.draining_idle_ns;
+        self.lowered_idle_ns += other.lowered_idle_ns;
         self.served.merge(&other.served);
         self.changes.extend_from_slice(&other.changes);
         self.changes.sort_by_key(|change| change.at_ns);

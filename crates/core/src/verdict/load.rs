@@ -6,7 +6,24 @@ use crate::units::{counted, format_count};
 
 const UNSENT_SUSPECT: f64 = 0.01;
 /// A rate that is lower by this much is not what the server can do.
-const DRAINING_SUSPECT: f64 = 0.02;
+const IDLING_SUSPECT: f64 = 0.02;
+
+/// How many streams a server allows on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamLimit {
+    /// The least that it allowed at any time, on any connection.
+    pub least: u32,
+    /// The most; `None`: no limit.
+    pub most: Option<u32>,
+}
+
+impl StreamLimit {
+    /// How many it allowed when it allowed any: what a connection can do at the worst.
+    #[must_use]
+    pub fn usable(self) -> u32 {
+        if self.least > 0 { self.least } else { self.most.unwrap_or(u32::MAX) }
+    }
+}
 
 pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
     if e.completed > 0 {
@@ -53,20 +70,29 @@ pub(super) fn connections(e: &Evidence) -> Option<Cause> {
         // No service time was seen that could say how many connections would do.
         seen
     } else if e.connections_needed > u64::from(e.connections) {
-        format!("{seen}: {there}, about {needed} needed at the service time seen")
+        let limit = e.stream_limit.map(limit_on_each).unwrap_or_default();
+        format!("{seen}: {there}, about {needed} needed at the service time seen{limit}")
     } else {
-        format!(
-            "{seen}, though {there} would do at the service time seen: the server was \
-             away or stood still"
-        )
+        let why = match e.stream_limit {
+            Some(StreamLimit { least: 0, .. }) => "the server allowed no stream for a time",
+            _ => "the server was away or stood still",
+        };
+        format!("{seen}, though {there} would do at the service time seen: {why}")
     };
     cause(Verdict::Suspect, "connections", text)
+}
+
+/// Why a connection carries fewer requests at a time than the plan gives it.
+fn limit_on_each(limit: StreamLimit) -> String {
+    let allowed = counted(limit.usable().into(), "stream");
+    let at_times = if limit.most == Some(limit.usable()) { "" } else { " at times" };
+    format!(", for the server allows {allowed} on each{at_times}")
 }
 
 /// A closed loop had fewer requests in flight than it was asked to have. At a rate a request that
 /// finds no free stream waits for one, which is in its response time.
 pub(super) fn draining(e: &Evidence) -> Option<Cause> {
-    if e.open_loop || e.draining_share < DRAINING_SUSPECT {
+    if e.open_loop || e.draining_share < IDLING_SUSPECT {
         return None;
     }
     let text = format!(
@@ -76,6 +102,26 @@ pub(super) fn draining(e: &Evidence) -> Option<Cause> {
         percent(e.draining_share)
     );
     cause(Verdict::Suspect, "draining", text)
+}
+
+/// A closed loop had fewer requests in flight for a part of the time, so its rate and its quantiles
+/// mix two loads.
+pub(super) fn lowered_limit(e: &Evidence) -> Option<Cause> {
+    if e.open_loop || e.lowered_share < IDLING_SUSPECT {
+        return None;
+    }
+    let least = e.stream_limit.map_or(0, |limit| limit.least);
+    let hint = match least {
+        0 => String::new(),
+        least => format!("; -m {least} gives the same load throughout"),
+    };
+    let text = format!(
+        "the server lowered its limit to {} on a connection while the run went on, so streams \
+         idled for {} of their time and rate and quantiles mix different loads{hint}",
+        counted(least.into(), "stream"),
+        percent(e.lowered_share)
+    );
+    cause(Verdict::Suspect, "lowered_limit", text)
 }
 
 pub(super) fn resources(e: &Evidence) -> Option<Cause> {

@@ -31,7 +31,7 @@ use lateness::LATENESS_FLOOR_NS;
 
 pub use ack::{AckDelays, Peak, Peaks};
 pub use lateness::{QUOTED, Quoted, QuotedQuantile};
-pub use load::connections_needed;
+pub use load::{StreamLimit, connections_needed};
 pub use messages::MessageFacts;
 pub use network::{TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
@@ -156,6 +156,11 @@ pub struct Evidence {
     pub outcomes: Outcomes,
     /// The share of the streams' time in which they idled on connections that were to end (0 to 1).
     pub draining_share: f64,
+    /// The share of the streams' time in which they idled because the server had lowered its limit
+    /// (0 to 1).
+    pub lowered_share: f64,
+    /// How many streams the server allows on a connection, if that is fewer than the plan gives.
+    pub stream_limit: Option<StreamLimit>,
     /// Messages that may not be what they were taken for.
     pub messages: MessageFacts,
 }
@@ -164,7 +169,7 @@ pub struct Evidence {
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 33] = [
+pub const CODES: [&str; 34] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -179,6 +184,7 @@ pub const CODES: [&str; 33] = [
     "short",
     "connections",
     "draining",
+    "lowered_limit",
     "outage",
     "ports",
     "files",
@@ -203,7 +209,7 @@ pub const CODES: [&str; 33] = [
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 32] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 33] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -218,6 +224,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         load::short,
         load::connections,
         load::draining,
+        load::lowered_limit,
         outage::unreachable,
         load::resources,
         network::retransmits,

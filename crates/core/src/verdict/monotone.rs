@@ -143,6 +143,12 @@ impl Dice<'_> {
                 failed_p50_ns: self.ns(),
             },
             draining_share: self.share(),
+            lowered_share: self.share(),
+            stream_limit: self.pick(&[
+                None,
+                Some(StreamLimit { least: 1, most: Some(1) }),
+                Some(StreamLimit { least: 0, most: None }),
+            ]),
             messages: MessageFacts {
                 unconfirmed_closes: self.count(),
                 pushed_beside_next: self.count(),
@@ -165,7 +171,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 42] = [
+const STEPS: [(&str, Step); 43] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -226,6 +232,7 @@ const STEPS: [(&str, Step); 42] = [
     ("outage.share", |e| e.outage.share += 0.01),
     ("outage.longest", |e| e.outage.longest_ns += 400_000_000),
     ("draining", |e| e.draining_share += 0.02),
+    ("lowered", |e| e.lowered_share += 0.02),
     ("messages.unconfirmed_closes", |e| e.messages.unconfirmed_closes += 1),
     ("messages.pushed_beside_next", |e| e.messages.pushed_beside_next += 20),
     ("messages.extra_answers", |e| e.messages.extra_answers += 20),
@@ -237,7 +244,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 95),
+        numbers in prop::collection::vec(any::<u16>(), 97),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();

@@ -172,6 +172,11 @@ fn each_cause_is_provoked_alone() {
             Verdict::Suspect,
             "draining",
         ),
+        (
+            Evidence { open_loop: false, lowered_share: 0.02, ..good() },
+            Verdict::Suspect,
+            "lowered_limit",
+        ),
         (messages(|it| it.unconfirmed_closes = 1), Verdict::Suspect, "unconfirmed"),
         (messages(|it| it.pushed_beside_next = 10), Verdict::Suspect, "pushed_replies"),
         (messages(|it| it.extra_answers = 10), Verdict::Suspect, "extra_answers"),
@@ -241,6 +246,58 @@ fn all_distorted_quantiles_are_named() {
     let (_, causes) = judge(&Evidence { spins_always: true, ..evidence });
     let want = "; give it a CPU of its own (--pin), and ask `plimsoll doctor` what is in its way";
     assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);
+}
+
+/// The server's limit of streams says why connections do not carry what the plan gives them.
+#[test]
+fn connections_that_the_server_limits_are_told() {
+    let limit = |least, most| Some(StreamLimit { least, most });
+    for (stream_limit, needed, want) in [
+        (None, 59, "50 connections, about 59 needed at the service time seen"),
+        (
+            limit(1, Some(1)),
+            59,
+            "50 connections, about 59 needed at the service time seen, for the server allows 1 \
+             stream on each",
+        ),
+        (
+            limit(2, Some(50)),
+            59,
+            "50 connections, about 59 needed at the service time seen, for the server allows 2 \
+             streams on each at times",
+        ),
+        (
+            limit(0, None),
+            1,
+            "though 50 connections would do at the service time seen: the server allowed no stream \
+             for a time",
+        ),
+        (
+            limit(2, Some(2)),
+            1,
+            "though 50 connections would do at the service time seen: the server was away or stood \
+             still",
+        ),
+    ] {
+        let evidence = Evidence { unsent: 500, connections_needed: needed, stream_limit, ..good() };
+        let (_, causes) = judge(&evidence);
+        assert!(causes[0].text.ends_with(want), "{}", causes[0].text);
+    }
+}
+
+#[test]
+fn a_lowered_limit_says_what_would_be_the_same_throughout() {
+    for (least, want) in [
+        (2, "; -m 2 gives the same load throughout"),
+        (0, "so streams idled for 60.0 % of their time and rate and quantiles mix different loads"),
+    ] {
+        let stream_limit = Some(StreamLimit { least, most: Some(50) });
+        let closed = Evidence { open_loop: false, lowered_share: 0.6, stream_limit, ..good() };
+        let (_, causes) = judge(&closed);
+        let text = &causes[0].text;
+        let begin = format!("the server lowered its limit to {least} streams on a connection");
+        assert!(text.starts_with(&begin) && text.ends_with(want), "{text}");
+    }
 }
 
 /// How many connections would do follows from the service time, and without a response there is

@@ -352,7 +352,8 @@ impl Accounts {
         let recorder = self.observer.recorder_at(now_ns);
         recorder.error(phase, TIMEOUT, late, sample);
         if others > 0 {
-            let sample = || "pipelined behind a request that timed out".to_owned();
+            let sample =
+                || "its connection was closed as another request on it timed out".to_owned();
             recorder.error(Phase::Waiting, ABANDONED, others, sample);
         }
     }

@@ -76,8 +76,19 @@ impl Reading<'_> {
                     accounts.released.push(id);
                 }
             }
-            Progress::Refused(id, kind) => self.fail(id, kind, Outcome::Refused),
-            Progress::Reset(id, kind) => self.fail(id, kind, Outcome::Broken),
+            Progress::Refused(id, kind) => {
+                self.fail(id, kind, Outcome::Refused, || match kind.strip_prefix("goaway:") {
+                    Some(code) => format!("{NOT_PROCESSED}: it ended the connection with {code}"),
+                    None => NOT_PROCESSED.to_owned(),
+                });
+            }
+            Progress::Reset(id, kind) => {
+                let sample = || "the server gave up on the request".to_owned();
+                self.fail(id, kind, Outcome::Broken, sample);
+            }
+            Progress::Broken(id, error) => {
+                self.fail(id, error.kind(), Outcome::Broken, || error.to_string());
+            }
             Progress::Message(id) => accounts.message(id),
             Progress::Pushed { bytes, beside } => {
                 if let Some(id) = beside {
@@ -178,19 +189,18 @@ impl Reading<'_> {
 
     /// Writes down an exchange that the server ended without a whole response.
     #[cold]
-    fn fail(&mut self, id: ExchangeId, kind: &'static str, outcome: Outcome) {
+    fn fail(
+        &mut self,
+        id: ExchangeId,
+        kind: &'static str,
+        outcome: Outcome,
+        sample: impl FnOnce() -> String,
+    ) {
         let accounts = &mut *self.accounts;
         let exchange = accounts.exchanges.end(id);
         self.after.ended += 1;
         let recorder = accounts.observer.recorder(exchange.measured);
-        recorder.error(exchange.phase(), kind, 1, || match outcome {
-            Outcome::Refused => match kind.strip_prefix("goaway:") {
-                Some(code) => format!("{NOT_PROCESSED}: it ended the connection with {code}"),
-                None => NOT_PROCESSED.to_owned(),
-            },
-            _ if kind.starts_with("reset:") => "the server gave up on the request".to_owned(),
-            _ => "the response broke the rules of HTTP/2, so its stream was given up".to_owned(),
-        });
+        recorder.error(exchange.phase(), kind, 1, sample);
         if accounts.calls.is_some() {
             recorder.called(match outcome {
                 Outcome::Refused => CODE_OF_REFUSED,

@@ -143,20 +143,25 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
     }
 
-    /// Notes how many streams of a connection idle because it is to end and others are still open.
+    /// Notes how many streams of a connection idle because it is to end and others are still open,
+    /// or because the server has lowered its limit.
     #[inline]
-    fn note_draining(&mut self, entry: ConnectionId, at_ns: u64) {
-        let is_active = self.pool.entries.user(entry) < self.pool.entries.active();
-        let client = &mut self.pool.entries[entry];
-        let open = client.connection.open_exchanges() as u64;
-        if !is_active || !client.is_ending(&self.plan) {
+    fn note_idling(&mut self, entry: ConnectionId, at_ns: u64) {
+        if self.pool.entries.user(entry) >= self.pool.entries.active() {
             return;
         }
-        let allowed = client.connection.allowed().and_then(|allowed| allowed.streams);
-        let slots = self.plan.in_flight_per_connection().min(allowed.unwrap_or(u32::MAX));
-        let idle = if open == 0 { 0 } else { u64::from(slots).saturating_sub(open) };
-        let idle_ns = client.usage.draining.note(at_ns, idle, self.times.measured_ns);
-        self.pool.counts.connections.draining_idle_ns += idle_ns;
+        let client = &mut self.pool.entries[entry];
+        let open = client.connection.open_exchanges() as u64;
+        let allowed = client.connection.exchanges_allowed().unwrap_or(u32::MAX);
+        let slots = u64::from(self.plan.in_flight_per_connection().min(allowed));
+        let from_ns = self.times.measured_ns;
+        let lowered_ns = client.usage.lowered.note(at_ns, slots, open, from_ns);
+        self.pool.counts.connections.lowered_idle_ns += lowered_ns;
+        if client.is_ending(&self.plan) {
+            let idle = if open == 0 { 0 } else { slots.saturating_sub(open) };
+            let idle_ns = client.usage.draining.note(at_ns, idle, from_ns);
+            self.pool.counts.connections.draining_idle_ns += idle_ns;
+        }
     }
 
     /// Goes on with a connection on which an exchange has ended, or whose server has changed what
@@ -164,7 +169,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     #[inline]
     pub(crate) fn go_on(&mut self, entry: ConnectionId, at_ns: u64, after: &After) {
         if P::GATHERS {
-            self.note_draining(entry, at_ns);
+            self.note_idling(entry, at_ns);
         }
         let connection = &self.pool[entry].connection;
         let is_idle = connection.open_exchanges() == 0;

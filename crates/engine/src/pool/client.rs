@@ -3,7 +3,7 @@
 use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
 
-use super::draining::Draining;
+use super::idling::{Idling, Lowered};
 use crate::id::ConnectionId;
 
 /// One of the plan's connections, open or not.
@@ -72,7 +72,9 @@ pub(crate) struct Usage {
     /// Responses of the measured part received on the connections that this entry had before.
     pub served: u64,
     /// Its streams that idle because the open connection is to end.
-    pub draining: Draining,
+    pub draining: Idling,
+    /// Those that the server no longer allows on it.
+    pub lowered: Lowered,
 }
 
 /// What a connection has carried.

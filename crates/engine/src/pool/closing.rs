@@ -6,7 +6,7 @@ use plimsoll_io::{Close, Driver};
 
 use super::Pool;
 use super::client::Usage;
-use super::draining::Draining;
+use super::idling::{Idling, Lowered};
 use super::reach::SLOW_CONNECT_NS;
 use crate::id::ConnectionId;
 
@@ -20,7 +20,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let is_active = self.entries.user(entry) < self.entries.active();
         let client = &mut self.entries[entry];
         debug_assert_eq!(client.connection.open_exchanges(), 0);
-        let allowed = client.connection.allowed();
+        let allowed = client.connection.allowed_range();
         drop(client.connection.close(&mut self.driver, how));
         self.counts.open_now -= u64::from(std::mem::take(&mut client.opening.counted));
         self.tickets.uncover(std::mem::take(&mut client.usage.room));
@@ -45,7 +45,8 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             self.reach.lost(entry, now_ns);
         }
         client.usage.timed_out_ns = 0;
-        client.usage.draining = Draining::default();
+        client.usage.draining = Idling::default();
+        client.usage.lowered = Lowered::default();
         client.usage.sent = 0;
         client.usage.answered = 0;
         let carried = std::mem::take(&mut client.usage.measured);
@@ -131,7 +132,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
             if client.opening.tried {
                 self.counts.connections.served.add(served + measured.answered);
                 let connection = &client.connection;
-                let allowed = connection.allowed();
+                let allowed = connection.allowed_range();
                 self.counts.carried(connection.protocol_name(), measured, allowed);
             }
         }

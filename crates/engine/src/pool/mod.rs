@@ -15,10 +15,10 @@
 
 mod client;
 mod closing;
-mod draining;
 mod entries;
 mod fin_wait;
 mod held;
+mod idling;
 mod opening;
 mod origins;
 mod reach;
@@ -30,7 +30,7 @@ use plimsoll_conn::{ExchangeId, Failure, Message, Progress, Protocol};
 use plimsoll_core::Plan;
 use plimsoll_core::compression::Compression;
 use plimsoll_core::outage::Outage;
-use plimsoll_core::protocol::{Allowed, ProtocolCounts, counts_of};
+use plimsoll_core::protocol::{AllowedRange, ProtocolCounts, counts_of};
 use plimsoll_core::recorder::Interval;
 use plimsoll_core::result::Connections;
 use plimsoll_io::{Driver, Received, Route};
@@ -85,7 +85,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// A connection is open on which this is spoken.
-    fn opened(&mut self, protocol: &str, allowed: Option<Allowed>) {
+    fn opened(&mut self, protocol: &str, allowed: Option<AllowedRange>) {
         self.open_now += 1;
         self.connections.opened += 1;
         self.connections.open_max = self.connections.open_max.max(self.open_now);
@@ -95,7 +95,7 @@ impl Counts {
     }
 
     /// A connection on which this is spoken carries no more.
-    fn carried(&mut self, protocol: &str, carried: &Carried, allowed: Option<Allowed>) {
+    fn carried(&mut self, protocol: &str, carried: &Carried, allowed: Option<AllowedRange>) {
         // One that was never open, as behind a server that is gone, has no protocol.
         if carried.sent > 0 {
             let counts = counts_of(&mut self.protocols, protocol);

@@ -139,7 +139,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &mut self.entries[entry];
         client.opening.counted = true;
         let connection = &client.connection;
-        self.counts.opened(connection.protocol_name(), connection.allowed());
+        self.counts.opened(connection.protocol_name(), connection.allowed_range());
         if let Some(is_agreed) = connection.is_compressed() {
             self.counts.compression.opened(is_agreed);
         }

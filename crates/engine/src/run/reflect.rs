@@ -234,6 +234,9 @@ impl Answer {
             Progress::Reset(_, kind) => {
                 self.given_up = Some(format!("it gave up the question ({kind})"));
             }
+            Progress::Broken(_, error) => {
+                self.given_up = Some(format!("its answer broke the rules of HTTP/2: {error}"));
+            }
             _ => {}
         }
     }

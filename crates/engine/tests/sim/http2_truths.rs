@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::Phase;
 use plimsoll_core::plan::{Body, Draft, HttpVersion};
+use plimsoll_core::protocol::{AllowedRange, allowed_range};
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::sim::{SimOptions, Window};
@@ -86,6 +87,34 @@ fn one_stream_is_one_request_at_a_time_and_no_wait_is_service() {
     assert_eq!(sum.ledger.completed, S.div_ceil(each_ns));
     assert_eq!([sum.service.min_ns(), sum.service.max_ns()], [Some(each_ns); 2]);
     assert_eq!(sum.protocols[0].allowed.and_then(|allowed| allowed.streams), Some(1));
+}
+
+/// A server that allows 50 streams, 2 for the next ten requests, and 50 again: what it allowed in
+/// between is told, and how much of the load that took.
+#[test]
+fn a_limit_that_is_lowered_for_a_time_is_told() {
+    // The limit falls when the fifth batch of 50 is under way.
+    let script = |asked: &Asked| Reply {
+        change: match asked.number {
+            249 => Some(Change::Limit(2)),
+            259 => Some(Change::Limit(50)),
+            _ => None,
+        },
+        ..Reply::ok(50 * MS - ROUND_TRIP)
+    };
+    let (ran, log) = run(&closed(50), allowing(50), script);
+    let sum = ran.sum();
+    assert_eq!(log.open_max.values().max(), Some(&50));
+    let AllowedRange { least, most } = allowed_range(&sum.protocols).expect("it has said so");
+    assert_eq!([least.streams, most.streams], [Some(2), Some(50)]);
+    // Two are open from when the fifth batch has ended, at 250 ms, until the tenth request after it
+    // comes, at 450 ms.
+    let idle_ns = ran.records[0].connections.lowered_idle_ns;
+    let want_ns = 48 * (200 * MS);
+    assert!(idle_ns.abs_diff(want_ns) < 48 * MS, "{idle_ns}, should be {want_ns}");
+    // What is the same all along is no change, however few streams it allows.
+    let (ran, _) = run(&closed(50), allowing(2), script);
+    assert_eq!(ran.records[0].connections.lowered_idle_ns, 0);
 }
 
 /// Experiment 2: at a rate, the wait for the stream is `blocked` and stands in the response time.
@@ -204,6 +233,35 @@ fn a_reset_costs_its_own_request() {
     // With a hundred open all the time, the last hundred go when 99 rounds have been answered.
     let took_ns = log.arrivals_ns[9999] - log.arrivals_ns[0];
     assert_eq!(took_ns, 99 * (10 * MS + ROUND_TRIP));
+}
+
+/// A response that breaks a rule costs its own request, and the error says which rule.
+#[test]
+fn a_malformed_response_says_what_is_wrong_with_it() {
+    let script = |asked: &Asked| match asked.number {
+        7 => Reply {
+            has_length: false,
+            fields: vec![("content-length", "many".to_owned())],
+            ..Reply::ok(MS)
+        },
+        _ => Reply::ok(MS),
+    };
+    let (ran, _) = run(&counted(10, 100), allowing(100), script);
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.completed, sum.ledger.broken, sum.ledger.reconnects), (99, 1, 0));
+    assert_eq!(errors(&sum), BTreeMap::from([("bad_content_length", 1)]));
+    assert_eq!(sum.errors[0].sample, "malformed message: bad Content-Length");
+}
+
+/// A connection that stays silent is closed a whole timeout after the first one that passed on it,
+/// and with it the requests that have not waited that long.
+#[test]
+fn what_a_timeout_closes_with_it_says_so() {
+    let plan = Draft { timeout_ns: 50 * MS, ..at_rate(10, 50, 200 * MS) };
+    let (ran, _) = run(&plan, allowing(10), |_| Reply { fate: Fate::Hangs, ..Reply::ok(MS) });
+    let sum = ran.sum();
+    let error = sum.errors.iter().find(|error| error.kind == "abandoned").expect("some are");
+    assert_eq!(error.sample, "its connection was closed as another request on it timed out");
 }
 
 /// Experiment 7: 256 KiB through a window of 64 KiB that opens anew every 50 ms. `is_for_all`: the

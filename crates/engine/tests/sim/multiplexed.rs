@@ -139,7 +139,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
             connections: opened,
             sent: ledger.sent,
             completed: ledger.completed,
-            allowed: None,
+            ..ProtocolCounts::default()
         };
         assert_eq!(sum.protocols, [carried], "{}", context());
         let held_ns = || dids.iter().flat_map(|did| &did.held_ns);

@@ -20,7 +20,7 @@ pub fn is_content_type(value: &[u8]) -> bool {
 enum Given {
     Nothing,
     Code(Code),
-    /// Not a number.
+    /// Not a number, or several that differ.
     Malformed,
 }
 
@@ -91,9 +91,12 @@ impl Reply {
     }
 }
 
-fn status_in(mut fields: Headers<'_>) -> Given {
-    match fields.find(|(name, _)| name.eq_ignore_ascii_case("grpc-status")) {
-        None => Given::Nothing,
-        Some((_, value)) => Code::read(value).map_or(Given::Malformed, Given::Code),
+/// A status that stands there twice has to be the same both times.
+fn status_in(fields: Headers<'_>) -> Given {
+    let mut given = Given::Nothing;
+    for (_, value) in fields.filter(|(name, _)| name.eq_ignore_ascii_case("grpc-status")) {
+        let next = Code::read(value).map_or(Given::Malformed, Given::Code);
+        given = if given == Given::Nothing || given == next { next } else { Given::Malformed };
     }
+    given
 }

@@ -48,6 +48,27 @@ impl Settings {
         connect_protocol: false,
     };
 
+    /// The smaller of each size and number that both have.
+    pub(super) fn least(self, other: Self) -> Self {
+        self.each(other, u32::min)
+    }
+
+    /// The larger of each size and number that both have.
+    pub(super) fn most(self, other: Self) -> Self {
+        self.each(other, u32::max)
+    }
+
+    fn each(self, other: Self, of: fn(u32, u32) -> u32) -> Self {
+        Self {
+            header_table_bytes: of(self.header_table_bytes, other.header_table_bytes),
+            streams: of(self.streams, other.streams),
+            window_bytes: of(self.window_bytes, other.window_bytes),
+            frame_bytes: of(self.frame_bytes, other.frame_bytes),
+            list_bytes: of(self.list_bytes, other.list_bytes),
+            ..self
+        }
+    }
+
     /// Takes over one setting of the peer's. Unknown ones are ignored.
     pub(super) fn apply(
         &mut self,

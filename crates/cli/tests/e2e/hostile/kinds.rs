@@ -121,6 +121,7 @@ pub(crate) const HTTP2: &[&str] = &[
 
 /// Of calls of gRPC.
 pub(crate) const GRPC: &[&str] = &[
+    "grpc_encoding",
     "grpc_extra_messages",
     "grpc_flag",
     "grpc_message_cut",
@@ -178,6 +179,7 @@ pub(crate) const WEBSOCKET: &[&str] = &[
 /// Of requests that completed and were not liked.
 pub(crate) const UNMET: &[&str] = &[
     "expect_body",
+    "grpc_encoding",
     "grpc_extra_messages",
     "grpc_flag",
     "grpc_message_cut",

@@ -7,6 +7,7 @@ use crate::comparison::document::shared;
 use crate::comparison::*;
 use crate::outage::Outage;
 use crate::plan::{Draft, Endpoint, HttpVersion};
+use crate::protocol::{Allowed, ProtocolCounts};
 use crate::result::{ConnectionsChange, RateChange, RunResult, ScenarioResult, Tool};
 use crate::schedule::{Arrival, Profile};
 use crate::streams::Streams;
@@ -244,6 +245,41 @@ fn sides_that_took_no_turns_are_said() {
     }
     let alone = contrast(&side("base", 0, &BASE_US[..1]), &side("new", 1, &SLOW_US[..1]));
     assert!(alone.notes.is_empty(), "what one run lacks is reported already");
+}
+
+#[test]
+fn servers_that_allow_different_numbers_of_streams_are_said() {
+    let told = |base: Option<Option<u32>>, new: Option<Option<u32>>| {
+        let side = |name: &str, second, streams: Option<Option<u32>>| {
+            let mut result = result(second, 1000);
+            result.plan.http2.streams = 100;
+            let allowed = |streams| Allowed {
+                streams,
+                window_bytes: 65_535,
+                header_table_bytes: 4096,
+                frame_bytes: 16_384,
+            };
+            let name = name.to_owned();
+            let allowed = streams.map(allowed);
+            result.protocols = vec![ProtocolCounts { allowed, ..ProtocolCounts::default() }];
+            Side::of_results(&name, &[(name.clone(), result)], false).unwrap()
+        };
+        contrast(&side("base", 0, base), &side("new", 1, new)).notes
+    };
+    for (base, new, want) in [
+        (Some(Some(10)), Some(Some(100)), Some("10 streams on each connection in 'base', 100")),
+        (Some(None), Some(Some(1)), Some("100 streams on each connection in 'base', 1 in 'new'")),
+        (Some(Some(10)), Some(Some(10)), None),
+        // More than was asked for is the same load.
+        (Some(Some(100)), Some(Some(250)), None),
+        (Some(Some(100)), Some(None), None),
+        // HTTP/1 has no streams.
+        (None, Some(Some(10)), None),
+    ] {
+        let notes = told(base, new);
+        assert_eq!(notes.len(), usize::from(want.is_some()), "{notes:?}");
+        assert!(want.is_none_or(|want| notes[0].contains(want)), "{notes:?}");
+    }
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub struct Client {
     session: Session,
     streams: Streams<Exchange>,
     next_stream: u32,
+    /// The least and the most of each setting that the server has had in force.
+    allowed_range: [Settings; 2],
     /// The server's last GOAWAY.
     goodbye: Option<Goodbye>,
     /// What the server's last bytes set off and is yet to be told.
@@ -91,6 +93,7 @@ impl Client {
             session,
             streams: Streams::with_capacity(options.streams as usize),
             next_stream: 1,
+            allowed_range: [Settings::INITIAL; 2],
             goodbye: None,
             backlog: Backlog::default(),
             lines: Vec::new(),
@@ -115,10 +118,17 @@ impl Client {
         self.session.is_greeted
     }
 
-    /// What the server allows.
+    /// What the server allows now.
     #[must_use]
     pub fn allowed(&self) -> &Settings {
         &self.session.peer
+    }
+
+    /// The least and the most of each setting that the server has allowed on this connection since
+    /// its first SETTINGS.
+    #[must_use]
+    pub fn allowed_range(&self) -> &[Settings; 2] {
+        &self.allowed_range
     }
 
     /// How many more requests can be started now: none before the server's settings.

@@ -54,6 +54,9 @@ impl Client {
             Signal::More => return Ok(Step::More),
             Signal::Done | Signal::Acknowledged => None,
             Signal::Settings { is_first, window_shift, streams_before } => {
+                let peer = self.session.peer;
+                let [least, most] = if is_first { [peer; 2] } else { self.allowed_range };
+                self.allowed_range = [least.least(peer), most.most(peer)];
                 self.settings(window_shift)?;
                 let is_more = self.session.peer.streams > streams_before;
                 if is_first { Some(Happened::Greeted) } else { is_more.then_some(Happened::Room) }
