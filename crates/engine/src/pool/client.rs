@@ -57,8 +57,13 @@ pub(crate) struct Opening {
 /// What its connection was used for.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// When a request timed out here with nothing received since; 0: none has.
-    pub timed_out_ns: u64,
+    /// When the open connection fell silent last: a request timed out, and no response had come
+    /// since it was sent. 0: it has not.
+    pub silent_ns: u64,
+    /// When a response came here last, or a part of one; 0: none has.
+    pub response_ns: u64,
+    /// Requests sent and responses received until it fell silent.
+    pub told: Carried,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Measured requests it may still serve, where connections are opened by that.

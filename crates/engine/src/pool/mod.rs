@@ -22,6 +22,7 @@ mod held;
 mod opening;
 mod origins;
 mod reach;
+mod silence;
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -48,6 +49,7 @@ use origins::Origins;
 pub(crate) use client::Client;
 pub(crate) use entries::Entries;
 pub(crate) use reach::Reach;
+pub(crate) use silence::Silence;
 
 /// A worker's connections, and the driver beneath them.
 pub(crate) struct Pool<D: Driver, P: Protocol> {
