@@ -75,11 +75,21 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
         let started_ns = self.accounts.exchanges[id].moments.started_ns;
         let silence = self.pool[entry].usage.silence(started_ns);
-        // Kept for ever, a connection whose server is gone would never be opened anew.
-        if silence != Silence::Lasting && self.pool.cancel(entry, id) {
+        if !self.is_given_up(entry, silence, started_ns) && self.pool.cancel(entry, id) {
             self.cancelled(entry, id, silence, now_ns);
         } else {
             self.closed_by_timeout(entry, id, by_ns, now_ns);
+        }
+    }
+
+    /// Whether a connection that could go on without the request that timed out is closed: nothing
+    /// has come for another timeout, or its server does not read. It would be kept for ever though
+    /// its server is gone, and what is sent on it would pile up.
+    fn is_given_up(&self, entry: ConnectionId, silence: Silence, started_ns: u64) -> bool {
+        match silence {
+            Silence::None => false,
+            Silence::Known | Silence::New => P::GATHERS && self.pool.is_stuck(entry, started_ns),
+            Silence::Lasting => true,
         }
     }
 

@@ -4,6 +4,7 @@ use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
 
 use super::draining::Draining;
+use super::uptake::Uptake;
 use crate::id::ConnectionId;
 
 /// One of the plan's connections, open or not.
@@ -64,6 +65,8 @@ pub(crate) struct Usage {
     pub response_ns: u64,
     /// Requests sent and responses received until it fell silent.
     pub told: Carried,
+    /// How far the kernel takes what is sent on it.
+    pub uptake: Uptake,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Measured requests it may still serve, where connections are opened by that.
@@ -107,6 +110,12 @@ impl<P: Protocol> Client<P> {
             fin_awaited_ns: u64::MAX,
             retire_ns: u64::MAX,
         }
+    }
+
+    /// Bytes are about to be handed over, with this many queued before them.
+    #[inline]
+    pub(super) fn note_uptake(&mut self, queued_bytes: usize) {
+        self.usage.uptake.look(queued_bytes, self.moment_ns);
     }
 
     /// The moment of something that happens here at `at_ns`, which is not before what happened

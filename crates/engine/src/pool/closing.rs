@@ -8,6 +8,7 @@ use super::Pool;
 use super::client::{Carried, Usage};
 use super::draining::Draining;
 use super::reach::SLOW_CONNECT_NS;
+use super::uptake::Uptake;
 use crate::id::ConnectionId;
 
 impl<D: Driver, P: Protocol> Pool<D, P> {
@@ -45,6 +46,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.silent_ns = 0;
         client.usage.response_ns = 0;
         client.usage.told = Carried::default();
+        client.usage.uptake = Uptake::default();
         client.usage.draining = Draining::default();
         client.usage.sent = 0;
         client.usage.answered = 0;

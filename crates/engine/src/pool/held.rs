@@ -61,7 +61,11 @@ impl Held {
     fn send<D: Driver, P: Protocol>(&mut self, entries: &mut Entries<P>, driver: &mut D) {
         let Some(entry) = self.entry.take() else { return };
         if !self.scratch.is_empty() {
-            self.sent_bytes += entries[entry].connection.flush(driver, &mut self.scratch);
+            let client = &mut entries[entry];
+            client.note_uptake(driver.queued_bytes(entry.socket()));
+            let bytes = client.connection.flush(driver, &mut self.scratch);
+            client.usage.uptake.hand_over(bytes);
+            self.sent_bytes += bytes;
         }
     }
 

@@ -23,6 +23,7 @@ mod opening;
 mod origins;
 mod reach;
 mod silence;
+mod uptake;
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
