@@ -108,6 +108,35 @@ pub enum Progress<'a> {
     Ping,
 }
 
+impl Progress<'_> {
+    /// Whether the server answers a request, in part or in whole, or ends it without an answer.
+    /// What concerns the connection alone is none of that, nor is room for more of a request.
+    #[inline]
+    #[must_use]
+    pub fn is_of_response(&self) -> bool {
+        match self {
+            Self::Tunnelled
+            | Self::Secured
+            | Self::Greeted
+            | Self::Room
+            | Self::Resumed(_)
+            | Self::Pushed { .. }
+            | Self::Decompressed(_)
+            | Self::Ping => false,
+            Self::FirstByte(_)
+            | Self::Interim(..)
+            | Self::Head(..)
+            | Self::Message(_)
+            | Self::Body(..)
+            | Self::Trailers(..)
+            | Self::Complete(..)
+            | Self::Refused(..)
+            | Self::Reset(..)
+            | Self::Broken(..) => true,
+        }
+    }
+}
+
 /// The kind of a request that the server has not processed, where it does not say why.
 pub const REFUSED: &str = "request_refused";
 

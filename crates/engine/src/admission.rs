@@ -4,6 +4,7 @@
 //! not yet sent are exactly those from the cursor on.
 
 mod closed;
+mod returned;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -103,6 +104,33 @@ impl Admission {
         let measured = now_ns >= timetable.measured_ns;
         let number = closed.take(measured, now_ns)?;
         Some(Due { at_ns: now_ns, number, stage: Place::NONE, measured })
+    }
+
+    /// In a closed loop: until when requests that were taken and not begun are kept; `u64::MAX`
+    /// without any.
+    #[inline]
+    pub(crate) fn keep_until_ns(&self) -> u64 {
+        match self {
+            Self::Closed(closed) => closed.keep_until_ns(),
+            Self::Open(_) => u64::MAX,
+        }
+    }
+
+    /// Gives back what was taken and not begun, for other workers.
+    pub(crate) fn give_back(&mut self) {
+        if let Self::Closed(closed) = self {
+            closed.give_back();
+        }
+    }
+
+    /// In a closed loop: whether there is nothing to take but what other workers may give back.
+    pub(crate) fn awaits_others(&self) -> bool {
+        matches!(self, Self::Closed(closed) if closed.awaits_others())
+    }
+
+    /// In a closed loop: whether requests were given back.
+    pub(crate) fn has_returned(&self) -> bool {
+        matches!(self, Self::Closed(closed) if closed.has_returned())
     }
 
     /// Whether every request has been taken.

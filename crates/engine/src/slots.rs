@@ -74,6 +74,29 @@ impl Slots {
         self.admission.take_closed(&self.timetable, now_ns)
     }
 
+    /// Until when requests that were taken and not begun are kept; `u64::MAX` without any.
+    #[inline]
+    pub(crate) fn keep_until_ns(&self) -> u64 {
+        self.admission.keep_until_ns()
+    }
+
+    /// In a closed loop: gives back what was taken and not begun, for other workers.
+    pub(crate) fn give_back(&mut self) {
+        self.admission.give_back();
+    }
+
+    /// Whether there is nothing to take by `now_ns` but what other workers may give back.
+    pub(crate) fn awaits_others(&self, now_ns: u64) -> bool {
+        self.plan.requests.is_some()
+            && now_ns >= self.timetable.measured_ns
+            && self.admission.awaits_others()
+    }
+
+    /// Whether other workers gave requests back.
+    pub(crate) fn has_returned(&self) -> bool {
+        self.admission.has_returned()
+    }
+
     /// How many slots are due and not taken.
     pub(crate) fn behind(&self, now_ns: u64) -> u64 {
         self.admission.behind(&self.timetable, now_ns)

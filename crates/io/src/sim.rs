@@ -94,6 +94,7 @@ impl Wake for Flag {
 pub struct SimDriver {
     now_ns: u64,
     waits: u64,
+    queued_bytes_max: usize,
     network: Network,
     /// The standstill that is still to come, and the one that has been.
     pause: Option<Window>,
@@ -142,6 +143,7 @@ impl SimDriver {
         Self {
             now_ns: START_NS,
             waits: 0,
+            queued_bytes_max: 0,
             pause: sim.pause,
             stood_still: None,
             readiness: sim.readiness,
@@ -164,6 +166,12 @@ impl SimDriver {
     #[must_use]
     pub fn waits(&self) -> u64 {
         self.waits
+    }
+
+    /// The most bytes that were ever queued on a socket.
+    #[must_use]
+    pub fn queued_bytes_max(&self) -> usize {
+        self.queued_bytes_max
     }
 
     fn push(&mut self, socket: SocketId, what: Queued) {
@@ -430,6 +438,7 @@ impl Driver for SimDriver {
         if !waiting {
             self.flush(socket);
         }
+        self.queued_bytes_max = self.queued_bytes_max.max(self.queued_bytes(socket));
     }
 
     fn queued_bytes(&self, socket: SocketId) -> usize {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use crate::peer::{Answer, OK, Peer};
@@ -296,4 +297,27 @@ fn the_memory_told_is_the_testers_and_not_that_of_what_started_it() {
     drop(ours);
     let rss_bytes = report.count("/loader/rss_peak_bytes");
     assert!((1 << 20..OURS as u64 / 2).contains(&rss_bytes), "{rss_bytes} bytes");
+}
+
+/// The server answers the hundredth request only once the last has come: the thread that sent it
+/// must leave what it had taken beside it to the other.
+#[test]
+fn requests_of_a_thread_that_can_send_none_go_to_the_other() {
+    const REQUESTS: usize = 3000;
+    let asked = (Mutex::new(0), Condvar::new());
+    let peer = Peer::answering(move |number| {
+        let (last, more) = &asked;
+        let mut last = last.lock().expect("no panic under the lock");
+        *last = number.max(*last);
+        more.notify_all();
+        if number == 100 {
+            let is_early = |last: &mut usize| *last < REQUESTS - 1;
+            let _ = more.wait_timeout_while(last, Duration::from_secs(30), is_early);
+        }
+        Answer::Say(OK)
+    });
+    let requests = REQUESTS.to_string();
+    let url = peer.url("/");
+    let report = measure(&[&url, "-c", "2", "-t", "2", "-n", &requests, "--timeout", "10s"]);
+    assert_eq!(report.ledger(["sent", "ok", "timed_out"]), [3000, 3000, 0]);
 }

@@ -42,6 +42,8 @@ pub(crate) struct After {
     pub completed: u64,
     /// Of those, in the measured part.
     pub measured: u64,
+    /// A part of a response came, or the server ended a request without one.
+    pub responded: bool,
     /// A response was complete before its request was sent whole.
     pub early: bool,
     /// The proxy opened the tunnel.
@@ -58,6 +60,7 @@ impl Reading<'_> {
     #[inline]
     pub(crate) fn step(&mut self, progress: Progress<'_>) {
         let accounts = &mut *self.accounts;
+        self.after.responded |= progress.is_of_response();
         match progress {
             Progress::FirstByte(id) => accounts.exchanges[id].moments.first_byte_ns = self.at_ns,
             Progress::Resumed(id) => accounts.resumed(id, self.at_ns),

@@ -230,3 +230,59 @@ fn numbers_go_on_from_the_warm_up() {
     numbers.dedup();
     assert_eq!(numbers.len(), 21 + 50);
 }
+
+/// A worker that was fast and can send no more: others send what it has taken.
+#[test]
+fn what_a_worker_gives_back_is_taken_by_the_others() {
+    let plan = checked(&Draft { requests: Some(3000), workers: 2, ..plan() });
+    let tickets = Arc::new(Tickets::of(&plan));
+    let mut workers = [0, 1].map(|_| Closed::new(Arc::clone(&tickets)));
+    let mut numbers: Vec<_> = (0..17).filter_map(|_| workers[0].take(true, S)).collect();
+    let until_ns = workers[0].keep_until_ns();
+    assert!((S..S + 10 * MS).contains(&until_ns), "{until_ns}");
+    // What the first holds is all that is left.
+    numbers.extend(std::iter::from_fn(|| workers[1].take(true, S + MS)));
+    assert!(numbers.len() < 3000 && workers[1].awaits_others() && !workers[1].is_over());
+    assert!(!workers[1].has_returned());
+    workers[0].give_back();
+    assert_eq!(workers[0].keep_until_ns(), u64::MAX);
+    assert!(workers[1].has_returned() && !workers.iter().any(Closed::is_over));
+    numbers.extend(std::iter::from_fn(|| workers[1].take(true, S + MS)));
+    assert!(workers.iter().all(Closed::is_over) && !workers[1].awaits_others());
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..3000).collect::<Vec<_>>());
+}
+
+/// Threads that take and give back as they like take each request once, and none is over before
+/// all are taken.
+#[test]
+fn each_request_is_taken_once_however_often_blocks_are_given_back() {
+    const REQUESTS: u64 = 20_000;
+    for seed in 0..5 {
+        let plan = checked(&Draft { requests: Some(REQUESTS), workers: 4, ..plan() });
+        let tickets = Arc::new(Tickets::of(&plan));
+        let warm: Vec<_> =
+            (0..seed).filter_map(|_| Closed::new(Arc::clone(&tickets)).take(false, S)).collect();
+        let worker = &|number: u64| {
+            let mut closed = Closed::new(Arc::clone(&tickets));
+            let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed * 4 + number));
+            let (mut numbers, mut now_ns) = (Vec::new(), S);
+            while !closed.is_over() {
+                now_ns += dice.between(0, 20_000);
+                numbers.extend(closed.take(true, now_ns));
+                if dice.chance(10) {
+                    closed.give_back();
+                }
+            }
+            numbers
+        };
+        let mut numbers: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|number| scope.spawn(move || worker(number))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        numbers.extend(warm);
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..REQUESTS + seed).collect::<Vec<_>>(), "seed {seed}");
+    }
+}

@@ -11,6 +11,7 @@ use crate::accounts::After;
 use crate::error::TIMEOUT;
 use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
+use crate::pool::Silence;
 
 impl<D: Driver, P: Protocol> Lines<D, P> {
     /// Looks at an entry of the pool one of whose deadlines has come by `by_ns`. `true`: a body
@@ -72,27 +73,32 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
             self.connect_timed_out(entry, now_ns);
             return;
         }
-        if !self.is_dead(entry, by_ns) && self.pool.cancel(entry, id) {
-            self.cancelled(entry, id, now_ns);
+        let started_ns = self.accounts.exchanges[id].moments.started_ns;
+        let silence = self.pool[entry].usage.silence(started_ns);
+        if !self.is_given_up(entry, silence, started_ns) && self.pool.cancel(entry, id) {
+            self.cancelled(entry, id, silence, now_ns);
         } else {
             self.closed_by_timeout(entry, id, by_ns, now_ns);
         }
     }
 
-    /// Whether a connection has been silent for the plan's timeout after a request timed out on it:
-    /// a connection that can do without single requests would be kept for ever, though its server
-    /// is gone.
-    fn is_dead(&mut self, entry: ConnectionId, by_ns: u64) -> bool {
-        let timed_out_ns = &mut self.pool[entry].usage.timed_out_ns;
-        if *timed_out_ns == 0 {
-            *timed_out_ns = by_ns;
+    /// Whether a connection that could go on without the request that timed out is closed: nothing
+    /// has come for another timeout, or its server does not read. It would be kept for ever though
+    /// its server is gone, and what is sent on it would pile up.
+    fn is_given_up(&self, entry: ConnectionId, silence: Silence, started_ns: u64) -> bool {
+        match silence {
+            Silence::None => false,
+            Silence::Known | Silence::New => P::GATHERS && self.pool.is_stuck(entry, started_ns),
+            Silence::Lasting => true,
         }
-        by_ns - *timed_out_ns >= self.plan.timeout_ns
     }
 
     /// One exchange timed out; the others of its connection go on.
-    fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, now_ns: u64) {
+    fn cancelled(&mut self, entry: ConnectionId, id: ExchangeId, silence: Silence, now_ns: u64) {
         let now_ns = self.pool[entry].moment(now_ns);
+        if silence == Silence::New {
+            self.pool.fell_silent(entry, now_ns);
+        }
         self.times.progress_ns = now_ns;
         let phase = self.accounts.exchanges[id].phase();
         let timeout_ns = self.plan.timeout_ns;

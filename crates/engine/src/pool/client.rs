@@ -4,6 +4,7 @@ use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
 
 use super::idling::{Idling, Lowered};
+use super::uptake::Uptake;
 use crate::id::ConnectionId;
 
 /// One of the plan's connections, open or not.
@@ -57,8 +58,15 @@ pub(crate) struct Opening {
 /// What its connection was used for.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// When a request timed out here with nothing received since; 0: none has.
-    pub timed_out_ns: u64,
+    /// When the open connection fell silent last: a request timed out, and no response had come
+    /// since it was sent. 0: it has not.
+    pub silent_ns: u64,
+    /// When a response came here last, or a part of one; 0: none has.
+    pub response_ns: u64,
+    /// Requests sent and responses received until it fell silent.
+    pub told: Carried,
+    /// How far the kernel takes what is sent on it.
+    pub uptake: Uptake,
     /// Bytes handed to the driver for requests, on all connections of this entry.
     pub handed_bytes: u64,
     /// Requests sent on the open connection.
@@ -106,6 +114,12 @@ impl<P: Protocol> Client<P> {
             fin_awaited_ns: u64::MAX,
             retire_ns: u64::MAX,
         }
+    }
+
+    /// Bytes are about to be handed over, with this many queued before them.
+    #[inline]
+    pub(super) fn note_uptake(&mut self, queued_bytes: usize) {
+        self.usage.uptake.look(queued_bytes, self.moment_ns);
     }
 
     /// The moment of something that happens here at `at_ns`, which is not before what happened

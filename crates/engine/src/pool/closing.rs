@@ -5,9 +5,10 @@ use plimsoll_conn::{ExchangeId, Protocol, State};
 use plimsoll_io::{Close, Driver};
 
 use super::Pool;
-use super::client::Usage;
+use super::client::{Carried, Usage};
 use super::idling::{Idling, Lowered};
 use super::reach::SLOW_CONNECT_NS;
+use super::uptake::Uptake;
 use crate::id::ConnectionId;
 
 impl<D: Driver, P: Protocol> Pool<D, P> {
@@ -33,18 +34,19 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         }
         // One that was closed by our own choice has not failed.
         let is_ours = std::mem::take(&mut client.retiring);
-        let failed = client.usage.answered == 0 && !is_ours;
-        client.failures = if failed { client.failures + 1 } else { 0 };
+        let is_lost = client.note_fate(is_ours);
         // A connection that came about and was lost with its request may be chance, once: a user
         // that waited after each would send less than one whose connections hold.
-        let is_lost = failed && client.usage.sent > 0;
         let is_chance = is_lost && client.failures == 1;
         let backoff_ns = if is_chance { 0 } else { client.backoff_ns() };
         // While it waits it sends nothing, so nothing fails.
         if is_lost && !is_chance {
             self.reach.lost(entry, now_ns);
         }
-        client.usage.timed_out_ns = 0;
+        client.usage.silent_ns = 0;
+        client.usage.response_ns = 0;
+        client.usage.told = Carried::default();
+        client.usage.uptake = Uptake::default();
         client.usage.draining = Idling::default();
         client.usage.lowered = Lowered::default();
         client.usage.sent = 0;

@@ -62,7 +62,9 @@ impl Held {
         let Some(entry) = self.entry.take() else { return };
         if !self.scratch.is_empty() {
             let client = &mut entries[entry];
+            client.note_uptake(driver.queued_bytes(entry.socket()));
             let sent_bytes = client.connection.flush(driver, &mut self.scratch);
+            client.usage.uptake.hand_over(sent_bytes);
             client.usage.handed_bytes += sent_bytes as u64;
             self.sent_bytes += sent_bytes;
         }

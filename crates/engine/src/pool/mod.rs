@@ -22,6 +22,8 @@ mod idling;
 mod opening;
 mod origins;
 mod reach;
+mod silence;
+mod uptake;
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -49,6 +51,7 @@ use origins::Origins;
 pub(crate) use client::Client;
 pub(crate) use entries::Entries;
 pub(crate) use reach::Reach;
+pub(crate) use silence::Silence;
 
 /// A worker's connections, and the driver beneath them.
 pub(crate) struct Pool<D: Driver, P: Protocol> {

@@ -60,7 +60,6 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let entry = ConnectionId::of(received.socket);
         self.lines.accounts.observer.recorder_at(at_ns).received_bytes += received.len() as u64;
         let client = &mut self.lines.pool[entry];
-        client.usage.timed_out_ns = 0;
         let at_ns = client.moment(at_ns);
         let stamp_ns = received.kernel_ns().map_or(at_ns, |kernel_ns| {
             let open = client.connection.exchanges();
@@ -82,6 +81,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let (sent_bytes, taken) =
             self.lines.pool.receive(received, |progress| reading.step(progress));
         let after = reading.after;
+        if after.responded {
+            self.lines.pool[entry].usage.response_ns = at_ns;
+        }
         if sent_bytes > 0 {
             self.lines.accounts.sent_at(at_ns, sent_bytes);
         }

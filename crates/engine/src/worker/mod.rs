@@ -176,11 +176,14 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.open_queued(now_ns, self.stage.stopped_ns.is_none());
             self.end_interval(now_ns, false, on_interval);
             self.look_around(now_ns);
+            self.share_requests(now_ns);
             if self.is_finished(now_ns) {
                 break;
             }
             self.wait(self.until_ns(now_ns))?;
         }
+        // Another worker may have time for them.
+        self.slots.give_back();
         self.settle_rest();
         self.end_interval(self.traffic.lines.times.now_ns, true, on_interval);
         Ok(())
@@ -268,11 +271,13 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             return until_ns.min(stopped_ns + self.stage.drain_ns);
         }
         let act_ns = self.slots.act_ns(now_ns, pool.entries.has_idle(), pool.entries.can_grow());
-        // Other workers may take the last request, and nothing would tell this one.
+        // Other workers may take the last request or give some back, and nothing would tell this
+        // one.
         let is_counted = self.plan.requests.is_some() && !self.plan.is_open_loop();
-        let may_end = is_counted && pool.counts.open_now == 0;
+        let may_end = is_counted && (pool.counts.open_now == 0 || self.slots.awaits_others(now_ns));
         let look_ns = if may_end { now_ns + LAST_REQUEST_NS } else { u64::MAX };
         let rate_ns = accounts.next_rate_ns();
+        let until_ns = until_ns.min(self.slots.keep_until_ns());
         until_ns.min(act_ns).min(look_ns).min(rate_ns).min(self.slots.timetable.stop_ns)
     }
 

@@ -74,6 +74,22 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         accounts.not_started(&Alike { due, slots: 1, waited_ns }, place, true);
     }
 
+    /// In a closed loop: gives back what is held and cannot be begun, and begins what others gave
+    /// back when nothing else is left.
+    #[inline]
+    pub(super) fn share_requests(&mut self, now_ns: u64) {
+        if self.slots.keep_until_ns() <= now_ns {
+            self.slots.give_back();
+        }
+        let starts = self.stage.stopped_ns.is_none();
+        if starts && self.slots.awaits_others(now_ns) && self.slots.has_returned() {
+            let entries = &self.traffic.lines.pool.entries;
+            let free = entries.active_ids().filter(|entry| entries.can_take(*entry));
+            self.traffic.lines.freed.extend(free.map(|entry| (entry, now_ns)));
+            self.serve_freed();
+        }
+    }
+
     /// Looks at the entries of the pool that may be free: what waits for them goes first.
     #[inline]
     pub(super) fn serve_freed(&mut self) {

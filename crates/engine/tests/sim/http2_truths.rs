@@ -410,7 +410,6 @@ fn a_timeout_ends_one_stream() {
     assert_eq!(sum.service.max_ns(), Some(200 * MS));
 }
 
-/// Experiment 17: an answer that is whole before the upload ends it, with or without a reset.
 /// The third request and those after it hang on the first connection, which is silent from then on.
 #[test]
 fn a_connection_that_stays_silent_after_a_timeout_is_replaced() {
@@ -430,6 +429,27 @@ fn a_connection_that_stays_silent_after_a_timeout_is_replaced() {
     assert_eq!((ran.sum().ledger.timed_out, log.did.connections), (3, 1));
 }
 
+/// A server that has stopped to read: the kernel takes what fits into its buffers, and the rest
+/// stays in the tester until the connection is closed. The first request of each round still fills
+/// the buffers, so a request alone is followed by another.
+#[test]
+fn requests_to_a_server_that_does_not_read_do_not_pile_up() {
+    const BODY_BYTES: u32 = 1 << 20;
+    let stalled = Window { at_ns: 2 * S, for_ns: 100 * S };
+    let sim = SimOptions { peer_stalled: Some(stalled), ..SimOptions::default() };
+    for (streams, sent) in [(1, 2), (2, 2), (10, 10)] {
+        let plan = Draft { timeout_ns: 200 * MS, ..closed(streams) };
+        let plan = uploading(plan, BODY_BYTES);
+        let (ran, log) = run_over(&plan, &sim, allowing(100), |_| Reply::ok(MS));
+        let ledger = ran.sum().ledger;
+        assert_eq!((ledger.sent, ledger.timed_out), (sent, sent), "{streams} streams");
+        assert_eq!((log.did.connections, log.did.requests), (1, 0), "{streams} streams");
+        let queued_bytes_max = sent as usize * (BODY_BYTES + KIB) as usize;
+        assert!(ran.queued_bytes_max <= queued_bytes_max, "{} bytes", ran.queued_bytes_max);
+    }
+}
+
+/// Experiment 17: an answer that is whole before the upload ends it, with or without a reset.
 #[test]
 fn an_early_answer_completes_its_request() {
     for stops_upload in [true, false] {

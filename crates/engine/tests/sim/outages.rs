@@ -2,9 +2,11 @@
 
 use plimsoll_core::gate::{AbortWatch, Condition};
 use plimsoll_core::outage::Outage;
-use plimsoll_core::plan::Draft;
+use plimsoll_core::plan::{Draft, HttpVersion};
 use plimsoll_io::sim::{SimOptions, Window};
 
+use crate::http2::run_http2;
+use crate::http2_script::{Asked, Change, Fate, Hello, Reply};
 use crate::peer::Answer;
 use crate::world::{MS, Ran, S, START_NS, at_rate, plan, run};
 
@@ -125,6 +127,66 @@ fn a_connection_that_is_lost_now_and_then_is_no_outage() {
             let plan = Draft { connections: 1, ..plan };
             let outage = outage(&run(&plan, &SimOptions::default(), |_| script));
             assert_eq!((outage.cut_off_ns, outage.failed_attempts), (0, 0));
+        }
+    }
+}
+
+/// Each has as many requests in flight as the other has connections, one after the other.
+fn over_http2(connections: u32, streams: u32, plan: Draft) -> Draft {
+    let mut plan = Draft { connections, http_version: HttpVersion::Http2, ..plan };
+    plan.http2.streams = streams;
+    plan
+}
+
+/// A server takes connections and requests, and answers none of those that come from 1 s to 7 s.
+#[test]
+fn a_server_that_hangs_is_the_same_outage_over_both_protocols() {
+    let hangs = |at_ns: u64| (S..7 * S).contains(&(at_ns - START_NS));
+    let load = |plan: Draft| Draft { timeout_ns: S, duration_ns: Some(10 * S), ..plan };
+    let closed = load(Draft { connections: 20, ..plan() });
+    let open = load(Draft { connections: 20, ..at_rate(200_000_000, 10 * S) });
+    for plan in [closed, open] {
+        let script =
+            move |_, at_ns| if hangs(at_ns) { Answer::Hang } else { Answer::Status(200, MS) };
+        let want = outage(&run(&plan, &SimOptions::default(), |_| script));
+        assert!((0.2..0.35).contains(&want.share), "{want:?}");
+        for (connections, streams) in [(20, 1), (2, 10)] {
+            // One that hangs may still send frames.
+            for change in [None, Some(Change::Ping)] {
+                let script = move |asked: &Asked| match hangs(asked.at_ns) {
+                    true => Reply { fate: Fate::Hangs, change, ..Reply::ok(MS) },
+                    false => Reply::ok(MS),
+                };
+                let plan = over_http2(connections, streams, plan.clone());
+                let sim = SimOptions::default();
+                let (ran, logs) = run_http2(&plan, &sim, Hello::default(), |_| script);
+                let found = outage(&ran);
+                let what = format!("{connections} connections, {change:?}: {found:?}, {want:?}");
+                assert_near(found.share, want.share, &what);
+                assert_near(found.longest_ns as f64 / 1e10, want.longest_ns as f64 / 1e10, &what);
+                // A connection that stays silent is given up, whatever frames come.
+                assert!(logs[0].did.connections > u64::from(connections), "{what}");
+                assert_eq!(logs[0].did.violations, Vec::<String>::new());
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_that_time_out_beside_others_that_are_answered_are_no_outage() {
+    for (streams, every) in [(10, 20), (2, 7), (1, 2)] {
+        for load in [plan(), at_rate(500_000_000, S)] {
+            let load = Draft { timeout_ns: 50 * MS, duration_ns: Some(2 * S), ..load };
+            let script = move |asked: &Asked| match asked.number % every {
+                1 => Reply { fate: Fate::Hangs, ..Reply::ok(MS) },
+                _ => Reply::ok(MS),
+            };
+            let plan = over_http2(1, streams, load);
+            let sim = SimOptions::default();
+            let (ran, _) = run_http2(&plan, &sim, Hello::default(), |_| script);
+            let (ledger, outage) = (ran.sum().ledger, outage(&ran));
+            assert!(ledger.timed_out > 5, "{ledger:?}");
+            assert_eq!((outage.cut_off_ns, ledger.reconnects), (0, 0), "{streams}: {ledger:?}");
         }
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Ran {
     pub points: Vec<Point>,
     /// How often the workers went to wait.
     pub waits: u64,
+    /// The most bytes that were queued on a connection because the kernel had not taken them.
+    pub queued_bytes_max: usize,
     /// The workers' scripts, as they have become.
     pub scripts: Vec<Thread>,
     pub script_errors: Vec<String>,
@@ -173,6 +175,7 @@ impl<Settings> World<'_, Settings> {
             series: Series::default(),
             points: Vec::new(),
             waits: 0,
+            queued_bytes_max: 0,
             scripts: Vec::new(),
             script_errors: Vec::new(),
             starts_ns: Vec::new(),
@@ -193,6 +196,7 @@ impl<Settings> World<'_, Settings> {
             };
             worker.run(START_NS, self.signals, &mut on_interval).unwrap();
             ran.waits += worker.driver().waits();
+            ran.queued_bytes_max = ran.queued_bytes_max.max(worker.driver().queued_bytes_max());
             ran.starts_ns.push(START_NS);
             let (record, source) = worker.into_record();
             ran.records.push(record);
