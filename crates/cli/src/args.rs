@@ -81,7 +81,7 @@ pub(crate) struct OriginalFlags {
 /// Flags of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportFlags {
-    /// A result document, as --json writes it; - reads it from stdin
+    /// A result document, as --json writes it, or a result of fortio; - reads it from stdin
     pub file: PathBuf,
     /// Judge it by this gate instead of its own, and exit with 3 if it fails
     #[arg(long, value_name = "EXPR")]

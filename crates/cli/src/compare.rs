@@ -10,15 +10,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
-use plimsoll_core::comparison::{Contrast, Settings, Side};
-use plimsoll_core::repeats::{self, Repeats};
+use plimsoll_core::comparison::{Contrast, Repeat, Settings, Side};
 use plimsoll_core::result::{self, Tool};
-use plimsoll_core::study::{self, Study};
+use plimsoll_core::study;
 use plimsoll_report::comparison::{write_json, write_markdown, write_text};
 use plimsoll_report::text::Style;
-use serde_json::Value;
 
 use crate::compare_args::{CompareFlags, CompareFormat};
+use crate::document::{self, Document};
 use crate::exit::{Exit, GATE};
 use crate::outputs::is_stdout;
 use crate::terminal::{columns, has_color};
@@ -64,15 +63,6 @@ fn refuse_unlike(base: &Side, new: &Side, flags: &CompareFlags) -> Result<(), Ex
     Err(Exit::CouldNotRun(text))
 }
 
-/// What a document is.
-enum Document {
-    Result(Box<RunResult>),
-    Repeats(Repeats),
-    Study(Box<Study>),
-    /// Of another schema, or of none: what it says.
-    Other(Option<String>),
-}
-
 /// Reads one side: files with commas between, or a directory.
 fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
     let path = Path::new(given);
@@ -92,10 +82,13 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
     for file in &files {
         let name = file.display().to_string();
         match document(file)? {
-            Document::Result(result) => results.push((name, *result)),
+            Document::Result(result) => results.push(Repeat::of_result(&name, &result)),
+            Document::Foreign(result) => results.push(Repeat::of_foreign(&name, &result)),
             Document::Repeats(repeats) => {
-                let named = |(repeat, run)| (format!("{name}, repeat {repeat}"), run);
-                results.extend((1_u32..).zip(repeats.runs).map(named));
+                let named = |(repeat, run): (u32, &RunResult)| {
+                    Repeat::of_result(&format!("{name}, repeat {repeat}"), run)
+                };
+                results.extend((1_u32..).zip(&repeats.runs).map(named));
             }
             Document::Study(study) => studies.push(*study),
             Document::Other(_) if is_directory => {}
@@ -103,7 +96,7 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
         }
     }
     match studies.as_slice() {
-        [] => Side::of_results(given, &results, allow_different)
+        [] => Side::of_repeats(given, &results, allow_different)
             .map_err(|error| Exit::CouldNotRun(error.to_string())),
         [study] if results.is_empty() && (is_directory || files.len() == 1) => {
             Ok(Side::of_study(given, study))
@@ -130,28 +123,16 @@ fn documents_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn document(path: &Path) -> anyhow::Result<Document> {
-    let name = path.display();
+    let name = path.display().to_string();
     let bytes = fs::read(path).with_context(|| format!("cannot read '{name}'"))?;
-    let value: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("'{name}' is not JSON"))?;
-    let schema = value.get("schema").and_then(Value::as_str).map(str::to_owned);
-    let wrong = || format!("'{name}' is not what its schema asks for");
-    Ok(match schema.as_deref() {
-        Some(result::SCHEMA) => {
-            Document::Result(serde_json::from_value(value).with_context(wrong)?)
-        }
-        Some(repeats::SCHEMA) => {
-            Document::Repeats(serde_json::from_value(value).with_context(wrong)?)
-        }
-        Some(study::SCHEMA) => Document::Study(serde_json::from_value(value).with_context(wrong)?),
-        _ => Document::Other(schema),
-    })
+    document::parse(&name, &bytes)
 }
 
 fn stranger(name: &str, schema: Option<String>) -> String {
     let is =
         schema.map_or_else(|| "not a result".to_owned(), |schema| format!("of schema '{schema}'"));
-    format!("'{name}' is {is}: give a {} or a {}", result::SCHEMA, study::SCHEMA)
+    let (ours, lab) = (result::SCHEMA, study::SCHEMA);
+    format!("'{name}' is {is}: give a {ours}, a {lab} or a result of fortio")
 }
 
 fn write(contrast: &Contrast, flags: &CompareFlags) -> anyhow::Result<()> {

@@ -8,8 +8,8 @@ use plimsoll_core::comparison::Limit;
 /// Flags of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareFlags {
-    /// What to compare with: a result document, several with commas between or in a directory, each
-    /// one repeat of the same load, or a study
+    /// What to compare with: a result document, Plimsoll's or fortio's, several with commas between
+    /// or in a directory, each one repeat of the same load, or a study
     pub base: String,
     /// What may be faster or slower, of the same kind
     pub new: String,

@@ -11,11 +11,13 @@ mod connection_args;
 mod demo;
 mod dialects;
 mod doctor;
+mod document;
 mod ending;
 mod exit;
 mod explain;
 mod fault;
 mod files;
+mod foreign;
 mod grpc;
 mod grpc_args;
 #[cfg(test)]

@@ -123,7 +123,11 @@ impl Outputs {
         self.write_with(|kind, out, style| format_repeats(kind, repeats, out, style))
     }
 
-    fn write_with(
+    /// Writes all reports with a function that writes one in a format.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn write_with(
         self,
         report: impl Fn(Format, &mut dyn Write, Style) -> io::Result<()>,
     ) -> anyhow::Result<()> {

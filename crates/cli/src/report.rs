@@ -1,5 +1,5 @@
 //! `plimsoll report`: writes a result document as any of the reports that its run could have
-//! written.
+//! written, and a result of another tester as those that it has figures for.
 
 use std::fs;
 use std::io::Read as _;
@@ -7,18 +7,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use plimsoll_core::repeats::{self, Repeats};
+use plimsoll_core::gate;
+use plimsoll_core::repeats::Repeats;
 use plimsoll_core::result::SCHEMA;
-use plimsoll_core::study::{self as core_study, Study};
-use plimsoll_core::{RunResult, gate};
 use plimsoll_report::failures::failed_gates;
-use serde_json::Value;
 
 use crate::args::ReportFlags;
+use crate::document::{self, Document};
 use crate::ending::{has_failed_gate, say};
 use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
-use crate::{repeat, study};
+use crate::{foreign, repeat, study};
 
 /// The document in the folder of a study.
 const STUDY: &str = "study.json";
@@ -40,6 +39,11 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
             study::report(&document, &flags.outputs)?;
             return Ok(ExitCode::SUCCESS);
         }
+        Document::Foreign(result) => {
+            foreign::report(&result, flags)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&flags.file, schema))),
     };
     if !flags.gate.is_empty() {
         result.gates =
@@ -72,15 +76,8 @@ fn report_repeats(repeats: &mut Repeats, flags: &ReportFlags) -> Result<ExitCode
     Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
 }
 
-/// What can be shown again.
-enum Document {
-    Result(Box<RunResult>),
-    Repeats(Box<Repeats>),
-    Study(Box<Study>),
-}
-
 fn read(path: &Path) -> anyhow::Result<Document> {
-    let name = path.display();
+    let name = path.display().to_string();
     if path.is_dir() {
         let study = path.join(STUDY);
         if study.is_file() {
@@ -95,25 +92,13 @@ fn read(path: &Path) -> anyhow::Result<Document> {
         fs::read(path)
     };
     let bytes = bytes.with_context(|| format!("cannot read '{name}'"))?;
-    let document: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("'{name}' is not JSON"))?;
-    match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => {}
-        Some(core_study::SCHEMA) => {
-            let study = serde_json::from_value(document);
-            let study = study.with_context(|| format!("'{name}' is not what a study has to be"))?;
-            return Ok(Document::Study(Box::new(study)));
-        }
-        Some(repeats::SCHEMA) => {
-            let repeats = serde_json::from_value(document);
-            let repeats =
-                repeats.with_context(|| format!("'{name}' is not what repeats have to be"))?;
-            return Ok(Document::Repeats(Box::new(repeats)));
-        }
-        Some(other) => anyhow::bail!("'{name}' is a {other}, and this reads a {SCHEMA}"),
-        None => anyhow::bail!("'{name}' is not a result: write one with --json or --format json"),
+    document::parse(&name, &bytes)
+}
+
+fn stranger(path: &Path, schema: Option<String>) -> String {
+    let name = path.display();
+    match schema {
+        Some(other) => format!("'{name}' is a {other}, and this reads a {SCHEMA}"),
+        None => format!("'{name}' is not a result: write one with --json or --format json"),
     }
-    let result = serde_json::from_value(document);
-    let result = result.with_context(|| format!("'{name}' is not what a {SCHEMA} has to be"))?;
-    Ok(Document::Result(Box::new(result)))
 }

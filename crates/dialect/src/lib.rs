@@ -8,12 +8,17 @@
 
 pub mod ab;
 pub mod csv;
+mod duration;
 pub mod form;
+pub mod fortio;
 mod getopt;
 pub mod k6;
+mod numbers;
 pub mod targets;
 mod units;
 mod usage;
+mod wall;
 pub mod wrk;
 
 pub use usage::UsageText;
+pub use wall::WallTime;

@@ -12,6 +12,8 @@ use std::io::{self, Write};
 
 use plimsoll_core::histogram::QUANTILES;
 use plimsoll_core::metric::CustomMetrics;
+use plimsoll_core::plan::{Draft, Endpoint};
+use plimsoll_core::result::Tool;
 use plimsoll_core::{Histogram, RunResult};
 
 use crate::Clock;
@@ -40,6 +42,13 @@ pub(crate) fn write_all(results: &[RunResult], out: &mut dyn Write) -> io::Resul
         writeln!(out, "{}", line(columns.iter().map(|(_, cell)| cell.as_str()).collect()))?;
     }
     Ok(())
+}
+
+/// The names of the columns that every row has.
+pub(crate) fn names() -> Vec<String> {
+    let tool = Tool { name: String::new(), version: String::new() };
+    let none = RunResult::empty(tool, &Draft::new(Endpoint::http("", 0, "/")));
+    columns(&none, &CustomMetrics::default()).into_iter().map(|(name, _)| name).collect()
 }
 
 type Column = (String, String);
@@ -144,7 +153,7 @@ fn times(clock: &str, histogram: &Histogram, columns: &mut Vec<Column>) {
 }
 
 /// 0.999 is p99_9.
-fn quantile_name(q: f64) -> String {
+pub(crate) fn quantile_name(q: f64) -> String {
     format!("p{}", (q * 1e6).round() / 1e4).replace('.', "_")
 }
 

@@ -243,7 +243,7 @@ fn what_is_no_side_is_refused_in_one_line() {
         ("text.json", &[], 1, "is not JSON"),
         ("list.json", &[], 1, "is not a result"),
         ("other.json", &[], 1, "is of schema 'other/1'"),
-        ("broken.json", &[], 1, "is not what its schema asks for"),
+        ("broken.json", &[], 1, "is not what a plimsoll/result/1 has to be"),
         ("empty", &[], 1, "'empty' holds no result"),
         ("base", &["--fail-if", "p99"], 2, "p99>+10%"),
         ("base", &["--confidence", "20%"], 2, "write 95%"),

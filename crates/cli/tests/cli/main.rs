@@ -14,6 +14,7 @@ mod doctor;
 mod ending;
 mod faults;
 mod flags;
+mod foreign;
 mod gates;
 #[cfg(target_os = "linux")]
 mod lab;

@@ -202,9 +202,11 @@ fn case(base: &SideCase, new: &SideCase, settings: &Settings) -> CaseContrast {
         *measure != headline.measure.measure
             && !(base.values(*measure).is_empty() && new.values(*measure).is_empty())
     };
-    let others: Vec<MeasureContrast> = MEASURES.into_iter().filter(is_measured).map(of).collect();
+    let others: Vec<MeasureContrast> =
+        measures(base, new).into_iter().filter(is_measured).map(of).collect();
     let mut notes: Vec<String> =
         [("base", base), ("new", new)].into_iter().flat_map(doubts).collect();
+    notes.extend(clocks(base, new).map(str::to_owned));
     notes.extend(failures.as_ref().and_then(|it| caveat(it, &headline, &others)));
     notes.extend(crossed(&headline, &others));
     CaseContrast {
@@ -214,6 +216,45 @@ fn case(base: &SideCase, new: &SideCase, settings: &Settings) -> CaseContrast {
         headline,
         others,
         notes,
+    }
+}
+
+/// Whether a side has service times alone, as testers of another make do.
+fn has_service_alone(side: &SideCase) -> bool {
+    let mut figures = side.runs().map(|run| &run.figures);
+    figures.any(|figures| figures.latency.is_empty() && !figures.service.is_empty())
+}
+
+/// What a case is looked at for: times by a clock that both sides have.
+fn measures(base: &SideCase, new: &SideCase) -> Vec<Measure> {
+    if !has_service_alone(base) && !has_service_alone(new) {
+        return MEASURES.to_vec();
+    }
+    let mut measures = Vec::new();
+    for measure in MEASURES {
+        let measure = match measure {
+            Measure::Latency(q) => Measure::Service(q),
+            other => other,
+        };
+        if !measures.contains(&measure) {
+            measures.push(measure);
+        }
+    }
+    measures
+}
+
+/// Which times are compared, where a side does not have both clocks.
+fn clocks(base: &SideCase, new: &SideCase) -> Option<&'static str> {
+    match (has_service_alone(base), has_service_alone(new)) {
+        (false, false) => None,
+        (true, true) => Some(
+            "times are service times: they start when a request is sent, so that the wait of \
+             requests that were due earlier is in neither side's",
+        ),
+        _ => Some(
+            "one side has service times alone, from sending, so that those are compared; the \
+             response times of the other side, with the wait before sending, have no counterpart",
+        ),
     }
 }
 
@@ -261,14 +302,18 @@ fn crossed(headline: &MeasureContrast, others: &[MeasureContrast]) -> Option<Str
 /// The measure that a case is decided by. Testers of another make do not all say the same, so it
 /// is the first that both sides have; which those are does not depend on how they differ.
 fn headline(base: &SideCase, new: &SideCase) -> Measure {
-    let tail = Measure::Latency(0.99);
-    let candidates = match base.is_paced || new.is_paced {
-        true => [tail, Measure::Latency(0.95), Measure::Latency(0.9), Measure::Rate],
-        false => [Measure::Rate, Measure::Latency(0.5), Measure::Mean, tail],
+    let tails = [0.99, 0.95, 0.9];
+    let latency = tails.map(Measure::Latency);
+    let candidates: Vec<Measure> = match base.is_paced || new.is_paced {
+        true => {
+            latency.into_iter().chain(tails.map(Measure::Service)).chain([Measure::Rate]).collect()
+        }
+        false => vec![Measure::Rate, Measure::Latency(0.5), Measure::Mean, latency[0]],
     };
     let on_both =
         |measure: &Measure| [base, new].iter().all(|side| !side.values(*measure).is_empty());
-    candidates.into_iter().find(on_both).unwrap_or(candidates[0])
+    let usual = candidates[0];
+    candidates.into_iter().find(on_both).unwrap_or(usual)
 }
 
 fn facts(side: &Side) -> SideFacts {

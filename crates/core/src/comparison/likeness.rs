@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::foreign::ForeignResult;
 use crate::plan::Draft;
 use crate::result::{Environment, RunResult, ScenarioResult};
 use crate::study::{LoadFacts, Study};
@@ -63,6 +64,12 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
         facts.extend(own.map(|(name, text)| (format!("scenario {}: {name}", scenario.name), text)));
     }
     facts
+}
+
+/// Of a result of another tester: what its file says of tester and load.
+pub(super) fn of_foreign(result: &ForeignResult) -> Facts {
+    let tester = ("tester".to_owned(), result.tester.clone());
+    result.facts.clone().into_iter().chain([tester]).collect()
 }
 
 /// Their names, and when they start.

@@ -16,7 +16,7 @@ pub use decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
 pub use limit::{Judged, Limit, LimitError};
 pub use ranking::{Ranked, against_baseline, ranking, repeats_to_compare};
-pub use side::{Side, SideCase, SideError};
+pub use side::{Repeat, Side, SideCase, SideError};
 
 #[cfg(test)]
 pub(crate) mod noise;

@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::likeness;
+use crate::foreign::ForeignResult;
 use crate::protocol::allowed_range;
 use crate::result::RunResult;
 use crate::study::{Case, CaseRun, Measure, Study};
+use crate::units::{counted, format_ns};
 
 /// What is compared with what.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,70 @@ pub struct SideCase {
     pub case: Case,
 }
 
+/// A result document as a repeat of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeat {
+    /// As people call it: its file.
+    pub name: String,
+    /// What it must have in common with other repeats and with the other side.
+    facts: BTreeMap<String, String>,
+    is_paced: bool,
+    /// What it was read as, if it is another tester's, and what that means for the comparison.
+    foreign: Option<(String, Vec<String>)>,
+    /// How many streams each connection had at the worst, over HTTP/2.
+    streams: Option<u32>,
+    run: CaseRun,
+}
+
+impl Repeat {
+    /// A result of Plimsoll's own.
+    #[must_use]
+    pub fn of_result(name: &str, result: &RunResult) -> Self {
+        Self {
+            name: name.to_owned(),
+            facts: likeness::of_result(result),
+            is_paced: result.plan.is_open_loop(),
+            foreign: None,
+            streams: streams(result),
+            run: CaseRun::of(result, 1),
+        }
+    }
+
+    /// A result of another tester.
+    #[must_use]
+    pub fn of_foreign(name: &str, result: &ForeignResult) -> Self {
+        let notes = buckets(name, result).into_iter().chain(result.notes.clone()).collect();
+        Self {
+            name: name.to_owned(),
+            facts: likeness::of_foreign(result),
+            is_paced: result.is_paced == Some(true),
+            foreign: Some((result.read_as.clone(), notes)),
+            streams: None,
+            run: CaseRun {
+                repeat: 1,
+                started_at: result.started_at.clone().unwrap_or_default(),
+                failure: result.failure.clone(),
+                figures: result.figures.clone(),
+                ..CaseRun::default()
+            },
+        }
+    }
+}
+
+/// Where the quantiles that comparisons look at may lie.
+fn buckets(name: &str, result: &ForeignResult) -> Option<String> {
+    let span = |q: f64| {
+        let (from_s, to_s) = result.times.quantile(q)?.bucket_s?;
+        let [from, to] = [from_s, to_s].map(|s| format_ns((s * 1e9) as u64));
+        Some(format!("p{} within {from} to {to}", q * 100.0))
+    };
+    let spans: Vec<String> = [0.5, 0.99].into_iter().filter_map(span).collect();
+    (!spans.is_empty()).then(|| {
+        let spans = spans.join(", ");
+        format!("'{name}' has quantiles interpolated in the buckets of a histogram: {spans}")
+    })
+}
+
 /// Why documents make no side: one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
@@ -56,39 +122,41 @@ pub enum SideError {
 }
 
 impl Side {
-    /// A side of result documents, each with the name of its file. Those that stand there twice
-    /// count once.
+    /// A side of result documents. Those that stand there twice count once.
     ///
     /// # Errors
     /// No document, or some that differ in load or environment, unless those are allowed to.
-    pub fn of_results(
+    pub fn of_repeats(
         name: &str,
-        results: &[(String, RunResult)],
+        repeats: &[Repeat],
         allow_different: bool,
     ) -> Result<Self, SideError> {
-        let Some(((first, model), others)) = results.split_first() else {
+        let Some((model, others)) = repeats.split_first() else {
             return Err(SideError::Empty(name.to_owned()));
         };
-        let facts = likeness::of_result(model);
-        let mut notes = Vec::new();
-        let mut runs = vec![CaseRun::of(model, 1)];
+        let mut notes = foreign_notes(repeats);
+        let mut runs = vec![model.run.clone()];
         let mut known: BTreeSet<Key> = runs.iter().filter_map(key).collect();
-        for (other, result) in others {
-            let differences = likeness::differences(&facts, &likeness::of_result(result));
+        for other in others {
+            let differences = likeness::differences(&model.facts, &other.facts);
             if !differences.is_empty() && !allow_different {
-                let (first, other) = (first.clone(), other.clone());
+                let (first, other) = (model.name.clone(), other.name.clone());
                 let differences = differences.join("; ");
                 return Err(SideError::Unlike { first, other, differences });
             }
-            let run = CaseRun::of(result, runs.len() as u32 + 1);
+            let run = CaseRun { repeat: runs.len() as u32 + 1, ..other.run.clone() };
             match key(&run).is_none_or(|key| known.insert(key)) {
                 true => runs.push(run),
-                false => notes.push(format!("'{other}' holds a run that was there: counted once")),
+                false => {
+                    notes
+                        .push(format!("'{}' holds a run that was there: counted once", other.name));
+                }
             }
         }
         let case = Case { runs, ..Case::default() };
-        let cases = vec![SideCase { is_paced: model.plan.is_open_loop(), case }];
-        let streams = results.iter().filter_map(|(_, result)| streams(result)).min();
+        let cases = vec![SideCase { is_paced: model.is_paced, case }];
+        let facts = model.facts.clone();
+        let streams = repeats.iter().filter_map(|repeat| repeat.streams).min();
         Ok(Self { name: name.to_owned(), is_study: false, facts, cases, notes, streams })
     }
 
@@ -145,6 +213,28 @@ impl SideCase {
     pub fn values(&self, measure: Measure) -> Vec<f64> {
         self.case.values(measure)
     }
+}
+
+/// What the files of other testers were read as, and what readers have to know of the first of
+/// each kind.
+fn foreign_notes(repeats: &[Repeat]) -> Vec<String> {
+    let mut kinds: Vec<(&str, u64, &Repeat, &[String])> = Vec::new();
+    for repeat in repeats {
+        let Some((read_as, notes)) = &repeat.foreign else { continue };
+        match kinds.iter_mut().find(|(known, ..)| known == read_as) {
+            Some((_, count, ..)) => *count += 1,
+            None => kinds.push((read_as, 1, repeat, notes)),
+        }
+    }
+    let words = |(read_as, count, first, notes): (&str, u64, &Repeat, &[String])| {
+        let more = match count - 1 {
+            0 => String::new(),
+            more => format!(" and {}", counted(more, "other file")),
+        };
+        let first = format!("'{}'{more}: read as {read_as}", first.name);
+        std::iter::once(first).chain(notes.iter().cloned()).collect::<Vec<_>>()
+    };
+    kinds.into_iter().flat_map(words).collect()
 }
 
 /// What no two runs have in common: when it began, and its figures.

@@ -228,7 +228,7 @@ impl StreamFigures {
 }
 
 /// The quantiles kept of a histogram: enough to draw its curve.
-const KEPT: [f64; 19] = [
+pub const KEPT: [f64; 19] = [
     0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995,
     0.999, 0.9999,
 ];

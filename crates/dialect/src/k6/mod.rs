@@ -6,10 +6,8 @@
 //! sends a request, and what reads files or the clock.
 
 pub mod defaults;
-mod duration;
 mod exit;
 pub mod metrics;
-mod numbers;
 pub mod options;
 pub mod output;
 #[cfg(test)]
@@ -19,7 +17,5 @@ pub mod scenario;
 pub mod segment;
 pub mod summary;
 pub mod threshold;
-mod wall;
 
 pub use exit::{ExitCode, Refused};
-pub use wall::WallTime;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::WallTime;
 use super::metrics::{Book, Contains, Kind, MetricId, Registry, SystemTags, TagSet, TrendStat};
 use super::options::{OptionValue as _, Options};
 use super::summary::Summary;
 use super::threshold::Thresholds;
+use crate::WallTime;
 
 pub(super) const SAMPLES: &str = include_str!("fixtures/samples.ndjson");
 

@@ -2,10 +2,15 @@
 //! which `-r` makes finer. It does not distinguish timeouts from other errors of a socket. Its rate
 //! and all latencies include requests without a response. Calls of gRPC are `SERVING` when they are
 //! good; all others are `ERROR`, whether the server answered or not.
+//!
+//! Statuses are counted by the lab's rule for all testers, not by fortio's, which calls a status of
+//! 3xx failed.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use super::text::{Quantiles, Statuses, ended_well, json, number_at, quantile_of, reading};
+use plimsoll_dialect::fortio::Said;
+
+use super::text::{Quantiles, Statuses, ended_well, json, quantile_of, reading};
 use super::{Finished, Reading};
 
 /// What it said.
@@ -14,38 +19,47 @@ use super::{Finished, Reading};
 /// One line, when what it printed cannot be understood.
 pub fn read(run: &Finished) -> Result<Reading, String> {
     ended_well(run)?;
-    let said = json(&run.stdout)?;
+    let said = Said::read(&json(&run.stdout)?).map_err(|error| error.to_string())?;
     let mut reading = reading(run);
-    let codes = said.get("RetCodes");
-    let statuses = calls(codes).map_or_else(|| Statuses::of(codes), Ok)?;
+    let statuses = calls(&said.codes).map_or_else(|| statuses(&said.codes), Ok)?;
     statuses.into(&mut reading);
     reading.errors = Some(statuses.none);
     reading.unanswered_in_rate = statuses.none;
-    reading.rate_rps = Some(number_at(&said, "/ActualQPS")?);
-    reading.duration_s = Some(number_at(&said, "/ActualDuration")? / 1e9);
-    reading.mean_s = Some(number_at(&said, "/DurationHistogram/Avg")?);
-    reading.min_s = Some(number_at(&said, "/DurationHistogram/Min")?);
-    reading.max_s = Some(number_at(&said, "/DurationHistogram/Max")?);
-    reading.quantiles = quantiles(said.pointer("/DurationHistogram/Percentiles"));
+    let needed = |value: Option<f64>, name: &str| {
+        value.map(Some).ok_or_else(|| format!("no `{name}` in its JSON"))
+    };
+    reading.rate_rps = needed(said.actual_qps, "ActualQPS")?;
+    reading.duration_s = needed(said.actual_duration_s, "ActualDuration")?;
+    reading.mean_s = needed(said.durations.mean, "DurationHistogram.Avg")?;
+    reading.min_s = needed(said.durations.min, "DurationHistogram.Min")?;
+    reading.max_s = needed(said.durations.max, "DurationHistogram.Max")?;
+    reading.quantiles = quantiles(&said.durations.percentiles);
     let warnings = run.stderr.lines().filter(|line| line.starts_with("WARNING"));
     reading.causes = warnings.map(str::to_owned).collect();
     Ok(reading)
 }
 
 /// The counts of calls of gRPC: `{"SERVING": 180, "ERROR": 20}`. `None`: it made none.
-fn calls(codes: Option<&Value>) -> Option<Statuses> {
-    let count = |name: &str| codes?.get(name)?.as_u64();
-    let (good, bad) = (count("SERVING"), count("ERROR"));
+fn calls(codes: &BTreeMap<String, u64>) -> Option<Statuses> {
+    let (good, bad) = (codes.get("SERVING"), codes.get("ERROR"));
     good.or(bad)?;
-    let (good, bad) = (good.unwrap_or(0), bad.unwrap_or(0));
+    let [good, bad] = [good, bad].map(|count| count.copied().unwrap_or(0));
     Some(Statuses { completed: good.saturating_add(bad), failed: bad, none: 0 })
 }
 
+fn statuses(codes: &BTreeMap<String, u64>) -> Result<Statuses, String> {
+    if codes.is_empty() {
+        return Err("no counts by status in its JSON".to_owned());
+    }
+    let mut statuses = Statuses::default();
+    for (status, count) in codes {
+        let number = status.parse().map_err(|_| format!("not a count by status: `{status}`"))?;
+        statuses.add(number, *count);
+    }
+    Ok(statuses)
+}
+
 /// Absent when there was no request.
-fn quantiles(rows: Option<&Value>) -> Quantiles {
-    let rows = rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let row = |row: &Value| {
-        Some((quantile_of(row.get("Percentile")?.as_f64()?), row.get("Value")?.as_f64()?))
-    };
-    rows.iter().filter_map(row).collect()
+fn quantiles(rows: &[(f64, f64)]) -> Quantiles {
+    rows.iter().map(|(percentile, s)| (quantile_of(*percentile), *s)).collect()
 }

@@ -15,6 +15,15 @@ use crate::study::{Case, CaseRun, Figures, LoadFacts, Quantile, ServerFacts, Stu
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
+pub(super) fn of_results(
+    name: &str,
+    results: &[(String, RunResult)],
+    allow_different: bool,
+) -> Result<Side, SideError> {
+    let repeat = |(name, result): &(String, RunResult)| Repeat::of_result(name, result);
+    Side::of_repeats(name, &results.iter().map(repeat).collect::<Vec<_>>(), allow_different)
+}
+
 fn tool() -> Tool {
     Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() }
 }
@@ -42,7 +51,7 @@ pub(super) fn side(name: &str, first: u32, services_us: &[u64]) -> Side {
         .zip(services_us)
         .map(|(i, us)| (format!("{name}{i}.json"), result(first + 2 * i, *us)))
         .collect();
-    Side::of_results(name, &results, false).unwrap()
+    of_results(name, &results, false).unwrap()
 }
 
 const BASE_US: [u64; 5] = [1000, 1010, 990, 1005, 995];
@@ -86,7 +95,7 @@ fn at_a_rate_times_decide() {
                 (format!("{name}{i}"), result)
             })
             .collect();
-        Side::of_results(name, &results, false).unwrap()
+        of_results(name, &results, false).unwrap()
     };
     let found = contrast(&paced("base", 0, &BASE_US), &paced("new", 1, &SLOW_US));
     let case = &found.cases[0];
@@ -110,7 +119,7 @@ fn times_of_messages_are_compared_where_calls_stream() {
                 (format!("{name}{i}"), result)
             })
             .collect();
-        Side::of_results(name, &results, false).unwrap()
+        of_results(name, &results, false).unwrap()
     };
     let found = contrast(&side("base", 0, &BASE_US), &side("new", 1, &SLOW_US));
     let others = found.cases[0].others.iter();
@@ -133,13 +142,13 @@ fn results_that_are_no_repeats_make_no_side() {
     longer.plan.connections = 7;
     longer.environment.kernel = "6.1".to_owned();
     let both = [one, ("b".to_owned(), longer)];
-    let error = Side::of_results("x", &both, false).unwrap_err().to_string();
+    let error = of_results("x", &both, false).unwrap_err().to_string();
     assert_eq!(
         error,
         "'a' and 'b' are not repeats of one load: connections 50 and 7; kernel unknown and 6.1"
     );
-    assert!(Side::of_results("x", &both, true).is_ok());
-    assert!(matches!(Side::of_results("x", &[], false), Err(SideError::Empty(_))));
+    assert!(of_results("x", &both, true).is_ok());
+    assert!(matches!(of_results("x", &[], false), Err(SideError::Empty(_))));
 }
 
 #[test]
@@ -153,7 +162,7 @@ fn scenarios_and_their_plans_are_to_be_alike() {
         };
         let mut run = result(second, 1000);
         run.scenarios = (0..).zip(connections).map(scenario).collect();
-        Side::of_results("side", &[("r".to_owned(), run)], false).unwrap()
+        of_results("side", &[("r".to_owned(), run)], false).unwrap()
     };
     let base = of(0, &[5, 6]);
     for (connections, want) in [
@@ -216,7 +225,7 @@ fn what_differs_is_named_and_the_server_may() {
     ] {
         let mut other = result(1, 1000);
         change(&mut other);
-        let new = Side::of_results("new", &[("n".to_owned(), other)], false).unwrap();
+        let new = of_results("new", &[("n".to_owned(), other)], false).unwrap();
         let want: Vec<&str> = want.into_iter().collect();
         assert_eq!(base.differences(&new), want, "{name}");
     }
@@ -226,7 +235,7 @@ fn what_differs_is_named_and_the_server_may() {
 fn runs_that_stand_twice_are_said() {
     let base = side("base", 0, &BASE_US);
     let twice = [("a".to_owned(), result(0, 1000)), ("b".to_owned(), result(0, 1000))];
-    let doubled = Side::of_results("x", &twice, false).unwrap();
+    let doubled = of_results("x", &twice, false).unwrap();
     assert_eq!(doubled.cases[0].case.runs.len(), 1);
     assert_eq!(doubled.notes, ["'b' holds a run that was there: counted once"]);
     let same = contrast(&base, &base);
@@ -262,7 +271,7 @@ fn servers_that_allow_different_numbers_of_streams_are_said() {
             let name = name.to_owned();
             let allowed = streams.map(allowed);
             result.protocols = vec![ProtocolCounts { allowed, ..ProtocolCounts::default() }];
-            Side::of_results(&name, &[(name.clone(), result)], false).unwrap()
+            of_results(&name, &[(name.clone(), result)], false).unwrap()
         };
         contrast(&side("base", 0, base), &side("new", 1, new)).notes
     };
@@ -296,7 +305,7 @@ fn doubts_of_the_tester_are_named() {
     empty.ledger.scheduled = 0;
     empty.ledger.sent = 0;
     let new = [("a", bad), ("b", empty)].map(|(name, result)| (name.to_owned(), result));
-    let new = Side::of_results("new", &new, false).unwrap();
+    let new = of_results("new", &new, false).unwrap();
     let found = contrast(&side("base", 0, &BASE_US), &new);
     assert_eq!(
         found.cases[0].notes,
@@ -319,7 +328,7 @@ pub(super) fn failing(name: &str, first: u32, service_us: u64, failed: [u64; 5])
             (format!("{name}{i}"), result)
         })
         .collect();
-    Side::of_results(name, &results, false).unwrap()
+    of_results(name, &results, false).unwrap()
 }
 
 /// A server that answers nothing but 503 does so at once.
@@ -397,7 +406,7 @@ fn an_outage_is_no_speed() {
                 (format!("n{i}"), result)
             })
             .collect();
-        let (base, new) = (side("b", 0, &BASE_US), Side::of_results("n", &results, false).unwrap());
+        let (base, new) = (side("b", 0, &BASE_US), of_results("n", &results, false).unwrap());
         let limit = [Limit::parse("errors>+1%").unwrap()];
         let found = Contrast::of(&base, &new, Settings::default(), &limit, tool());
         let case = &found.cases[0];
@@ -471,7 +480,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                     (i.to_string(), result)
                 })
                 .collect();
-            Side::of_results("x", &results, false).unwrap()
+            of_results("x", &results, false).unwrap()
         };
         let limit = Limit::parse("p99>+10%").unwrap();
         let (base, new) = (spoilt(0, 1000), spoilt(1, 10));

@@ -2,4 +2,5 @@
 
 mod decisions;
 mod documents;
+mod foreign;
 mod limits;

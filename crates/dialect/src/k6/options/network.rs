@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use serde_json::Value;
 
 use super::value::{Ns, OptionValue, shortened, shown};
-use crate::k6::duration;
+use crate::duration;
 
 /// How long a looked-up address is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

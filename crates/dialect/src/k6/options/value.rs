@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::k6::duration;
+use crate::duration;
 
 /// A value that options of a kind have. An error says what is wrong with it, without the option's
 /// name.

@@ -1,6 +1,6 @@
 //! What is printed before a run: where it is run, what of, and its scenarios.
 
-use crate::k6::duration;
+use crate::duration;
 use crate::k6::options::Configuration;
 
 /// What the text says beside the configuration.

@@ -1,8 +1,8 @@
 //! Lines of `-o csv`.
 
 use super::Sample;
+use crate::WallTime;
 use crate::k6::metrics::{SystemTags, TagSet};
-use crate::k6::wall::WallTime;
 
 /// How times are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

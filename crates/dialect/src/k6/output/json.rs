@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::Sample;
 use crate::k6::metrics::{Metric, MetricId, Registry, TagSet};
-use crate::k6::numbers::go_shortest;
 use crate::k6::threshold::{Threshold, Thresholds};
+use crate::numbers::go_shortest;
 
 /// The line of a metric, which precedes the first of its samples. It ends with a line break.
 #[must_use]

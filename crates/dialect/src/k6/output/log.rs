@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::k6::wall::WallTime;
+use crate::WallTime;
 
 /// How urgent a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,7 +16,7 @@ pub use log::{Format, Level, Record, log_line};
 pub use progress::{Bar, Frame, Live, Status, Totals, bar};
 
 use super::metrics::TagSet;
-use super::wall::WallTime;
+use crate::WallTime;
 
 /// A sample as outputs write it.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 //! On a terminal the lines have bars that take the room that is left, and each frame replaces the
 //! last. Elsewhere they have percentages.
 
-use crate::k6::duration;
+use crate::duration;
 use crate::k6::scenario::{Executor, Scenario};
 use crate::k6::segment::Part;
 

@@ -3,7 +3,7 @@
 use plimsoll_core::schedule::ArrivalStage;
 
 use super::{Executor, Scenario, VuPool};
-use crate::k6::duration;
+use crate::duration;
 use crate::k6::segment::Part;
 
 fn print(ns: u64) -> String {

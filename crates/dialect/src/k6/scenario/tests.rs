@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::plan::{Limits, Need};
 use super::*;
-use crate::k6::duration;
+use crate::duration;
 use crate::k6::options::{Configuration, Options, Sources, consolidate};
 use crate::k6::segment::Part;
 

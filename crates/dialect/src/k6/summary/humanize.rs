@@ -1,7 +1,7 @@
 //! Values as the summary shows them, with units.
 
 use crate::k6::metrics::{Contains, Kind};
-use crate::k6::numbers::{javascript, rounded, to_fixed, truncated};
+use crate::numbers::{javascript, rounded, to_fixed, truncated};
 
 /// A fixed unit of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

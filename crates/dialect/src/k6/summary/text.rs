@@ -6,8 +6,8 @@
 use super::humanize::{self, TimeUnit};
 use super::{Figures, Mode, Outcome, Part, Summary, Values, is_listed, parent};
 use crate::k6::metrics::{Check, Contains, Kind, TrendStat};
-use crate::k6::numbers::javascript;
 use crate::k6::threshold::Aggregate;
+use crate::numbers::javascript;
 
 /// How a summary looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

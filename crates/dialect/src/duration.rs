@@ -1,4 +1,4 @@
-//! Durations as k6 reads and prints them: Go's, with days.
+//! Durations as Go prints them and as k6 and fortio read them: with days.
 
 /// Units, in the order in which they are tried.
 const UNITS: [(&str, i128); 8] = [
@@ -16,7 +16,7 @@ const DAY_NS: i128 = 86_400_000_000_000;
 
 /// Reads `1d2h3m4.5s`, or milliseconds without a unit, in ns. `None` for anything else, and beyond
 /// what an `i64` holds (292 years).
-pub(super) fn parse_ns(text: &str) -> Option<i64> {
+pub(crate) fn parse_ns(text: &str) -> Option<i64> {
     if let Ok(ms) = text.parse::<f64>() {
         // Go reads "inf" and "nan" too; neither is a duration.
         let is_number = text.bytes().any(|byte| byte.is_ascii_digit());
@@ -62,14 +62,14 @@ fn part_ns(text: &str) -> Option<(i128, &str)> {
 }
 
 /// From milliseconds, cut off at the ns.
-pub(super) fn of_ms(ms: f64) -> Option<i64> {
+pub(crate) fn of_ms(ms: f64) -> Option<i64> {
     const LIMIT: f64 = 9.2e18;
     let ns = ms * 1e6;
     (ns.abs() < LIMIT).then_some(ns as i64)
 }
 
 /// As Go prints a duration: `1h0m30s`, `1.5s`, `500ms`, `0s`.
-pub(super) fn print(ns: i64) -> String {
+pub(crate) fn print(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let size = ns.unsigned_abs();
     let (unit, places) = match size {
@@ -107,7 +107,7 @@ fn decimal(value: u64, places: u32) -> String {
 
 /// A duration, rounded to tenths of a second, in the width that `max_ns` needs: `0h00m01.0s`. Days
 /// stand before hours from a day on.
-pub(super) fn print_fixed(ns: u64, max_ns: u64) -> String {
+pub(crate) fn print_fixed(ns: u64, max_ns: u64) -> String {
     const TENTH_NS: u64 = 100_000_000;
     const SECOND_NS: u64 = 10 * TENTH_NS;
     const HOUR_NS: u64 = 3600 * SECOND_NS;

@@ -1,4 +1,5 @@
-//! Numbers as JavaScript and Go print them, since k6's summary is JavaScript and the rest is Go.
+//! Numbers as JavaScript and Go print them: k6's summary is JavaScript, the rest of k6 and all of
+//! fortio are Go.
 
 /// The shortest digits that read back as the same number, and the exponent of the first of them.
 fn shortest(value: f64) -> (String, i32) {
@@ -37,7 +38,7 @@ fn signed(value: f64, print: impl Fn(&str, i32) -> String) -> String {
 }
 
 /// As JavaScript's `String(value)` (ECMA-262, `Number::toString`).
-pub(super) fn javascript(value: f64) -> String {
+pub(crate) fn javascript(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "Infinity".to_owned(),
@@ -53,7 +54,7 @@ pub(super) fn javascript(value: f64) -> String {
 }
 
 /// As Go's `strconv.FormatFloat(value, 'g', -1, 64)`.
-pub(super) fn go_shortest(value: f64) -> String {
+pub(crate) fn go_shortest(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),
@@ -71,7 +72,7 @@ pub(super) fn go_shortest(value: f64) -> String {
 
 /// As JavaScript's `value.toFixed(places)` (ECMA-262, `Number.prototype.toFixed`): exact ties round
 /// away from 0.
-pub(super) fn to_fixed(value: f64, places: usize) -> String {
+pub(crate) fn to_fixed(value: f64, places: usize) -> String {
     if !value.is_finite() || value.abs() >= 1e21 {
         return javascript(value);
     }
@@ -100,12 +101,12 @@ fn next_above(value: f64) -> f64 {
 }
 
 /// Rounded to `places` digits, without zeros at the end.
-pub(super) fn rounded(value: f64, places: usize) -> String {
+pub(crate) fn rounded(value: f64, places: usize) -> String {
     javascript(to_fixed(value, places).parse().unwrap_or(value))
 }
 
 /// Cut off after two digits, without zeros at the end.
-pub(super) fn truncated(value: f64) -> String {
+pub(crate) fn truncated(value: f64) -> String {
     rounded((100.0 * value).trunc() / 100.0, 2)
 }
 
