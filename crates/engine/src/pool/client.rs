@@ -94,7 +94,8 @@ pub(crate) struct Carried {
 
 /// Backoff after the first failure; doubled with each further one.
 const BACKOFF_NS: u64 = 10_000_000;
-const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
+/// The longest one.
+pub(crate) const BACKOFF_LIMIT_NS: u64 = 1_000_000_000;
 
 impl<P: Protocol> Client<P> {
     pub(super) fn new(id: ConnectionId, settings: &P::Settings) -> Self {

@@ -48,7 +48,7 @@ use held::Held;
 use opening::Opener;
 use origins::Origins;
 
-pub(crate) use client::Client;
+pub(crate) use client::{BACKOFF_LIMIT_NS, Client};
 pub(crate) use entries::Entries;
 pub(crate) use reach::Reach;
 pub(crate) use silence::Silence;

@@ -23,6 +23,7 @@ use crate::accounts::Accounts;
 use crate::activity::Activities;
 use crate::error::OpeningError;
 use crate::lines::{Lines, Times};
+use crate::pool::BACKOFF_LIMIT_NS;
 use crate::signals::{Seen, Signals};
 use crate::slots::{Alike, Slots, planned_window_ns};
 use crate::source::Source;
@@ -310,9 +311,11 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let Traffic { lines, users, .. } = &mut self.traffic;
         let Lines { pool, accounts, times, .. } = lines;
         if self.stage.stopped_ns.is_none() {
-            // Without a duration only progress keeps a run alive.
+            // Without a duration only progress keeps a run alive, and the wait before a connection is
+            // opened again.
+            let patience_ns = self.plan.timeout_ns.saturating_add(BACKOFF_LIMIT_NS);
             let stuck = self.plan.duration_ns.is_none()
-                && times.progress_ns.saturating_add(self.plan.timeout_ns) < now_ns
+                && times.progress_ns.saturating_add(patience_ns) < now_ns
                 && self.slots.is_due(now_ns);
             let is_time = now_ns >= self.slots.timetable.stop_ns;
             if is_time || stuck || self.slots.are_all_taken(now_ns) {
