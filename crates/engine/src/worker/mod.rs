@@ -311,8 +311,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let Traffic { lines, users, .. } = &mut self.traffic;
         let Lines { pool, accounts, times, .. } = lines;
         if self.stage.stopped_ns.is_none() {
-            // Without a duration only progress keeps a run alive, and the wait before a connection is
-            // opened again.
+            // Without a duration only progress keeps a run alive, and the wait before a connection
+            // is opened again.
             let patience_ns = self.plan.timeout_ns.saturating_add(BACKOFF_LIMIT_NS);
             let stuck = self.plan.duration_ns.is_none()
                 && times.progress_ns.saturating_add(patience_ns) < now_ns
