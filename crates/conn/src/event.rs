@@ -110,7 +110,7 @@ pub enum Progress<'a> {
 
 impl Progress<'_> {
     /// Whether the server answers a request, in part or in whole, or ends it without an answer.
-    /// What concerns the connection alone is none of that, nor is room for more of a request.
+    /// Events that concern the connection alone do not count, nor does room for more of a request.
     #[inline]
     #[must_use]
     pub fn is_of_response(&self) -> bool {

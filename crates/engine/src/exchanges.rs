@@ -43,9 +43,9 @@ pub(crate) struct Exchange {
     pub has_stalled: bool,
     /// The entry of the pool whose connection carries it.
     pub client: ConnectionId,
-    /// Where its request ends in the entry's [output](crate::pool::Usage::handed_bytes);
-    /// `u64::MAX`: not known, since the rest of it is yet to be handed over.
-    pub end_bytes: u64,
+    /// Where its request ends in the output of its connection; `i64::MAX`: not known, since the rest
+    /// of it is yet to be handed over.
+    pub end_bytes: i64,
 }
 
 impl Exchange {
@@ -245,7 +245,7 @@ mod tests {
             measured: true,
             withholds: false,
             has_stalled: false,
-            end_bytes: u64::MAX,
+            end_bytes: i64::MAX,
             client: ConnectionId::of(SocketId(0)),
         }
     }

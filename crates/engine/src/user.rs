@@ -50,7 +50,7 @@ impl Waiting {
             hops,
             withholds: false,
             has_stalled: false,
-            end_bytes: u64::MAX,
+            end_bytes: i64::MAX,
             ..*exchange
         };
         Self { exchange, hop: Some(hop) }

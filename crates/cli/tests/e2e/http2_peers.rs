@@ -53,7 +53,7 @@ impl Hypercorn {
                 assert!(text.lines().all(|line| line.ends_with(" 2 200")), "{text}");
                 return logged;
             }
-            thread::sleep(Duration::from_millis(5));
+            thread::yield_now();
         }
     }
 }
@@ -139,7 +139,7 @@ impl Haproxy {
         let deadline = Instant::now() + LIMIT;
         while TcpStream::connect(addresses[0]).is_err() {
             assert!(Instant::now() < deadline && running.ended().is_none(), "haproxy ended");
-            thread::sleep(Duration::from_millis(5));
+            thread::yield_now();
         }
         Self { _running: running, folder, addresses }
     }

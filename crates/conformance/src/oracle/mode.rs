@@ -39,8 +39,8 @@ pub enum Act {
     /// It is answered as soon as its head is there, all of it, and the rest of the request is
     /// declined with RST_STREAM(NO_ERROR) (RFC 9113 8.1); over HTTP/1 it is answered with 200.
     Early,
-    /// A call of gRPC is answered with 200, its messages, and this status in the trailers; a
-    /// request that is none with an empty message. Over HTTP/1 it is answered with 200.
+    /// A call of gRPC is answered with 200, its messages, and this status in the trailers; another
+    /// request gets an empty message instead. Over HTTP/1 it is answered with 200.
     Trailers(u32),
     /// As that, with the status in the head and without a message: trailers alone.
     TrailersOnly(u32),

@@ -273,7 +273,7 @@ impl Accounts {
     pub(crate) fn written_until(
         &mut self,
         open: impl Iterator<Item = ExchangeId>,
-        taken_bytes: u64,
+        taken_bytes: i64,
         at_ns: u64,
     ) {
         for id in open {

@@ -66,7 +66,7 @@ impl super::Accounts {
     #[cold]
     pub(crate) fn stalled(&mut self, id: ExchangeId, at_ns: u64) {
         let exchange = &mut self.exchanges[id];
-        exchange.end_bytes = u64::MAX;
+        exchange.end_bytes = i64::MAX;
         let again = std::mem::replace(&mut exchange.has_stalled, true);
         self.stalls.begin(id, at_ns, again);
     }

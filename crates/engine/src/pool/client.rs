@@ -67,8 +67,6 @@ pub(crate) struct Usage {
     pub told: Carried,
     /// How far the kernel takes what is sent on it.
     pub uptake: Uptake,
-    /// Bytes handed to the driver for requests, on all connections of this entry.
-    pub handed_bytes: u64,
     /// Requests sent on the open connection.
     pub sent: u64,
     /// Measured requests it may still serve, where connections are opened by that.

@@ -65,7 +65,6 @@ impl Held {
             client.note_uptake(driver.queued_bytes(entry.socket()));
             let sent_bytes = client.connection.flush(driver, &mut self.scratch);
             client.usage.uptake.hand_over(sent_bytes);
-            client.usage.handed_bytes += sent_bytes as u64;
             self.sent_bytes += sent_bytes;
         }
     }

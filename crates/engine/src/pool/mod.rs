@@ -191,7 +191,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.measured.sent += u64::from(measured);
         let sent_bytes =
             client.connection.send(&mut self.driver, exchange, message, &mut self.held.scratch);
-        client.usage.handed_bytes += sent_bytes as u64;
+        client.usage.uptake.hand_over(sent_bytes);
         sent_bytes
     }
 
@@ -206,7 +206,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &mut self.entries[entry];
         let scratch = &mut self.held.scratch;
         let sent_bytes = client.connection.send_rest(&mut self.driver, exchange, message, scratch);
-        client.usage.handed_bytes += sent_bytes as u64;
+        client.usage.uptake.hand_over(sent_bytes);
         sent_bytes
     }
 
@@ -235,7 +235,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         driver.release(received);
         let is_silent = P::GATHERS || (setup.is_plain() && scratch.is_empty());
         let sent_bytes = if is_silent { 0 } else { connection.flush(driver, scratch) };
-        client.usage.handed_bytes += sent_bytes as u64;
+        client.usage.uptake.hand_over(sent_bytes);
         (sent_bytes, taken)
     }
 
@@ -276,15 +276,15 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Where the output of an entry ends, with what is held.
     #[inline]
-    pub(crate) fn output_end(&self, entry: ConnectionId) -> u64 {
+    pub(crate) fn output_end(&self, entry: ConnectionId) -> i64 {
         let held = if self.is_holding(entry) { self.held.scratch.waiting_bytes() } else { 0 };
-        self.entries[entry].usage.handed_bytes + held as u64
+        self.entries[entry].usage.uptake.end_bytes(held)
     }
 
     /// How much of the output of an entry is with the kernel.
-    pub(crate) fn taken_bytes(&self, entry: ConnectionId) -> u64 {
-        let queued = self.driver.queued_bytes(entry.socket()) as u64;
-        self.entries[entry].usage.handed_bytes.saturating_sub(queued)
+    pub(crate) fn taken_bytes(&self, entry: ConnectionId) -> i64 {
+        let queued_bytes = self.driver.queued_bytes(entry.socket());
+        self.entries[entry].usage.uptake.taken_bytes(queued_bytes)
     }
 
     /// Whether the kernel has yet to take bytes that were sent on a connection.

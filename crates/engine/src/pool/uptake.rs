@@ -18,15 +18,23 @@ use crate::id::ConnectionId;
 /// Bytes sent before the first request are not counted: only differences matter.
 #[derive(Debug, Default)]
 pub(crate) struct Uptake {
-    handed_bytes: u64,
+    handed_bytes: i64,
     /// How many were taken at the last look, and when there were as many first.
-    taken_bytes: u64,
+    taken_bytes: i64,
     since_ns: u64,
 }
 
 impl Uptake {
-    fn taken_bytes(&self, queued_bytes: usize) -> u64 {
-        self.handed_bytes.wrapping_sub(queued_bytes as u64)
+    /// How much of the output is with the kernel. Negative while what was sent before the first
+    /// request is not.
+    pub(super) fn taken_bytes(&self, queued_bytes: usize) -> i64 {
+        self.handed_bytes - queued_bytes as i64
+    }
+
+    /// Where the output ends, with what is held.
+    #[inline]
+    pub(super) fn end_bytes(&self, held_bytes: usize) -> i64 {
+        self.handed_bytes + held_bytes as i64
     }
 
     /// Looks at `now_ns`, with this many bytes queued.
@@ -41,7 +49,7 @@ impl Uptake {
     /// More bytes were handed over, after a look.
     #[inline]
     pub(super) fn hand_over(&mut self, bytes: usize) {
-        self.handed_bytes += bytes as u64;
+        self.handed_bytes += bytes as i64;
     }
 
     /// Whether bytes are queued, and none has been taken since `since_ns`, when some were sent.

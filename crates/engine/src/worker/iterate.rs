@@ -311,7 +311,7 @@ fn exchange(client: ConnectionId, due: &Due, when: When) -> Exchange {
         measured: due.measured,
         withholds: false,
         has_stalled: false,
-        end_bytes: u64::MAX,
+        end_bytes: i64::MAX,
         client,
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Frame {
 /// The first frame in the bytes, once it is whole.
 ///
 /// # Errors
-/// The code of a Close, when it is none that the oracle takes.
+/// The code to close with, when the oracle does not take the frame.
 pub(super) fn read(input: &[u8]) -> Result<Option<Frame>, u16> {
     let &[first, second, ref rest @ ..] = input else { return Ok(None) };
     let (opcode, is_final, is_control) = (first & 0x0f, first & 0x80 != 0, first & 0x08 != 0);

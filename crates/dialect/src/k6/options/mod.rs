@@ -53,7 +53,7 @@ macro_rules! options {
         pub const NAMES: &[(&str, &str)] = &[$(($json, $env)),+];
 
         impl Options {
-            /// Sets the option with a name in JSON; `false` if there is none.
+            /// Sets the option with this name in JSON; `false` if no option has it.
             fn set_json(&mut self, name: &str, value: &Value) -> Result<bool, String> {
                 match name {
                     $($json if !$json.is_empty() => {

@@ -27,7 +27,7 @@ pub fn banner(configuration: &Configuration, banner: Banner<'_>) -> String {
         outputs => outputs.join(", "),
     };
     let scenarios = match configuration.scenarios.len() {
-        // k6 says that too where there is none.
+        // k6 prints the same for no scenario.
         0 | 1 => "1 scenario".to_owned(),
         many => format!("{many} scenarios"),
     };

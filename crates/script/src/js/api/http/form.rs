@@ -50,7 +50,7 @@ pub(super) fn file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(file)
 }
 
-/// Writes a body; `false` if there is none.
+/// Writes a body; `false` if the request has no body.
 pub(super) fn write(
     context: Context<'_>,
     body: &Value<'_>,
