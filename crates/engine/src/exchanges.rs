@@ -43,8 +43,8 @@ pub(crate) struct Exchange {
     pub has_stalled: bool,
     /// The entry of the pool whose connection carries it.
     pub client: ConnectionId,
-    /// Where its request ends in the output of its connection; `i64::MAX`: not known, since the rest
-    /// of it is yet to be handed over.
+    /// Where its request ends in the output of its connection; `i64::MAX`: not known, since the
+    /// rest of it is yet to be handed over.
     pub end_bytes: i64,
 }
 
