@@ -44,7 +44,8 @@ struct Shared {
 struct Mortal {
     address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: Option<JoinHandle<()>>,
+    /// Gives the threads of its connections when it ends, and with it the listener.
+    accepting: Option<JoinHandle<Vec<JoinHandle<()>>>>,
 }
 
 impl Mortal {
@@ -71,16 +72,18 @@ impl Mortal {
                 let shared = Arc::clone(&shared);
                 threads.push(thread::spawn(move || serve(stream, &shared)));
             }
-            drop(listener);
-            threads.into_iter().for_each(|thread: JoinHandle<()>| thread.join().expect("no panic"));
+            threads
         }));
     }
 
-    /// Ends every connection and the listener; says what was held.
+    /// Ends the listener and every connection; says what was held.
     fn die(&mut self) -> Vec<Held> {
         self.shared.stop.store(true, Ordering::Relaxed);
         // Nobody accepts it: it only wakes the thread.
         drop(TcpStream::connect(self.address));
+        // The listener goes first. A request that is sent again would otherwise reach it on a new
+        // connection, die there a second time, and may not be sent a third time.
+        let threads = self.accepting.take().expect("it lives").join().expect("no panic");
         let held = {
             let mut state = self.shared.state.lock().expect("no panic");
             for stream in state.connections.drain(..) {
@@ -90,7 +93,7 @@ impl Mortal {
             std::mem::take(&mut state.held)
         };
         self.shared.changed.notify_all();
-        self.accepting.take().expect("it lives").join().expect("no panic");
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         held
     }
 
