@@ -14,6 +14,7 @@ use plimsoll_script::lua::Thread;
 use crate::admission::Tickets;
 use crate::error::RunError;
 use crate::judge::Judge;
+use crate::progress::Progress;
 use crate::routes::Routes;
 use crate::scripted::is_fixed;
 use crate::source::{Prepared, Targets};
@@ -62,6 +63,7 @@ pub struct Assignment<E: Encoding> {
     /// The metrics that the run's source has declared.
     pub(crate) metrics: Arc<Registry>,
     pub(crate) tickets: Arc<Tickets>,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) tracks_addresses: bool,
     spin: Spin,
     pub(crate) member: Member,
@@ -83,7 +85,7 @@ impl<E: Encoding> Assignment<E> {
         let prepared = Arc::new(Prepared::new(&plan)?);
         let judge = Arc::new(Judge::new(&plan, &prepared)?);
         let tracks_addresses = addresses_change || Routes::new(&routes).has_several_addresses();
-        let tickets = Arc::new(Tickets::of(&plan));
+        let (tickets, progress) = (Arc::new(Tickets::of(&plan)), Arc::default());
         let setup = Setup::default();
         let (member, worker) = (Member::ALONE, 0);
         let origins = Vec::new();
@@ -97,6 +99,7 @@ impl<E: Encoding> Assignment<E> {
             origins,
             metrics,
             tickets,
+            progress,
             tracks_addresses,
             spin,
             member,
@@ -116,11 +119,18 @@ impl<E: Encoding> Assignment<E> {
             origins: self.origins.clone(),
             metrics: Arc::clone(&self.metrics),
             tickets: Arc::clone(&self.tickets),
+            progress: Arc::clone(&self.progress),
             tracks_addresses: self.tracks_addresses,
             spin: self.spin,
             member: self.member,
             worker,
         }
+    }
+
+    /// Which worker it is for.
+    #[must_use]
+    pub fn worker(&self) -> u32 {
+        self.worker
     }
 
     /// The same, of a run that others go on beside.

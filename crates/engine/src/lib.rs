@@ -28,6 +28,7 @@ mod observer;
 mod outcome;
 mod pool;
 mod preflight;
+mod progress;
 mod record;
 mod routes;
 mod run;

@@ -141,6 +141,11 @@ impl<P: Protocol> Client<P> {
         self.connection.state() == State::Closed && self.due_ns == u64::MAX
     }
 
+    /// Whether its connection is closed, and is opened again after a while.
+    pub(super) fn is_put_off(&self) -> bool {
+        self.connection.state() == State::Closed && self.due_ns != u64::MAX
+    }
+
     /// Whether its connection has been sent as many requests as one may be.
     #[inline]
     pub(crate) fn is_used_up(&self, plan: &Plan) -> bool {

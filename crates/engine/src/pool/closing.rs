@@ -6,7 +6,7 @@ use plimsoll_io::{Close, Driver};
 
 use super::Pool;
 use super::client::{Carried, Usage};
-use super::idling::{Idling, Lowered};
+use super::idling::Idling;
 use super::reach::SLOW_CONNECT_NS;
 use super::uptake::Uptake;
 use crate::id::ConnectionId;
@@ -48,7 +48,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         client.usage.told = Carried::default();
         client.usage.uptake = Uptake::default();
         client.usage.draining = Idling::default();
-        client.usage.lowered = Lowered::default();
+        client.usage.lowered.close(now_ns);
         client.usage.sent = 0;
         client.usage.answered = 0;
         let carried = std::mem::take(&mut client.usage.measured);

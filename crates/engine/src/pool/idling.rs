@@ -18,7 +18,7 @@ impl Idling {
     }
 }
 
-/// The streams of one connection that may not be used any more.
+/// The streams of a user's connection that may not be used any more, on it or on one before it.
 #[derive(Debug, Default)]
 pub(crate) struct Lowered {
     idling: Idling,
@@ -37,6 +37,12 @@ impl Lowered {
         let is_lower = slots < self.slots_most;
         let idle = if is_lower { self.slots_most.saturating_sub(slots.max(open)) } else { 0 };
         self.idling.note(at_ns, idle, from_ns)
+    }
+
+    /// The connection is closed at `at_ns`. What the next one is allowed is compared with what this
+    /// one was; until then no stream counts as idle.
+    pub(crate) fn close(&mut self, at_ns: u64) {
+        self.idling = Idling { since_ns: at_ns, idle: 0 };
     }
 }
 
@@ -73,5 +79,12 @@ mod tests {
         ] {
             assert_eq!(lowered.note(at_ns, slots, open, 10), added, "{why}");
         }
+        lowered.close(80);
+        assert_eq!(
+            lowered.note(90, 10, 10, 10),
+            0,
+            "the next connection, with fewer than the first"
+        );
+        assert_eq!(lowered.note(91, 10, 10, 10), 20, "which counts from its first response on");
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Opener {
     queue: VecDeque<ConnectionId>,
     under_way: u32,
     window: u32,
+    /// When the latest connect began that came to nothing.
+    failed_ns: u64,
     /// The first thing that went wrong with a connection before it was open.
     error: Option<OpeningError>,
 }
@@ -31,7 +33,7 @@ pub(super) struct Opener {
 impl Opener {
     pub(super) fn new(connections: u32) -> Self {
         let queue = VecDeque::with_capacity(connections as usize);
-        Self { queue, under_way: 0, window: WINDOW_START, error: None }
+        Self { queue, under_way: 0, window: WINDOW_START, failed_ns: 0, error: None }
     }
 
     /// The next to be opened, as far as the window allows.
@@ -163,10 +165,21 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     ) {
         self.opener.error.get_or_insert_with(|| OpeningError { phase, kind, reason: reason() });
         let client = &self.entries[entry];
-        self.reach.failed(entry, client.opening.began_ns, client.pending.is_some());
+        let began_ns = client.opening.began_ns;
+        self.opener.failed_ns = self.opener.failed_ns.max(began_ns);
+        self.reach.failed(entry, began_ns, client.pending.is_some());
         if client.pending.is_none() {
             self.opener.failed();
         }
+    }
+
+    /// Whether no connect is to show that the server is back: one that began at `since_ns` or later
+    /// came to nothing, or none is under way or to come.
+    pub(crate) fn has_no_hope(&self, since_ns: u64) -> bool {
+        let mut active = self.entries.active_ids().map(|entry| &self.entries[entry]);
+        let is_tried = self.opener.on_its_way() > 0
+            || active.any(|client| client.connection.is_opening() || client.is_put_off());
+        !is_tried || self.opener.failed_ns >= since_ns
     }
 
     /// How many more users to have for `behind` slots that wait for one, beyond those whose

@@ -24,6 +24,7 @@ use crate::activity::Activities;
 use crate::error::OpeningError;
 use crate::lines::{Lines, Times};
 use crate::pool::BACKOFF_LIMIT_NS;
+use crate::progress::Progress;
 use crate::signals::{Seen, Signals};
 use crate::slots::{Alike, Slots, planned_window_ns};
 use crate::source::Source;
@@ -58,6 +59,9 @@ pub struct Worker<D: Driver, P: Protocol, S: Source> {
     traffic: Traffic<D, P>,
     /// The exchanges that are being sent at once, as the source has written them.
     written_ids: Vec<ExchangeId>,
+    /// When the run's workers made progress, and of what this one has told.
+    progress: Arc<Progress>,
+    told_ns: u64,
     /// The orders that were carried out.
     orders_seen: Seen,
     stage: Stage,
@@ -107,6 +111,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             activities: Activities::new(traffic.lines.pool.entries.users()),
             traffic,
             written_ids: Vec::new(),
+            progress: Arc::clone(&assignment.progress),
+            told_ns: 0,
             orders_seen: Seen::default(),
             stage: Stage {
                 running: false,
@@ -308,28 +314,42 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Whether the run is over: nothing more starts, and nothing is open or the drain has passed.
     fn is_finished(&mut self, now_ns: u64) -> bool {
-        let Traffic { lines, users, .. } = &mut self.traffic;
-        let Lines { pool, accounts, times, .. } = lines;
         if self.stage.stopped_ns.is_none() {
-            // Without a duration only progress keeps a run alive, and the wait before a connection
-            // is opened again.
-            let patience_ns = self.plan.timeout_ns.saturating_add(BACKOFF_LIMIT_NS);
-            let stuck = self.plan.duration_ns.is_none()
-                && times.progress_ns.saturating_add(patience_ns) < now_ns
-                && self.slots.is_due(now_ns);
             let is_time = now_ns >= self.slots.timetable.stop_ns;
-            if is_time || stuck || self.slots.are_all_taken(now_ns) {
+            if is_time || self.is_stuck(now_ns) || self.slots.are_all_taken(now_ns) {
+                let Lines { pool, accounts, .. } = &mut self.traffic.lines;
                 self.stage.stopped_ns = Some(now_ns);
                 let end_ns = self.slots.window_end_ns(now_ns, self.stage.interrupted);
                 accounts.observer.end_window(pool.driver.spun_ns(), end_ns);
             }
         }
         let Some(stopped_ns) = self.stage.stopped_ns else { return false };
+        let Traffic { lines: Lines { pool, accounts, .. }, users, .. } = &self.traffic;
         let is_idle = accounts.exchanges.len() == 0
             && users.waiting() == 0
             && !(S::COUNTS_ITERATIONS && self.activities.busy() > 0);
         // What had come by then may still have to be taken.
         is_idle || pool.driver.caught_up_ns() >= stopped_ns + self.stage.drain_ns
+    }
+
+    /// Whether a run without a duration can go no further. What keeps it alive is progress, that of
+    /// any worker, and a connect that may succeed. It ends once one has failed that began after a
+    /// timeout and the longest wait between connects had passed without progress.
+    fn is_stuck(&mut self, now_ns: u64) -> bool {
+        if self.plan.duration_ns.is_some() {
+            return false;
+        }
+        let own_ns = self.traffic.lines.times.progress_ns;
+        self.progress.note(own_ns, &mut self.told_ns);
+        let patience_ns = self.plan.timeout_ns.saturating_add(BACKOFF_LIMIT_NS);
+        if own_ns.saturating_add(patience_ns) >= now_ns {
+            return false;
+        }
+        let latest_ns = own_ns.max(self.progress.latest_ns());
+        let until_ns = latest_ns.saturating_add(patience_ns);
+        until_ns < now_ns
+            && self.slots.is_due(now_ns)
+            && self.traffic.lines.pool.has_no_hope(until_ns)
     }
 
     /// Writes down what is still open, and the slots that found no connection. No request and no

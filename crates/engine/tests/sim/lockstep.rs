@@ -160,6 +160,19 @@ pub(crate) fn run_together<F>(plan: &Draft, script: F, signals: &Signals) -> Tog
 where
     F: Fn(u32, u64, u64) -> Answer + Copy + Send + 'static,
 {
+    run_with_faults(plan, |_| SimOptions::default(), script, signals)
+}
+
+/// The same over networks with faults, each worker's its own.
+pub(crate) fn run_with_faults<F>(
+    plan: &Draft,
+    faults: impl Fn(u32) -> SimOptions,
+    script: F,
+    signals: &Signals,
+) -> Together
+where
+    F: Fn(u32, u64, u64) -> Answer + Copy + Send + 'static,
+{
     let workers = plan.workers;
     let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
     let plan = Arc::new(plan.clone().check().expect("a plan"));
@@ -170,8 +183,8 @@ where
         let spawned: Vec<_> = (0..workers)
             .map(|index| {
                 let assignment = first.for_worker(index, Setup::default());
-                let clocks = Arc::clone(&clocks);
-                scope.spawn(move || part(&assignment, index, clocks, script, signals))
+                let (clocks, sim) = (Arc::clone(&clocks), faults(index));
+                scope.spawn(move || part(&assignment, sim, clocks, script, signals))
             })
             .collect();
         spawned.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -199,7 +212,7 @@ where
 
 fn part<F>(
     assignment: &Assignment<Http1Request>,
-    index: u32,
+    sim: SimOptions,
     clocks: Arc<Clocks>,
     script: F,
     signals: &Signals,
@@ -207,8 +220,9 @@ fn part<F>(
 where
     F: Fn(u32, u64, u64) -> Answer + Copy + 'static,
 {
+    let index = assignment.worker();
     let (server, log) = Server::new(move |number, now_ns| script(index, number, now_ns));
-    let (options, sim) = (assignment.driver_options(), SimOptions::default());
+    let options = assignment.driver_options();
     let inner = SimDriver::new(&options, sim, Some(Box::new(server)));
     let driver = Lockstep { inner, worker: index as usize, clocks };
     let (settings, source) = (Http1::settings(assignment), assignment.source());

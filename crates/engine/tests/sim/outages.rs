@@ -3,10 +3,12 @@
 use plimsoll_core::gate::{AbortWatch, Condition};
 use plimsoll_core::outage::Outage;
 use plimsoll_core::plan::{Draft, HttpVersion};
+use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
 
 use crate::http2::run_http2;
 use crate::http2_script::{Asked, Change, Fate, Hello, Reply};
+use crate::lockstep::run_with_faults;
 use crate::peer::Answer;
 use crate::world::{MS, Ran, S, START_NS, at_rate, plan, run};
 
@@ -67,6 +69,52 @@ fn a_server_that_comes_back_ends_the_outage() {
     // Users look again after up to a second.
     assert!((0.3..0.41).contains(&outage.share), "{}", outage.share);
     assert_eq!(outage.failed_attempts, 10);
+}
+
+/// A run of a number of requests goes on after an outage, however long after the last progress the
+/// next connect comes.
+#[test]
+fn a_server_that_comes_back_gets_the_rest_of_the_requests() {
+    for (timeout_ms, down_ms) in [(100, 800), (200, 1_200), (1_000, 1_500), (1_200, 2_100)] {
+        let plan = Draft {
+            connections: 1,
+            requests: Some(300),
+            duration_ns: None,
+            timeout_ns: timeout_ms * MS,
+            ..plan()
+        };
+        let ran = run(&plan, &dead(100 * MS, down_ms * MS), |_| |_, _| Answer::Status(200, MS));
+        let ledger = ran.sum().ledger;
+        // One is lost with its connection.
+        assert_eq!((ledger.sent, ledger.completed), (300, 299), "{timeout_ms} ms, {down_ms} ms");
+    }
+}
+
+/// One that never comes back ends such a run, soon after a connect that began late has failed.
+#[test]
+fn a_server_that_is_gone_ends_a_run_of_a_number_of_requests() {
+    let plan = Draft { requests: Some(300), duration_ns: None, timeout_ns: S, ..plan() };
+    let ran = run(&plan, &dead(10 * MS, 1_000 * S), |_| |_, _| Answer::Status(200, MS));
+    let took_ns = ran.records[0].window_ns;
+    assert!((2 * S..3 * S + 100 * MS).contains(&took_ns), "{took_ns}");
+    assert!(ran.sum().ledger.sent < 300);
+}
+
+/// The server of one worker of two is gone for three seconds. Its users come back: the other does
+/// not finish the run without them.
+#[test]
+fn a_worker_without_its_server_waits_as_long_as_others_go_on() {
+    let plan =
+        Draft { workers: 2, requests: Some(8_000), duration_ns: None, timeout_ns: S, ..plan() };
+    let faults = |worker| match worker {
+        0 => SimOptions::default(),
+        _ => dead(S, 3 * S),
+    };
+    let answer = |_, _, _| Answer::Status(200, 2 * MS);
+    let ran = run_with_faults(&plan, faults, answer, &Signals::default());
+    assert_eq!(ran.sum.ledger.sent, 8_000);
+    // Two connections send for a second, the other two for all of the time: some five seconds.
+    assert!(ran.sent[1] > 1_500, "{:?}", ran.sent);
 }
 
 #[test]
