@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn quantiles_of_gamma_are_those_of_the_tables() {
-        // SciPy's gamma.ppf(p, shape, scale=variance/mean).
+        // Roots of the regularized incomplete gamma function, to 30 digits by mpmath.
         for (p, mean, variance, want) in [
             (0.95, 1.0, 1.0, 2.995_732_3),
             (0.05, 1.0, 1.0, 0.051_293_3),
             (0.95, 2.0, 2.0, 4.743_864_5),
             (0.95, 10.0, 20.0, 18.307_038),
-            (0.95, 2000.0, 2000.0, 2074.13),
+            (0.95, 2000.0, 2000.0, 2_074.124_2),
         ] {
             let found = gamma_quantile(p, mean, variance);
             assert!((found / want - 1.0).abs() < 1e-4, "{p} {mean} {variance}: {found}");

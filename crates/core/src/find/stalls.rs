@@ -216,7 +216,8 @@ mod tests {
             stalls: vec![Stall { rate_rps: 500.0, damage_s: 0.5 }; seen],
         };
         for (all, own, want) in [
-            // SciPy's binom.sf(seen - 1, all, share): 0.167, 0.25, 0.056, 0.001, 0.30, 1.
+            // The binomial sum: 0.167, 0.25, 0.070, 0.001, 0.31. Probes without stalls, and a probe
+            // that is all of the time, never have more of them.
             ((360.0, 1), (60.0, 1), true),
             ((240.0, 1), (60.0, 1), false),
             ((360.0, 10), (60.0, 4), true),
