@@ -7,6 +7,7 @@ use super::answer::Answer;
 use super::probe::Probe;
 use super::search::Search;
 use super::settings::Settings;
+use crate::plan::Record;
 use crate::result::{Environment, Tool};
 
 /// The schema's name and version.
@@ -19,6 +20,8 @@ pub struct Document {
     pub schema: String,
     /// Which program wrote it.
     pub tool: Tool,
+    /// What is sent, with the load of the first probe.
+    pub plan: Record,
     /// When the first probe began, RFC 3339, UTC.
     pub started_at: String,
     /// Where it was measured.
@@ -33,17 +36,32 @@ pub struct Document {
     pub answer: Answer,
 }
 
+/// What a search is about, and where and when it began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Origin {
+    /// Which program searches.
+    pub tool: Tool,
+    /// What is sent, with the load of the first probe.
+    pub plan: Record,
+    /// When the first probe began, RFC 3339, UTC.
+    pub started_at: String,
+    /// Where it is measured.
+    pub environment: Environment,
+}
+
 impl Document {
     /// The document of a search as it stands: with its answer, or with what is known so far.
     #[must_use]
-    pub fn of(search: &Search, tool: Tool, started_at: String, environment: Environment) -> Self {
+    pub fn of(search: &Search, origin: Origin) -> Self {
         let answer = match search.next() {
             super::Next::Answer(answer) => *answer,
             super::Next::Probe(_) => search.so_far(),
         };
+        let Origin { tool, plan, started_at, environment } = origin;
         Self {
             schema: SCHEMA.to_owned(),
             tool,
+            plan,
             started_at,
             environment,
             objectives: search.objectives().iter().map(|it| it.text().to_owned()).collect(),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::Objective;
 use crate::histogram::Histogram;
+use crate::schedule::{Cursor, Deal, Profile};
 use crate::series::Point;
 
 /// The most intervals that figures hold; more are not read from a document.
@@ -111,4 +112,20 @@ impl Figures {
         let answered: u64 = self.answered.iter().sum();
         if self.due.is_empty() { 0.0 } else { answered as f64 / self.measured_s() }
     }
+}
+
+/// How many requests of a schedule are due in each of `count` intervals. A schedule follows from
+/// its seed, so the tester's own delays do not touch these numbers.
+#[must_use]
+pub fn due_in(profile: &Profile, seed: u64, interval_ns: u64, count: usize) -> Vec<u64> {
+    let mut due = vec![0; count];
+    let mut cursor = Cursor::new(profile, Deal::new(1, 0, 1), None, seed);
+    while let Some(slot) = cursor.peek() {
+        match due.get_mut((slot.due_ns / interval_ns.max(1)) as usize) {
+            Some(count) => *count += 1,
+            None => break,
+        }
+        cursor.advance();
+    }
+    due
 }

@@ -24,6 +24,13 @@ const UNANSWERED_MAX: f64 = 0.01;
 /// The level at which a backlog is called growing.
 const GROWTH_ALPHA: f64 = 0.01;
 
+/// Fewer blocks than this do not show how counts vary: two are equal by chance.
+const BLOCKS_LEAST: usize = 5;
+
+/// In a probe with fewer blocks, the share of the due requests that may be left at its end. Twice
+/// the capacity leaves half of them.
+const LEFT_MAX: f64 = 0.1;
+
 /// Of [`BLOCKS`] blocks, how many above the limit make a probe fail: by chance that happens to
 /// 1.8 % of probes whose blocks are as often below it (a sign test).
 const BLOCKS_TO_FAIL: usize = 12;
@@ -201,9 +208,12 @@ fn calm(sums: &Sums, unit: f64, alpha: f64) -> Clumps {
 /// The share of the due requests without a response.
 fn unanswered(figures: &Figures) -> Finding {
     let due = figures.due.iter().sum::<u64>().max(1) as f64 / figures.due.len().max(1) as f64;
-    let bounds = mean_bounds(&missing(figures, &figures.answered), GROWTH_ALPHA);
+    let missing = missing(figures, &figures.answered);
+    let bounds = mean_bounds(&missing, GROWTH_ALPHA);
     let value = bounds.value / due;
     let outcome = match (bounds.low / due > UNANSWERED_MAX, value > UNANSWERED_MAX) {
+        _ if blocks(&missing).len() < BLOCKS_LEAST && value > LEFT_MAX => Outcome::Fail,
+        _ if blocks(&missing).len() < BLOCKS_LEAST => Outcome::Pass,
         (true, _) => Outcome::Fail,
         // So few intervals vary more than that.
         (false, true) if figures.due.len() >= 2 * BLOCKS => Outcome::Unclear,
@@ -214,11 +224,13 @@ fn unanswered(figures: &Figures) -> Finding {
 
 /// How much longer, in seconds, requests wait after `sustain_ns` of this load.
 fn backlog(figures: &Figures, limit_ns: u64, sustain_ns: u64) -> Finding {
-    let growth = mean_bounds(&missing(figures, &figures.ended), GROWTH_ALPHA);
+    let missing = missing(figures, &figures.ended);
+    let growth = mean_bounds(&missing, GROWTH_ALPHA);
     let ended = figures.ended.iter().sum::<u64>().max(1) as f64;
     let seconds = |growth: f64| growth * figures.due.len() as f64 / ended * sustain_ns as f64 / 1e9;
     let limit = limit_ns as f64 / 1e9;
-    let is_growing = growth.low > 0.0 && seconds(growth.value) > limit;
+    let is_known = blocks(&missing).len() >= BLOCKS_LEAST;
+    let is_growing = is_known && growth.low > 0.0 && seconds(growth.value) > limit;
     let outcome = if is_growing { Outcome::Fail } else { Outcome::Pass };
     of_load(Subject::Backlog, outcome, growth, seconds(1.0), limit)
 }

@@ -28,18 +28,20 @@ mod probe;
 mod search;
 mod settings;
 mod stalls;
+mod tester;
 mod usl;
 
 pub use crate::gate::Objective;
 pub use answer::{AfterOverload, Answer, Doubt, Ending, StallsSeen};
-pub use document::{Document, SCHEMA};
-pub use figures::{Figures, INTERVALS_MAX, Sums};
+pub use document::{Document, Origin, SCHEMA};
+pub use figures::{Figures, INTERVALS_MAX, Sums, due_in};
 pub use judge::{Finding, Judgement, Outcome, Subject, judge};
 pub use knee::knee;
 pub use probe::{Probe, ProbePlan, Purpose, Report};
 pub use search::{Next, ResumeError, Search};
 pub use settings::{Settings, SettingsError};
 pub use stalls::{Pool, Stall};
+pub use tester::doubt;
 pub use usl::{LEAST_POINTS, Usl, UslError, fit_usl};
 
 #[cfg(test)]

@@ -66,10 +66,15 @@ impl Purpose {
 /// What the driver reports about a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// What was measured; null where the figures say more about the tester than the server.
+    /// What was measured; null where nothing was.
     pub figures: Option<Figures>,
-    /// Why nothing was measured, or what else readers have to know: one line.
+    /// What the tester itself did to the figures: one line. The times contain its delays, so a
+    /// probe that passes still passes. Any other says nothing about the server.
+    pub tester: Option<String>,
+    /// What else readers have to know: one line.
     pub note: Option<String>,
+    /// How many CPUs the server used; null where it was not watched.
+    pub server_cpus: Option<f64>,
     /// Whether the server was as before when the cool-down ended.
     pub recovered: bool,
     /// How long it took with everything before and after.

@@ -84,13 +84,13 @@ pub enum SettingsError {
         max_rps: f64,
     },
     /// A step that leads nowhere, or too far.
-    #[error("steps by a factor of {0}: give 0.1% to 50%")]
+    #[error("steps of {:.1} %: give 0.1% to 50%", (.0 - 1.0) * 100.0)]
     Step(f64),
     /// A confidence out of range.
     #[error("a confidence of {0}: give 80% to 99.9%")]
     Confidence(f64),
     /// Probes too short to say anything.
-    #[error("quick probes of {} and holds of {}: give quick probes 2s or more, holds 30s or more \
+    #[error("quick probes of {} and holds of {}: give quick probes 1s or more, holds 30s or more \
              and an hour at most", format_duration(*quick_ns), format_duration(*hold_ns))]
     Times {
         /// Of quick probes.
@@ -138,7 +138,7 @@ impl Settings {
         if !(0.8..=0.999).contains(&self.confidence) {
             return Err(SettingsError::Confidence(self.confidence));
         }
-        let are_long = quick_ns >= 2 * SECOND_NS && hold_ns >= 30 * SECOND_NS;
+        let are_long = quick_ns >= SECOND_NS && hold_ns >= 30 * SECOND_NS;
         if !are_long || quick_ns.max(hold_ns) > 3600 * SECOND_NS {
             return Err(SettingsError::Times { quick_ns, hold_ns });
         }

@@ -3,12 +3,15 @@
 use super::servers::{AboveRate, Queue, Service, Worker};
 use super::simulation::{Arrivals, Simulation};
 use crate::environment::Environment;
-use crate::find::{Document, Objective, SCHEMA, Search, Settings};
+use crate::find::{Document, Objective, Origin, SCHEMA, Search, Settings};
+use crate::plan::{Draft, Endpoint};
 use crate::result::Tool;
 
 fn document(search: &Search) -> Document {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
-    Document::of(search, tool, "2026-11-24T12:00:00Z".to_owned(), Environment::default())
+    let plan = Draft::new(Endpoint::http("a", 80, "/")).record();
+    let (started_at, environment) = ("2026-11-24T12:00:00Z".to_owned(), Environment::default());
+    Document::of(search, Origin { tool, plan, started_at, environment })
 }
 
 #[test]

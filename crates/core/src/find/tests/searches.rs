@@ -7,10 +7,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::servers::{Queue, Service};
 use super::simulation::{Arrivals, Found, Simulation};
 use crate::find::{
-    Doubt, Ending, Figures, Next, Objective, ProbePlan, Purpose, Report, ResumeError, Search,
-    Settings, SettingsError,
+    Doubt, Ending, Figures, Next, Objective, Outcome, ProbePlan, Purpose, Report, ResumeError,
+    Search, Settings, SettingsError, due_in, judge,
 };
 use crate::histogram::Histogram;
+use crate::schedule::{Arrival, Profile};
 use crate::series::Point;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -34,7 +35,7 @@ fn settings_out_of_range_are_refused_in_one_line() {
         (Settings { step: 1.0, ..usual() }, "give 0.1% to 50%"),
         (Settings { confidence: 1.0, ..usual() }, "80% to 99.9%"),
         (Settings { hold_ns: SECOND_NS, ..usual() }, "holds 30s or more"),
-        (Settings { quick_ns: 0, ..usual() }, "quick probes 2s or more"),
+        (Settings { quick_ns: 0, ..usual() }, "quick probes 1s or more"),
         (Settings { from_rps: 1.0, max_rps: 10.0, ..usual() }, "needs 1000 in a probe"),
     ] {
         let error = Search::new(settings, objectives()).unwrap_err().to_string();
@@ -163,7 +164,9 @@ fn any_report(random: &mut Xoshiro256PlusPlus, plan: &ProbePlan) -> Report {
     }
     let is_measured = below(10) > 0;
     let figures = is_measured.then_some(figures);
-    Report { figures, note: None, recovered: below(5) > 0, elapsed_ns: below(100 * SECOND_NS) }
+    let tester = (below(10) == 0).then(|| "late".to_owned());
+    let (recovered, elapsed_ns) = (below(5) > 0, below(100 * SECOND_NS));
+    Report { figures, tester, note: None, server_cpus: None, recovered, elapsed_ns }
 }
 
 #[test]
@@ -210,4 +213,61 @@ fn figures_are_those_of_the_points() {
     let us = |ns: Option<u64>| ns.map(|ns| (ns + 50_000) / 100_000);
     assert_eq!((us(figures.p50_ns), us(figures.p99_ns)), (Some(20), Some(400)));
     assert!(!Figures::empty(SECOND_NS, 1).are_whole(1));
+}
+
+#[test]
+fn what_is_due_is_what_the_schedule_says() {
+    let profile =
+        |arrival| Profile::constant(1_500_000_000, Some(3 * SECOND_NS + SECOND_NS / 2), arrival);
+    let even = due_in(&profile(Arrival::Uniform), 7, SECOND_NS, 5);
+    assert_eq!(even, [1500, 1500, 1500, 750, 0]);
+    let random = due_in(&profile(Arrival::Poisson), 7, SECOND_NS, 4);
+    assert_eq!(random, due_in(&profile(Arrival::Poisson), 7, SECOND_NS, 4));
+    let sum: u64 = random.iter().sum();
+    assert!(random != even[..4] && sum.abs_diff(5250) < 400, "{random:?}");
+    assert_eq!(due_in(&profile(Arrival::Uniform), 7, SECOND_NS, 1), [1500]);
+}
+
+/// The times contain the tester's delays, so that a server that meets an objective in spite of them
+/// meets it.
+#[test]
+fn a_slow_tester_leaves_a_pass_and_nothing_else() {
+    let server = || Box::new(Queue::new(Service::Fixed(0.001), 1));
+    for (rate_rps, want) in [(50.0, Outcome::Pass), (1200.0, Outcome::NotMeasured)] {
+        let settings = Settings { from_rps: rate_rps, ..Settings::default() };
+        let search = Search::new(settings, objectives()).unwrap();
+        let Next::Probe(plan) = search.next() else { panic!("a search begins with a probe") };
+        let report = Simulation::new(server(), Arrivals::Poisson, 2).probe(&plan, &objectives());
+        let report = Report { tester: Some("the tester was late".to_owned()), ..report };
+        let shown = search.preview(&report).map(|it| it.outcome);
+        assert_eq!(shown, Some(want), "{rate_rps}");
+        let mut told = search.clone();
+        told.told(report);
+        assert_eq!(told.probes()[0].judgement.outcome, want, "{rate_rps}");
+    }
+}
+
+/// Few seconds have equal counts by chance: one request more in flight at the end of each says
+/// nothing about a backlog.
+#[test]
+fn a_quick_probe_with_requests_in_flight_does_not_fail() {
+    let objectives = [Objective::parse("p99<100ms").unwrap()];
+    let figures = |due: [u64; 5], ended: [u64; 5]| {
+        let mut figures = Figures::empty(SECOND_NS, 1);
+        (figures.due, figures.ended) = (due.to_vec(), ended.to_vec());
+        figures.answered.clone_from(&figures.ended);
+        let sums = &mut figures.objectives[0];
+        sums.among.clone_from(&figures.ended);
+        (sums.against, sums.near, sums.far) = (vec![0; 5], vec![0; 5], vec![0; 5]);
+        figures
+    };
+    for (ended, want) in [
+        ([99, 100, 99, 100, 100], Outcome::Pass),
+        ([100; 5], Outcome::Pass),
+        ([50; 5], Outcome::Fail),
+    ] {
+        let judged =
+            judge(&figures([100; 5], ended), &objectives, 100.0, None, &[], SECOND_NS * 600);
+        assert_eq!(judged.outcome, want, "{ended:?} {judged:?}");
+    }
 }

@@ -100,7 +100,9 @@ impl Simulation {
         let is_offered = plan.rate_rps <= self.tester_rps;
         Report {
             figures: is_offered.then_some(figures),
-            note: (!is_offered).then(|| "the tester is out of CPU".to_owned()),
+            tester: (!is_offered).then(|| "the tester is out of CPU".to_owned()),
+            note: None,
+            server_cpus: None,
             recovered: true,
             elapsed_ns: ((self.now_s - began_s) * 1e9) as u64,
         }
