@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Pars
 
 use crate::compare_args::CompareFlags;
 use crate::conformance_args::ConformanceFlags;
+use crate::find_args::{FindFlags, fitted};
 use crate::lab_args::LabFlags;
 use crate::output_args::OutputFlags;
 use crate::proxy_args::ProxyFlags;
@@ -33,6 +34,8 @@ struct Cli {
 pub(crate) enum Command {
     /// Load a server, closed loop or at a rate, and report
     Run(Box<RunFlags>),
+    /// The highest rate at which a server meets objectives, from probes at many rates
+    Find(Box<FindFlags>),
     /// The built-in server: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
     /// A fast reverse proxy with pooled upstream connections, TLS on either side
@@ -165,16 +168,25 @@ pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
     Cli::from_arg_matches(matches).map(|cli| cli.command)
 }
 
+fn command() -> clap::Command {
+    Cli::command().mut_subcommand("find", fitted)
+}
+
 /// The definition of the whole command line, with help that is this many columns wide.
 pub(crate) fn definition_within(columns: usize) -> clap::Command {
-    Cli::command().term_width(columns)
+    command().term_width(columns)
 }
 
 /// The definition of the whole command line.
 pub(crate) fn definition() -> clap::Command {
-    let mut cli = Cli::command();
+    let mut cli = command();
     cli.build();
     cli
+}
+
+/// The definition of `find`.
+pub(crate) fn find_definition() -> clap::Command {
+    definition().find_subcommand("find").expect("find is a command").clone()
 }
 
 /// The definition of `run`.
@@ -193,6 +205,6 @@ mod tests {
 
     #[test]
     fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

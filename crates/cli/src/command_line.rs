@@ -3,9 +3,15 @@
 
 use std::ffi::OsString;
 
-use crate::args::{Command, OriginalFlags, command_of, definition_within, run_definition};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+
+use crate::args::{
+    Command, OriginalFlags, command_of, definition_within, find_definition, key, run_definition,
+};
 use crate::dialects;
 use crate::exit::Exit;
+use crate::find_args::unfit;
 use crate::plan_file::Runs;
 use crate::refusal::refusal;
 use crate::terminal;
@@ -44,7 +50,27 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
     {
         return Ok(Given::Runs(runs));
     }
+    if let Some(("find", given)) = matches.subcommand() {
+        let definition = find_definition();
+        if let Some(line) = unfit_given(given, &definition) {
+            return Err(Exit::Usage(line));
+        }
+        if let Some(runs) = Runs::asked(given, &definition)? {
+            return runs.search(&definition).map(|flags| Given::Command(Command::Find(flags)));
+        }
+    }
     command_of(&matches).map(Given::Command).map_err(|error| refusal(&error, &arguments))
+}
+
+/// The first flag among these arguments that a search has no place for, in a line.
+fn unfit_given(given: &ArgMatches, definition: &clap::Command) -> Option<String> {
+    let line = |arg: &Arg| {
+        let id = arg.get_id().as_str();
+        let is_given = given.value_source(id) == Some(ValueSource::CommandLine);
+        let advice = unfit(id).filter(|_| is_given)?;
+        Some(format!("find has no --{}: {advice} (see --help)", key(arg)))
+    };
+    definition.get_arguments().find_map(line)
 }
 
 /// The command line of another tester, which is read by that tester's rules and not by ours.

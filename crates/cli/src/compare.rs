@@ -91,6 +91,10 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
                 results.extend((1_u32..).zip(&repeats.runs).map(named));
             }
             Document::Study(study) => studies.push(*study),
+            Document::Find(_) => {
+                let text = format!("'{name}' is a search: compare takes one on each side");
+                return Err(Exit::CouldNotRun(text));
+            }
             Document::Other(_) if is_directory => {}
             Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&name, schema))),
         }

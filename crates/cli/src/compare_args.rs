@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_core::comparison::Limit;
 
+use crate::value_args::percent;
+
 /// Flags of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareFlags {
@@ -53,11 +55,4 @@ fn confidence(text: &str) -> Result<f64, String> {
 fn least_change(text: &str) -> Result<f64, String> {
     let known = percent(text).filter(|share| (0.0..1.0).contains(share));
     known.ok_or_else(|| "not from 0% to below 100%: write 1%".to_owned())
-}
-
-fn percent(text: &str) -> Option<f64> {
-    let number = text.strip_suffix('%')?.trim();
-    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let percent: f64 = number.parse().ok().filter(|_| is_plain)?;
-    Some(percent / 100.0)
 }

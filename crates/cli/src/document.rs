@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
+use plimsoll_core::find;
 use plimsoll_core::foreign::ForeignResult;
 use plimsoll_core::repeats::{self, Repeats};
 use plimsoll_core::result;
@@ -14,6 +15,7 @@ pub(crate) enum Document {
     Result(Box<RunResult>),
     Repeats(Box<Repeats>),
     Study(Box<Study>),
+    Find(Box<find::Document>),
     /// A result of another tester.
     Foreign(Box<ForeignResult>),
     /// Of another schema, or of none: what it says.
@@ -44,6 +46,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> anyhow::Result<Document> {
             Document::Repeats(serde_json::from_value(value).with_context(wrong)?)
         }
         Some(study::SCHEMA) => Document::Study(serde_json::from_value(value).with_context(wrong)?),
+        Some(find::SCHEMA) => Document::Find(serde_json::from_value(value).with_context(wrong)?),
         _ => Document::Other(schema),
     })
 }

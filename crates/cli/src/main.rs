@@ -17,6 +17,8 @@ mod exit;
 mod explain;
 mod fault;
 mod files;
+mod find;
+mod find_args;
 mod foreign;
 mod grpc;
 mod grpc_args;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
 fn carry_out(command: Command) -> Result<ExitCode, Exit> {
     match command {
         Command::Run(flags) => repeat::run(&flags),
+        Command::Find(flags) => find::find(*flags),
         Command::Manual(flags) => manual::manual(&flags),
         Command::Serve(flags) => serve::serve(&flags),
         Command::Proxy(flags) => proxy::proxy(&flags),

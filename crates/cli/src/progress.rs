@@ -38,6 +38,13 @@ impl Live {
         let _ = io::stderr().flush();
     }
 
+    /// Writes a line that stays, above the one that is redrawn.
+    pub(crate) fn keep(&self, text: &str) {
+        if self.shown {
+            let _ = writeln!(io::stderr(), "{CLEAR_LINE}{text}");
+        }
+    }
+
     /// Takes the line away.
     pub(crate) fn clear(&self) {
         if self.shown {

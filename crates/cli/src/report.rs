@@ -17,7 +17,7 @@ use crate::document::{self, Document};
 use crate::ending::{has_failed_gate, say};
 use crate::exit::{Exit, GATE};
 use crate::outputs::Outputs;
-use crate::{foreign, repeat, study};
+use crate::{find, foreign, repeat, study};
 
 /// The document in the folder of a study.
 const STUDY: &str = "study.json";
@@ -41,6 +41,14 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
         }
         Document::Foreign(result) => {
             foreign::report(&result, flags)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Document::Find(_) if !flags.gate.is_empty() => {
+            let text = "--gate judges one run; a search has its objectives";
+            return Err(Exit::Usage(text.to_owned()));
+        }
+        Document::Find(found) => {
+            find::report(&found, &flags.outputs)?;
             return Ok(ExitCode::SUCCESS);
         }
         Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&flags.file, schema))),

@@ -160,7 +160,9 @@ pub(crate) fn explain(error: RunnerError) -> Exit {
             format!("{error} (tried for {}, --wait)", format_duration(limit_ns))
         }
         RunnerError::Monitor(_) | RunnerError::Sampler(_) => format!("--monitor: {error}"),
-        RunnerError::Run(_) | RunnerError::ControlSocket { .. } => error.to_string(),
+        RunnerError::Run(_) | RunnerError::Plan(_) | RunnerError::ControlSocket { .. } => {
+            error.to_string()
+        }
     };
     Exit::CouldNotRun(text)
 }

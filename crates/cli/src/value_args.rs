@@ -48,3 +48,11 @@ pub(crate) fn threads(text: &str) -> Result<u32, String> {
 pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
     Ok(text.into())
 }
+
+/// A share written as a percentage, from 0 up.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let number = text.strip_suffix('%')?.trim();
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let percent: f64 = number.parse().ok().filter(|_| is_plain)?;
+    Some(percent / 100.0)
+}

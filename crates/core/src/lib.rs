@@ -15,6 +15,7 @@ pub mod details;
 pub mod environment;
 pub mod errors;
 pub mod expect;
+pub mod find;
 pub mod foreign;
 pub mod gate;
 pub mod histogram;

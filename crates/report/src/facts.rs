@@ -238,7 +238,7 @@ pub(crate) fn subject(result: &RunResult) -> String {
 
 /// What is sent: method and URL or, of several targets, how many from where, how they are taken,
 /// and the first.
-fn request_words(plan: &Draft) -> String {
+pub(crate) fn request_words(plan: &Draft) -> String {
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
         if plan.endpoint.is_websocket() {

@@ -1,6 +1,7 @@
 //! Views: pure functions from a document to bytes. The documents are a
 //! [`plimsoll_core::RunResult`], in [`study`] a [`plimsoll_core::study::Study`], in [`repeats`]
-//! several results of one load, and in [`foreign`] what another tester wrote.
+//! several results of one load, in [`find`] a
+//! [`plimsoll_core::find::Document`], and in [`foreign`] what another tester wrote.
 //!
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
 //! engine. A view shows only what the document holds, so a stored result prints the same text and
@@ -15,6 +16,7 @@ pub mod csv;
 mod custom;
 mod facts;
 pub mod failures;
+pub mod find;
 pub mod foreign;
 pub mod hgrm;
 pub mod hlog;

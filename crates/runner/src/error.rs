@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_core::gate::GateError;
+use plimsoll_core::plan::PlanErrors;
 use plimsoll_core::units::format_duration;
 use plimsoll_engine::RunError;
 use plimsoll_lab::sample::FindError;
@@ -15,6 +16,9 @@ pub enum RunnerError {
     /// The engine cannot carry out the plan, or the script broke.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A plan at the rate of a probe cannot be carried out.
+    #[error(transparent)]
+    Plan(#[from] PlanErrors),
     /// The server did not come while the run waited for it.
     #[error("{error} (tried for {})", format_duration(*limit_ns))]
     NoServer {

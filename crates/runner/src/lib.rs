@@ -1,4 +1,4 @@
-//! One run: a checked plan in, a judged result out.
+//! One run: a checked plan in, a judged result out. And a search of many, in [`find`].
 //!
 //! A [`Runner`] has all that a run needs beside the load itself: the wait for the server, the
 //! script's beginning and end, the conditions that end the run early, the processes that are
@@ -11,6 +11,7 @@
 
 mod control;
 mod error;
+pub mod find;
 mod handle;
 mod live;
 mod monitor;

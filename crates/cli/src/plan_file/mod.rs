@@ -20,13 +20,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, FromArgMatches as _};
+use clap::{ArgMatches, Command, FromArgMatches};
 use plimsoll_core::plan::{Field, Keys, Words};
 use plimsoll_core::scenario::{Scenario, ScenarioError, Scenarios};
 
 use crate::args::key;
 use crate::exit::Exit;
 use crate::fault::{Fault, Flags};
+use crate::find_args::{self, FindFlags};
 use crate::output_args::OutputFlags;
 use crate::refusal::{refusal, refused};
 use crate::repeat::{SharedReport, with_paths};
@@ -127,6 +128,33 @@ impl Runs {
     }
 }
 
+impl Runs {
+    /// The flags of a search that sends what the one run of the file sends. A file may have the
+    /// flags of searches too.
+    ///
+    /// # Errors
+    /// Several runs, scenarios, and what a search has no place for.
+    pub(crate) fn search(&self, definition: &Command) -> Result<Box<FindFlags>, Exit> {
+        let [run] = &self.runs[..] else {
+            let text = format!("a search is about one run, and the plan has {}", self.runs.len());
+            return Err(Exit::Usage(text));
+        };
+        if !run.parts.is_empty() {
+            let text = "a search is about a run without scenarios: its load has one rate";
+            return Err(Exit::Usage(text.to_owned()));
+        }
+        let unfit = run.settings.iter().find_map(|it| Some((it, find_args::unfit(&it.id)?)));
+        if let Some((setting, advice)) = unfit {
+            let path = run.file.as_ref().map(|(path, _)| path.display().to_string());
+            let (path, line) = (path.unwrap_or_default(), setting.line.unwrap_or_default());
+            let key = setting.key(definition);
+            return Err(Exit::Usage(format!("{path}:{line}: find has no {key}: {advice}")));
+        }
+        let flags = run.read(&self.beside, definition);
+        flags.map(Box::new).map_err(|error| run.place(Obstacle::Value(error), definition))
+    }
+}
+
 /// The values that the arguments give for these settings, without defaults.
 fn said(given: &ArgMatches, settings: &Settings, definition: &Command) -> ArgMatches {
     let mut said = given.clone();
@@ -169,13 +197,22 @@ impl Run {
     }
 
     fn flags(&self, beside: &ArgMatches, definition: &Command) -> Result<RunFlags, Obstacle> {
-        let words = self.settings.arguments_of_file(definition);
-        let of_file = definition.clone().try_get_matches_from(words);
-        let of_file = of_file.and_then(|matches| RunFlags::from_arg_matches(&matches));
-        let mut flags = of_file.map_err(Obstacle::Value)?;
-        flags.update_from_arg_matches(beside).map_err(Obstacle::Value)?;
+        let mut flags: RunFlags = self.read(beside, definition).map_err(Obstacle::Value)?;
         flags.outputs = named(&flags.outputs, self.name());
         crate::repeat::check(&flags).map_err(Obstacle::Shared)?;
+        Ok(flags)
+    }
+
+    /// The flags of a command with this definition: those of the file, and what stands beside it.
+    fn read<F: FromArgMatches>(
+        &self,
+        beside: &ArgMatches,
+        definition: &Command,
+    ) -> Result<F, clap::Error> {
+        let words = self.settings.arguments_of_file(definition);
+        let of_file = definition.clone().try_get_matches_from(words)?;
+        let mut flags = F::from_arg_matches(&of_file)?;
+        flags.update_from_arg_matches(beside)?;
         Ok(flags)
     }
 

@@ -13,6 +13,7 @@ mod docs;
 mod doctor;
 mod ending;
 mod faults;
+mod find;
 mod flags;
 mod foreign;
 mod gates;

@@ -11,6 +11,7 @@
 mod custom;
 mod measure;
 mod metric;
+mod objective;
 mod scope;
 mod stretch;
 mod value;
@@ -28,6 +29,7 @@ use value::{Limit, Operator};
 
 pub use measure::stage_rate_rps;
 pub use metric::{is_built_in, metric_name, metric_names};
+pub use objective::{Objective, Tallied};
 pub(crate) use scope::Subplan;
 pub use watch::{AbortWatch, LastRequest};
 

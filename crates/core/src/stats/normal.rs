@@ -8,7 +8,7 @@ pub(super) fn below(z: f64) -> f64 {
 }
 
 /// The standard normal value that a share `p` lies below, for `0 < p < 1`.
-pub(super) fn quantile(p: f64) -> f64 {
+pub(crate) fn quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
@@ -18,7 +18,7 @@ pub(super) fn t_above(t: f64, freedom: f64) -> f64 {
 }
 
 /// The value of Student's t with `freedom` degrees that a share `p` lies below, for `0 < p < 1`.
-pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
+pub(crate) fn t_quantile(p: f64, freedom: f64) -> f64 {
     student(freedom).inverse_cdf(p)
 }
 

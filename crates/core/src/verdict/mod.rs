@@ -206,6 +206,18 @@ pub const CODES: [&str; 34] = [
     "clock_step",
 ];
 
+/// Whether a cause is about the tester or its host alone, and not about what lies behind them.
+#[must_use]
+pub fn is_about_tester(code: &str) -> bool {
+    is_about_pace(code) || matches!(code, "time_order" | "script" | "ports" | "files")
+}
+
+/// Whether a cause is about a tester that was slow. Its lateness says by how much.
+#[must_use]
+pub fn is_about_pace(code: &str) -> bool {
+    matches!(code, "late" | "late_tail" | "cpu" | "cpu_shared" | "paused" | "throttled" | "steal")
+}
+
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {

@@ -1,0 +1,227 @@
+//! `plimsoll find`: the highest rate at which a server meets objectives.
+//!
+//! The search itself is `core`'s and the runner carries out its probes. Here flags become a search,
+//! a terminal sees it, reports are written, and the answer becomes an exit code.
+
+mod report;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use plimsoll_core::Plan;
+use plimsoll_core::find::{Answer, Document, Ending, Objective, Origin, SCHEMA, Search};
+use plimsoll_report::find::{answer_words, live_title, probe_line};
+use plimsoll_runner::News;
+use plimsoll_runner::find::{FindNews, Finder, Found, origin};
+
+use crate::document;
+use crate::ending::say;
+use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
+use crate::find_args::FindFlags;
+use crate::outputs::Outputs;
+use crate::progress::Live;
+use crate::run::{beside, explain};
+use crate::signals::Caught;
+pub(crate) use report::report;
+
+/// The objective that is added when none is about failures: a server that refuses requests
+/// quickly does not serve them.
+const ERRORS: &str = "errors<1%";
+
+/// A document of a search beyond this is refused: it has a few kilobytes for each probe.
+const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
+
+/// Carries out a search and writes its reports.
+///
+/// # Errors
+/// Flags that make no search, a server that is not there, and reports that cannot be written.
+pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
+    report::check(&flags.run.outputs)?;
+    let (search, known) = match flags.resume.clone() {
+        Some(path) => {
+            let (search, origin) = resumed(&flags, &path, read(&path)?)?;
+            (search, Some((path, origin)))
+        }
+        None => {
+            let search = Search::new(flags.settings(), objectives(&flags.slo)?);
+            (search.map_err(|error| Exit::Usage(error.to_string()))?, None)
+        }
+    };
+    let plan = plan(&mut flags, &search)?;
+    let began = origin(&plan).map_err(explain)?;
+    let origin = match known {
+        Some((path, known)) => same_origin(known, &began, &path)?,
+        None => began,
+    };
+    carry_out(&flags, &plan, search, origin)
+}
+
+/// The objectives, with one about failures.
+fn objectives(given: &[Objective]) -> Result<Vec<Objective>, Exit> {
+    let mut objectives = given.to_vec();
+    let is_about_failures = |it: &Objective| it.is_share() && it.time_limit_ns().is_none();
+    if !objectives.is_empty() && !objectives.iter().any(is_about_failures) {
+        let errors = Objective::parse(ERRORS);
+        objectives.push(errors.map_err(|error| Exit::Usage(error.to_string()))?);
+    }
+    Ok(objectives)
+}
+
+/// What is sent, with the load of a first probe: a plan needs one.
+fn plan(flags: &mut FindFlags, search: &Search) -> Result<Plan, Exit> {
+    let settings = search.settings();
+    flags.run.rate = Some((settings.from_rps * 1e6).round() as u64);
+    flags.run.duration = Some(settings.hold_ns);
+    flags.run.warmup = settings.settle_ns;
+    Ok(crate::plan::plan(&flags.run)?)
+}
+
+/// The search of a document, which goes on where it ended.
+fn resumed(flags: &FindFlags, path: &Path, document: Document) -> Result<(Search, Origin), Exit> {
+    let name = path.display();
+    let read = |text: &String| Objective::parse(text);
+    let objectives = document.objectives.iter().map(read).collect::<Result<Vec<_>, _>>();
+    let objectives = objectives.map_err(|error| Exit::CouldNotRun(format!("'{name}': {error}")))?;
+    let mut settings = document.settings;
+    settings.budget_ns = flags.budget;
+    settings.is_quick_only = flags.quick_only;
+    let search = Search::resume(settings, objectives, &document.probes)
+        .map_err(|error| Exit::CouldNotRun(format!("'{name}' cannot be resumed: {error}")))?;
+    let Document { tool, plan, started_at, environment, .. } = document;
+    Ok((search, Origin { tool, plan, started_at, environment }))
+}
+
+/// The origin of the earlier part, if the rest is sent as it was.
+fn same_origin(known: Origin, began: &Origin, file: &Path) -> Result<Origin, Exit> {
+    if known.plan == began.plan {
+        return Ok(known);
+    }
+    let name = file.display();
+    let (before, now) = (&known.plan.endpoint, &began.plan.endpoint);
+    Err(Exit::CouldNotRun(match before == now {
+        true => format!(
+            "'{name}' is of a search that sent something else: give the same flags for what is \
+             sent and how"
+        ),
+        false => format!("'{name}' is of a search at {before}, and this one is at {now}"),
+    }))
+}
+
+fn read(path: &Path) -> Result<Document, Exit> {
+    let name = path.display().to_string();
+    let cannot = || format!("cannot read '{name}'");
+    let file = File::open(path).with_context(cannot)?;
+    let mut bytes = Vec::new();
+    file.take(DOCUMENT_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
+    match document::parse(&name, &bytes)? {
+        document::Document::Find(document) => Ok(*document),
+        _ => Err(Exit::CouldNotRun(format!(
+            "'{name}' is not a {SCHEMA}: find writes one with --json"
+        ))),
+    }
+}
+
+fn carry_out(
+    flags: &FindFlags,
+    plan: &Plan,
+    search: Search,
+    origin: Origin,
+) -> Result<ExitCode, Exit> {
+    let outputs = Outputs::open(&flags.run.outputs)?;
+    let finder = Finder::new(plan, beside(&flags.run));
+    let handle = finder.handle();
+    let caught = Caught::watch(move || handle.stop())
+        .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let is_quiet = flags.run.outputs.quiet;
+    let mut screen =
+        Screen::new(!is_quiet && !flags.run.outputs.no_progress, search.probes().len());
+    let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
+    screen.live.clear();
+    if let Some(error) = failure {
+        if document.probes.is_empty() {
+            outputs.discard();
+            return Err(explain(error));
+        }
+        // The probes before it stand without it.
+        let (Exit::CouldNotRun(text) | Exit::Usage(text) | Exit::Text(text)) = explain(error);
+        say(&[format!("the search ended early: {text}")]);
+        report::write(outputs, &document)?;
+        return Ok(ExitCode::from(COULD_NOT_RUN));
+    }
+    report::write(outputs, &document)?;
+    if let Some(code) = caught.code() {
+        return Ok(code);
+    }
+    let code = code(&document.answer);
+    if is_quiet && code != 0 {
+        say(&[answer_words(&document)]);
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code of an answer.
+fn code(answer: &Answer) -> u8 {
+    match (answer.ending, answer.rate_rps) {
+        (Ending::TesterLimited, _) => VERDICT,
+        (_, Some(_)) => 0,
+        (_, None) => GATE,
+    }
+}
+
+/// What a terminal shows of a search: a line that stays for each probe, and one for what goes on.
+struct Screen {
+    live: Live,
+    wanted: bool,
+    title: String,
+    probes: usize,
+}
+
+impl Screen {
+    fn new(wanted: bool, probes: usize) -> Self {
+        Self { live: Live::new(wanted, ""), wanted, title: String::new(), probes }
+    }
+
+    fn show(&mut self, news: &FindNews<'_>) {
+        match news {
+            FindNews::Probe { search, plan, spoilt } => {
+                self.title = live_title(search, plan, *spoilt);
+                let state = if plan.cool_down_rps.is_some() { "  cooling down" } else { "" };
+                self.live = Live::new(self.wanted, &format!("{}{state}", self.title));
+            }
+            FindNews::Loading => self.live = Live::new(self.wanted, &self.title),
+            FindNews::Run(News::Started(figures) | News::Interval(figures, _)) => {
+                self.live.show(figures);
+            }
+            FindNews::Run(_) => {}
+            FindNews::Judged(probe) => {
+                self.probes += 1;
+                self.live.keep(&probe_line(self.probes, probe));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_objective_about_failures_is_added_unless_there_is_one() {
+        for (given, want) in [
+            (&["p99<10ms"][..], &["p99<10ms", ERRORS][..]),
+            (&["mean<5ms", "p99<1s"], &["mean<5ms", "p99<1s", ERRORS]),
+            (&["p99<10ms", "errors<0.1%"], &["p99<10ms", "errors<0.1%"]),
+            (&["ok>99%"], &["ok>99%"]),
+            (&[], &[]),
+        ] {
+            let given: Vec<Objective> =
+                given.iter().map(|text| Objective::parse(text).unwrap()).collect();
+            let found = objectives(&given).unwrap();
+            let texts: Vec<&str> = found.iter().map(Objective::text).collect();
+            assert_eq!(texts, want);
+        }
+    }
+}

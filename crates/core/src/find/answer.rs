@@ -1,0 +1,178 @@
+//! The answer of a search: the line, what was shown above it, and what readers have to know.
+
+use serde::{Deserialize, Serialize};
+
+use super::judge::{Finding, Outcome};
+use super::knee::knee;
+use super::probe::Probe;
+use super::search::Search;
+
+/// Stalls that a hold should contain so that their share is known to a third.
+const STALLS_WANTED: f64 = 10.0;
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The line is found.
+    Found,
+    /// The highest rate of the search meets the objectives.
+    AtLeast,
+    /// Above the rate the tester was the limit.
+    TesterLimited,
+    /// No rate from the lowest on meets the objectives.
+    NotMet,
+    /// No rate was shown to meet the objectives, and the lowest was not shown to miss them.
+    NotShown,
+    /// A rate fails below one that passes: there is no single line.
+    NotMonotone,
+    /// A hold has too few requests at the rates where the line may be.
+    TooFewRequests,
+    /// The next probe did not fit into the budget. A rate that is given is shown to be met, and
+    /// the line may be higher.
+    OutOfBudget,
+    /// The search was stopped. A rate that is given is shown to be met.
+    Stopped,
+    /// Quick probes passed at the rate; nothing is promised.
+    Guessed,
+}
+
+/// What readers have to know before they believe an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The same rate gave other figures at the end of the search.
+    ChangedWhileMeasured,
+    /// The server was not as before when a cool-down ended.
+    DoesNotRecover,
+    /// No probe was long enough to promise anything.
+    QuickProbesOnly,
+    /// The search ended before the answer was measured again.
+    NotMeasuredAgain,
+}
+
+/// What holds after overload, where that is less than the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AfterOverload {
+    /// The rate to which the load must drop before the objectives are met again; null where no
+    /// rate was found.
+    pub rate_rps: Option<f64>,
+}
+
+/// The stalls of the server seen in all probes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StallsSeen {
+    /// The objective that they count against, as it was written.
+    pub objective: String,
+    /// How many.
+    pub seen: usize,
+    /// In how many seconds of measured time.
+    pub measured_s: f64,
+    /// Stalls that come less often than this, on average, may have remained unseen: with a chance
+    /// above α none of them falls into the measured time.
+    pub unseen_every_s: f64,
+    /// The hold in which ten stalls can be expected; null where none was seen, or the hold is as
+    /// long.
+    pub hold_s: Option<f64>,
+}
+
+/// The answer of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// How the search ended.
+    pub ending: Ending,
+    /// The load line: the highest rate shown to meet the objectives.
+    pub rate_rps: Option<f64>,
+    /// What was shown at that rate.
+    pub shown: Vec<Finding>,
+    /// The lowest rate shown not to meet them.
+    pub fails_rps: Option<f64>,
+    /// What failed there.
+    pub failed: Option<Finding>,
+    /// What holds after overload, where that is less.
+    pub after_overload: Option<AfterOverload>,
+    /// The lowest rate that the tester could not offer or measure.
+    pub tester_limit_rps: Option<f64>,
+    /// What readers have to know before they believe it.
+    pub doubts: Vec<Doubt>,
+    /// The stalls that count against each objective on times.
+    pub stalls: Vec<StallsSeen>,
+    /// The highest rate of responses of any probe: about the server's capacity.
+    pub saturation_rps: Option<f64>,
+    /// Where the curve of p99 over the rate bends, about; depends on the range measured.
+    pub knee_rps: Option<f64>,
+    /// How long the search took.
+    #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]
+    pub elapsed_ns: u64,
+}
+
+/// The answer from what a search knows at its end.
+pub(super) fn conclude(search: &Search, ending: Ending) -> Answer {
+    let quick_rps = match ending {
+        Ending::Guessed => highest_passed_rps(search.probes()),
+        _ => None,
+    };
+    let is_settled = !matches!(ending, Ending::NotMet | Ending::NotShown | Ending::NotMonotone);
+    let best = search.best().filter(|_| is_settled);
+    let top = search.top();
+    let saturation = search.probes().iter().filter_map(Probe::achieved_rps);
+    Answer {
+        ending,
+        rate_rps: best.map(|probe| probe.plan.rate_rps).or(quick_rps),
+        shown: best.map(|probe| probe.judgement.findings.clone()).unwrap_or_default(),
+        fails_rps: top.map(|probe| probe.plan.rate_rps),
+        failed: top.and_then(|probe| probe.judgement.failed().cloned()),
+        after_overload: search.after_overload_found(),
+        tester_limit_rps: search.tester_limit_rps(),
+        doubts: search.doubts(),
+        stalls: stalls(search),
+        saturation_rps: saturation.max_by(f64::total_cmp),
+        knee_rps: knee(&curve(search.probes())),
+        elapsed_ns: search.elapsed_ns(),
+    }
+}
+
+fn highest_passed_rps(probes: &[Probe]) -> Option<f64> {
+    let failed = probes.iter().filter(|it| it.judgement.outcome == Outcome::Fail);
+    let failed_rps =
+        failed.map(|it| it.plan.rate_rps).min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+    let passed = probes.iter().filter(|it| it.judgement.outcome == Outcome::Pass);
+    let below = passed.map(|it| it.plan.rate_rps).filter(|rate_rps| *rate_rps < failed_rps);
+    below.max_by(f64::total_cmp)
+}
+
+/// Rate and p99 of the probes from below, in rising order.
+fn curve(probes: &[Probe]) -> Vec<(f64, f64)> {
+    let mut curve: Vec<(f64, f64)> = probes
+        .iter()
+        .filter(|probe| !probe.plan.purpose.follows_overload())
+        .filter_map(|probe| {
+            let p99_ns = probe.report.figures.as_ref()?.p99_ns?;
+            Some((probe.plan.rate_rps, p99_ns as f64))
+        })
+        .collect();
+    curve.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    curve
+}
+
+fn stalls(search: &Search) -> Vec<StallsSeen> {
+    let settings = search.settings();
+    let hold_s = settings.hold_ns as f64 / 1e9;
+    let with_pools = search.objectives().iter().zip(search.pools());
+    let timed = with_pools
+        .filter(|(objective, pool)| objective.far_ns().is_some() && pool.measured_s() > 0.0);
+    timed
+        .map(|(objective, pool)| {
+            let (seen, measured_s) = (pool.seen(), pool.measured_s());
+            let every_s = measured_s / seen.max(1) as f64;
+            let wanted_s = (STALLS_WANTED * every_s).ceil();
+            StallsSeen {
+                objective: objective.text().to_owned(),
+                seen,
+                measured_s,
+                unseen_every_s: measured_s / -settings.alpha().ln(),
+                hold_s: (seen > 0 && wanted_s > hold_s).then_some(wanted_s),
+            }
+        })
+        .collect()
+}

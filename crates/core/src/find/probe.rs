@@ -1,0 +1,108 @@
+//! A probe: what the search asks for, what the driver reports, and what that showed.
+
+use serde::{Deserialize, Serialize};
+
+use super::figures::Figures;
+use super::judge::{Judgement, Outcome};
+
+/// A run at one rate that the search asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ProbePlan {
+    /// What for.
+    pub purpose: Purpose,
+    /// The rate, requests per second.
+    pub rate_rps: f64,
+    /// The rate to cool down at before it, until the server is as it was; null to start at once.
+    pub cool_down_rps: Option<f64>,
+    /// How long the load lasts before it is measured.
+    #[serde(rename = "settle_s", with = "crate::serde_units::from_ns")]
+    pub settle_ns: u64,
+    /// How long it is measured.
+    #[serde(rename = "measure_s", with = "crate::serde_units::from_ns")]
+    pub measure_ns: u64,
+}
+
+/// What a probe is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A quick look for a rate that is too high.
+    Bracket,
+    /// A quick look between two rates.
+    Narrow,
+    /// A long one, to show that the objectives are met.
+    Climb,
+    /// A long one, to show that they are not met.
+    Top,
+    /// A quick one that brings the server into overload again.
+    Overload,
+    /// The answer once more, directly after overload.
+    AfterOverload,
+    /// The answer once more, after the server has cooled down.
+    Recheck,
+    /// Directly after overload, a quick look for the rate at which the server recovers.
+    Descend,
+    /// A long one at that rate.
+    Recovered,
+    /// Whether a lower rate fails where a higher one passes.
+    Order,
+}
+
+impl Purpose {
+    /// Whether its judgement is a statement at the level α. The others only guide the search.
+    #[must_use]
+    pub fn decides(self) -> bool {
+        !matches!(self, Self::Bracket | Self::Narrow | Self::Overload | Self::Descend)
+    }
+
+    /// Whether the server may still suffer from an overload before, so that the probe says nothing
+    /// about how it usually is.
+    #[must_use]
+    pub fn follows_overload(self) -> bool {
+        matches!(self, Self::Overload | Self::AfterOverload | Self::Descend | Self::Recovered)
+    }
+}
+
+/// What the driver reports about a probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// What was measured; null where nothing was.
+    pub figures: Option<Figures>,
+    /// What the tester itself did to the figures: one line. The times contain its delays, so a
+    /// probe that passes still passes. Any other says nothing about the server.
+    pub tester: Option<String>,
+    /// What else readers have to know: one line.
+    pub note: Option<String>,
+    /// How many CPUs the server used; null where it was not watched.
+    pub server_cpus: Option<f64>,
+    /// Whether the server was as before when the cool-down ended.
+    pub recovered: bool,
+    /// How long it took with everything before and after.
+    #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]
+    pub elapsed_ns: u64,
+}
+
+/// A probe that was carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// What the search asked for.
+    pub plan: ProbePlan,
+    /// What the driver reported.
+    pub report: Report,
+    /// What it showed when it was judged.
+    pub judgement: Judgement,
+}
+
+impl Probe {
+    /// Whether it says anything about the server.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.judgement.outcome != Outcome::NotMeasured
+    }
+
+    /// Responses per second; `None` where it was not measured.
+    #[must_use]
+    pub fn achieved_rps(&self) -> Option<f64> {
+        self.report.figures.as_ref().filter(|_| self.is_measured()).map(Figures::achieved_rps)
+    }
+}

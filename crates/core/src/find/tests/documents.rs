@@ -1,0 +1,61 @@
+//! The document `plimsoll/find/1` and its schema.
+
+use super::servers::{AboveRate, Queue, Service, Worker};
+use super::simulation::{Arrivals, Simulation};
+use crate::environment::Environment;
+use crate::find::{Document, Objective, Origin, SCHEMA, Search, Settings};
+use crate::plan::{Draft, Endpoint};
+use crate::result::Tool;
+
+fn document(search: &Search) -> Document {
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    let plan = Draft::new(Endpoint::http("a", 80, "/")).record();
+    let (started_at, environment) = ("2026-11-24T12:00:00Z".to_owned(), Environment::default());
+    Document::of(search, Origin { tool, plan, started_at, environment })
+}
+
+#[test]
+fn documents_meet_the_checked_in_schema() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(format!("{docs}/{name}")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("plimsoll:result:1", read("result.schema.json")).unwrap();
+    let mut schemas = boon::Schemas::new();
+    let schema = compiler.compile(&format!("{docs}/find.schema.json"), &mut schemas).unwrap();
+
+    let queue = Box::new(Queue::new(Service::Exponential(0.001), 1));
+    let latched = Box::new(Worker::new(Service::Fixed(0.001), AboveRate::new(600, 400)));
+    let settings = Settings { budget_ns: Some(3_600_000_000_000), ..Settings::default() };
+    let mut limited = Simulation::new(queue, Arrivals::Poisson, 1);
+    limited.tester_rps = 500.0;
+    let objectives = ["p99<10ms", "errors<0.1%", "mean<1s"];
+    let found = [
+        limited.search(settings.clone(), &objectives),
+        Simulation::new(latched, Arrivals::Even, 1).search(settings.clone(), &objectives),
+    ];
+    let parsed: Vec<Objective> =
+        objectives.iter().map(|text| Objective::parse(text).unwrap()).collect();
+    let empty = Search::new(settings, parsed).unwrap();
+    let searches = found.iter().map(|it| &it.search).chain([&empty]);
+    for search in searches {
+        let written = document(search);
+        assert_eq!(written.schema, SCHEMA);
+        let mut value = serde_json::to_value(&written).unwrap();
+        if let Err(error) = schemas.validate(&value, schema) {
+            panic!("{error}");
+        }
+        let text = serde_json::to_string(&written).unwrap();
+        let read: Document = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, written);
+        let again =
+            Search::resume(read.settings, search.objectives().to_vec(), &read.probes).unwrap();
+        assert_eq!(document(&again), written);
+        value["answer"]["ending"] = serde_json::json!("luck");
+        assert!(schemas.validate(&value, schema).is_err(), "the schema knows the endings");
+        value.as_object_mut().unwrap().remove("answer");
+        assert!(schemas.validate(&value, schema).is_err(), "the schema requires an answer");
+    }
+}

@@ -1,0 +1,9 @@
+//! The search on simulated servers whose load line is known.
+
+mod coverage;
+mod documents;
+mod experiments;
+mod methods;
+mod searches;
+mod servers;
+mod simulation;

@@ -1,0 +1,169 @@
+//! Probes in virtual time: what a driver does, on a server of `servers`.
+
+use rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::servers::{Server, exponential};
+use crate::find::{Answer, Figures, Next, Objective, Probe, ProbePlan, Report, Search, Settings};
+
+/// How requests arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrivals {
+    Poisson,
+    Even,
+}
+
+/// A server, the time there, and the load that the tester can offer.
+pub(super) struct Simulation {
+    pub(super) server: Box<dyn Server>,
+    pub(super) arrivals: Arrivals,
+    pub(super) now_s: f64,
+    pub(super) random: Xoshiro256PlusPlus,
+    /// Above this rate the tester has no CPU left.
+    pub(super) tester_rps: f64,
+}
+
+/// What of the requests of a stretch of time is kept.
+struct Window<'a> {
+    from_s: f64,
+    objectives: &'a [Objective],
+    figures: Figures,
+}
+
+impl Window<'_> {
+    fn ended(&mut self, due_s: f64, end_s: f64, is_ok: bool) {
+        if let Some(due) = self.place(due_s).and_then(|at| self.figures.due.get_mut(at)) {
+            *due += 1;
+        }
+        let Some(at) = self.place(end_s).filter(|at| *at < self.figures.due.len()) else { return };
+        self.figures.answered[at] += 1;
+        self.figures.ended[at] += 1;
+        let time_ns = ((end_s - due_s) * 1e9) as u64;
+        for (sums, objective) in self.figures.objectives.iter_mut().zip(self.objectives) {
+            sums.among[at] += 1;
+            match (objective.time_limit_ns(), objective.far_ns()) {
+                (Some(limit_ns), Some(far_ns)) => {
+                    sums.against[at] += u64::from(time_ns > limit_ns);
+                    sums.near[at] += u64::from(time_ns > limit_ns / 2);
+                    sums.far[at] += u64::from(time_ns > far_ns);
+                }
+                (Some(_), None) => sums.against[at] += time_ns,
+                _ => sums.against[at] += u64::from(!is_ok),
+            }
+        }
+    }
+
+    fn place(&self, at_s: f64) -> Option<usize> {
+        (at_s >= self.from_s).then_some((at_s - self.from_s) as usize)
+    }
+}
+
+impl Simulation {
+    pub(super) fn new(server: Box<dyn Server>, arrivals: Arrivals, seed: u64) -> Self {
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x5eed);
+        Self { server, arrivals, now_s: 0.0, random, tester_rps: f64::INFINITY }
+    }
+
+    /// Offers a rate for a time and hands each request to `ended`: due, end, whether as expected.
+    pub(super) fn load(
+        &mut self,
+        rate_rps: f64,
+        long_s: f64,
+        mut ended: impl FnMut(f64, f64, bool),
+    ) {
+        let until_s = self.now_s + long_s;
+        let mut due_s = self.now_s;
+        loop {
+            due_s += match self.arrivals {
+                Arrivals::Poisson => exponential(1.0 / rate_rps, &mut self.random),
+                Arrivals::Even => 1.0 / rate_rps,
+            };
+            if due_s >= until_s {
+                break;
+            }
+            let (end_s, is_ok) = self.server.serve(due_s, &mut self.random);
+            ended(due_s, end_s, is_ok);
+        }
+        self.now_s = until_s;
+    }
+
+    /// Carries out a probe.
+    pub(super) fn probe(&mut self, plan: &ProbePlan, objectives: &[Objective]) -> Report {
+        let began_s = self.now_s;
+        if let Some(rate_rps) = plan.cool_down_rps {
+            self.load(rate_rps, 5.0, |_, _, _| ());
+        }
+        let (settle_s, measure_s) = (plan.settle_ns as f64 / 1e9, plan.measure_ns as f64 / 1e9);
+        let figures = self.measure(plan.rate_rps, settle_s, measure_s as usize, objectives);
+        // Requests that are out are waited for, within reason.
+        self.now_s = self.now_s.max(self.server.idle_s().min(self.now_s + 30.0));
+        let is_offered = plan.rate_rps <= self.tester_rps;
+        Report {
+            figures: is_offered.then_some(figures),
+            tester: (!is_offered).then(|| "the tester is out of CPU".to_owned()),
+            note: None,
+            server_cpus: None,
+            recovered: true,
+            elapsed_ns: ((self.now_s - began_s) * 1e9) as u64,
+        }
+    }
+
+    /// The figures of a rate, with `seconds` intervals of a second.
+    pub(super) fn measure(
+        &mut self,
+        rate_rps: f64,
+        settle_s: f64,
+        seconds: usize,
+        objectives: &[Objective],
+    ) -> Figures {
+        let mut figures = Figures::empty(1_000_000_000, objectives.len());
+        for column in [&mut figures.due, &mut figures.answered, &mut figures.ended] {
+            column.resize(seconds, 0);
+        }
+        for sums in &mut figures.objectives {
+            for column in [&mut sums.among, &mut sums.against, &mut sums.near, &mut sums.far] {
+                column.resize(seconds, 0);
+            }
+        }
+        let mut window = Window { from_s: self.now_s + settle_s, objectives, figures };
+        let long_s = settle_s + seconds as f64;
+        self.load(rate_rps, long_s, |due_s, end_s, is_ok| window.ended(due_s, end_s, is_ok));
+        window.figures
+    }
+
+    /// Carries out a whole search.
+    pub(super) fn search(&mut self, settings: Settings, objectives: &[&str]) -> Found {
+        let objectives: Vec<Objective> =
+            objectives.iter().map(|text| Objective::parse(text).unwrap()).collect();
+        let mut search = Search::new(settings, objectives.clone()).unwrap();
+        loop {
+            match search.next() {
+                Next::Probe(plan) => search.told(self.probe(&plan, &objectives)),
+                Next::Answer(answer) => {
+                    return Found { answer: *answer, probes: search.probes().to_vec(), search };
+                }
+            }
+        }
+    }
+}
+
+/// What a search found.
+pub(super) struct Found {
+    pub(super) answer: Answer,
+    pub(super) probes: Vec<Probe>,
+    pub(super) search: Search,
+}
+
+impl Found {
+    /// Its probes, a line each, for messages of failed tests.
+    pub(super) fn story(&self) -> String {
+        let line = |probe: &Probe| {
+            let first = probe.judgement.findings.first();
+            let bounds = first.map(|it| (it.low, it.value, it.high, it.high_with_stalls));
+            let (plan, outcome) = (&probe.plan, probe.judgement.outcome);
+            format!("{:?} {} {outcome:?} {bounds:?}\n", plan.purpose, plan.rate_rps)
+        };
+        let probes: String = self.probes.iter().map(line).collect();
+        format!("{probes}{:?}", self.answer)
+    }
+}

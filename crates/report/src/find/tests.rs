@@ -1,0 +1,219 @@
+//! The views of searches on made-up servers, whose probes measure what a function of the rate says.
+
+use plimsoll_core::find::{Figures, Next, Objective, Origin, Report, Settings, Sums};
+use plimsoll_core::plan::{Draft, Endpoint};
+use plimsoll_core::result::{Environment, Tool};
+use plimsoll_core::schedule::{Arrival, Profile};
+
+use super::*;
+use crate::page::checks;
+use crate::text::Style;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What a server answers at a rate.
+#[derive(Clone, Copy)]
+struct Measured {
+    /// The share of requests over the limit.
+    over: f64,
+    p99_ms: u64,
+    /// Whether the tester was in the way.
+    is_spoilt: bool,
+}
+
+/// A server with a line between 500/s and 600/s.
+fn usual(rate_rps: f64) -> Measured {
+    let is_over = rate_rps > 540.0;
+    let (over, p99_ms) = if is_over { (0.08, 40) } else { (0.001, 1 + rate_rps as u64 / 100) };
+    Measured { over, p99_ms, is_spoilt: false }
+}
+
+fn figures(rate_rps: f64, seconds: u64, objectives: usize, measured: Measured) -> Figures {
+    let due = rate_rps.round() as u64;
+    let mut figures = Figures::empty(SECOND_NS, objectives);
+    for second in 0..seconds {
+        for column in [&mut figures.due, &mut figures.answered, &mut figures.ended] {
+            column.push(due);
+        }
+        for (i, sums) in figures.objectives.iter_mut().enumerate() {
+            let over = (due as f64 * measured.over) as u64 + second % 2;
+            let Sums { among, against, near, far } = sums;
+            among.push(due);
+            against.push(if i == 0 { over } else { 0 });
+            near.push(if i == 0 { 2 * over } else { 0 });
+            far.push(0);
+        }
+    }
+    (figures.p50_ns, figures.p99_ns) = (Some(800_000), Some(measured.p99_ms * 1_000_000));
+    figures
+}
+
+/// The document of a search that was led to its end, or stopped after a number of probes.
+fn found(settings: Settings, probes: usize, server: fn(f64) -> Measured) -> Document {
+    found_at(settings, probes, server, "/")
+}
+
+fn found_at(
+    settings: Settings,
+    probes: usize,
+    server: fn(f64) -> Measured,
+    path: &str,
+) -> Document {
+    let objectives = ["p99<10ms", "errors<1%"].map(|text| Objective::parse(text).unwrap());
+    let mut search = Search::new(settings, objectives.to_vec()).unwrap();
+    while search.probes().len() < probes
+        && let Next::Probe(plan) = search.next()
+    {
+        let measured = server(plan.rate_rps);
+        let seconds = plan.measure_ns / SECOND_NS;
+        search.told(Report {
+            figures: Some(figures(plan.rate_rps, seconds, 2, measured)),
+            tester: measured.is_spoilt.then(|| "the tester sent late".to_owned()),
+            note: (measured.p99_ms > 20)
+                .then(|| "one request in a hundred waited for a connection".to_owned()),
+            server_cpus: Some(0.5),
+            recovered: true,
+            elapsed_ns: plan.settle_ns + plan.measure_ns,
+        });
+    }
+    let rate = Some(Profile::constant(50_000_000, None, Arrival::Poisson));
+    let draft =
+        Draft { rate, connections_max: Some(1000), ..Draft::new(Endpoint::http("a", 80, path)) };
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    let environment = Environment { cpu: "A CPU".to_owned(), ..Environment::default() };
+    let started_at = "2026-11-24T12:00:00Z".to_owned();
+    Document::of(&search, Origin { tool, plan: draft.record(), started_at, environment })
+}
+
+fn text(found: &Document, width: usize) -> String {
+    let mut bytes = Vec::new();
+    write_text(found, &mut bytes, Style { width, ..Style::default() }).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn written(write: fn(&Document, &mut dyn Write) -> io::Result<()>, found: &Document) -> String {
+    let mut bytes = Vec::new();
+    write(found, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_whole_search() {
+    let found = found(Settings::default(), usize::MAX, usual);
+    insta::assert_snapshot!(text(&found, 100));
+    insta::assert_snapshot!(written(write_markdown, &found));
+    insta::assert_snapshot!(written(write_csv, &found));
+}
+
+#[test]
+fn each_ending_has_its_words() {
+    let usual_settings = Settings::default;
+    let quick = || Settings { is_quick_only: true, ..Settings::default() };
+    let low = || Settings { max_rps: 400.0, ..Settings::default() };
+    let budget =
+        |seconds: u64| Settings { budget_ns: Some(seconds * SECOND_NS), ..Settings::default() };
+    let all = usize::MAX;
+    let never: fn(f64) -> Measured = |_| Measured { over: 0.5, p99_ms: 90, is_spoilt: false };
+    let spoilt: fn(f64) -> Measured = |rate_rps| Measured { is_spoilt: true, ..usual(rate_rps) };
+    let fast: fn(f64) -> Measured = |rate_rps| Measured {
+        is_spoilt: rate_rps > 300.0,
+        over: if rate_rps > 300.0 { 0.5 } else { 0.0 },
+        p99_ms: 2,
+    };
+    let out: fn(f64) -> Measured = |_| Measured { over: 0.5, p99_ms: 2, is_spoilt: true };
+    for (settings, probes, server, starts, holds) in [
+        (
+            usual_settings(),
+            all,
+            usual as fn(f64) -> Measured,
+            "LOAD LINE · ",
+            "meets p99<10ms and errors<1%",
+        ),
+        (usual_settings(), all, spoilt, "AT LEAST · ", "the tester was the limit"),
+        (usual_settings(), all, fast, "AT LEAST · ", "the tester spoilt "),
+        (usual_settings(), all, out, "NONE · ", "no figure is the server's"),
+        (usual_settings(), all, never, "NOT MET · ", "no rate from 1.00/s"),
+        (usual_settings(), 3, usual, "NONE · ", "was stopped before a rate"),
+        (low(), all, usual, "AT LEAST · 400/s", "the highest rate of the search"),
+        (quick(), all, usual, "ABOUT · ", "promise nothing"),
+        (budget(30), all, usual, "NONE · ", "the budget ended the search before"),
+        (budget(300), all, usual, "AT LEAST · ", "the budget ended the search"),
+    ] {
+        let found = found(settings, probes, server);
+        let text = text(&found, 400);
+        assert!(text.starts_with(starts), "{starts}: {text}");
+        let all = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(all.contains(holds), "{holds}: {text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}
+
+#[test]
+fn a_page_is_well_formed_and_shows_the_answer() {
+    let whole = found(Settings::default(), usize::MAX, usual);
+    let none = found(Settings::default(), 0, usual);
+    for found in [&whole, &none] {
+        let page = written(write_html, found);
+        checks::self_contained(&page);
+        checks::labelled_once(&page);
+        assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    }
+    let page = written(write_html, &whole);
+    // Latency, and a chart for each objective.
+    assert_eq!(checks::labelled_once(&page), 3);
+    for part in ["meets the objectives", "does not", "most responses", "load line", "errors&lt;1%"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    // The bars of holds, and none of quick probes.
+    let holds = whole
+        .probes
+        .iter()
+        .filter(|it| it.plan.purpose.decides() && !it.plan.purpose.follows_overload());
+    let bars: usize = ["f-pass", "f-fail", "f-unclear"]
+        .map(|look| page.matches(&format!("<path class=\"{look}\" d=\"M")).count())
+        .iter()
+        .sum();
+    assert_eq!(bars, 2 * holds.count());
+}
+
+#[test]
+fn what_comes_from_outside_stays_text() {
+    let found = found_at(Settings::default(), 4, usual, "/<script>alert('x')</script>|`\x1b[31m");
+    let page = written(write_html, &found);
+    assert!(!page.contains("<script") && !page.contains('\x1b'), "{page}");
+    for text in [text(&found, 80), written(write_markdown, &found), written(write_csv, &found)] {
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}
+
+#[test]
+fn lines_fit_and_the_document_reads_back() {
+    let found = found(Settings::default(), usize::MAX, usual);
+    for width in [60, 80, 100] {
+        for line in text(&found, width).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+    let text = written(write_json, &found);
+    assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), found);
+}
+
+#[test]
+fn the_live_title_says_where_the_answer_lies() {
+    let whole = found(Settings::default(), usize::MAX, usual);
+    let objectives: Vec<Objective> =
+        whole.objectives.iter().map(|text| Objective::parse(text).unwrap()).collect();
+    let at = |probes: usize| {
+        let search =
+            Search::resume(Settings::default(), objectives.clone(), &whole.probes[..probes])
+                .unwrap();
+        let Next::Probe(plan) = search.next() else { return String::new() };
+        live_title(&search, &plan, 0)
+    };
+    assert_eq!(at(0), "1 quick 50.0/s");
+    let last = whole.probes.len() - 1;
+    assert!(at(last).contains(" ["), "{}", at(last));
+    let line = probe_line(1, &whole.probes[0]);
+    assert!(line.starts_with("1 quick 50.0/s: pass, p50 800 µs, p99 "), "{line}");
+}

@@ -1,0 +1,308 @@
+//! The answer of a search and its probes in words.
+
+use plimsoll_core::find::{
+    Answer, Document, Doubt, Ending, Finding, Outcome, Probe, Purpose, StallsSeen, Subject,
+};
+use plimsoll_core::units::{format_duration, format_ns, format_rate, three_digits};
+use plimsoll_core::verdict::Verdict;
+
+/// The heads of [`row`].
+pub(super) const HEAD: [&str; 8] =
+    ["#", "probe", "rate", "measured", "p50", "p99", "what decides", "outcome"];
+
+/// What a person reads first: a word, and a sentence. The verdict is how the word is coloured.
+pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
+    let answer = &found.answer;
+    let met = found.objectives.join(" and ");
+    let sure = plain_percent(found.settings.confidence);
+    let rate = answer.rate_rps.map(|rps| format!("{}/s", format_rate(rps)));
+    let (min, max) = (format_rate(found.settings.min_rps), format_rate(found.settings.max_rps));
+    let shown = |rate: &str| format!("{rate} meets {met} ({sure} sure)");
+    match (answer.ending, rate) {
+        (Ending::Found, Some(rate)) => (Verdict::Valid, "load line", shown(&rate)),
+        (Ending::AtLeast, Some(rate)) => {
+            let sentence = format!("{}: the highest rate of the search", shown(&rate));
+            (Verdict::Valid, "at least", sentence)
+        }
+        (Ending::TesterLimited, Some(rate)) => {
+            let sentence = format!("{}: above it the tester was the limit", shown(&rate));
+            (Verdict::Suspect, "at least", sentence)
+        }
+        (Ending::Guessed, Some(rate)) => {
+            let sentence = format!("{rate} met {met} in quick probes, which promise nothing");
+            (Verdict::Suspect, "about", sentence)
+        }
+        (Ending::OutOfBudget, Some(rate)) => {
+            let sentence = format!("{}: the budget ended the search", shown(&rate));
+            (Verdict::Suspect, "at least", sentence)
+        }
+        (_, Some(rate)) => {
+            let sentence = format!("{}: the search was stopped", shown(&rate));
+            (Verdict::Suspect, "at least", sentence)
+        }
+        (ending, None) => {
+            let sentence = match ending {
+                Ending::TesterLimited => {
+                    "the tester was the limit at every rate: no figure is the server's".to_owned()
+                }
+                Ending::NotMonotone => {
+                    format!("a rate fails below one that passes, so {met} has no single load line")
+                }
+                Ending::TooFewRequests => {
+                    "a hold has too few requests at the rates where the line may be: give a longer \
+                     --hold"
+                        .to_owned()
+                }
+                Ending::NotShown => format!(
+                    "no rate from {min}/s on was shown to meet {met}, nor was the lowest shown to \
+                     miss it: give a longer --hold"
+                ),
+                Ending::OutOfBudget => {
+                    format!("the budget ended the search before a rate was shown to meet {met}")
+                }
+                Ending::Stopped => {
+                    format!("the search was stopped before a rate was shown to meet {met}")
+                }
+                _ => format!("no rate from {min}/s to {max}/s was shown to meet {met}"),
+            };
+            (Verdict::Invalid, if ending == Ending::NotMet { "not met" } else { "none" }, sentence)
+        }
+    }
+}
+
+/// The answer in a line, for stderr.
+#[must_use]
+pub fn answer_words(found: &Document) -> String {
+    let (_, word, sentence) = headline(found);
+    format!("{word}: {sentence}")
+}
+
+/// What readers have to know beside the headline, a line each.
+pub(super) fn remarks(found: &Document) -> Vec<String> {
+    let answer = &found.answer;
+    let mut remarks = Vec::new();
+    if let (Some(rps), Some(failed)) = (answer.fails_rps, &answer.failed) {
+        remarks.push(format!("{}/s does not: {}", format_rate(rps), failure(failed)));
+    }
+    remarks.extend(after_overload(answer));
+    if let Some(limit_rps) = answer.tester_limit_rps {
+        let probe = found.probes.iter().find(|probe| probe.plan.rate_rps == limit_rps);
+        let why = probe.and_then(|probe| probe.report.tester.clone());
+        let why = why.unwrap_or_else(|| "nothing was measured".to_owned());
+        remarks.push(format!("the tester spoilt {}/s: {why}", format_rate(limit_rps)));
+    }
+    remarks.extend(answer.doubts.iter().map(|doubt| doubt_words(*doubt).to_owned()));
+    remarks.extend(answer.stalls.iter().map(stall_words));
+    if let Some(waited) = waited_above(found) {
+        remarks.push(waited);
+    }
+    if let Some(rps) = answer.saturation_rps {
+        let knee = answer.knee_rps.map(|rps| {
+            format!(
+                "; p99 over the rate bends at about {}/s, in the range measured",
+                format_rate(rps)
+            )
+        });
+        let knee = knee.unwrap_or_default();
+        remarks.push(format!("the most responses of any probe: {}/s{knee}", format_rate(rps)));
+    }
+    remarks
+}
+
+fn after_overload(answer: &Answer) -> Option<String> {
+    let after = answer.after_overload?;
+    Some(match after.rate_rps {
+        Some(rps) => format!(
+            "after overload the load has to drop to {}/s before the objectives are met again",
+            format_rate(rps)
+        ),
+        None => "after overload no rate was found at which the objectives are met again".to_owned(),
+    })
+}
+
+fn doubt_words(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::ChangedWhileMeasured => {
+            "the server changed while it was measured: the same rate gave other figures at the end"
+        }
+        Doubt::DoesNotRecover => {
+            "the server was not as before when a cool-down of 30 s ended, so that a probe may \
+             suffer from the one before it"
+        }
+        Doubt::QuickProbesOnly => "quick probes are too short to promise anything (--quick-only)",
+        Doubt::NotMeasuredAgain => "the search ended before the answer was measured again",
+    }
+}
+
+/// What all probes saw of the server's stalls.
+fn stall_words(stalls: &StallsSeen) -> String {
+    let StallsSeen { objective, seen, measured_s, unseen_every_s, hold_s } = stalls;
+    let longer = hold_s.map(|hold_s| {
+        let hold = format_duration((hold_s * 1e9) as u64);
+        format!("; --hold {hold} would see about ten")
+    });
+    match seen {
+        0 => format!(
+            "{objective}: no stall was seen in {measured_s:.0} s; stalls that come less often than \
+             every {unseen_every_s:.0} s may have remained unseen"
+        ),
+        seen => {
+            let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
+            let longer = longer.unwrap_or_default();
+            format!("{objective}: the server stalled {times} in {measured_s:.0} s{longer}")
+        }
+    }
+}
+
+/// Whether requests waited for connections where the objectives were missed.
+fn waited_above(found: &Document) -> Option<String> {
+    let fails_rps = found.answer.fails_rps?;
+    let probe = found.probes.iter().find(|probe| probe.plan.rate_rps == fails_rps)?;
+    let note = probe.report.note.as_ref()?;
+    Some(format!("at {}/s {note}; -c sets how many there may be", format_rate(fails_rps)))
+}
+
+/// What a probe was for.
+pub(super) fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Bracket => "quick",
+        Purpose::Narrow => "narrow",
+        Purpose::Climb => "climb",
+        Purpose::Top => "top",
+        Purpose::Overload => "overload",
+        Purpose::AfterOverload => "after overload",
+        Purpose::Recheck => "recheck",
+        Purpose::Descend => "descend",
+        Purpose::Recovered => "recovered",
+        Purpose::Order => "order",
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Unclear => "unclear",
+        Outcome::Fail => "FAIL",
+        Outcome::NotMeasured => "not measured",
+    }
+}
+
+/// A probe in a row, in the order of [`HEAD`].
+pub(super) fn row(number: usize, probe: &Probe) -> [String; 8] {
+    let figures = probe.report.figures.as_ref();
+    let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_ns);
+    [
+        number.to_string(),
+        purpose(probe.plan.purpose).to_owned(),
+        format_rate(probe.plan.rate_rps),
+        format_duration(probe.plan.measure_ns),
+        time(figures.and_then(|it| it.p50_ns)),
+        time(figures.and_then(|it| it.p99_ns)),
+        decisive(probe).map_or_else(|| "–".to_owned(), finding),
+        outcome(probe.judgement.outcome).to_owned(),
+    ]
+}
+
+/// The finding that decided: the first of the worst, and of those that pass the one closest to its
+/// limit.
+pub(super) fn decisive(probe: &Probe) -> Option<&Finding> {
+    let findings = &probe.judgement.findings;
+    let worst = findings.iter().map(|it| it.outcome).max()?;
+    let mut of_worst = findings.iter().filter(|it| it.outcome == worst);
+    if worst != Outcome::Pass {
+        return of_worst.next();
+    }
+    let part = |it: &Finding| it.high.unwrap_or(it.value) / it.limit;
+    findings
+        .iter()
+        .filter(|it| matches!(it.subject, Subject::Objective(_)))
+        .rev()
+        .max_by(|a, b| part(a).total_cmp(&part(b)))
+}
+
+/// What else is to be known of a probe.
+pub(super) fn notes(probe: &Probe) -> Vec<String> {
+    let cool = (!probe.report.recovered).then(|| "the server had not cooled down".to_owned());
+    probe.report.tester.iter().chain(&probe.report.note).cloned().chain(cool).collect()
+}
+
+/// What a finding is about, as a column names it.
+pub(super) fn subject(subject: &Subject) -> String {
+    match subject {
+        Subject::Objective(text) => text.clone(),
+        Subject::Unanswered => "unanswered".to_owned(),
+        Subject::Backlog => "backlog".to_owned(),
+    }
+}
+
+/// A finding with its bounds and its limit.
+pub(super) fn finding(finding: &Finding) -> String {
+    let Finding { subject, value, low, high, limit, high_with_stalls, .. } = finding;
+    let is_time = match subject {
+        Subject::Backlog => true,
+        Subject::Unanswered => false,
+        Subject::Objective(text) => is_mean(text),
+    };
+    let show = |value: f64| if is_time { seconds(value) } else { percent(value) };
+    let name = match subject {
+        Subject::Objective(text) => text.as_str(),
+        Subject::Unanswered => "unanswered",
+        Subject::Backlog => "backlog grows by",
+    };
+    let bounds = match (low, high) {
+        (Some(low), Some(high)) if *subject != Subject::Backlog => {
+            format!(" [{}, {}]", show(*low), show(high_with_stalls.unwrap_or(*high)))
+        }
+        _ => String::new(),
+    };
+    let most = if is_time { seconds(*limit) } else { plain_percent(*limit) };
+    format!("{name} {}{bounds} of {most}", show(*value))
+}
+
+/// Why a rate does not meet the objectives, in a sentence.
+fn failure(failed: &Finding) -> String {
+    let Finding { subject, value, low, limit, .. } = failed;
+    match subject {
+        Subject::Objective(text) if is_mean(text) => {
+            format!("{text}, and the mean is {}", seconds(*value))
+        }
+        Subject::Objective(text) => {
+            let low = low.map(|low| format!(" ({} at least)", percent(low))).unwrap_or_default();
+            format!(
+                "{text}, and {}{low} of the requests are against it, of {} allowed",
+                percent(*value),
+                plain_percent(*limit)
+            )
+        }
+        Subject::Unanswered => {
+            format!("{} of the requests had no response in time", percent(*value))
+        }
+        Subject::Backlog => format!(
+            "a backlog grows, so that requests would wait {} longer at the end of --sustain",
+            seconds(*value)
+        ),
+    }
+}
+
+/// Whether an objective is on the mean: its figures are times and not shares.
+fn is_mean(text: &str) -> bool {
+    plimsoll_core::find::Objective::parse(text).is_ok_and(|objective| !objective.is_share())
+}
+
+/// `0.62 %`.
+pub(super) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent >= 99.95 => format!("{percent:.0} %"),
+        percent if percent < 0.001 && percent > 0.0 => "< 0.001 %".to_owned(),
+        percent => format!("{} %", three_digits(percent)),
+    }
+}
+
+/// `5 %`: a share as a user writes it.
+pub(super) fn plain_percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
+fn seconds(value: f64) -> String {
+    format_ns((value.max(0.0) * 1e9) as u64)
+}
