@@ -10,10 +10,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
-use plimsoll_core::comparison::{Contrast, Repeat, Settings, Side};
+use plimsoll_core::comparison::{Contrast, Limit, Repeat, Settings, Side};
+use plimsoll_core::find::{self, SearchContrast};
 use plimsoll_core::result::{self, Tool};
 use plimsoll_core::study;
 use plimsoll_report::comparison::{write_json, write_markdown, write_text};
+use plimsoll_report::find::contrast;
 use plimsoll_report::text::Style;
 
 use crate::compare_args::{CompareFlags, CompareFormat};
@@ -31,6 +33,9 @@ const DOCUMENTS_MAX: usize = 1000;
 /// Files that cannot be read or are not documents, sides that were not measured alike, and a report
 /// that cannot be written.
 pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
+    if let (Some(base), Some(new)) = (search(&flags.base)?, search(&flags.new)?) {
+        return searches(flags, &base, &new);
+    }
     let base = side(&flags.base, flags.allow_different)?;
     let new = side(&flags.new, flags.allow_different)?;
     refuse_unlike(&base, &new, flags)?;
@@ -44,8 +49,50 @@ pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
         let text = format!("no server under a load stands both in '{base}' and in '{new}'");
         return Err(Exit::CouldNotRun(text));
     }
-    write(&contrast, flags)?;
+    write(flags, |out, style| format(&contrast, flags, out, style))?;
     Ok(if contrast.passes() { ExitCode::SUCCESS } else { ExitCode::from(GATE) })
+}
+
+/// The search that a side is, if it is one.
+fn search(given: &str) -> Result<Option<Box<find::Document>>, Exit> {
+    let path = Path::new(given);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    Ok(match document(path)? {
+        Document::Find(found) => Some(found),
+        _ => None,
+    })
+}
+
+/// Compares two searches and writes the report.
+fn searches(
+    flags: &CompareFlags,
+    base: &find::Document,
+    new: &find::Document,
+) -> Result<ExitCode, Exit> {
+    let falls = flags.fail_if.iter().map(Limit::rate_fall).collect::<Option<Vec<f64>>>();
+    let falls = falls.ok_or_else(|| {
+        let text = "searches have a load line alone: write --fail-if 'rate<-5%'";
+        Exit::Usage(text.to_owned())
+    })?;
+    let contrast = SearchContrast::of((&flags.base, base), (&flags.new, new));
+    if !contrast.differences.is_empty() && !flags.allow_different {
+        let (base, new) = (&flags.base, &flags.new);
+        let differences = contrast.differences.join("; ");
+        let text = format!(
+            "'{base}' and '{new}' are not alike: {differences}: search both alike, or give \
+             --allow-different"
+        );
+        return Err(Exit::CouldNotRun(text));
+    }
+    write(flags, |out, style| match flags.format {
+        CompareFormat::Text => contrast::write_text(&contrast, out, style),
+        CompareFormat::Json => contrast::write_json(&contrast, out),
+        CompareFormat::Md => contrast::write_markdown(&contrast, out),
+    })?;
+    let has_fallen = falls.iter().any(|part| contrast.has_fallen_by(*part));
+    Ok(if has_fallen { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
 }
 
 fn refuse_unlike(base: &Side, new: &Side, flags: &CompareFlags) -> Result<(), Exit> {
@@ -91,8 +138,9 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
                 results.extend((1_u32..).zip(&repeats.runs).map(named));
             }
             Document::Study(study) => studies.push(*study),
+            Document::Find(_) if is_directory => {}
             Document::Find(_) => {
-                let text = format!("'{name}' is a search: compare takes one on each side");
+                let text = format!("'{name}' is a search: give one search on each side");
                 return Err(Exit::CouldNotRun(text));
             }
             Document::Other(_) if is_directory => {}
@@ -139,19 +187,22 @@ fn stranger(name: &str, schema: Option<String>) -> String {
     format!("'{name}' is {is}: give a {ours}, a {lab} or a result of fortio")
 }
 
-fn write(contrast: &Contrast, flags: &CompareFlags) -> anyhow::Result<()> {
+fn write(
+    flags: &CompareFlags,
+    report: impl Fn(&mut dyn Write, Style) -> io::Result<()>,
+) -> anyhow::Result<()> {
     match flags.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
             let cannot = || format!("cannot write '{}'", path.display());
             let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
             let style = Style { color: false, width: columns(false) };
-            let written = format(contrast, flags, &mut out, style);
+            let written = report(&mut out, style);
             written.and_then(|()| out.flush()).with_context(cannot)
         }
         None => {
             let color = has_color(flags.no_color);
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = format(contrast, flags, &mut out, Style { color, width: columns(true) });
+            let written = report(&mut out, Style { color, width: columns(true) });
             match written.and_then(|()| out.flush()) {
                 // A reader that has gone away has read enough.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -11,7 +11,7 @@ use crate::value_args::percent;
 #[derive(Debug, Args)]
 pub(crate) struct CompareFlags {
     /// What to compare with: a result document, Plimsoll's or fortio's, several with commas between
-    /// or in a directory, each one repeat of the same load, or a study
+    /// or in a directory, each one repeat of the same load, or a study, or a search
     pub base: String,
     /// What may be faster or slower, of the same kind
     pub new: String,

@@ -1,5 +1,6 @@
 //! Whole runs against a server of their own: what they tell, what ends them, and what they leave.
 
+mod find;
 mod scenarios;
 
 use std::path::Path;

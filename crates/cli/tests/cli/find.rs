@@ -259,3 +259,37 @@ fn a_plan_file_says_what_is_sent_and_how_to_search() {
         assert!(finished.stderr.contains(says), "{name}: {finished:?}");
     }
 }
+
+#[test]
+fn two_searches_are_compared() {
+    let world = World::new();
+    let flags = ["--from", "50", "--max-rate", "50", "-q"];
+    for (name, slo) in [("a.json", "p99<5s"), ("b.json", "p99<5s"), ("other.json", "p99<6s")] {
+        let finished = world.search(slo, SLOW, &[&flags[..], &["--json", name]].concat());
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+    }
+    // The line falls by a fifth, and both were shown by holds.
+    for (name, rate_rps, fails_rps) in [("base.json", 1000.0, 1100.0), ("new.json", 800.0, 900.0)] {
+        let mut found = world.document("a.json");
+        let answer = &mut found["answer"];
+        answer["ending"] = "found".into();
+        (answer["rate_rps"], answer["fails_rps"]) = (rate_rps.into(), fails_rps.into());
+        answer["doubts"] = serde_json::json!([]);
+        fs::write(world.directory.path().join(name), found.to_string()).expect("a file");
+    }
+    for (arguments, code, says) in [
+        (&["a.json", "b.json"][..], 0, "quick probes show nothing"),
+        (&["base.json", "new.json"], 0, "LOWER · the new load line is lower (90 % sure): 1 000/s"),
+        (&["new.json", "base.json", "--format", "md"], 0, "## HIGHER: "),
+        (&["base.json", "new.json", "--fail-if", "rate<-10%"], 3, "-20.0 %"),
+        (&["base.json", "new.json", "--fail-if", "rate<-30%"], 0, "LOWER"),
+        (&["base.json", "new.json", "--fail-if", "p99>+5%"], 2, "rate<-5%"),
+        (&["a.json", "other.json"], 1, "objectives p99<5s, errors<1% and p99<6s, errors<1%"),
+        (&["a.json", "other.json", "--allow-different"], 0, "not alike: objectives"),
+    ] {
+        let finished = world.run(&[&["compare"][..], arguments].concat());
+        assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
+        let said = format!("{}{}", finished.stdout, finished.stderr);
+        assert!(said.contains(says), "{arguments:?}: {finished:?}");
+    }
+}

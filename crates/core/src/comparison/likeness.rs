@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::foreign::ForeignResult;
 use crate::plan::Draft;
-use crate::result::{Environment, RunResult, ScenarioResult};
+use crate::result::{Environment, RunResult, ScenarioResult, Tool};
 use crate::study::{LoadFacts, Study};
 use crate::units::{format_duration, format_rate};
 
-type Facts = BTreeMap<String, String>;
+pub(crate) type Facts = BTreeMap<String, String>;
 
 /// Fields of a plan that may differ: where the server is, what is judged, and what has words of
 /// its own here.
@@ -63,6 +63,14 @@ pub(super) fn of_result(result: &RunResult) -> Facts {
         let own = of_plan(plan).into_iter().chain([rate]);
         facts.extend(own.map(|(name, text)| (format!("scenario {}: {name}", scenario.name), text)));
     }
+    facts
+}
+
+/// Of a load at several rates: the host, the tester and what is sent.
+pub(crate) fn of_load(plan: &Draft, environment: &Environment, tool: &Tool) -> Facts {
+    let mut facts = of_environment(environment);
+    facts.insert("tester".to_owned(), format!("{} {}", tool.name, tool.version));
+    facts.extend(of_plan(plan));
     facts
 }
 
@@ -180,7 +188,7 @@ pub(super) fn of_study(study: &Study) -> Facts {
 
 /// The facts that both have and that differ. What one side alone has is no difference: a study may
 /// have a load more.
-pub(super) fn differences(base: &Facts, new: &Facts) -> Vec<String> {
+pub(crate) fn differences(base: &Facts, new: &Facts) -> Vec<String> {
     let differs = |(name, mine): (&String, &String)| {
         let theirs = new.get(name).filter(|theirs| *theirs != mine)?;
         Some(format!("{name} {} and {}", shown(mine), shown(theirs)))

@@ -81,6 +81,12 @@ impl Limit {
         Ok(Self { text: text.to_owned(), measure, is_rise, by: percent / 100.0 })
     }
 
+    /// Of a limit on a fall of the rate: the part, 0 to 1.
+    #[must_use]
+    pub fn rate_fall(&self) -> Option<f64> {
+        (self.measure == Measure::Rate && !self.is_rise).then_some(self.by)
+    }
+
     /// Judges a case.
     #[must_use]
     pub fn judge(&self, base: &SideCase, new: &SideCase, settings: &Settings) -> Judged {

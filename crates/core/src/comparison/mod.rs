@@ -14,6 +14,7 @@ mod success;
 
 pub use decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
 pub use document::{CaseContrast, Contrast, MeasureContrast, SCHEMA, Settings, SideFacts};
+pub(crate) use likeness::{differences, of_load};
 pub use limit::{Judged, Limit, LimitError};
 pub use ranking::{Ranked, against_baseline, ranking, repeats_to_compare};
 pub use side::{Repeat, Side, SideCase, SideError};

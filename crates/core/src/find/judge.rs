@@ -172,14 +172,16 @@ fn of_objective(
     };
     let unit = if objective.is_share() { 1.0 } else { limit };
     let clumps = Clumps::of(&among, &against, &floats(&sums.near), unit, alpha);
-    let (low, high) = (clumps.low(alpha) / requests, clumps.high(alpha) / requests);
+    // No share is more than all.
+    let most = if objective.is_share() { 1.0 } else { f64::INFINITY };
+    let (low, high) = (clumps.low(alpha) / requests, (clumps.high(alpha) / requests).min(most));
     let with_stalls = pool.and_then(|pool| {
         let calm = calm(sums, unit, alpha).times(1.0 / requests);
         let mut own = Pool::default();
         own.add(figures, sums, limit, rate_rps);
         let pool = pool.around(rate_rps);
         let count = pool.seen() > 0 && !pool.are_its_own(&own);
-        count.then(|| calm.plus(pool.share_at(rate_rps)).high(alpha))
+        count.then(|| calm.plus(pool.share_at(rate_rps)).high(alpha).min(most))
     });
     let missed = blocks(&among).into_iter().zip(blocks(&against));
     let missed = missed.filter(|(among, against)| *against > limit * among).count();

@@ -20,6 +20,7 @@
 
 mod answer;
 mod bound;
+mod contrast;
 mod document;
 mod figures;
 mod judge;
@@ -33,6 +34,7 @@ mod usl;
 
 pub use crate::gate::Objective;
 pub use answer::{AfterOverload, Answer, Doubt, Ending, StallsSeen};
+pub use contrast::{CONTRAST_SCHEMA, ContrastSide, Direction, SearchContrast};
 pub use document::{Document, Origin, SCHEMA};
 pub use figures::{Figures, INTERVALS_MAX, Sums, due_in};
 pub use judge::{Finding, Judgement, Outcome, Subject, judge};
