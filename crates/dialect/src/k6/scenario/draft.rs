@@ -5,55 +5,23 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::executor::Kind;
 use serde_json::{Map, Value};
 
 use crate::k6::options::{Ns, OptionValue, Stage, shortened};
 
-/// Which of the six executors runs a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// VUs take iterations from one count.
-    SharedIterations,
-    /// Each VU does a number of iterations.
-    PerVuIterations,
-    /// A number of VUs loop.
-    ConstantVus,
-    /// A number of VUs loop that changes over time.
-    RampingVus,
-    /// Iterations start at a rate.
-    ConstantArrivalRate,
-    /// Iterations start at a rate that changes over time.
-    RampingArrivalRate,
-}
-
-/// Names of executors, and the fields that a scenario may have with each, besides those of all.
-const KINDS: [(Kind, &str, &[&str]); 6] = [
-    (Kind::SharedIterations, "shared-iterations", &["vus", "iterations", "maxDuration"]),
-    (Kind::PerVuIterations, "per-vu-iterations", &["vus", "iterations", "maxDuration"]),
-    (Kind::ConstantVus, "constant-vus", &["vus", "duration"]),
-    (Kind::RampingVus, "ramping-vus", &["startVUs", "stages", "gracefulRampDown"]),
-    (
-        Kind::ConstantArrivalRate,
-        "constant-arrival-rate",
-        &["rate", "timeUnit", "duration", "preAllocatedVUs", "maxVUs"],
-    ),
-    (
-        Kind::RampingArrivalRate,
-        "ramping-arrival-rate",
-        &["startRate", "timeUnit", "stages", "preAllocatedVUs", "maxVUs"],
-    ),
+/// The fields that a scenario may have with each executor, besides those of all.
+const KINDS: [(Kind, &[&str]); 6] = [
+    (Kind::SharedIterations, &["vus", "iterations", "maxDuration"]),
+    (Kind::PerVuIterations, &["vus", "iterations", "maxDuration"]),
+    (Kind::ConstantVus, &["vus", "duration"]),
+    (Kind::RampingVus, &["startVUs", "stages", "gracefulRampDown"]),
+    (Kind::ConstantArrivalRate, &["rate", "timeUnit", "duration", "preAllocatedVUs", "maxVUs"]),
+    (Kind::RampingArrivalRate, &["startRate", "timeUnit", "stages", "preAllocatedVUs", "maxVUs"]),
 ];
 
 const COMMON: [&str; 7] =
     ["executor", "startTime", "gracefulStop", "exec", "env", "tags", "options"];
-
-impl Kind {
-    /// The name that scripts give it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        KINDS.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
-    }
-}
 
 /// A scenario with the values that it was given; `None`: the default.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +85,7 @@ impl Draft {
 
     fn parse(value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or("it is not an object: write {executor: …}")?;
-        let (kind, _, own) = kind(fields)?;
+        let (kind, own) = kind(fields)?;
         let unknown = fields
             .keys()
             .find(|key| !COMMON.contains(&key.as_str()) && !own.contains(&key.as_str()));
@@ -159,17 +127,15 @@ impl Fields<'_> {
     }
 }
 
-fn kind(
-    fields: &Map<String, Value>,
-) -> Result<&'static (Kind, &'static str, &'static [&'static str]), String> {
-    let names = || KINDS.map(|(_, name, _)| name).join(", ");
+fn kind(fields: &Map<String, Value>) -> Result<&'static (Kind, &'static [&'static str]), String> {
+    let names = || KINDS.map(|(kind, _)| kind.name()).join(", ");
     let given = match fields.get("executor") {
         None | Some(Value::Null) => {
             return Err(format!("it has no executor: give one of {}", names()));
         }
         Some(value) => String::from_json(value).map_err(|what| format!("executor: {what}"))?,
     };
-    KINDS.iter().find(|(_, name, _)| *name == given).ok_or_else(|| match given.as_str() {
+    KINDS.iter().find(|(kind, _)| kind.name() == given).ok_or_else(|| match given.as_str() {
         "externally-controlled" => {
             "executor 'externally-controlled' is no longer part of k6: use ramping-vus".to_owned()
         }

@@ -1,0 +1,16 @@
+//! Virtual users: a run of a script whose iterations executors start.
+//!
+//! It is a loop of its own beside the plain [`worker`](crate::worker). That one deals slots of a
+//! schedule to connections whose requests were compiled before the run. A virtual user owns its
+//! connections, opens them where its script says so, and computes its requests. Both stand on
+//! `conn` and `io`, and a plain run has nothing of this on its path.
+
+mod cast;
+mod controls;
+mod run;
+mod tally;
+
+pub use cast::{Cast, Dns, DnsPolicy, DnsSelect, LocalAddress, Network, Role};
+pub use controls::{Controls, RoleProgress};
+pub use run::{Ended, Errand, Prepared, Returned, VuError, call, prepare};
+pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
