@@ -5,10 +5,20 @@
 //! connections, opens them where its script says so, and computes its requests. Both stand on
 //! `conn` and `io`, and a plain run has nothing of this on its path.
 
+mod books;
 mod cast;
 mod controls;
+mod director;
+mod net;
 mod run;
+mod scene;
+mod stage;
+mod steps;
 mod tally;
+#[cfg(test)]
+mod tests;
+mod user;
+mod worker;
 
 pub use cast::{Cast, Dns, DnsPolicy, DnsSelect, LocalAddress, Network, Role};
 pub use controls::{Controls, RoleProgress};

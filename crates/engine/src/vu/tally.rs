@@ -101,6 +101,8 @@ pub struct IterationEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
+    /// Requests that were under way when it ended. They have ended with it, and are not told.
+    pub requests_cut_off: u64,
 }
 
 /// Counts what happens on one worker. See the head of this module.
