@@ -82,7 +82,7 @@ struct Backlog {
 }
 
 impl Client {
-    /// A connection that has yet to begin. Allocates all that requests need.
+    /// A connection that has yet to begin. Allocates what requests need on the prepared streams.
     #[must_use]
     pub fn new(options: ClientOptions) -> Self {
         let options = options.bounded();
@@ -91,7 +91,7 @@ impl Client {
         Self {
             options,
             session,
-            streams: Streams::with_capacity(options.streams as usize),
+            streams: Streams::with_capacity(options.prepared_streams as usize),
             next_stream: 1,
             allowed_range: [Settings::INITIAL; 2],
             goodbye: None,
