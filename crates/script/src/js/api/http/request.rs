@@ -7,6 +7,7 @@ use super::super::classes::{self, Classes, Held};
 use super::super::tags;
 use super::form::{self, ContentType};
 use super::jar::{JarObject, SharedJar};
+use crate::js::http::{self, Url};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -90,7 +91,7 @@ pub struct Request {
     /// The cookies that the script gives beside those of its jar, and whether each replaces one of
     /// the same name.
     pub cookies: Vec<(String, String, bool)>,
-    pub(super) jar: Option<SharedJar>,
+    pub(in crate::js) jar: Option<SharedJar>,
     /// Its body, if `has_body`.
     pub body: Vec<u8>,
     /// Whether it has a body, which may be empty.
@@ -333,18 +334,8 @@ impl Request {
 
     /// Why the URL cannot be one; `None` if it can.
     pub(super) fn url_error(&self) -> Option<String> {
-        let rest = ["http://", "https://"].iter().find_map(|scheme| {
-            let at = self.url.get(..scheme.len())?;
-            at.eq_ignore_ascii_case(scheme).then(|| &self.url[scheme.len()..])
-        });
-        let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-        let has_blank = self.url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
-        match host {
-            _ if has_blank => Some(format!("invalid URL: '{}' has blanks in it", self.url)),
-            None => Some(format!("invalid URL: '{}' has to begin with http or https", self.url)),
-            Some("") => Some(format!("invalid URL: '{}' names no host", self.url)),
-            Some(_) => None,
-        }
+        let error = Url::parse(&self.url).err()?;
+        Some(http::invalid_url(&self.url, error))
     }
 
     /// The host with its port, as the URL writes them.
