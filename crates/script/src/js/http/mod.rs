@@ -15,12 +15,14 @@
 //! counts the hop ([`Flow::hop`]) before it advances. The timeout of a request covers all its hops,
 //! and is the caller's: it tells of it with [`Fault::TimedOut`].
 //!
-//! What is sent is what k6 sends, byte for byte where servers can tell: the order of fields, the
-//! case of their names, which fields a redirect carries.
+//! Requests are those of k6, byte for byte where servers can tell: the order of fields, the case of
+//! their names, which fields a redirect carries.
 //!
 //! Absent on purpose: connections, the clock, the choice of the protocol. The wire form is that of
 //! HTTP/1.1; `conn` makes a header block of it for HTTP/2.
 
+mod coding;
+mod digest;
 mod fault;
 mod fields;
 mod redirect;
@@ -31,6 +33,7 @@ mod tests;
 
 pub use fault::{Fault, Operation};
 
+pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
 pub(super) use url::Url;
 use url::UrlError;
@@ -140,7 +143,8 @@ pub struct Via<'a> {
     pub tls_cipher_suite: &'a str,
 }
 
-/// One request of a script, from ask to answer. It may be used again for the next one: buffers stay.
+/// One request of a script, from ask to answer. It may be used again for the next one: its buffers
+/// stay.
 #[derive(Debug, Default)]
 pub struct Flow {
     // What the next request on the wire is made of.
@@ -156,6 +160,11 @@ pub struct Flow {
     strips_credentials: bool,
     referer: String,
     redirects: u32,
+    /// The body as it was compressed, if the request asks for that.
+    packed: Vec<u8>,
+    is_packed: bool,
+    /// What answers the challenge of a server; empty before.
+    authorization: String,
     fields: Fields,
     wire: Vec<u8>,
     // What has come.
@@ -175,6 +184,8 @@ pub struct Flow {
 #[derive(Debug)]
 enum Onward {
     Redirect(Box<Url>),
+    /// The same request again, with this value of `Authorization`.
+    Authorize(String),
 }
 
 impl Flow {
@@ -186,7 +197,7 @@ impl Flow {
 
     /// Begins a request. `now_ns` is in ns since 1970, here and in all that follows.
     pub fn begin(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
-        for buffer in [&mut self.wire, &mut self.head, &mut self.body] {
+        for buffer in [&mut self.wire, &mut self.packed, &mut self.head, &mut self.body] {
             buffer.clear();
             buffer.shrink_to(KEPT_BYTES_MAX);
         }
@@ -197,6 +208,7 @@ impl Flow {
         (self.sends_body, self.has_lost_body) = (request.has_body, false);
         self.method.clone_from(&request.method);
         self.referer.clear();
+        self.authorization.clear();
         if let Err(error) = self.url.set(&request.url) {
             let text = invalid_url(&request.url, error);
             return self.end(INVALID_URL, &format_args!("{text}"));
@@ -211,8 +223,37 @@ impl Flow {
             let text = "NTLM is not supported: use basic or digest authentication";
             return self.fail(&Fault::Other(text));
         }
+        self.is_packed = !request.compression.is_empty() && !request.body.is_empty();
+        if self.is_packed
+            && let Err(error) =
+                coding::compress(&request.compression, &request.body, &mut self.packed)
+        {
+            return self.fail(&Fault::Other(&format!("the body cannot be compressed: {error}")));
+        }
         self.write(request, options, now_ns);
         Next::Send
+    }
+
+    /// Looks whether the server wants digest authentication, and has not had it from this request.
+    fn authorize(&mut self, request: &Request, now_ns: u64) {
+        if self.status != 401 || !is_digest(request) || !self.authorization.is_empty() {
+            return;
+        }
+        let Some((user, password)) = self.url.credentials() else { return };
+        let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"www-authenticate");
+        let challenges = fields::lines(&self.head).filter(|(name, _)| is_it(name));
+        let (root, target) = self.url.target();
+        let target = [root, target].concat();
+        let with = digest::Credentials {
+            user: &user,
+            password: &password,
+            method: &self.method,
+            target: &target,
+            body: body(self.sends_body, self.is_packed, &self.packed, request),
+            number: now_ns,
+        };
+        let value = digest::answer(challenges.map(|(_, value)| value), &with);
+        self.onward = value.map(Onward::Authorize);
     }
 
     /// Goes on to the request that the response has led to.
@@ -224,6 +265,7 @@ impl Flow {
         self.is_first = false;
         match onward {
             Onward::Redirect(to) => self.follow(request, &to),
+            Onward::Authorize(value) => self.authorization = value,
         }
         self.head.clear();
         self.body.clear();
@@ -271,6 +313,7 @@ impl Flow {
             let _done = self.fail(&Fault::Other(&text));
             return;
         }
+        self.authorize(request, now_ns);
         self.redirect(request, options);
         self.is_too_long = false;
         let has_none = matches!(status, 204 | 304) || self.is_head();
@@ -300,7 +343,16 @@ impl Flow {
             let most = options.body_bytes_max;
             return self.fail(&Fault::Other(&format!("the body is longer than {most} bytes")));
         }
-        if self.onward.is_some() { Next::Send } else { Next::Done }
+        if self.onward.is_some() {
+            return Next::Send;
+        }
+        if let Some(list) = fields::value(&self.head, "content-encoding") {
+            let list = String::from_utf8_lossy(list);
+            if let Err(text) = coding::decode(&list, &mut self.body, options.body_bytes_max) {
+                return self.fail(&Fault::Decode(&text));
+            }
+        }
+        Next::Done
     }
 
     /// There is no response that can be used. The request ends with this hop.
@@ -324,11 +376,13 @@ impl Flow {
     #[must_use]
     pub fn hop<'a>(&'a self, request: &'a Request) -> Hop<'a> {
         let url = if self.is_masked { &self.masked } else { self.url.text() };
+        // It is how the other side of digest authentication begins.
+        let is_challenge = matches!(self.onward, Some(Onward::Authorize(_)));
         Hop {
             method: &self.method,
             url: if request.name.is_empty() { url } else { &request.name },
             status: self.status,
-            is_expected: request.expected.holds(self.status),
+            is_expected: request.expected.holds(self.status).map(|holds| holds || is_challenge),
             error: &self.error,
             error_code: self.code(),
         }
@@ -383,8 +437,8 @@ impl Flow {
     /// Writes the next request on the wire.
     fn write(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) {
         self.is_masked = self.url.write_masked(&mut self.masked);
-        self.collect(request, options, now_ns);
-        let body: &[u8] = if self.sends_body { &request.body } else { &[] };
+        self.collect(request, now_ns);
+        let body = body(self.sends_body, self.is_packed, &self.packed, request);
         let out = &mut self.wire;
         out.clear();
         let (root, target) = self.url.target();
@@ -415,8 +469,12 @@ impl Flow {
     }
 
     /// Collects the fields of the next request on the wire.
-    fn collect(&mut self, request: &Request, _: &HttpOptions, now_ns: u64) {
+    fn collect(&mut self, request: &Request, now_ns: u64) {
         self.fields.clear();
+        if self.is_packed && self.sends_body {
+            // Before the script's own fields: one of theirs counts instead.
+            self.fields.put(b"Content-Encoding", request.compression.as_bytes());
+        }
         for (name, value) in &request.headers {
             if self.carries(name) {
                 self.fields.put(name.as_bytes(), value.as_bytes());
@@ -433,13 +491,29 @@ impl Flow {
             };
             self.fields.put(b"Cookie", &cookies);
         }
-        if self.fields.value("Authorization").is_none()
+        if !self.authorization.is_empty() {
+            self.fields.put(b"Authorization", self.authorization.as_bytes());
+        } else if !is_digest(request)
+            && self.fields.value("Authorization").is_none()
             && let Some((user, password)) = self.url.credentials()
         {
             let value = STANDARD.encode([&user[..], b":", &password].concat());
             self.fields.put(b"Authorization", format!("Basic {value}").as_bytes());
         }
     }
+}
+
+/// The body of the next request on the wire.
+fn body<'a>(is_sent: bool, is_packed: bool, packed: &'a [u8], request: &'a Request) -> &'a [u8] {
+    match (is_sent, is_packed) {
+        (false, _) => &[],
+        (true, true) => packed,
+        (true, false) => &request.body,
+    }
+}
+
+fn is_digest(request: &Request) -> bool {
+    request.auth.eq_ignore_ascii_case("digest")
 }
 
 fn write_number(out: &mut Vec<u8>, before: &[u8], number: usize) {

@@ -69,6 +69,8 @@ impl Flow {
         self.has_own_host &= !is_absolute(location);
         let is_trusted = |first: &Url| is_within(to.host(), first.host());
         self.strips_credentials |= !Url::parse(&request.url).as_ref().is_ok_and(is_trusted);
+        // Another URL has its own challenge.
+        self.authorization.clear();
         self.referer.clear();
         if !self.url.is_tls() || to.is_tls() {
             self.referer = self.url.referer();

@@ -110,6 +110,10 @@ fn what_cannot_be_sent_says_why() {
         ("http.get('http://x.test', { headers: { 'a\\nb': 'c' } })", "line break"),
         ("http.get('http://x.test', { timeout: 'soon' })", "is not a time such as '30s'"),
         ("http.get('http://x.test', { responseType: 'json' })", "text, binary, none"),
+        (
+            "http.get('http://x.test', { compression: 'lzma' })",
+            "not one of gzip, deflate, br, zstd",
+        ),
         ("http.get('http://x.test', 5)", "params of a request are an object"),
         ("http.get('http://x.test', { tags: { a: {} } })", "string, a number or a boolean"),
         ("http.request('GE T', 'http://x.test')", "not a method"),

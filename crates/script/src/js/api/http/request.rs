@@ -173,6 +173,16 @@ pub(super) fn set_response_callback<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(call.context.undefined())
 }
 
+/// As Go writes it: without bytes that a value cannot have, and in quotes if it has blanks or
+/// commas.
+fn push_cookie_value(field: &mut String, value: &str) {
+    let is_allowed = |c: &char| (' '..='~').contains(c) && !['"', ';', '\\'].contains(c);
+    let quote = if value.contains([' ', ',']) { "\"" } else { "" };
+    field.push_str(quote);
+    field.extend(value.chars().filter(is_allowed));
+    field.push_str(quote);
+}
+
 fn callback(context: Context<'_>, value: &Value<'_>) -> Result<Expected, Thrown> {
     if value.is_null() {
         return Ok(Expected::Off);
@@ -198,8 +208,14 @@ impl Request {
         let own = self.cookies.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
         let kept = jar.iter().flat_map(|jar| jar.matching(url, now_ns));
         let kept = kept.map(|cookie| (cookie.name.as_str(), cookie.value.as_str()));
-        let all = own.chain(kept.filter(|(name, _)| !is_replaced(name)));
-        all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+        let mut field = String::new();
+        for (name, value) in own.chain(kept.filter(|(name, _)| !is_replaced(name))) {
+            field.push_str(if field.is_empty() { "" } else { "; " });
+            field.extend(name.chars().map(|c| if c.is_control() { '-' } else { c }));
+            field.push('=');
+            push_cookie_value(&mut field, value);
+        }
+        field
     }
 
     /// Keeps the cookies that a response from a URL sets. To be told of every response, those of
@@ -275,7 +291,7 @@ impl Request {
                 b"timeout" => self.timeout_ns = timeout_ns(context, &value)?,
                 b"redirects" => self.redirects_max = Some(value.to_number()?.max(0.0) as u32),
                 b"auth" => self.auth = value.to_text()?.str().into_owned(),
-                b"compression" => self.compression = value.to_text()?.str().into_owned(),
+                b"compression" => self.compression = compression(context, &value)?,
                 b"throw" => self.throws = value.to_bool()?,
                 b"responseCallback" => self.expected = callback(context, &value)?,
                 b"responseType" => self.response_body = response_body(context, &value)?,
@@ -343,6 +359,15 @@ impl Request {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+    }
+}
+
+/// The codings of a list.
+fn compression(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
+    let list = value.to_text()?.str().into_owned();
+    match http::list_error(&list) {
+        Some(message) => Err(context.throw(ErrorKind::Type, message)),
+        None => Ok(list),
     }
 }
 
