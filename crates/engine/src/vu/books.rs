@@ -34,8 +34,7 @@ impl<T: Tally> Books<T> {
     pub(super) fn at(&mut self, actor: Actor, at_ns: u64) -> (&mut T, Place<'_>) {
         let wall_ns = self.wall_ns(at_ns);
         let Actor { scenario, vu, iteration, group } = actor;
-        let place =
-            Place { scenario, vu, iteration, group, wall_ns, at_ns, names: &self.names };
+        let place = Place { scenario, vu, iteration, group, wall_ns, at_ns, names: &self.names };
         (&mut self.tally, place)
     }
 }

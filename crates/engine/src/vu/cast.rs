@@ -7,7 +7,8 @@ use std::sync::Arc;
 use plimsoll_core::executor::Executor;
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::schedule::Stripe;
-use plimsoll_proto::tls::ClientOptions;
+use plimsoll_proto::tls::{ClientOptions, Identity};
+use plimsoll_script::js::http::HttpOptions;
 use plimsoll_script::js::{FunctionId, Program};
 
 /// A run of virtual users.
@@ -103,14 +104,31 @@ pub enum DnsPolicy {
 /// The address that a VU, by its number in the whole test, connects from.
 pub type LocalAddress = dyn Fn(u64) -> Option<IpAddr> + Send + Sync;
 
+/// Where a host and port lead instead: an address, and a port if that changes too.
+pub type FixedAddress = dyn Fn(&str, u16) -> Option<(IpAddr, Option<u16>)> + Send + Sync;
+
+/// Whether requests must not go to a name.
+pub type BlockedName = dyn Fn(&str) -> bool + Send + Sync;
+
+/// Whether requests must not go to an address.
+pub type BlockedAddress = dyn Fn(IpAddr) -> bool + Send + Sync;
+
 /// How requests are sent.
 #[derive(Clone)]
 pub struct Network {
+    /// What stands in them, and how responses are read.
+    pub http: HttpOptions,
+    /// Addresses of names that are not looked up.
+    pub fixed_address: Option<Arc<FixedAddress>>,
+    /// Names that requests must not go to.
+    pub blocked_name: Option<Arc<BlockedName>>,
+    /// Addresses that requests must not go to.
+    pub blocked_address: Option<Arc<BlockedAddress>>,
     /// TLS: whom to trust, and which versions to offer. ALPN is set here.
     pub tls: ClientOptions,
     /// The certificates for servers that ask for one, by domain: the first whose domains name the
     /// server, exactly or as `*.domain`; without domains it is for all.
-    pub identities: Vec<(Vec<String>, plimsoll_proto::tls::Identity)>,
+    pub identities: Vec<(Vec<String>, Identity)>,
     /// How names are looked up.
     pub dns: Dns,
     /// Where VUs connect from; the system's choice without.
@@ -128,6 +146,10 @@ pub struct Network {
 impl Default for Network {
     fn default() -> Self {
         Self {
+            http: HttpOptions::default(),
+            fixed_address: None,
+            blocked_name: None,
+            blocked_address: None,
             tls: ClientOptions::default(),
             identities: Vec::new(),
             dns: Dns::default(),

@@ -110,6 +110,11 @@ impl Controls {
         self.has_failed.load(Ordering::Acquire)
     }
 
+    /// Controls that share the facts of these, and no orders.
+    pub(super) fn beside(&self) -> Self {
+        Self { facts: Arc::clone(&self.facts), ..Self::default() }
+    }
+
     pub(super) fn fail_test(&self) {
         self.has_failed.store(true, Ordering::Release);
     }

@@ -150,9 +150,10 @@ impl Director {
             Stage::Waiting => self.start_ns(scene).min(self.stop_ns),
             Stage::Playing => {
                 let end_ns = scene.end_ns(self.stop_ns);
-                let step_ns = play.steps.front().map_or(NEVER_NS, |step| {
-                    scene.begin_ns().saturating_add(step.at_ns)
-                });
+                let step_ns = play
+                    .steps
+                    .front()
+                    .map_or(NEVER_NS, |step| scene.begin_ns().saturating_add(step.at_ns));
                 let look_ns = if play.filled == 0 { end_ns } else { NEVER_NS };
                 step_ns.min(look_ns)
             }
@@ -187,15 +188,15 @@ impl Director {
     fn start(&mut self, role: usize, start_ns: u64, decided: &mut Decided) {
         let scenes = Arc::clone(&self.scenes);
         let scene = &scenes[role];
-        scene.begin(start_ns);
         self.plays[role].stage = Stage::Playing;
-        decided.news.push(News::Started(role as u32));
         if let Executor::RampingVus { ramp, .. } = &scene.role.executor {
             self.plays[role].steps = ramp.steps(&scene.role.users).collect();
         }
         for slot in 0..scene.vus() as usize {
             self.fill(role, slot, decided);
         }
+        scene.begin(start_ns);
+        decided.news.push(News::Started(role as u32));
     }
 
     /// Carries out the steps of a ramp that are due.
@@ -253,6 +254,10 @@ impl Director {
         let play = &mut self.plays[role];
         play.slots[slot] = Slot::Filled(vu);
         play.filled += 1;
+        if self.scenes[role].is_of_arrivals() {
+            // It counts as free from now on, so that nothing is dropped before its worker knows.
+            self.scenes[role].add_free();
+        }
         decided.orders.push(Order::Join { vu, role: role as u32, slot: slot as u32 });
     }
 
@@ -378,9 +383,7 @@ impl Director {
         let is_time = now_ns >= scene.end_ns(self.stop_ns);
         let is_done = match &scene.role.executor {
             Executor::RampingVus { .. } | Executor::ConstantArrivalRate { .. } => is_time,
-            Executor::RampingArrivalRate { .. } => {
-                is_time || scene.due_ns(self.stop_ns).is_none()
-            }
+            Executor::RampingArrivalRate { .. } => is_time || scene.due_ns(self.stop_ns).is_none(),
             _ => is_time || !play.slots.contains(&Slot::Wanted),
         };
         if is_done {

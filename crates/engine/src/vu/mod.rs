@@ -12,6 +12,7 @@ mod director;
 mod net;
 mod run;
 mod scene;
+mod solo;
 mod stage;
 mod steps;
 mod tally;
@@ -20,7 +21,11 @@ mod tests;
 mod user;
 mod worker;
 
-pub use cast::{Cast, Dns, DnsPolicy, DnsSelect, LocalAddress, Network, Role};
+pub use cast::{
+    BlockedAddress, BlockedName, Cast, Dns, DnsPolicy, DnsSelect, FixedAddress, LocalAddress,
+    Network, Role,
+};
 pub use controls::{Controls, RoleProgress};
-pub use run::{Ended, Errand, Prepared, Returned, VuError, call, prepare};
+pub use run::{Ended, Prepared, VuError, prepare};
+pub use solo::{Errand, Returned, call};
 pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};

@@ -128,7 +128,11 @@ impl Scene {
                 if is_over { Next::Leave } else { Next::Wait }
             }
             Executor::RampingArrivalRate { .. } => {
-                if self.due_ns(stop_ns).is_none() { Next::Leave } else { Next::Wait }
+                if self.due_ns(stop_ns).is_none() {
+                    Next::Leave
+                } else {
+                    Next::Wait
+                }
             }
         }
     }

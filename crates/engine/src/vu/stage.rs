@@ -30,8 +30,6 @@ pub(super) struct Stage {
     is_over: AtomicBool,
     inboxes: Vec<Inbox>,
     failed: Mutex<Option<VuError>>,
-    /// The next time at which a request may be sent, where their rate is limited.
-    pub sends_ns: AtomicU64,
     /// What `setup` has returned.
     pub setup_data: Mutex<Option<Arc<str>>>,
 }
@@ -59,7 +57,6 @@ impl Stage {
             is_over: AtomicBool::new(false),
             inboxes: (0..workers).map(|_| Inbox::default()).collect(),
             failed: Mutex::new(None),
-            sends_ns: AtomicU64::new(0),
             setup_data: Mutex::new(None),
         }
     }

@@ -95,9 +95,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         }
         let step = match known.waits {
             Waits::Turn => known.vu.resume(Reply::Taken, wall_ns),
-            Waits::Until(at_ns) if at_ns <= self.now_ns => {
-                known.vu.resume(Reply::Woken, wall_ns)
-            }
+            Waits::Until(at_ns) if at_ns <= self.now_ns => known.vu.resume(Reply::Woken, wall_ns),
             Waits::Until(_) => return None,
             Waits::Answer(at_ns) => match known.answered.pop_front() {
                 Some(call) => {
@@ -122,8 +120,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                     known.waits = Waits::Answer(NEVER_NS);
                 }
                 let actor = known.actor();
-                let request = (request, known.vu.request(request));
-                self.net.ask(user, actor, request, self.now_ns, &mut self.books);
+                self.net.ask((user, request), actor, self.now_ns, &self.users, &mut self.books);
                 while let Some((owner, call)) = self.net.take_finished() {
                     self.users[owner as usize].answered.push_back(call);
                     if owner != user {
@@ -171,6 +168,12 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         match self.users[user as usize].doing {
             Doing::Initializing(role) => self.initialized(user, role, ending),
             Doing::Iterating => self.end_iteration(user, ending),
+            Doing::Alone => {
+                self.users[user as usize].doing = Doing::Nothing;
+                self.net.cut_off(user);
+                self.users[user as usize].groups.clear();
+                self.alone = Some(ending);
+            }
             Doing::Nothing | Doing::Resting(_) => {}
         }
     }
@@ -216,6 +219,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             }
         }
         self.conclude(user, outcome);
+        if self.stage.controls.is_aborted() {
+            return;
+        }
         let known = &mut self.users[user as usize];
         let least_ns = self.cast.min_iteration_ns;
         let until_ns = known.started_ns.saturating_add(least_ns);

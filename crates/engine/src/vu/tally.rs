@@ -106,7 +106,7 @@ pub struct IterationEnded {
 }
 
 /// Counts what happens on one worker. See the head of this module.
-pub trait Tally: Send + 'static {
+pub trait Tally: Send {
     /// A request on the wire has ended.
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
     /// The script has recorded a value.
@@ -126,4 +126,42 @@ pub trait Tally: Send + 'static {
     /// A second has passed, or the run is over: VUs in their loops, those of arrival rates only
     /// within iterations, and VUs that are initialised. Every worker says the same numbers.
     fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64);
+}
+
+impl<T: Tally> Tally for &mut T {
+    fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
+        (**self).request(place, ended);
+    }
+
+    fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
+        (**self).sample(place, sample);
+    }
+
+    fn group(&mut self, place: &Place<'_>, duration_ns: u64) {
+        (**self).group(place, duration_ns);
+    }
+
+    fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {
+        (**self).iteration(place, ended);
+    }
+
+    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
+        (**self).data(place, sent_bytes, received_bytes);
+    }
+
+    fn dropped(&mut self, place: &Place<'_>, count: u64) {
+        (**self).dropped(place, count);
+    }
+
+    fn log(&mut self, place: &Place<'_>, level: Level, line: &str) {
+        (**self).log(place, level, line);
+    }
+
+    fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
+        (**self).failure(place, failure);
+    }
+
+    fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64) {
+        (**self).tick(place, vus_active, vus_initialized);
+    }
 }

@@ -16,6 +16,8 @@ pub(super) enum Doing {
     Initializing(Option<u32>),
     /// It is in an iteration.
     Iterating,
+    /// It does the one thing that it was made for.
+    Alone,
     /// It has ended an iteration earlier than the least that one may take, and waits till then.
     Resting(u64),
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_io::Driver;
-use plimsoll_script::js::{self, Level, ScenarioFacts, Task};
+use plimsoll_script::js::{self, Ending, Level, ScenarioFacts, Task};
 
 use super::books::{Actor, Books};
 use super::cast::Cast;
@@ -54,13 +54,17 @@ pub(super) struct Worker<D: Driver, T> {
     is_stopping: bool,
     /// When the scenarios started, ns since 1970.
     pub(super) test_started_ns: u64,
+    /// How the task of a throw-away user has ended.
+    pub(super) alone: Option<Ending>,
+    /// When the caller wants to look, whatever happens.
+    pub(super) deadline_ns: u64,
 }
 
 impl<D: Driver, T: Tally> Worker<D, T> {
     pub(super) fn new(
         index: usize,
-        cast: Arc<Cast>,
-        stage: Arc<Stage>,
+        cast: &Arc<Cast>,
+        stage: &Arc<Stage>,
         mut net: Net<D>,
         tally: T,
         wall_base_ns: u64,
@@ -83,8 +87,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             next_tick_ns: now_ns + SECOND_NS,
             is_stopping: false,
             test_started_ns: wall_base_ns.saturating_add(now_ns),
-            cast,
-            stage,
+            alone: None,
+            deadline_ns: NEVER_NS,
+            cast: Arc::clone(cast),
+            stage: Arc::clone(stage),
         }
     }
 
@@ -95,6 +101,50 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         for vu in (first..=self.cast.vus_planned).step_by(workers as usize) {
             self.initialize(vu as u32, None);
         }
+    }
+
+    /// Tells the tally nothing of seconds.
+    pub(super) fn keep_silent(&mut self) {
+        self.next_tick_ns = NEVER_NS;
+    }
+
+    /// Makes a user that belongs to no scenario.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn spawn_alone(&mut self) -> Result<(), VuError> {
+        let spawned = self.cast.program.spawn(&self.books.names, 0).map_err(VuError::Script)?;
+        let mut user = User::new(0, spawned);
+        {
+            let mut execution = user.vu.execution();
+            execution.instance = Arc::clone(&self.stage.controls.facts);
+            execution.options = Arc::clone(&self.cast.options_json);
+            execution.test_started_ns = self.test_started_ns;
+        }
+        self.users.push(user);
+        self.net.add_user(0);
+        Ok(())
+    }
+
+    /// Has that user begin a task.
+    pub(super) fn begin_alone(&mut self, task: Task) {
+        self.users[0].doing = Doing::Alone;
+        self.begin_task(0, task);
+    }
+
+    /// Ends the task of that user.
+    pub(super) fn cancel_alone(&mut self) {
+        let wall_ns = self.books.wall_ns(self.now_ns);
+        self.users[0].vu.cancel(wall_ns);
+        self.users[0].doing = Doing::Nothing;
+        self.net.cut_off(0);
+    }
+
+    /// Tells the tally of the bytes of that user.
+    pub(super) fn tell_data(&mut self) {
+        let (sent_bytes, received_bytes) = self.net.take_bytes(0);
+        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
+        tally.data(&place, sent_bytes, received_bytes);
     }
 
     /// One turn: does what is due, waits, and takes events. `false`: the run is over.
@@ -117,7 +167,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.obey();
         self.start_due();
         self.look_at_deadlines();
-        self.net.look(self.now_ns, &mut self.books);
+        self.net.look(self.now_ns, &self.users, &mut self.books);
         self.hand_out_answers();
         for _ in 0..self.queue.len().max(TURNS_LEAST) {
             let Some(user) = self.queue.pop_front() else { break };
@@ -130,11 +180,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             return Ok(false);
         }
         let until_ns = self.until_ns();
-        self.net.flush();
         self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
         while let Some((at_ns, event)) = self.net.driver.next() {
             self.now_ns = self.now_ns.max(at_ns);
-            self.net.handle(at_ns, event, &mut self.books);
+            self.net.handle(at_ns, event, &self.users, &mut self.books);
         }
         self.hand_out_answers();
         Ok(true)
@@ -154,7 +203,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let stop_ns = self.stage.stop_ns();
         let mut until_ns = (self.now_ns + TICK_NS).min(self.next_tick_ns);
         until_ns = until_ns.min(self.deadlines.next_ns()).min(self.net.next_ns());
-        until_ns = until_ns.min(self.stage.next_ns());
+        until_ns = until_ns.min(self.stage.next_ns()).min(self.deadline_ns);
         for (role, scene) in self.stage.scenes.iter().enumerate() {
             if !scene.is_of_arrivals() || scene.begin_ns() == NEVER_NS {
                 continue;
@@ -224,7 +273,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 fresh.doing = Doing::Initializing(role);
                 self.describe(&mut fresh);
                 self.users.push(fresh);
-                self.net.add_user(u64::from(vu), self.cast.part.nth(u64::from(vu) - 1));
+                self.net.add_user(self.cast.part.nth(u64::from(vu) - 1).unwrap_or(0) + 1);
                 self.begin_task(user, Task::Evaluate);
             }
             Err(failure) => self.stage.fail(VuError::Script(failure)),
@@ -261,10 +310,13 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });
         let progress = &self.stage.controls.progress[role as usize];
         progress.vus.fetch_add(1, Ordering::Relaxed);
-        if !scene.is_of_arrivals() {
+        if scene.is_of_arrivals() {
+            self.users[user as usize].is_free = true;
+            self.free[role as usize].push_back(user);
+        } else {
             self.count_active(role, 1);
+            self.go_free(user);
         }
-        self.go_free(user);
     }
 
     /// A user has nothing to do: takes its next iteration, waits for one, or leaves.
@@ -464,9 +516,15 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 Doing::Initializing(_) => {
                     self.users[user as usize].vu.cancel(self.books.wall_ns(self.now_ns));
                 }
-                Doing::Nothing | Doing::Resting(_) => {}
+                Doing::Nothing | Doing::Resting(_) | Doing::Alone => {}
             }
-            self.users[user as usize].doing = Doing::Nothing;
+            let known = &mut self.users[user as usize];
+            known.doing = Doing::Nothing;
+            if let Some(engaged) = known.engaged.take()
+                && !self.stage.scenes[engaged.role as usize].is_of_arrivals()
+            {
+                self.count_active(engaged.role, -1);
+            }
         }
         for progress in &self.stage.controls.progress {
             if progress.status.load(Ordering::Relaxed) < 3 {

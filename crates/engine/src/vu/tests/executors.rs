@@ -24,14 +24,13 @@ fn constant(rate: u64, duration_ns: u64, pre_allocated_vus: u64, max_vus: u64) -
 #[test]
 fn shared_iterations_are_one_count() {
     let program = sleeper(0.1);
-    for (vus, iterations, max_s, want, dropped) in [
-        (1, 1, 60, [1, 0, 0], 0),
-        (3, 10, 60, [10, 0, 0], 0),
-        // 2 VUs start at 0.0, 0.1, … 0.9: 20 iterations. Those of 0.9 end at 1.0.
-        (2, 30, 1, [20, 0, 0], 10),
+    for (vus, iterations, max_ms, want, dropped) in [
+        (1, 1, 60_000, [1, 0, 0], 0),
+        (3, 10, 60_000, [10, 0, 0], 0),
+        // 2 VUs start at 0.0, 0.1, … 1.0, and those of 1.0 are cut off.
+        (2, 30, 1_050, [20, 0, 2], 8),
     ] {
-        let executor =
-            Executor::SharedIterations { vus, iterations, max_duration_ns: max_s * S };
+        let executor = Executor::SharedIterations { vus, iterations, max_duration_ns: max_ms * MS };
         let run = run(cast(&program, vec![role(&program, executor)], vus));
         assert_eq!(run.kept.counts(0), want, "{vus} {iterations}");
         assert_eq!(run.kept.dropped.get(&0).copied().unwrap_or(0), dropped);
@@ -81,7 +80,9 @@ fn a_ramp_starts_and_ends_vus() {
         ],
     };
     let executor = Executor::RampingVus { ramp, graceful_ramp_down_ns: S };
-    let run = run(cast(&program, vec![role(&program, executor)], 4));
+    let mut scenario = role(&program, executor);
+    scenario.graceful_stop_ns = S;
+    let run = run(cast(&program, vec![scenario], 4));
     let first_of = |vu: u64| {
         let starts = run.kept.iterations.iter().filter(|it| it.vu == vu);
         starts.map(|it| it.ended.started_ns - run.begin_ns).min().expect("it ran") / MS
@@ -114,8 +115,7 @@ fn a_vu_that_a_ramp_takes_back_is_cut_off_or_goes_on() {
     };
     for (graceful_ms, back_ms, interrupted_early) in [(100, 300, 1), (500, 300, 0)] {
         let ramp = UserRamp { start: 1, stages: stages(back_ms * MS) };
-        let executor =
-            Executor::RampingVus { ramp, graceful_ramp_down_ns: graceful_ms * MS };
+        let executor = Executor::RampingVus { ramp, graceful_ramp_down_ns: graceful_ms * MS };
         let run = run(cast(&program, vec![role(&program, executor)], 2));
         let early = run.kept.iterations.iter().filter(|it| {
             it.ended.outcome == crate::vu::Outcome::Interrupted
@@ -147,7 +147,10 @@ fn arrivals_start_when_they_are_due() {
         (constant(50, 3 * S, 5, 5), Arrivals::constant(50, S, 3 * S).expect("a schedule")),
         (executor, ramping),
     ] {
-        let run = run(cast(&program, vec![role(&program, executor)], 5));
+        let mut scenario = role(&program, executor);
+        // The last one may be due at the very end.
+        scenario.graceful_stop_ns = S;
+        let run = run(cast(&program, vec![scenario], 5));
         assert_eq!(run.kept.counts(0), [arrivals.total() as usize, 0, 0]);
         let mut starts: Vec<(u64, u64)> = run
             .kept
@@ -199,8 +202,7 @@ fn scenarios_that_follow_each_other_share_vus() {
             console.log(exec.scenario.name, exec.vu.idInTest, count, __ITER,
                 exec.scenario.iterationInTest); };",
     );
-    let executor =
-        || Executor::PerVuIterations { vus: 1, iterations: 2, max_duration_ns: 60 * S };
+    let executor = || Executor::PerVuIterations { vus: 1, iterations: 2, max_duration_ns: 60 * S };
     let (mut one, mut two) = (role(&program, executor()), role(&program, executor()));
     (one.name, two.name) = ("one".to_owned(), "two".to_owned());
     two.start_ns = S;
@@ -231,8 +233,10 @@ fn a_stop_lets_iterations_end_and_an_abort_does_not() {
         let mut scenario = role(&program, Executor::ConstantVus { vus: 2, duration_ns: 60 * S });
         scenario.graceful_stop_ns = S;
         let cast = cast(&program, vec![scenario], 2);
+        let mut is_told = false;
         let run = run_with(cast, SimOptions::default(), None, |since_ns, controls| {
-            if since_ns >= 400 * MS {
+            if since_ns >= 400 * MS && !is_told {
+                is_told = true;
                 if aborts { controls.abort("enough") } else { controls.stop() }
             }
         });
@@ -282,7 +286,9 @@ fn an_iteration_takes_at_least_so_long() {
     let starts: Vec<u64> =
         run.kept.iterations.iter().map(|it| (it.ended.started_ns - run.begin_ns) / S).collect();
     assert_eq!(starts, [0, 1, 2]);
-    assert!(run.kept.iterations.iter().all(|it| it.ended.ended_ns - it.ended.started_ns < 200 * MS));
+    assert!(
+        run.kept.iterations.iter().all(|it| it.ended.ended_ns - it.ended.started_ns < 200 * MS)
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Runs of virtual users under the simulated driver: one worker, scripts, and a ledger.
 
 mod executors;
+mod real;
+mod requests;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,7 +15,7 @@ use plimsoll_io::sim::{Peer, SimDriver, SimOptions};
 use plimsoll_io::{DriverOptions, SocketOptions, Spin};
 use plimsoll_script::js::{Failure, Level, Notice, Program, Sample, Settings, Source};
 
-use super::net::Net;
+use super::net::{Net, Terms};
 use super::stage::Stage;
 use super::worker::Worker;
 use super::{Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded, Role, Tally};
@@ -29,7 +31,6 @@ pub(super) const S: u64 = 1_000 * MS;
 pub(super) struct Iteration {
     pub scenario: u32,
     pub vu: u64,
-    pub number: u64,
     pub ended: IterationEnded,
 }
 
@@ -86,7 +87,6 @@ impl Tally for Kept {
         self.iterations.push(Iteration {
             scenario: place.scenario.expect("an iteration has a scenario"),
             vu: place.vu,
-            number: place.iteration,
             ended: *ended,
         });
     }
@@ -192,9 +192,9 @@ pub(super) fn run_with(
     let vus = (cast.vus_planned, cast.vus_max);
     let stage = Stage::new(cast.roles.clone(), vus, 1, Arc::clone(&controls));
     let (cast, stage) = (Arc::new(cast), Arc::new(stage));
-    let net = Net::new(driver);
-    let mut worker =
-        Worker::new(0, Arc::clone(&cast), Arc::clone(&stage), net, Kept::default(), WALL_NS);
+    let terms = Arc::new(Terms::new(cast.network.clone()).expect("TLS can be set up"));
+    let net = Net::new(driver, 64, terms);
+    let mut worker = Worker::new(0, &cast, &stage, net, Kept::default(), WALL_NS);
     worker.initialize_planned();
     while !stage.is_ready() {
         assert!(worker.turn().expect("the driver works"), "it ended before it began");

@@ -279,6 +279,12 @@ impl Flow {
         Origin { is_tls: self.url.is_tls(), host: self.url.host(), port: self.url.port() }
     }
 
+    /// The method of the request on the wire.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
     /// The request on the wire: an HTTP/1.1 head, and the body behind it.
     #[must_use]
     pub fn wire(&self) -> &[u8] {
