@@ -354,7 +354,7 @@ fn redirects_end() {
         assert_eq!(warning.is_some(), warns, "{warning:?}");
     }
     for (head, text) in [
-        ("Location: ftp://x/\r\n", "failed to parse Location header: 'ftp://x/' has to begin"),
+        ("Location: ftp://x/\r\n", "unsupported protocol scheme 'ftp'"),
         ("Location: http://\u{fc}/\r\n", "failed to parse Location header: "),
         ("Location: /%\r\n", "failed to parse Location header: '/%' has a %"),
     ] {
@@ -434,7 +434,7 @@ fn bodies_are_compressed_and_decompressed() {
     let none = HttpOptions::default();
     for (list, own, encoding) in [
         ("gzip", None, "gzip"),
-        ("deflate, br", None, "deflate, br"),
+        ("deflate,BR", None, "deflate, br"),
         ("zstd", Some("mine"), "mine"),
     ] {
         let headers: Vec<_> = own.map(|own| ("content-encoding", own)).into_iter().collect();
@@ -462,11 +462,7 @@ fn bodies_are_compressed_and_decompressed() {
     let get = request("GET", "http://x/", &[], None);
     let (_, flow) = play(&get, &none, &[(200, "Content-Encoding: gzip\r\n", "not so")]);
     assert_eq!((flow.status, flow.code()), (0, 1701));
-    assert!(
-        flow.error.starts_with("the body cannot be decompressed from gzip: "),
-        "{}",
-        flow.error
-    );
+    assert!(flow.error.starts_with("error decompressing response body (gzip: "), "{}", flow.error);
     for (request, response) in [
         (get.clone(), (200, "Content-Encoding: unknown\r\n", "as it is")),
         (
