@@ -39,6 +39,8 @@ pub(super) use fields::{canonical, is_token};
 pub(super) use url::Url;
 use url::UrlError;
 
+use std::fmt::Write as _;
+
 use fields::Fields;
 use http::StatusCode;
 
@@ -341,7 +343,6 @@ impl Flow {
     }
 
     fn end(&mut self, number: u16, text: &std::fmt::Arguments<'_>) -> Next {
-        use std::fmt::Write as _;
         self.error.clear();
         // Writing to a string does not fail.
         let _ = self.error.write_fmt(*text);
@@ -411,6 +412,7 @@ impl Flow {
         }
         let known = StatusCode::from_u16(self.status).ok();
         let reason = known.and_then(|status| status.canonical_reason()).unwrap_or_default();
-        self.status_text = format!("{} {reason}", self.status);
+        // Writing to a string does not fail.
+        let _ = write!(self.status_text, "{} {reason}", self.status);
     }
 }

@@ -502,3 +502,33 @@ fn hostile_heads_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_request_like_the_one_before_allocates_nothing() {
+    let request = Request {
+        jar: Some(super::super::api::http::SharedJar::default()),
+        ..request(
+            "POST",
+            "https://x.test/a?b=c",
+            &[("Content-Type", "t"), ("X-A", "b")],
+            Some("data"),
+        )
+    };
+    let options = options();
+    let mut flow = Flow::new();
+    for (round, line) in
+        ["HTTP/1.1 200 OK\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "\r\n"].iter().enumerate()
+    {
+        let lines = format!("{line}Content-Type: text/plain\r\nContent-Length: 9\r\n");
+        let counted = allocation_counter::measure(|| {
+            assert_eq!(flow.begin(&request, &options, NOW_NS), Next::Send);
+            flow.head(&request, &options, 200, lines.as_bytes(), NOW_NS);
+            flow.body(&options, b"some ");
+            flow.body(&options, b"text");
+            assert_eq!(flow.complete(&options), Next::Done);
+            let answer = flow.answer(0, &Via::default(), Timings::default());
+            assert_eq!((answer.status_text, answer.body), ("200 OK", &b"some text"[..]));
+        });
+        assert!(round == 0 || counted.count_total == 0, "{round}: {counted:?}");
+    }
+}

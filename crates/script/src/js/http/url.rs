@@ -1,8 +1,8 @@
 //! The URL of a request: its parts, and where a reference in a response leads (RFC 3986).
 //!
-//! A path with bytes that it cannot have, such as blanks, is escaped. Everything else stays as it was
-//! written: a load test that asks for `/a/../b` or `http://HOST:80` wants just that. Libraries for
-//! URLs follow browsers, which rewrite both.
+//! A path with bytes that it cannot have, such as blanks, is escaped. Everything else stays as it
+//! was written: a load test that asks for `/a/../b` or `http://HOST:80` wants just that. Libraries
+//! for URLs follow browsers, which rewrite both.
 //!
 //! Absent on purpose: other schemes, zones of IPv6 addresses, and names beyond ASCII.
 
