@@ -141,6 +141,12 @@ pub(in crate::js) fn list_error(list: &str) -> Option<String> {
     })
 }
 
+/// A list as it stands in the field `Content-Encoding`.
+pub(super) fn field(list: &str) -> String {
+    let codings = codings(list).unwrap_or_default();
+    codings.iter().map(|coding| coding.name()).collect::<Vec<_>>().join(", ")
+}
+
 /// Compresses a body with the codings of a list, one after the other.
 pub(super) fn compress(list: &str, body: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
@@ -166,7 +172,7 @@ pub(super) fn decode(list: &str, body: &mut Vec<u8>, bytes_max: usize) -> Result
         let mut plain = Vec::new();
         let decoded = coding.decode(body, &mut plain, bytes_max);
         let name = coding.name();
-        decoded.map_err(|error| format!("the body cannot be decompressed from {name}: {error}"))?;
+        decoded.map_err(|error| format!("error decompressing response body ({name}: {error})"))?;
         *body = plain;
     }
     Ok(())
@@ -242,7 +248,7 @@ mod tests {
             assert!(bomb.len() < 64 << 10, "{list}: {}", bomb.len());
             let mut body = bomb;
             let error = decode(list, &mut body, (4 << 20) - 1).unwrap_err();
-            assert!(error.ends_with("it is longer than 4194303 bytes"), "{list}: {error}");
+            assert!(error.ends_with("it is longer than 4194303 bytes)"), "{list}: {error}");
         }
     }
 
@@ -274,6 +280,8 @@ mod tests {
             ("br,br,br,br,br,br", Some("compression has more than 5 codings")),
         ] {
             assert_eq!(list_error(list).as_deref(), want);
+            let field = field(list);
+            assert_eq!(field, if want.is_none() && !list.is_empty() { "gzip, br" } else { "" });
         }
         for (list, body) in [("lzma", "as it is"), ("gzip, lzma", "as it is"), ("gzip", "")] {
             let mut kept = body.as_bytes().to_vec();

@@ -1,7 +1,7 @@
 //! Redirects: which are followed, and what of the first request goes along.
 
 use super::super::api::http::Request;
-use super::{Fault, Flow, HttpOptions, Onward, REDIRECTS_MAX, Url, fields, shown};
+use super::{Fault, Flow, HttpOptions, Onward, REDIRECTS_MAX, Url, UrlError, fields, shown};
 
 /// Fields that the sender of a request trusts one server with.
 const CREDENTIALS: [&str; 6] = [
@@ -49,7 +49,12 @@ impl Flow {
         match self.url.resolve(&to) {
             Ok(url) => self.onward = Some(Onward::Redirect(Box::new(url))),
             Err(error) => {
-                let text = format!("failed to parse Location header: {} {error}", shown(&to));
+                let text = match (error, to.split_once(':')) {
+                    (UrlError::Scheme, Some((scheme, _))) => {
+                        format!("unsupported protocol scheme {}", shown(scheme))
+                    }
+                    _ => format!("failed to parse Location header: {} {error}", shown(&to)),
+                };
                 let _done = self.fail(&Fault::Other(&text));
             }
         }

@@ -354,7 +354,7 @@ fn redirects_end() {
         assert_eq!(warning.is_some(), warns, "{warning:?}");
     }
     for (head, text) in [
-        ("Location: ftp://x/\r\n", "failed to parse Location header: 'ftp://x/' has to begin"),
+        ("Location: ftp://x/\r\n", "unsupported protocol scheme 'ftp'"),
         ("Location: http://\u{fc}/\r\n", "failed to parse Location header: "),
         ("Location: /%\r\n", "failed to parse Location header: '/%' has a %"),
     ] {
@@ -434,7 +434,7 @@ fn bodies_are_compressed_and_decompressed() {
     let none = HttpOptions::default();
     for (list, own, encoding) in [
         ("gzip", None, "gzip"),
-        ("deflate, br", None, "deflate, br"),
+        ("deflate,BR", None, "deflate, br"),
         ("zstd", Some("mine"), "mine"),
     ] {
         let headers: Vec<_> = own.map(|own| ("content-encoding", own)).into_iter().collect();
@@ -462,11 +462,7 @@ fn bodies_are_compressed_and_decompressed() {
     let get = request("GET", "http://x/", &[], None);
     let (_, flow) = play(&get, &none, &[(200, "Content-Encoding: gzip\r\n", "not so")]);
     assert_eq!((flow.status, flow.code()), (0, 1701));
-    assert!(
-        flow.error.starts_with("the body cannot be decompressed from gzip: "),
-        "{}",
-        flow.error
-    );
+    assert!(flow.error.starts_with("error decompressing response body (gzip: "), "{}", flow.error);
     for (request, response) in [
         (get.clone(), (200, "Content-Encoding: unknown\r\n", "as it is")),
         (
@@ -504,5 +500,35 @@ fn hostile_heads_do_no_harm() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_request_like_the_one_before_allocates_nothing() {
+    let request = Request {
+        jar: Some(super::super::api::http::SharedJar::default()),
+        ..request(
+            "POST",
+            "https://x.test/a?b=c",
+            &[("Content-Type", "t"), ("X-A", "b")],
+            Some("data"),
+        )
+    };
+    let options = options();
+    let mut flow = Flow::new();
+    for (round, line) in
+        ["HTTP/1.1 200 OK\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "\r\n"].iter().enumerate()
+    {
+        let lines = format!("{line}Content-Type: text/plain\r\nContent-Length: 9\r\n");
+        let counted = allocation_counter::measure(|| {
+            assert_eq!(flow.begin(&request, &options, NOW_NS), Next::Send);
+            flow.head(&request, &options, 200, lines.as_bytes(), NOW_NS);
+            flow.body(&options, b"some ");
+            flow.body(&options, b"text");
+            assert_eq!(flow.complete(&options), Next::Done);
+            let answer = flow.answer(0, &Via::default(), Timings::default());
+            assert_eq!((answer.status_text, answer.body), ("200 OK", &b"some text"[..]));
+        });
+        assert!(round == 0 || counted.count_total == 0, "{round}: {counted:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! The URL of a request: its parts, and where a reference in a response leads (RFC 3986).
 //!
-//! Bytes that a URL cannot have, such as blanks, are escaped. Everything else stays as it was
-//! written: a load test that asks for `/a/../b` or `http://HOST:80` wants just that. Libraries for
-//! URLs follow browsers, which rewrite both.
+//! A path with bytes that it cannot have, such as blanks, is escaped. Everything else stays as it
+//! was written: a load test that asks for `/a/../b` or `http://HOST:80` wants just that. Libraries
+//! for URLs follow browsers, which rewrite both.
 //!
 //! Absent on purpose: other schemes, zones of IPv6 addresses, and names beyond ASCII.
 
@@ -77,7 +77,15 @@ impl Url {
         self.set_authority(authority)?;
         self.path_start = self.end();
         let (path, rest) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-        escape(&mut self.text, path, is_of_path)?;
+        if path.bytes().all(|byte| byte == b'%' || is_of_path(byte)) {
+            check_escapes(path)?;
+            self.text.push_str(path);
+        } else {
+            // As in Go, such a path is written anew.
+            check_escapes(path)?;
+            let is_plain = |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte);
+            escape(&mut self.text, &unescaped(path), is_plain);
+        }
         self.path_end = self.end();
         let (query, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
         // Servers get a query as it was written, but for blanks, which would end the line.
@@ -88,7 +96,10 @@ impl Url {
             }
         }
         self.query_end = self.end();
-        escape(&mut self.text, fragment, |byte| is_of_path(byte) || b"#?".contains(&byte))
+        check_escapes(fragment)?;
+        let is_plain = |byte| is_of_path(byte) || b"#?%".contains(&byte);
+        escape(&mut self.text, fragment.as_bytes(), is_plain);
+        Ok(())
     }
 
     fn set_authority(&mut self, authority: &str) -> Result<(), UrlError> {
@@ -97,9 +108,9 @@ impl Url {
             None => (None, authority),
         };
         if let Some(user) = user {
-            escape(&mut self.text, user, |byte| {
-                is_unreserved(byte) || b"!$&'()*+,;=:".contains(&byte)
-            })?;
+            check_escapes(user)?;
+            let is_plain = |byte| is_unreserved(byte) || b"!$&'()*+,;=:%".contains(&byte);
+            escape(&mut self.text, user.as_bytes(), is_plain);
             self.text.push('@');
         }
         self.host_start = self.end();
@@ -210,10 +221,9 @@ impl Url {
         true
     }
 
-    /// It as the value of `Referer` (RFC 9110 10.1.3).
+    /// It as the value of `Referer`: without user and password, but, as in Go, with its fragment.
     pub(in crate::js) fn referer(&self) -> String {
-        let rest = self.part(self.host_start, self.query_end);
-        format!("{}://{rest}", self.scheme())
+        format!("{}://{}", self.scheme(), &self.text[self.host_start as usize..])
     }
 
     /// Where a reference in a response from here leads (RFC 3986 5.2.2).
@@ -274,24 +284,26 @@ fn is_of_path(byte: u8) -> bool {
     is_unreserved(byte) || b"!$&'()*+,;=:@/[]".contains(&byte)
 }
 
-/// Appends a text, with escapes for the bytes that it may not have.
-fn escape(out: &mut String, text: &str, is_allowed: impl Fn(u8) -> bool) -> Result<(), UrlError> {
+/// Looks whether each `%` of a text is followed by two digits.
+fn check_escapes(text: &str) -> Result<(), UrlError> {
+    let is_escape = |after: &str| {
+        after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_right = text.split('%').skip(1).all(is_escape);
+    if is_right { Ok(()) } else { Err(UrlError::Escape) }
+}
+
+/// Appends bytes, with escapes for those that are not plain.
+fn escape(out: &mut String, bytes: &[u8], is_plain: impl Fn(u8) -> bool) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for (at, byte) in text.bytes().enumerate() {
-        if byte == b'%' {
-            let digits = text.as_bytes().get(at + 1..at + 3).ok_or(UrlError::Escape)?;
-            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                return Err(UrlError::Escape);
-            }
-            out.push('%');
-        } else if is_allowed(byte) {
-            out.push(byte.into());
+    for byte in bytes {
+        if is_plain(*byte) {
+            out.push((*byte).into());
         } else {
             let digit = |nibble: u8| char::from(HEX[usize::from(nibble)]);
             out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }
-    Ok(())
 }
 
 fn unescaped(text: &str) -> Vec<u8> {
@@ -330,11 +342,27 @@ mod tests {
             ("http://x/a b?c d#e f", "http://x/a%20b?c%20d#e%20f", "x", 80, "x", "/a%20b?c%20d"),
             (
                 "http://x/%C3%bC{ü}",
-                "http://x/%C3%bC%7B%C3%BC%7D",
+                "http://x/%C3%BC%7B%C3%BC%7D",
                 "x",
                 80,
                 "x",
-                "/%C3%bC%7B%C3%BC%7D",
+                "/%C3%BC%7B%C3%BC%7D",
+            ),
+            (
+                "http://x/a(1)[2]!'*%2f%c3",
+                "http://x/a(1)[2]!'*%2f%c3",
+                "x",
+                80,
+                "x",
+                "/a(1)[2]!'*%2f%c3",
+            ),
+            (
+                "http://x/a b(1)&%2fx!",
+                "http://x/a%20b%281%29&/x%21",
+                "x",
+                80,
+                "x",
+                "/a%20b%281%29&/x%21",
             ),
             ("http://x/?a=ü&b=%zz", "http://x/?a=ü&b=%zz", "x", 80, "x", "/?a=ü&b=%zz"),
             ("http://u:p@w@x:8/", "http://u:p%40w@x:8/", "x", 8, "x:8", "/"),
@@ -392,7 +420,7 @@ mod tests {
             let mut out = String::new();
             assert_eq!(url.write_masked(&mut out).then_some(out.as_str()), masked, "{given}");
         }
-        assert_eq!(Url::parse("https://u:p@x:8/a?b#c").unwrap().referer(), "https://x:8/a?b");
+        assert_eq!(Url::parse("https://u:p@x:8/a?b#c").unwrap().referer(), "https://x:8/a?b#c");
     }
 
     #[test]

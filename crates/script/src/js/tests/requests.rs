@@ -111,7 +111,7 @@ fn what_cannot_be_sent_says_why() {
         ("http.get('http://x.test', { timeout: 'soon' })", "is not a time such as '30s'"),
         ("http.get('http://x.test', { responseType: 'json' })", "text, binary, none"),
         (
-            "http.get('http://x.test', { compression: 'lzma' })",
+            "http.get('http://x.test', { compression: 'lzma', throw: true })",
             "not one of gzip, deflate, br, zstd",
         ),
         ("http.get('http://x.test', 5)", "params of a request are an object"),

@@ -19,7 +19,7 @@ pub(in crate::js) use response::ResponseObject;
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
-use crate::js::http::{INVALID_URL, is_token};
+use crate::js::http::is_token;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -129,14 +129,13 @@ fn prepare(
     need_running(context, "k6/http")?;
     let mut request = Box::new(Request::default());
     request.fill(context, method, url, body, params)?;
-    let wrong = request.url_error();
+    let wrong = request.fault();
     let mut requests = context.inner().requests.borrow_mut();
     let Some(number) = requests.claim(request) else {
         let message = format!("a VU may have {REQUESTS_MAX} requests at a time");
         return Err(context.throw(ErrorKind::Range, message));
     };
-    if let Some(error) = wrong {
-        let error_code = INVALID_URL;
+    if let Some((error_code, error)) = wrong {
         let answer = Answer { request: number, error: &error, error_code, ..Answer::default() };
         requests.answer(&answer);
     }

@@ -291,7 +291,7 @@ impl Request {
                 b"timeout" => self.timeout_ns = timeout_ns(context, &value)?,
                 b"redirects" => self.redirects_max = Some(value.to_number()?.max(0.0) as u32),
                 b"auth" => self.auth = value.to_text()?.str().into_owned(),
-                b"compression" => self.compression = compression(context, &value)?,
+                b"compression" => self.compression = value.to_text()?.str().into_owned(),
                 b"throw" => self.throws = value.to_bool()?,
                 b"responseCallback" => self.expected = callback(context, &value)?,
                 b"responseType" => self.response_body = response_body(context, &value)?,
@@ -348,10 +348,12 @@ impl Request {
         Ok(())
     }
 
-    /// Why the URL cannot be one; `None` if it can.
-    pub(super) fn url_error(&self) -> Option<String> {
-        let error = Url::parse(&self.url).err()?;
-        Some(http::invalid_url(&self.url, error))
+    /// Why it cannot be sent, after the number of that in k6; `None` if it can.
+    pub(super) fn fault(&self) -> Option<(u16, String)> {
+        if let Err(error) = Url::parse(&self.url) {
+            return Some((http::INVALID_URL, http::invalid_url(&self.url, error)));
+        }
+        Some((http::UNSENT, http::list_error(&self.compression)?))
     }
 
     /// The host with its port, as the URL writes them.
@@ -359,15 +361,6 @@ impl Request {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
-    }
-}
-
-/// The codings of a list.
-fn compression(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
-    let list = value.to_text()?.str().into_owned();
-    match http::list_error(&list) {
-        Some(message) => Err(context.throw(ErrorKind::Type, message)),
-        None => Ok(list),
     }
 }
 
@@ -462,7 +455,7 @@ mod tests {
             ("", true, ""),
         ] {
             let request = Request { url: url.to_owned(), ..Request::default() };
-            assert_eq!(request.url_error().is_some(), is_wrong, "{url}");
+            assert_eq!(request.fault().is_some(), is_wrong, "{url}");
             assert_eq!(request.host(), host, "{url}");
         }
     }
