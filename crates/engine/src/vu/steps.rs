@@ -77,7 +77,6 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 return;
             }
         }
-        self.users[user as usize].waits = Waits::Turn;
         self.enqueue(user);
     }
 

@@ -29,8 +29,9 @@ const TICK_NS: u64 = 50_000_000;
 /// How often it looks for iterations that are due while no VU is free for them.
 const DROP_NS: u64 = 1_000_000;
 
-/// How many turns users have at least before the worker looks for events.
+/// How many turns users have, at least and at most, before the worker looks for events.
 const TURNS_LEAST: usize = 32;
+const TURNS_MOST: usize = 256;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -169,7 +170,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.look_at_deadlines();
         self.net.look(self.now_ns, &self.users, &mut self.books);
         self.hand_out_answers();
-        for _ in 0..self.queue.len().max(TURNS_LEAST) {
+        for _ in 0..self.queue.len().clamp(TURNS_LEAST, TURNS_MOST) {
             let Some(user) = self.queue.pop_front() else { break };
             self.users[user as usize].is_queued = false;
             self.go_on(user);

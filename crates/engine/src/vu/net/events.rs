@@ -11,6 +11,9 @@ use crate::vu::books::Books;
 use crate::vu::tally::Tally;
 use crate::vu::user::User;
 
+/// Whether TLS resumes sessions. k6 does not: each new connection is a whole handshake.
+const RESUMES: bool = false;
+
 /// How a request on the wire has ended.
 pub(super) enum End {
     /// With a response.
@@ -82,7 +85,8 @@ impl<D: Driver> Net<D> {
         let (user, site) = (self.wires.user(wire), self.wires.site(wire));
         let setup = self.sites.setup(site);
         let connection = self.wires.connection(wire);
-        let begun = connection.connected(&mut self.driver, setup, &route, true, &mut self.scratch);
+        let begun =
+            connection.connected(&mut self.driver, setup, &route, RESUMES, &mut self.scratch);
         match begun {
             Ok(bytes) => {
                 self.owned[user as usize].sent_bytes += bytes as u64;
@@ -140,7 +144,8 @@ impl<D: Driver> Net<D> {
         let was_opening = connection.is_opening();
         let bytes = self.driver.bytes(&received);
         let (setup, scratch) = (self.sites.setup(site), &mut self.scratch);
-        let read = connection.receive(setup, true, scratch, bytes, |progress| noted.note(progress));
+        let read =
+            connection.receive(setup, RESUMES, scratch, bytes, |progress| noted.note(progress));
         let is_secured = noted.is_secured;
         self.driver.release(received);
         let sent = connection.flush(&mut self.driver, scratch);

@@ -129,9 +129,7 @@ impl<D: Driver> Net<D> {
     fn begin_hop<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
         let call = &mut self.calls[id as usize];
         call.begin_hop(now_ns);
-        let rate = self.terms.network.rps;
-        if rate > 0 {
-            let step_ns = 1_000_000_000 / rate;
+        if let Some(step_ns) = 1_000_000_000_u64.checked_div(self.terms.network.rps) {
             let next = |sends_ns: u64| Some(sends_ns.max(now_ns).saturating_add(step_ns));
             let order = Ordering::Relaxed;
             let before = self.terms.sends_ns.fetch_update(order, order, next);

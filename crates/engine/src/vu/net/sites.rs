@@ -32,7 +32,8 @@ pub(in crate::vu) struct Terms {
 impl Terms {
     /// # Errors
     /// When TLS cannot be set up as it is asked for.
-    pub(in crate::vu) fn new(network: Network) -> Result<Self, VuError> {
+    pub(in crate::vu) fn new(mut network: Network) -> Result<Self, VuError> {
+        network.http.closes_connections |= !network.reuses_connections;
         let identities = network.identities.iter().map(|(_, identity)| Some(identity.clone()));
         let mut tls = Vec::new();
         for identity in std::iter::once(network.tls.identity.clone()).chain(identities) {
