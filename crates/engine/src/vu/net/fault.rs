@@ -115,8 +115,11 @@ pub(super) fn of_connection(failure: &Failure, has_begun: bool) -> Owned {
 
 fn of_tls(error: &TlsError) -> Owned {
     let text = error.to_string();
+    let names_no_authority = ["no authority known", "signature that does not verify"];
     match error.kind() {
-        TlsErrorKind::Certificate if text.contains("no authority known") => Owned::UnknownAuthority,
+        TlsErrorKind::Certificate if names_no_authority.iter().any(|it| text.contains(it)) => {
+            Owned::UnknownAuthority
+        }
         TlsErrorKind::Certificate if text.contains("is for ") && text.contains("--sni") => {
             Owned::WrongName
         }

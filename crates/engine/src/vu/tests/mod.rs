@@ -3,6 +3,7 @@
 mod executors;
 mod real;
 mod requests;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
