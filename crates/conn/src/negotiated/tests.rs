@@ -437,6 +437,17 @@ fn each_exchange_ends_once() {
     let drained: Vec<ExchangeId> = pair.client.drain().collect();
     assert_eq!(drained, [ExchangeId(0), ExchangeId(3)]);
     assert_eq!(pair.client.open_exchanges(), 0);
+    for alpn in [None, H2] {
+        let mut pair = Pair::secure();
+        if alpn.is_none() {
+            pair.client.begin(None, &mut Vec::new());
+        }
+        let message = written(b"GET / HTTP/1.1\r\n\r\n");
+        pair.client.start(ExchangeId(0), &message, &mut Vec::new()).expect("fits");
+        // A caller that closes a connection need not ask what was open.
+        drop(pair.client.drain());
+        assert_eq!(open(&pair.client), [0; 0], "{alpn:?}");
+    }
 }
 
 /// Streams get their memory when they are opened, as many as the server allows.
