@@ -25,6 +25,7 @@ mod coding;
 mod digest;
 mod fault;
 mod fields;
+mod proxy;
 mod redirect;
 mod url;
 mod wire;
@@ -33,6 +34,7 @@ mod wire;
 mod tests;
 
 pub use fault::{Fault, Operation};
+pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
@@ -81,6 +83,8 @@ pub struct HttpOptions {
     pub closes_connections: bool,
     /// The most bytes of a body, as it comes and decompressed. A longer one is an error.
     pub body_bytes_max: usize,
+    /// The proxies that requests go through.
+    pub proxies: Proxies,
 }
 
 impl Default for HttpOptions {
@@ -90,6 +94,7 @@ impl Default for HttpOptions {
             redirects_max: None,
             closes_connections: false,
             body_bytes_max: 256 << 20,
+            proxies: Proxies::default(),
         }
     }
 }
@@ -258,7 +263,7 @@ impl Flow {
     /// Where the request on the wire goes.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
-        Origin { is_tls: self.url.is_tls(), host: self.url.host(), port: self.url.port() }
+        self.url.origin()
     }
 
     /// The request on the wire: an HTTP/1.1 head, and the body behind it.

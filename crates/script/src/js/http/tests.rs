@@ -532,3 +532,35 @@ fn a_request_like_the_one_before_allocates_nothing() {
         assert!(round == 0 || counted.count_total == 0, "{round}: {counted:?}");
     }
 }
+
+#[test]
+fn proxies_are_told_the_whole_url() {
+    let environment = |name: &str| {
+        let named = ["HTTP_PROXY", "HTTPS_PROXY"].contains(&name);
+        named.then(|| "u:p@proxy.test:3128".to_owned())
+    };
+    let proxies = Proxies::of_environment(environment).unwrap();
+    let options = HttpOptions { proxies, ..HttpOptions::default() };
+    for (url, host, want) in [
+        (
+            "http://x.test:81?a",
+            "",
+            "GET http://x.test:81/?a HTTP/1.1\r\nHost: x.test:81\r\n\
+             Proxy-Authorization: Basic dTpw\r\n\r\n",
+        ),
+        (
+            "http://x.test/b",
+            "y.test",
+            "GET http://y.test/b HTTP/1.1\r\nHost: y.test\r\n\
+             Proxy-Authorization: Basic dTpw\r\n\r\n",
+        ),
+        ("https://x.test/b", "", "GET /b HTTP/1.1\r\nHost: x.test\r\n\r\n"),
+        ("http://127.0.0.1/b", "", "GET /b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+    ] {
+        let request = request("GET", url, &[("Host", host)], None);
+        let mut flow = Flow::new();
+        assert_eq!(flow.begin(&request, &options, NOW_NS), Next::Send);
+        assert_eq!(String::from_utf8_lossy(flow.wire()), want, "{url}");
+        assert_eq!(flow.proxy(&options).is_some(), url.contains("x.test"), "{url}");
+    }
+}

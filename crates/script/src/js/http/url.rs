@@ -10,6 +10,8 @@ use std::net::Ipv6Addr;
 
 use thiserror::Error;
 
+use super::Origin;
+
 /// The most bytes of a URL.
 const URL_BYTES_MAX: usize = 1 << 20;
 
@@ -177,6 +179,10 @@ impl Url {
     /// The name or the address of the server, IPv6 without its brackets.
     pub(in crate::js) fn host(&self) -> &str {
         self.part(self.host_start, self.host_end).trim_matches(['[', ']'])
+    }
+
+    pub(super) fn origin(&self) -> Origin<'_> {
+        Origin { is_tls: self.is_tls, host: self.host(), port: self.port }
     }
 
     pub(in crate::js) fn port(&self) -> u16 {

@@ -18,8 +18,14 @@ impl Flow {
         let own_host = if self.has_own_host { self.fields.value("Host") } else { None };
         let host = own_host.filter(|host| !host.is_empty());
         let host = host.unwrap_or_else(|| self.url.host_and_port().as_bytes());
-        let line = [self.method.as_bytes(), b" ", root.as_bytes(), target.as_bytes()];
-        for part in line.into_iter().chain([&b" HTTP/1.1\r\nHost: "[..], host, b"\r\n"]) {
+        // A proxy is told the whole URL, unless it only sees a tunnel.
+        let proxy = options.proxies.of_origin(&self.url.origin()).filter(|_| !self.url.is_tls());
+        let before: [&[u8]; 2] = if proxy.is_some() { [b"http://", host] } else { [b"", b""] };
+        let target: [&[u8]; 2] = [root.as_bytes(), target.as_bytes()];
+        for part in [&[self.method.as_bytes(), b" "][..], &before, &target].into_iter().flatten() {
+            out.extend_from_slice(part);
+        }
+        for part in [b" HTTP/1.1\r\nHost: ", host, b"\r\n"] {
             out.extend_from_slice(part);
         }
         let agent = self.fields.value("User-Agent").unwrap_or(options.user_agent.as_bytes());
@@ -36,6 +42,13 @@ impl Flow {
         self.fields.write(out, &["Host", "User-Agent"]);
         if options.closes_connections && self.fields.value("Connection").is_none() {
             out.extend_from_slice(b"Connection: close\r\n");
+        }
+        if let Some(value) = proxy.and_then(|proxy| proxy.authorization.as_deref())
+            && self.fields.value("Proxy-Authorization").is_none()
+        {
+            for part in [b"Proxy-Authorization: ", value.as_bytes(), b"\r\n"] {
+                out.extend_from_slice(part);
+            }
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(body);
