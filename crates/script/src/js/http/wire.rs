@@ -80,8 +80,7 @@ impl Flow {
         }
         if !self.authorization.is_empty() {
             self.fields.put(b"Authorization", self.authorization.as_bytes());
-        } else if !is_digest(request)
-            && self.fields.value("Authorization").is_none()
+        } else if self.fields.value("Authorization").is_none()
             && let Some((user, password)) = self.url.credentials()
         {
             let value = STANDARD.encode([&user[..], b":", &password].concat());
@@ -89,19 +88,26 @@ impl Flow {
         }
     }
 
+    /// Keeps the credentials of the URL for a challenge, if the request waits for one. The URL has
+    /// none from then on: neither servers nor those who count see them.
+    pub(super) fn keep_secret(&mut self, request: &Request) {
+        let is_digest = request.auth.eq_ignore_ascii_case("digest");
+        self.secret = if is_digest { self.url.take_credentials() } else { None };
+    }
+
     /// Looks whether the server wants digest authentication, and has not had it from this request.
     pub(super) fn authorize(&mut self, request: &Request, now_ns: u64) {
-        if self.status != 401 || !is_digest(request) || !self.authorization.is_empty() {
+        let Some((user, password)) = &self.secret else { return };
+        if self.status != 401 || !self.authorization.is_empty() {
             return;
         }
-        let Some((user, password)) = self.url.credentials() else { return };
         let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"www-authenticate");
         let challenges = fields::lines(&self.head).filter(|(name, _)| is_it(name));
         let (root, target) = self.url.target();
         let target = [root, target].concat();
         let with = digest::Credentials {
-            user: &user,
-            password: &password,
+            user,
+            password,
             method: &self.method,
             target: &target,
             body: body(self.sends_body, self.is_packed, &self.packed, request),
@@ -119,10 +125,6 @@ fn body<'a>(is_sent: bool, is_packed: bool, packed: &'a [u8], request: &'a Reque
         (true, true) => packed,
         (true, false) => &request.body,
     }
-}
-
-fn is_digest(request: &Request) -> bool {
-    request.auth.eq_ignore_ascii_case("digest")
 }
 
 fn write_number(out: &mut Vec<u8>, before: &[u8], number: usize) {
