@@ -25,6 +25,7 @@ mod coding;
 mod digest;
 mod fault;
 mod fields;
+mod proxy;
 mod redirect;
 mod url;
 mod wire;
@@ -33,6 +34,7 @@ mod wire;
 mod tests;
 
 pub use fault::{Fault, Operation};
+pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
@@ -46,9 +48,6 @@ use http::StatusCode;
 
 use super::api::http::{Request, ResponseBody};
 use super::step::{Answer, Timings};
-
-/// The number in k6 of an error in the URL.
-pub(super) const INVALID_URL: u16 = 1020;
 
 /// The number in k6 of other reasons not to send a request.
 pub(super) const UNSENT: u16 = 1000;
@@ -81,6 +80,8 @@ pub struct HttpOptions {
     pub closes_connections: bool,
     /// The most bytes of a body, as it comes and decompressed. A longer one is an error.
     pub body_bytes_max: usize,
+    /// The proxies that requests go through.
+    pub proxies: Proxies,
 }
 
 impl Default for HttpOptions {
@@ -90,6 +91,7 @@ impl Default for HttpOptions {
             redirects_max: None,
             closes_connections: false,
             body_bytes_max: 256 << 20,
+            proxies: Proxies::default(),
         }
     }
 }
@@ -156,6 +158,7 @@ pub struct Flow {
     masked: String,
     method: String,
     is_masked: bool,
+    counts: bool,
     sends_body: bool,
     /// Whether a redirect has taken the body away.
     has_lost_body: bool,
@@ -167,6 +170,8 @@ pub struct Flow {
     /// The body as it was compressed, if the request asks for that.
     packed: Vec<u8>,
     is_packed: bool,
+    /// User and password for a challenge.
+    secret: Option<(Vec<u8>, Vec<u8>)>,
     /// What answers the challenge of a server; empty before.
     authorization: String,
     fields: Fields,
@@ -199,6 +204,25 @@ impl Flow {
         Self::default()
     }
 
+    /// Whether a request that [`begin`](Self::begin) has ended at once is counted, as a
+    /// [hop](Self::hop) that has failed: in k6 it got as far as that.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// Makes a text that may have user and password in it one that may be shown.
+    fn mask(&mut self, url: &str) {
+        let (scheme, rest) =
+            url.split_once("://").map_or(("", url), |(scheme, _)| url.split_at(scheme.len() + 3));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let user = rest[..end].rfind('@').map_or("", |at| &rest[..at]);
+        let stars = if user.is_empty() { "" } else { "****" };
+        self.masked.clear();
+        self.masked.extend([scheme, stars, &rest[user.len()..]]);
+        self.is_masked = true;
+    }
+
     /// Begins a request. `now_ns` is in ns since 1970, here and in all that follows.
     pub fn begin(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
         for buffer in [&mut self.wire, &mut self.packed, &mut self.head, &mut self.body] {
@@ -214,9 +238,14 @@ impl Flow {
         self.referer.clear();
         self.authorization.clear();
         if let Err(error) = self.url.set(&request.url) {
-            let text = invalid_url(&request.url, error);
-            return self.end(INVALID_URL, &format_args!("{text}"));
+            self.counts = error.counts();
+            self.mask(&request.url);
+            let text = invalid_url(&self.masked, error);
+            return self.end(error.number(), &format_args!("{text}"));
         }
+        self.counts = true;
+        self.keep_secret(request);
+        self.is_masked = self.url.write_masked(&mut self.masked);
         for (name, value) in &request.headers {
             if !is_token(name.as_bytes()) || !fields::is_value(value.as_bytes()) {
                 let text = format!("header '{}' cannot be sent", name.escape_default());
@@ -258,7 +287,7 @@ impl Flow {
     /// Where the request on the wire goes.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
-        Origin { is_tls: self.url.is_tls(), host: self.url.host(), port: self.url.port() }
+        self.url.origin()
     }
 
     /// The method of the request on the wire.

@@ -81,6 +81,7 @@ impl Flow {
             self.referer = self.url.referer();
         }
         self.url.clone_from(to);
+        self.keep_secret(request);
     }
 
     /// Whether a field that the script gives goes with the next request on the wire.

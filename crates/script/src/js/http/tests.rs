@@ -123,21 +123,47 @@ fn requests_are_written_as_k6_writes_them() {
 
 #[test]
 fn what_cannot_be_sent_is_done_at_once() {
-    for (request, number, text) in [
-        (request("GET", "nowhere", &[], None), 1020, "invalid URL: 'nowhere' has to begin"),
-        (request("GET", "http://x/", &[("a b", "c")], None), 1000, "header 'a b' cannot be sent"),
-        (request("GET", "http://x/", &[("a", "\u{1}")], None), 1000, "header 'a' cannot be sent"),
+    let ntlm = Request { auth: "ntlm".to_owned(), ..request("GET", "http://u:p@x/", &[], None) };
+    for (request, number, text, url) in [
+        (request("GET", "nowhere", &[], None), 1000, "invalid URL: 'nowhere' has to", "nowhere"),
+        (request("GET", "http://", &[], None), 1000, "invalid URL: 'http://' names", "http://"),
         (
-            Request { auth: "ntlm".to_owned(), ..request("GET", "http://x/", &[], None) },
+            request("GET", "ftp://u:p@x/@", &[], None),
             1000,
-            "NTLM is not supported",
+            "invalid URL: 'ftp://****@x/@' has",
+            "ftp://****@x/@",
         ),
+        (
+            request("GET", "http://x:99999/", &[], None),
+            1210,
+            "invalid URL: 'http://x:99999/' has",
+            "http://x:99999/",
+        ),
+        (request("GET", "http://a b/", &[], None), 1020, "invalid URL: 'http://a b/' has", ""),
+        (
+            request("GET", "http://x/", &[("a b", "c")], None),
+            1000,
+            "header 'a b' cannot be sent",
+            "http://x/",
+        ),
+        (
+            request("GET", "http://x/", &[("a", "\u{1}")], None),
+            1000,
+            "header 'a' cannot be sent",
+            "http://x/",
+        ),
+        (ntlm, 1000, "NTLM is not supported", "http://****:****@x/"),
     ] {
         let mut flow = Flow::new();
         assert_eq!(flow.begin(&request, &options(), NOW_NS), Next::Done, "{text}");
         let answer = flow.answer(3, &Via::default(), Timings::default());
-        assert_eq!((answer.request, answer.status, answer.error_code), (3, 0, number));
+        assert_eq!((answer.request, answer.status, answer.error_code), (3, 0, number), "{text}");
         assert!(answer.error.starts_with(text), "{}", answer.error);
+        assert_eq!(flow.counts(), !url.is_empty(), "{text}");
+        let hop = flow.hop(&request);
+        if flow.counts() {
+            assert_eq!((hop.url, hop.is_expected, hop.error_code), (url, Some(false), number));
+        }
     }
 }
 
@@ -418,6 +444,9 @@ fn challenges_are_answered_once() {
     let value = "Authorization: Digest username=\"u\", realm=\"r\", nonce=\"n\", uri=\"/a?b\", ";
     assert!(wires[1].contains(value), "{wires:?}");
     assert_eq!((flow.status, &*flow.body), (200, &b"yes"[..]));
+    // Nobody sees the credentials, not even as stars.
+    assert_eq!(flow.hop(&request).url, "http://x.test/a?b");
+    assert_eq!(flow.answer(0, &Via::default(), Timings::default()).url, "http://x.test/a?b");
     let (_, flow) = play(&request, &none, &[challenge, challenge]);
     assert_eq!((flow.status, flow.hop(&request).is_expected), (401, Some(false)));
     // Without credentials, or with another scheme, the challenge is the response.
@@ -530,5 +559,37 @@ fn a_request_like_the_one_before_allocates_nothing() {
             assert_eq!((answer.status_text, answer.body), ("200 OK", &b"some text"[..]));
         });
         assert!(round == 0 || counted.count_total == 0, "{round}: {counted:?}");
+    }
+}
+
+#[test]
+fn proxies_are_told_the_whole_url() {
+    let environment = |name: &str| {
+        let named = ["HTTP_PROXY", "HTTPS_PROXY"].contains(&name);
+        named.then(|| "u:p@proxy.test:3128".to_owned())
+    };
+    let proxies = Proxies::of_environment(environment).unwrap();
+    let options = HttpOptions { proxies, ..HttpOptions::default() };
+    for (url, host, want) in [
+        (
+            "http://x.test:81?a",
+            "",
+            "GET http://x.test:81/?a HTTP/1.1\r\nHost: x.test:81\r\n\
+             Proxy-Authorization: Basic dTpw\r\n\r\n",
+        ),
+        (
+            "http://x.test/b",
+            "y.test",
+            "GET http://y.test/b HTTP/1.1\r\nHost: y.test\r\n\
+             Proxy-Authorization: Basic dTpw\r\n\r\n",
+        ),
+        ("https://x.test/b", "", "GET /b HTTP/1.1\r\nHost: x.test\r\n\r\n"),
+        ("http://127.0.0.1/b", "", "GET /b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+    ] {
+        let request = request("GET", url, &[("Host", host)], None);
+        let mut flow = Flow::new();
+        assert_eq!(flow.begin(&request, &options, NOW_NS), Next::Send);
+        assert_eq!(String::from_utf8_lossy(flow.wire()), want, "{url}");
+        assert_eq!(flow.proxy(&options).is_some(), url.contains("x.test"), "{url}");
     }
 }

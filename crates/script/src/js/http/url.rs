@@ -10,6 +10,8 @@ use std::net::Ipv6Addr;
 
 use thiserror::Error;
 
+use super::Origin;
+
 /// The most bytes of a URL.
 const URL_BYTES_MAX: usize = 1 << 20;
 
@@ -22,14 +24,32 @@ pub(in crate::js) enum UrlError {
     NoHost,
     #[error("has a character in its host that no host has: write names beyond ASCII as xn--…")]
     Host,
-    #[error("has a port that is not a number up to 65535")]
+    #[error("has a port that is not a number")]
     Port,
+    #[error("has a port that is greater than 65535")]
+    PortTooHigh,
     #[error("has a % without two hexadecimal digits behind it")]
     Escape,
     #[error("has a control character in it")]
     Control,
     #[error("is longer than {URL_BYTES_MAX} bytes")]
     Long,
+}
+
+impl UrlError {
+    /// The number in k6.
+    pub(in crate::js) fn number(self) -> u16 {
+        match self {
+            Self::Scheme | Self::NoHost => 1000,
+            Self::PortTooHigh => 1210,
+            _ => 1020,
+        }
+    }
+
+    /// Whether k6 takes the text for a URL, and only fails to ask it: then it counts a request.
+    pub(in crate::js) fn counts(self) -> bool {
+        self.number() != 1020
+    }
 }
 
 /// The URL of a request.
@@ -143,8 +163,10 @@ impl Url {
                 }
             }
             Some(digits) => {
-                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-                let number = digits.parse().ok().filter(|_| is_number).ok_or(UrlError::Port)?;
+                if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                    return Err(UrlError::Port);
+                }
+                let number = digits.parse().map_err(|_| UrlError::PortTooHigh)?;
                 self.text.push_str(port);
                 number
             }
@@ -179,6 +201,10 @@ impl Url {
         self.part(self.host_start, self.host_end).trim_matches(['[', ']'])
     }
 
+    pub(super) fn origin(&self) -> Origin<'_> {
+        Origin { is_tls: self.is_tls, host: self.host(), port: self.port }
+    }
+
     pub(in crate::js) fn port(&self) -> u16 {
         self.port
     }
@@ -210,6 +236,24 @@ impl Url {
     pub(in crate::js) fn credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (user, password) = self.user_info()?;
         Some((unescaped(user), unescaped(password.unwrap_or_default())))
+    }
+
+    /// Forgets user and password, and gives them without escapes.
+    pub(super) fn take_credentials(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let credentials = self.credentials()?;
+        let start = self.scheme().len() as u32 + 3;
+        let gone = self.host_start - start;
+        self.text.replace_range(start as usize..self.host_start as usize, "");
+        for place in [
+            &mut self.host_start,
+            &mut self.host_end,
+            &mut self.path_start,
+            &mut self.path_end,
+            &mut self.query_end,
+        ] {
+            *place -= gone;
+        }
+        Some(credentials)
     }
 
     /// Writes it with stars in the place of user and password. Gives whether it has any.
@@ -390,7 +434,7 @@ mod tests {
             ("http://[::1]x/", UrlError::Port),
             ("http://x:y/", UrlError::Port),
             ("http://x:+1/", UrlError::Port),
-            ("http://x:65536/", UrlError::Port),
+            ("http://x:65536/", UrlError::PortTooHigh),
             ("http://x/%", UrlError::Escape),
             ("http://x/%4", UrlError::Escape),
             ("http://x/%4g", UrlError::Escape),
@@ -417,6 +461,9 @@ mod tests {
             let bytes =
                 |(user, word): (&str, &str)| (user.as_bytes().to_vec(), word.as_bytes().to_vec());
             assert_eq!(url.credentials(), credentials.map(bytes), "{given}");
+            let mut without = url.clone();
+            assert_eq!(without.take_credentials(), url.credentials(), "{given}");
+            assert_eq!(without, Url::parse(&url.referer()).unwrap(), "{given}");
             let mut out = String::new();
             assert_eq!(url.write_masked(&mut out).then_some(out.as_str()), masked, "{given}");
         }

@@ -18,8 +18,14 @@ impl Flow {
         let own_host = if self.has_own_host { self.fields.value("Host") } else { None };
         let host = own_host.filter(|host| !host.is_empty());
         let host = host.unwrap_or_else(|| self.url.host_and_port().as_bytes());
-        let line = [self.method.as_bytes(), b" ", root.as_bytes(), target.as_bytes()];
-        for part in line.into_iter().chain([&b" HTTP/1.1\r\nHost: "[..], host, b"\r\n"]) {
+        // A proxy is told the whole URL, unless it only sees a tunnel.
+        let proxy = options.proxies.of_origin(&self.url.origin()).filter(|_| !self.url.is_tls());
+        let before: [&[u8]; 2] = if proxy.is_some() { [b"http://", host] } else { [b"", b""] };
+        let target: [&[u8]; 2] = [root.as_bytes(), target.as_bytes()];
+        for part in [&[self.method.as_bytes(), b" "][..], &before, &target].into_iter().flatten() {
+            out.extend_from_slice(part);
+        }
+        for part in [b" HTTP/1.1\r\nHost: ", host, b"\r\n"] {
             out.extend_from_slice(part);
         }
         let agent = self.fields.value("User-Agent").unwrap_or(options.user_agent.as_bytes());
@@ -36,6 +42,13 @@ impl Flow {
         self.fields.write(out, &["Host", "User-Agent"]);
         if options.closes_connections && self.fields.value("Connection").is_none() {
             out.extend_from_slice(b"Connection: close\r\n");
+        }
+        if let Some(value) = proxy.and_then(|proxy| proxy.authorization.as_deref())
+            && self.fields.value("Proxy-Authorization").is_none()
+        {
+            for part in [b"Proxy-Authorization: ", value.as_bytes(), b"\r\n"] {
+                out.extend_from_slice(part);
+            }
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(body);
@@ -67,8 +80,7 @@ impl Flow {
         }
         if !self.authorization.is_empty() {
             self.fields.put(b"Authorization", self.authorization.as_bytes());
-        } else if !is_digest(request)
-            && self.fields.value("Authorization").is_none()
+        } else if self.fields.value("Authorization").is_none()
             && let Some((user, password)) = self.url.credentials()
         {
             let value = STANDARD.encode([&user[..], b":", &password].concat());
@@ -76,19 +88,26 @@ impl Flow {
         }
     }
 
+    /// Keeps the credentials of the URL for a challenge, if the request waits for one. The URL has
+    /// none from then on: neither servers nor those who count see them.
+    pub(super) fn keep_secret(&mut self, request: &Request) {
+        let is_digest = request.auth.eq_ignore_ascii_case("digest");
+        self.secret = if is_digest { self.url.take_credentials() } else { None };
+    }
+
     /// Looks whether the server wants digest authentication, and has not had it from this request.
     pub(super) fn authorize(&mut self, request: &Request, now_ns: u64) {
-        if self.status != 401 || !is_digest(request) || !self.authorization.is_empty() {
+        let Some((user, password)) = &self.secret else { return };
+        if self.status != 401 || !self.authorization.is_empty() {
             return;
         }
-        let Some((user, password)) = self.url.credentials() else { return };
         let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"www-authenticate");
         let challenges = fields::lines(&self.head).filter(|(name, _)| is_it(name));
         let (root, target) = self.url.target();
         let target = [root, target].concat();
         let with = digest::Credentials {
-            user: &user,
-            password: &password,
+            user,
+            password,
             method: &self.method,
             target: &target,
             body: body(self.sends_body, self.is_packed, &self.packed, request),
@@ -106,10 +125,6 @@ fn body<'a>(is_sent: bool, is_packed: bool, packed: &'a [u8], request: &'a Reque
         (true, true) => packed,
         (true, false) => &request.body,
     }
-}
-
-fn is_digest(request: &Request) -> bool {
-    request.auth.eq_ignore_ascii_case("digest")
 }
 
 fn write_number(out: &mut Vec<u8>, before: &[u8], number: usize) {

@@ -348,10 +348,10 @@ impl Request {
         Ok(())
     }
 
-    /// Why it cannot be sent, after the number of that in k6; `None` if it can.
+    /// Why it is no request at all, after the number of that in k6; `None` if it is.
     pub(super) fn fault(&self) -> Option<(u16, String)> {
-        if let Err(error) = Url::parse(&self.url) {
-            return Some((http::INVALID_URL, http::invalid_url(&self.url, error)));
+        if let Some(error) = Url::parse(&self.url).err().filter(|error| !error.counts()) {
+            return Some((error.number(), http::invalid_url(&self.url, error)));
         }
         Some((http::UNSENT, http::list_error(&self.compression)?))
     }
@@ -443,16 +443,18 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_cannot_be_sent_to() {
+    fn urls_that_are_none() {
         for (url, is_wrong, host) in [
             ("http://example.com/a?b#c", false, "example.com"),
             ("HTTPS://user:pw@example.com:8443", false, "example.com:8443"),
-            ("example.com", true, ""),
-            ("ftp://example.com", true, "example.com"),
-            ("http://", true, ""),
-            ("http:///a", true, ""),
+            // These are counted, and fail.
+            ("example.com", false, ""),
+            ("ftp://example.com", false, "example.com"),
+            ("http://", false, ""),
+            ("http:///a", false, ""),
+            ("", false, ""),
             ("http://a b/", true, "a b"),
-            ("", true, ""),
+            ("http://a/%zz", true, "a"),
         ] {
             let request = Request { url: url.to_owned(), ..Request::default() };
             assert_eq!(request.fault().is_some(), is_wrong, "{url}");
