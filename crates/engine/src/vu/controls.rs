@@ -3,7 +3,7 @@
 //! All are numbers that the workers look at once a turn.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use plimsoll_io::Waker;
 use plimsoll_script::js::InstanceFacts;
@@ -16,6 +16,8 @@ pub struct Controls {
     is_paused: AtomicBool,
     has_failed: AtomicBool,
     reason: Mutex<Option<String>>,
+    /// Told of each order, together with `reason`.
+    changed: Condvar,
     wakers: Mutex<Vec<Waker>>,
     /// Counts of the whole process, which scripts read too.
     pub facts: Arc<InstanceFacts>,
@@ -123,8 +125,19 @@ impl Controls {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
+    /// Waits while the scenarios are held back.
+    pub(super) fn await_resumed(&self) {
+        let mut reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.is_paused() && !self.is_aborted() && !self.is_stopped() {
+            reason = self.changed.wait(reason).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Has all workers look at what they were told.
     pub(super) fn wake(&self) {
+        // Those who wait hold it while they look at the orders.
+        drop(self.reason.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
         for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             waker.wake();
         }

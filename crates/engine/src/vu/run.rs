@@ -5,7 +5,7 @@ use std::panic;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_io::select::{DriverChoice, Opened, open};
@@ -28,9 +28,6 @@ const SOCKETS_PER_VU: u64 = 8;
 /// Room for connections, at least and at most, unless there are more VUs.
 const SOCKETS_LEAST: u64 = 256;
 const SOCKETS_MOST: u64 = 16_384;
-
-/// How often it is looked whether a paused run is to go on.
-const PAUSE_LOOK: Duration = Duration::from_millis(20);
 
 /// Why a run cannot be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -127,9 +124,7 @@ impl<T: Tally> Prepared<T> {
     /// When a worker cannot go on.
     pub fn run(mut self, setup_data: Option<Arc<str>>) -> Result<Ended<T>, VuError> {
         let controls = Arc::clone(&self.stage.controls);
-        while controls.is_paused() && !controls.is_aborted() && !controls.is_stopped() {
-            thread::sleep(PAUSE_LOOK);
-        }
+        controls.await_resumed();
         *self.stage.setup_data.lock().unwrap_or_else(PoisonError::into_inner) = setup_data;
         let started_ns = clock::now_ns();
         self.started_ns.store(started_ns, Ordering::Release);

@@ -144,7 +144,7 @@ impl Stage {
     /// Ends the run for all workers.
     pub(super) fn finish(&self) {
         self.is_over.store(true, Ordering::Release);
-        // Whoever waits looks at its condition only while it holds this.
+        // A thread that waits looks at its condition only while it holds this.
         drop(lock(&self.director));
         self.changed.notify_all();
         self.controls.wake();

@@ -16,7 +16,7 @@ use super::worker::Worker;
 const STEPS_PER_TURN: u32 = 256;
 
 impl User {
-    /// Who it is for whoever counts.
+    /// Who it is, for the tally.
     pub(super) fn actor(&self) -> Actor {
         Actor {
             scenario: self.engaged.as_ref().map(|engaged| engaged.role),

@@ -1,4 +1,4 @@
-//! What happens in a run of virtual users, as it is told to whoever counts it.
+//! What happens in a run of virtual users, as it is told to the caller, who counts it.
 //!
 //! There is a tally for each worker, on the worker's thread: it must not block. Times are ns on the
 //! driver's clock unless they say otherwise; `wall_ns` is ns since 1970.

@@ -55,8 +55,8 @@ impl Noted<'_> {
             Progress::Complete(exchange, _) => end(exchange, End::Complete),
             Progress::Refused(exchange, kind) => end(exchange, End::Refused(kind)),
             Progress::Reset(exchange, kind) => end(exchange, End::Failed(Owned::Stream(kind))),
-            Progress::Broken(exchange, error) => {
-                end(exchange, End::Failed(Owned::Stream(error.kind())));
+            Progress::Broken(exchange, _) => {
+                end(exchange, End::Failed(Owned::Stream("PROTOCOL_ERROR")));
             }
             Progress::Tunnelled
             | Progress::Greeted
@@ -93,7 +93,8 @@ impl<D: Driver> Net<D> {
                 self.opened(wire);
             }
             Err(failure) => {
-                self.broken(wire, &fault::of_connection(&failure, false), at_ns, users, books);
+                let fault = fault::of_connection(&failure, false);
+                self.broken((wire, true), &fault, at_ns, users, books);
             }
         }
     }
@@ -111,7 +112,7 @@ impl<D: Driver> Net<D> {
     }
 
     /// Has the requests of a user go on that wait for a connection to a server.
-    fn serve(&mut self, user: u32, site: u32) {
+    pub(super) fn serve(&mut self, user: u32, site: u32) {
         for id in &self.owned[user as usize].calls {
             let call = &self.calls[*id as usize];
             if call.phase == Phase::Waiting && call.site == site {
@@ -160,7 +161,7 @@ impl<D: Driver> Net<D> {
         self.ended = ended;
         match read {
             Ok(()) => self.tidy(wire),
-            Err(failure) => self.fail_wire(wire, &failure, at_ns, users, books),
+            Err(failure) => self.fail_wire((wire, was_opening), &failure, at_ns, users, books),
         }
     }
 
@@ -185,14 +186,23 @@ impl<D: Driver> Net<D> {
         let read = connection.ended(|progress| noted.note(progress));
         self.settle(wire, &mut ended, at_ns, users, books);
         self.ended = ended;
+        let connection = self.wires.connection(wire);
+        let was_opening = connection.is_opening();
+        if !was_opening && connection.open_exchanges() == 0 {
+            // Nobody misses it.
+            let (user, site) = (self.wires.user(wire), self.wires.site(wire));
+            self.close(wire);
+            self.serve(user, site);
+            return;
+        }
         let failure = read.err().unwrap_or(Failure::Closed);
-        self.fail_wire(wire, &failure, at_ns, users, books);
+        self.fail_wire((wire, was_opening), &failure, at_ns, users, books);
     }
 
     /// A connection is of no use any more.
     fn fail_wire<T: Tally>(
         &mut self,
-        wire: u32,
+        (wire, was_opening): (u32, bool),
         failure: &Failure,
         at_ns: u64,
         users: &[User],
@@ -202,14 +212,15 @@ impl<D: Driver> Net<D> {
             .wires
             .exchanges(wire)
             .any(|exchange| self.calls[exchange.0 as usize].moments.first_ns.is_some());
-        self.broken(wire, &fault::of_connection(failure, has_begun), at_ns, users, books);
+        let fault = fault::of_connection(failure, has_begun);
+        self.broken((wire, was_opening), &fault, at_ns, users, books);
     }
 
-    /// Ends what is open on a connection that has failed. One that was being opened takes a request
-    /// with it that waits.
+    /// Ends what is open on a connection that has failed. One that was being opened takes with it
+    /// the request that it was opened for, and those that meant to share it.
     pub(super) fn broken<T: Tally>(
         &mut self,
-        wire: u32,
+        (wire, was_opening): (u32, bool),
         fault: &Owned,
         at_ns: u64,
         users: &[User],
@@ -219,17 +230,17 @@ impl<D: Driver> Net<D> {
             return;
         }
         let (user, site) = (self.wires.user(wire), self.wires.site(wire));
-        let was_opening = self.wires.connection(wire).is_opening();
         let mut open = Vec::new();
         self.wires.give_up(&mut self.driver, wire, &mut open);
         self.owned[user as usize].wires.retain(|owned| *owned != wire);
         if was_opening {
-            let calls = &self.owned[user as usize].calls;
-            let waits = |id: &&u32| {
-                let call = &self.calls[**id as usize];
+            let calls = self.owned[user as usize].calls.iter().copied();
+            let waiting = calls.filter(|id| {
+                let call = &self.calls[*id as usize];
                 call.phase == Phase::Waiting && call.site == site
-            };
-            open.extend(calls.iter().find(waits).copied());
+            });
+            let most = if self.sites.may_share(site) { usize::MAX } else { 1 };
+            open.extend(waiting.take(most));
         }
         for id in open {
             self.fail_call(id, fault.clone(), at_ns, users, books);
@@ -288,7 +299,10 @@ impl<D: Driver> Net<D> {
                 }
                 End::Refused(_) if !call.is_repeated => self.repeat(id),
                 End::Refused(kind) => {
-                    self.fail_call(id, Owned::Stream(kind), at_ns, users, books);
+                    let is_goaway = kind.starts_with("goaway");
+                    let refused = Owned::Stream("REFUSED_STREAM");
+                    let fault = if is_goaway { Owned::GoAway(kind) } else { refused };
+                    self.fail_call(id, fault, at_ns, users, books);
                 }
                 End::Failed(fault) => self.fail_call(id, fault, at_ns, users, books),
             }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use plimsoll_conn::Failure;
+use plimsoll_conn::{DecodeError, Failure};
 use plimsoll_io::{Operation, OsError};
 use plimsoll_proto::tls::{TlsError, TlsErrorKind};
 use plimsoll_script::js::http::{self, Fault};
@@ -106,6 +106,9 @@ pub(super) fn of_connection(failure: &Failure, has_begun: bool) -> Owned {
                 Owned::Closed
             }
         }
+        Failure::Decode(DecodeError::TruncatedBody | DecodeError::TruncatedHead) => {
+            Owned::ClosedWithin
+        }
         Failure::Goodbye(kind) => Owned::GoAway(kind),
         Failure::Http2(error) => Owned::Http2Connection(error.kind()),
         Failure::Tls(error) => of_tls(error),
@@ -125,8 +128,14 @@ fn of_tls(error: &TlsError) -> Owned {
         }
         TlsErrorKind::Protocol if text.contains("is not TLS") => Owned::NotTls,
         TlsErrorKind::Truncated => Owned::Closed,
-        _ => Owned::Tls(text),
+        _ => Owned::Tls(without_advice(&text).to_owned()),
     }
+}
+
+/// The text of an error without the flags that it names, which scripts do not have.
+fn without_advice(text: &str) -> &str {
+    let advised = text.find(", or use -k").and_then(|end| text[..end].rfind(": "));
+    advised.map_or(text, |start| &text[..start])
 }
 
 #[cfg(test)]
@@ -145,6 +154,17 @@ mod tests {
         ] {
             let fault = of_system(operation, OsError(errno));
             assert_eq!(fault.as_fault().number(), number, "{operation:?} {errno}");
+        }
+    }
+
+    #[test]
+    fn flags_are_left_out() {
+        for (text, want) in [
+            ("the certificate has expired: renew it, or use -k", "the certificate has expired"),
+            ("a: b: ask for its name with --sni NAME, or use -k", "a: b"),
+            ("the server breaks TLS: why", "the server breaks TLS: why"),
+        ] {
+            assert_eq!(without_advice(text), want);
         }
     }
 }

@@ -32,6 +32,7 @@ use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
 use events::End;
+use fault::Owned as OwnedFault;
 pub(super) use sites::Terms;
 use sites::{Sites, Way};
 use wires::Wires;
@@ -181,7 +182,8 @@ impl<D: Driver> Net<D> {
             let opening = self.wires.opening(&self.owned[user as usize].wires, site);
             let waiting = self.waiting(user, site);
             let may_share = self.sites.may_share(site) && opening > 0;
-            if may_share || opening >= waiting {
+            let is_full = self.wires.has_full(&self.owned[user as usize].wires, site);
+            if may_share || is_full || opening >= waiting {
                 continue;
             }
             self.open(id, now_ns, users, books);
@@ -331,9 +333,8 @@ impl<D: Driver> Net<D> {
                     let owned = &self.owned[user as usize].wires;
                     match self.wires.oldest_opening(owned, site) {
                         Some((wire, since_ns)) if since_ns + DIAL_NS <= now_ns => {
-                            self.close(wire);
-                            self.give_up(id, &Fault::ConnectTimedOut, now_ns, users, books);
-                            continue;
+                            let fault = OwnedFault::ConnectTimedOut;
+                            self.broken((wire, true), &fault, now_ns, users, books);
                         }
                         Some((_, since_ns)) => self.deadlines.watch(id, since_ns + DIAL_NS),
                         None => self.pending.push_back(id),
@@ -341,7 +342,9 @@ impl<D: Driver> Net<D> {
                 }
                 Phase::Named | Phase::OnWire(_) => {}
             }
-            self.deadlines.watch(id, deadline_ns);
+            if !matches!(self.calls[id as usize].phase, Phase::Free | Phase::Ended) {
+                self.deadlines.watch(id, deadline_ns);
+            }
         }
         self.go_on(now_ns, users, books);
     }
@@ -369,9 +372,12 @@ impl<D: Driver> Net<D> {
         call.phase = Phase::Ended;
         match phase {
             Phase::OnWire(wire) => {
-                let survives = self.wires.cancel(&mut self.driver, wire, id, &mut self.scratch);
-                if !survives {
-                    self.close(wire);
+                match self.wires.cancel(&mut self.driver, wire, id, &mut self.scratch) {
+                    Some(bytes) => {
+                        self.owned[user as usize].sent_bytes += bytes as u64;
+                        self.serve(user, site);
+                    }
+                    None => self.close(wire),
                 }
             }
             Phase::Waiting if self.waiting(user, site) == 0 => {
@@ -440,7 +446,7 @@ impl<D: Driver> Net<D> {
         match event {
             Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
             Event::Sent(socket) => {
-                for exchange in self.wires.exchanges(socket.0) {
+                for exchange in self.wires.sent_whole(socket.0) {
                     let call = &mut self.calls[exchange.0 as usize];
                     call.moments.wrote_ns.get_or_insert(at_ns);
                 }
@@ -449,7 +455,8 @@ impl<D: Driver> Net<D> {
             Event::Ended(socket) => self.ended(socket.0, at_ns, users, books),
             Event::Failed { socket, operation, error } => {
                 let fault = fault::of_system(operation, error);
-                self.broken(socket.0, &fault, at_ns, users, books);
+                let was_opening = self.wires.connection(socket.0).is_opening();
+                self.broken((socket.0, was_opening), &fault, at_ns, users, books);
             }
             Event::Woken => {
                 let mut answered = self.sites.take_answers(at_ns);

@@ -96,6 +96,8 @@ pub(super) struct Sites {
     by_host: HashMap<Box<str>, Vec<u32>>,
     names: Names,
     answered: Vec<u32>,
+    /// Those whose names were not found.
+    failed: Vec<u32>,
     random: u64,
 }
 
@@ -107,6 +109,7 @@ impl Sites {
             by_host: HashMap::new(),
             names: Names::new(waker),
             answered: Vec::new(),
+            failed: Vec::new(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -225,6 +228,9 @@ impl Sites {
                 }
                 Err(text) => Known::Never(lookup_fault(&text)),
             };
+            if matches!(known, Known::Never(Owned::NoSuchHost | Owned::Lookup(_))) {
+                self.failed.push(site);
+            }
             let site = &mut self.all[site as usize];
             site.known = known;
             answered.append(&mut site.waiting);
@@ -236,10 +242,8 @@ impl Sites {
     /// asked for again by the next request.
     pub(super) fn give_back(&mut self, answered: Vec<u32>) {
         self.answered = answered;
-        for site in &mut self.all {
-            if matches!(site.known, Known::Never(Owned::NoSuchHost | Owned::Lookup(_))) {
-                site.known = Known::Nothing;
-            }
+        for site in self.failed.drain(..) {
+            self.all[site as usize].known = Known::Nothing;
         }
     }
 

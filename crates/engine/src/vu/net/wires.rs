@@ -185,20 +185,33 @@ impl Wires {
         self.all[wire as usize].connection.exchanges()
     }
 
-    /// Gives up on a request; `false` when the connection has to be closed for that.
+    /// The requests on a connection of which the peer holds back nothing.
+    pub(super) fn sent_whole(&self, wire: u32) -> impl Iterator<Item = ExchangeId> {
+        let connection = &self.all[wire as usize].connection;
+        connection.exchanges().filter(|exchange| !connection.is_stalled(*exchange))
+    }
+
+    /// Whether a user has a connection to a server that will have room for more requests.
+    pub(super) fn has_full(&self, owned: &[u32], site: u32) -> bool {
+        owned.iter().any(|wire| {
+            let Wire { connection, site: of, .. } = &self.all[*wire as usize];
+            let is_shared = connection.protocol_name() == "h2";
+            *of == site && is_shared && connection.state() == State::Open
+        })
+    }
+
+    /// Gives up on a request, which takes some bytes; `None` when the connection has to be closed
+    /// for that.
     pub(super) fn cancel<D: Driver>(
         &mut self,
         driver: &mut D,
         wire: u32,
         id: u32,
         scratch: &mut Scratch,
-    ) -> bool {
+    ) -> Option<usize> {
         let connection = &mut self.all[wire as usize].connection;
         let survives = connection.cancel(ExchangeId(id), scratch);
-        if survives {
-            connection.flush(driver, scratch);
-        }
-        survives
+        survives.then(|| connection.flush(driver, scratch))
     }
 
     /// Closes a connection. Whatever is open on it is forgotten here.

@@ -7,8 +7,8 @@ use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
 
 use super::{Kept, MS, Run, S, cast, program, role, run_with};
 
-/// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close` closes,
-/// `/never` is not answered, and all else is a greeting.
+/// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close`
+/// closes, `/never` is not answered, and all else is a greeting.
 #[derive(Default)]
 struct Server {
     after_ns: u64,
@@ -133,6 +133,36 @@ fn what_fails_has_a_number() {
         let run = once(body, sim, MS);
         assert_eq!(run.kept.requests.len(), 1, "{body}");
         assert_eq!(run.kept.requests[0].error_code, number, "{body}");
+    }
+}
+
+/// Closes each connection as soon as it is there.
+struct Slammer;
+
+impl Peer for Slammer {
+    fn connected(&mut self, _: u64, _: PeerConn, out: &mut PeerActions) {
+        out.close(0);
+    }
+
+    fn received(&mut self, _: u64, _: PeerConn, _: &[u8], _: &mut PeerActions) {}
+
+    fn closed(&mut self, _: u64, _: PeerConn) {}
+}
+
+#[test]
+fn a_server_that_closes_at_once_ends_each_request_once() {
+    for base in ["http://10.0.0.1", "https://10.0.0.1"] {
+        let program = program(&format!(
+            "import http from 'k6/http'; export default () => {{
+             http.get('{base}/'); http.batch(['{base}/a', '{base}/b', '{base}/c']); }}"
+        ));
+        let executor =
+            Executor::PerVuIterations { vus: 1, iterations: 2, max_duration_ns: 300 * S };
+        let cast = cast(&program, vec![role(&program, executor)], 1);
+        let run = run_with(cast, SimOptions::default(), Some(Box::new(Slammer)), |_, _| {});
+        assert_eq!(run.kept.counts(0), [2, 0, 0], "{base}");
+        let codes: Vec<u16> = run.kept.requests.iter().map(|it| it.error_code).collect();
+        assert_eq!(codes, [1000; 8], "{base}");
     }
 }
 

@@ -125,7 +125,8 @@ fn a_server_chooses_the_protocol() {
         assert_eq!(kept.requests.len(), 8);
         assert!(kept.requests.iter().all(|request| request.proto == proto), "{alpn:?}");
         let handshakes = kept.requests.iter().filter(|it| it.timings.tls_handshaking_ns > 0);
-        assert_eq!(handshakes.count(), connects, "{alpn:?}");
+        // A response may come before the other connections of a batch are open.
+        assert!((1..=connects).contains(&handshakes.count()), "{alpn:?}");
     }
 }
 
