@@ -116,8 +116,15 @@ impl<D: Driver> Net<D> {
         call.reset((user, number), actor, now_ns, request.timeout_ns);
         self.owned[user as usize].calls.push(id);
         match call.flow.begin(&request, &self.terms.network.http, books.wall_ns(now_ns)) {
-            // A URL that is none was never a request.
-            Next::Done => self.finish(id),
+            Next::Done => {
+                drop(request);
+                // A URL that is none was never a request.
+                if self.calls[id as usize].flow.counts() {
+                    self.end_hop(id, now_ns, users, books);
+                } else {
+                    self.finish(id);
+                }
+            }
             Next::Send => {
                 self.deadlines.watch(id, call.deadline_ns);
                 self.begin_hop(id, now_ns, users, books);

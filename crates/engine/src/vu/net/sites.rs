@@ -1,12 +1,12 @@
 //! The servers that a worker's users talk to: each by scheme, host and port, with its addresses and
-//! how a connection to it is set up.
+//! how a connection to it is set up, through a proxy where the environment names one.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_conn::{Negotiated, Setup, TlsSetup};
+use plimsoll_conn::{Negotiated, Setup, TlsSetup, connect_request};
 use plimsoll_io::{Route, Waker};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName};
 use plimsoll_script::js::http::Origin;
@@ -68,8 +68,9 @@ enum Known {
 
 struct Site {
     is_tls: bool,
-    host: Box<str>,
     port: u16,
+    /// What is connected to: its host and port, or those of the proxy on the way there.
+    dialled: (Box<str>, u16),
     setup: Setup,
     known: Known,
     /// Requests that wait for its addresses.
@@ -126,17 +127,22 @@ impl Sites {
                 return *site;
             }
         }
-        let (setup, known) = self.approach(origin);
-        let host: Box<str> = host.into();
+        let proxies = &self.terms.network.http.proxies;
+        let dialled = match proxies.of_origin(&origin) {
+            Some(proxy) => (proxy.host.as_str().into(), proxy.port),
+            None => (Box::from(host), port),
+        };
+        let (setup, known) = self.approach(origin, &dialled.0, dialled.1);
         let number = self.all.len() as u32;
-        self.by_host.entry(host.clone()).or_default().push(number);
+        self.by_host.entry(host.into()).or_default().push(number);
         let (waiting, turn, speaks_http2) = (Vec::new(), 0, None);
-        self.all.push(Site { is_tls, host, port, setup, known, waiting, turn, speaks_http2 });
+        let site = Site { is_tls, port, dialled, setup, known, waiting, turn, speaks_http2 };
+        self.all.push(site);
         number
     }
 
     /// How a server is to be connected to, as far as that needs no lookup.
-    fn approach(&self, origin: Origin<'_>) -> (Setup, Known) {
+    fn approach(&self, origin: Origin<'_>, to: &str, to_port: u16) -> (Setup, Known) {
         let Origin { is_tls, host, port } = origin;
         let network = &self.terms.network;
         let mut setup = Setup::default();
@@ -158,11 +164,19 @@ impl Sites {
                 }
             }
         }
-        let fixed = network.fixed_address.as_ref().and_then(|fixed| fixed(host, port));
-        let literal = || host.parse::<IpAddr>().ok().map(|address| (address, None));
+        if let Some(proxy) = network.http.proxies.of_origin(&origin).filter(|_| is_tls) {
+            let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+            let authorization = proxy.authorization.as_deref();
+            match connect_request(&format!("{host}:{port}"), authorization) {
+                Ok(tunnel) => setup.tunnel = Some(tunnel),
+                Err(error) => return (setup, Known::Never(Owned::Other(error.to_string()))),
+            }
+        }
+        let fixed = network.fixed_address.as_ref().and_then(|fixed| fixed(to, to_port));
+        let literal = || to.parse::<IpAddr>().ok().map(|address| (address, None));
         let known = match fixed.or_else(literal) {
             Some((address, other)) => {
-                let address = SocketAddr::new(address, other.unwrap_or(port));
+                let address = SocketAddr::new(address, other.unwrap_or(to_port));
                 self.judge(vec![address], NEVER_NS)
             }
             None => Known::Nothing,
@@ -195,7 +209,7 @@ impl Sites {
             }
             Known::Nothing | Known::Addresses(..) => {}
         }
-        match self.names.ask(site_number, &site.host, site.port) {
+        match self.names.ask(site_number, &site.dialled.0, site.dialled.1) {
             Ok(()) => {
                 site.known = Known::Asked;
                 site.waiting.push(call);

@@ -184,6 +184,15 @@ fn options_of_the_network_are_obeyed() {
     assert_eq!(connects(&with(&|_| {})), 1);
     assert_eq!(connects(&with(&|network| network.reuses_connections = false)), 3);
     assert_eq!(connects(&with(&|network| network.keeps_connections = false)), 3);
+    // The server answers what is meant for a proxy too.
+    let proxied = with(&|network| {
+        network.fixed_address = None;
+        network.http.proxies = plimsoll_script::js::http::Proxies::of_environment(|name| {
+            (name == "HTTP_PROXY").then(|| "10.0.0.9:3128".to_owned())
+        })
+        .expect("a proxy");
+    });
+    assert!(proxied.requests.iter().all(|request| request.status == 200), "{proxied:?}");
     let kept = with(&|network| network.rps = 10);
     let starts: Vec<u64> = kept.requests.iter().map(|request| request.started_ns).collect();
     assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 100 * MS), "{starts:?}");
