@@ -22,7 +22,7 @@ use plimsoll_proto::tls::Tls;
 
 use crate::event::{ExchangeId, Failure, Progress};
 use crate::protocol::{Protocol, Wire};
-use crate::request::Message;
+use crate::request::{Message, WrittenError};
 use crate::setup::{Scratch, Setup};
 
 /// Where a connection stands.
@@ -198,7 +198,7 @@ impl<P: Protocol> Connection<P> {
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
         match &setup.tls {
-            None => self.begin_protocol(&mut scratch.frames),
+            None => self.begin_protocol(None, &mut scratch.frames),
             Some(tls) => {
                 self.state = State::Handshaking;
                 let session = Tls::client(&tls.config, &tls.name, resume, &mut scratch.out)?;
@@ -208,8 +208,8 @@ impl<P: Protocol> Connection<P> {
         Ok(())
     }
 
-    fn begin_protocol(&mut self, out: &mut Vec<u8>) {
-        self.protocol.begin(out);
+    fn begin_protocol(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) {
+        self.protocol.begin(alpn, out);
         self.state = if self.protocol.is_greeted() { State::Open } else { State::Greeting };
     }
 
@@ -238,6 +238,10 @@ impl<P: Protocol> Connection<P> {
     ///
     /// Where the protocol [gathers](Protocol::GATHERS) the request stands in `scratch`, and
     /// [`flush`](Self::flush) sends it.
+    ///
+    /// # Errors
+    /// When a request that was written during the run does not fit the protocol: nothing was
+    /// started. One that was compiled fits.
     #[inline]
     pub fn send<D: Driver>(
         &mut self,
@@ -245,10 +249,10 @@ impl<P: Protocol> Connection<P> {
         exchange: ExchangeId,
         message: &Message<'_, P::Encoding>,
         scratch: &mut Scratch,
-    ) -> usize {
+    ) -> Result<usize, WrittenError> {
         debug_assert_eq!(self.state(), State::Open);
-        let wire = self.protocol.start(exchange, message, &mut scratch.frames);
-        if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) }
+        let wire = self.protocol.start(exchange, message, &mut scratch.frames)?;
+        Ok(if P::GATHERS { 0 } else { self.transmit(driver, wire, scratch) })
     }
 
     /// Sends the body of a request that was started without it, or further messages of a call;
@@ -388,7 +392,7 @@ impl<P: Protocol> Connection<P> {
                 self.tls = Some(tls);
                 return Err(Failure::OtherProtocol { agreed, wanted: self.protocol.name() });
             }
-            self.begin_protocol(frames);
+            self.begin_protocol(tls.alpn(), frames);
             progress(Progress::Secured);
         }
         // What came before a failure has come.

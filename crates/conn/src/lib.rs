@@ -9,6 +9,7 @@ mod event;
 pub mod grpc;
 mod http1;
 mod http2;
+mod negotiated;
 mod protocol;
 mod request;
 mod setup;
@@ -20,11 +21,12 @@ pub use event::{
 };
 pub use http1::{Http1, Http1Request, Http1Settings};
 pub use http2::{Http2, Http2Request, Http2Settings};
+pub use negotiated::{Negotiated, NegotiatedSettings, Uncompiled};
 pub use plimsoll_proto::http1::{DecodeError, Headers};
 pub use protocol::{Protocol, Wire};
 pub use request::{
     CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, Hop, Message, Messages,
-    Portion, RequestBody,
+    Portion, RequestBody, WrittenError,
 };
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};
 pub use websocket::{Handshake, Replies, WebSocket, WebSocketRequest, WebSocketSettings};

@@ -10,7 +10,7 @@ use plimsoll_core::protocol::AllowedRange;
 use plimsoll_io::PayloadId;
 
 use crate::event::{ExchangeId, Failure, Progress};
-use crate::request::{Encoding, Message};
+use crate::request::{Encoding, Message, WrittenError};
 
 /// What of a request goes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,9 @@ pub trait Protocol: fmt::Debug {
     /// The most exchanges that a connection can have at a time.
     fn exchanges_max(settings: &Self::Settings) -> usize;
 
-    /// The connection is open for it. Forgets the one before.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    /// The connection is open for it, and this is what TLS has agreed on; `None` without TLS too.
+    /// Forgets the connection before.
+    fn begin(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>);
 
     /// Whether the peer has said what a client must know before its first request.
     fn is_greeted(&self) -> bool;
@@ -97,12 +98,16 @@ pub trait Protocol: fmt::Debug {
 
     /// Starts an exchange. There must be [`room`](Self::room), but for messages without bytes:
     /// those were sent as part of the one before.
+    ///
+    /// # Errors
+    /// When a request that was written during the run does not fit the protocol: nothing was
+    /// started. One that was compiled fits.
     fn start<'m>(
         &mut self,
         exchange: ExchangeId,
         message: &Message<'m, Self::Encoding>,
         out: &mut Vec<u8>,
-    ) -> Wire<'m>;
+    ) -> Result<Wire<'m>, WrittenError>;
 
     /// Sends the body of a request that was started without it, or further messages of a call;
     /// `message` is the same, but for the messages.

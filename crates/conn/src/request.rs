@@ -187,8 +187,8 @@ pub enum Message<'a, E> {
         /// [`send_rest`](crate::Connection::send_rest).
         withholds_body: bool,
     },
-    /// One that a script wrote, as HTTP/1 has it. Without bytes: it was sent as part of the
-    /// one before.
+    /// One that a script wrote during the run, as HTTP/1 has it. Without bytes: it was sent as part
+    /// of the one before, where HTTP/1 is spoken.
     Written {
         /// Its bytes.
         bytes: &'a [u8],
@@ -218,6 +218,36 @@ pub enum EncodeError {
     /// HTTP/2 has no such field.
     #[error(transparent)]
     Http2(#[from] http2::EncodeError),
+}
+
+/// Why a request that was written during the run, as HTTP/1 has it, cannot be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WrittenError {
+    /// It is not as HTTP/1 has it.
+    #[error("the request cannot be sent over HTTP/2: {0}")]
+    Malformed(#[from] http1::DecodeError),
+    /// Its head has no end.
+    #[error("the request cannot be sent over HTTP/2: no blank line ends its head")]
+    Unfinished,
+    /// Content-Length is wrong, or missing where there is a body.
+    #[error("the request cannot be sent over HTTP/2: its body has another length than it says")]
+    Length,
+    /// The body is framed in a way that HTTP/2 does not have.
+    #[error("the request cannot be sent over HTTP/2: its body is in chunks; give Content-Length")]
+    Chunked,
+    /// A tunnel has no responses.
+    #[error("the request cannot be sent over HTTP/2: CONNECT asks for a tunnel")]
+    Connect,
+    /// The target is neither a path nor `*` (RFC 9113 section 8.3.1).
+    #[error("the request cannot be sent over HTTP/2: its target is not a path")]
+    Target,
+    /// Host holds a space or is not UTF-8.
+    #[error("the request cannot be sent over HTTP/2: its Host is not a host and port")]
+    Host,
+    /// A field that HTTP/2 forbids, and without which the request says something else: Upgrade, or
+    /// a TE that is not `trailers` (RFC 9113 section 8.2.2).
+    #[error("the request cannot be sent over HTTP/2: leave out the headers Upgrade and TE")]
+    ConnectionField,
 }
 
 /// The form that a protocol gives a request before the run.

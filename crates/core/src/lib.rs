@@ -14,6 +14,7 @@ pub mod compression;
 pub mod details;
 pub mod environment;
 pub mod errors;
+pub mod executor;
 pub mod expect;
 pub mod find;
 pub mod foreign;

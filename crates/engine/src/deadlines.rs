@@ -20,6 +20,13 @@ impl<Id: Copy + Ord + Into<u32>> Deadlines<Id> {
         Self { heap: BinaryHeap::with_capacity(2 * count), watched_ns: vec![u64::MAX; count] }
     }
 
+    /// Makes room for as many as `count`.
+    pub(crate) fn grow(&mut self, count: usize) {
+        if self.watched_ns.len() < count {
+            self.watched_ns.resize(count, u64::MAX);
+        }
+    }
+
     /// Looks at it at `at_ns` at the latest.
     #[inline]
     pub(crate) fn watch(&mut self, id: Id, at_ns: u64) {

@@ -43,6 +43,7 @@ mod spoken;
 mod tests;
 mod traffic;
 mod user;
+pub mod vu;
 mod waiting;
 mod watch;
 mod websocket;

@@ -30,7 +30,9 @@ impl Spoken for Http2 {
             ..ClientOptions::default().receiving
         };
         let shared_fields = assignment.prepared.shared().len();
-        let options = ClientOptions { streams: http2.streams, shared_fields, receiving };
+        let streams = http2.streams;
+        let options =
+            ClientOptions { streams, prepared_streams: streams, shared_fields, receiving };
         Http2Settings { options }
     }
 }

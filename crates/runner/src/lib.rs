@@ -13,6 +13,7 @@ mod control;
 mod error;
 pub mod find;
 mod handle;
+pub mod k6;
 mod live;
 mod monitor;
 mod news;

@@ -26,16 +26,17 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 29] = [
+const FENCES: [(&str, &[&str]); 31] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("aws-lc-rs", &["plimsoll-proto"]),
     ("axum", &[]),
+    ("brotli", &["plimsoll-script"]),
     ("cargo_metadata", &["xtask"]),
     ("clap", &["plimsoll"]),
     ("clap_complete", &["plimsoll"]),
     ("clap_mangen", &["plimsoll"]),
     ("corosensei", &["plimsoll-script"]),
-    ("flate2", &["plimsoll-dialect", "plimsoll-proto"]),
+    ("flate2", &["plimsoll-dialect", "plimsoll-proto", "plimsoll-script"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("httparse", &["plimsoll-proto"]),
     ("io-uring", &["plimsoll-io"]),
@@ -51,6 +52,7 @@ const FENCES: [(&str, &[&str]); 29] = [
     ("regex", &["plimsoll-conn", "plimsoll-engine"]),
     ("rquickjs-sys", &["plimsoll-script"]),
     ("rustls", &["plimsoll-conformance", "plimsoll-proto"]),
+    ("ruzstd", &["plimsoll-script"]),
     ("socket2", &["plimsoll-io"]),
     ("statrs", &["plimsoll-core"]),
     ("tokio", &[]),

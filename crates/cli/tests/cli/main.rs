@@ -17,6 +17,7 @@ mod find;
 mod flags;
 mod foreign;
 mod gates;
+mod k6;
 #[cfg(target_os = "linux")]
 mod lab;
 mod load;

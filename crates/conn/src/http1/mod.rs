@@ -10,7 +10,7 @@ use plimsoll_proto::http1::{BodyLength, Limits, RequestKind, ResponseDecoder, Re
 
 use crate::event::{ExchangeId, Failure, Head, Progress, Response};
 use crate::protocol::{Protocol, Wire};
-use crate::request::{Encoding, Message};
+use crate::request::{Encoding, Message, WrittenError};
 
 pub use request::Http1Request;
 
@@ -89,7 +89,7 @@ impl Protocol for Http1 {
         settings.pipeline
     }
 
-    fn begin(&mut self, _out: &mut Vec<u8>) {
+    fn begin(&mut self, _alpn: Option<&[u8]>, _out: &mut Vec<u8>) {
         self.decoder.reset();
         self.reading = Reading::default();
         self.is_spent = false;
@@ -125,7 +125,7 @@ impl Protocol for Http1 {
         exchange: ExchangeId,
         message: &Message<'m, Http1Request>,
         out: &mut Vec<u8>,
-    ) -> Wire<'m> {
+    ) -> Result<Wire<'m>, WrittenError> {
         let (kind, wire) = match *message {
             Message::Written { bytes, is_head } => {
                 let kind = if is_head { RequestKind::Head } else { RequestKind::Plain };
@@ -153,7 +153,7 @@ impl Protocol for Http1 {
             }
         };
         self.sent.push_back(Sent { exchange, kind });
-        wire
+        Ok(wire)
     }
 
     /// The same number makes the same bytes, so what follows the head is what was held back.

@@ -6,6 +6,7 @@
 mod request;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use plimsoll_core::protocol::{Allowed, AllowedRange};
 use plimsoll_proto::http2::{
@@ -14,7 +15,8 @@ use plimsoll_proto::http2::{
 
 use crate::event::{ExchangeId, Failure, Head, Progress, REFUSED, Response};
 use crate::protocol::{Protocol, Wire};
-use crate::request::Message;
+use crate::request::{Message, WrittenError};
+use written::Written;
 
 pub use request::Http2Request;
 
@@ -30,7 +32,10 @@ pub struct Http2Settings {
 #[derive(Debug)]
 pub struct Http2 {
     client: Client,
-    /// The body of the request that is being started, where it is filled in.
+    /// Whether TLS lies beneath: the scheme of a request that was written during the run says it.
+    is_secure: bool,
+    /// The body of the request that is being started, where it is filled in; or the name of its
+    /// field that is being written.
     filled: Vec<u8>,
     /// How long the body was that was handed over last.
     body_bytes: usize,
@@ -43,7 +48,8 @@ impl Protocol for Http2 {
     const GATHERS: bool = true;
 
     fn new(settings: &Http2Settings) -> Self {
-        Self { client: Client::new(settings.options), filled: Vec::new(), body_bytes: 0 }
+        let client = Client::new(settings.options);
+        Self { client, is_secure: false, filled: Vec::new(), body_bytes: 0 }
     }
 
     fn name(&self) -> &'static str {
@@ -58,7 +64,9 @@ impl Protocol for Http2 {
         settings.options.streams as usize
     }
 
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    /// Without TLS it is spoken because the client knows beforehand (RFC 9113 section 3.3).
+    fn begin(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) {
+        self.is_secure = alpn.is_some();
         self.client.begin(out);
     }
 
@@ -106,9 +114,14 @@ impl Protocol for Http2 {
         exchange: ExchangeId,
         message: &Message<'m, Http2Request>,
         out: &mut Vec<u8>,
-    ) -> Wire<'m> {
-        let Message::Compiled { encoding, filling, withholds_body, .. } = message else {
-            unreachable!("scripts write HTTP/1, and a plan with one speaks it");
+    ) -> Result<Wire<'m>, WrittenError> {
+        let (encoding, filling, withholds_body) = match message {
+            Message::Compiled { encoding, filling, withholds_body, .. } => {
+                (encoding, filling, withholds_body)
+            }
+            Message::Written { bytes, is_head } => {
+                return self.start_written(exchange, bytes, *is_head, out);
+            }
         };
         let mut outgoing = Outgoing {
             is_head: encoding.is_head(filling),
@@ -120,7 +133,7 @@ impl Protocol for Http2 {
         }
         self.body_bytes = outgoing.body.bytes().len();
         self.client.start(exchange.0, &outgoing, out, |head| encoding.write_head(filling, head));
-        Wire::Framed
+        Ok(Wire::Framed)
     }
 
     fn send_rest<'m>(
@@ -230,6 +243,25 @@ fn allowed(settings: &Settings) -> Allowed {
 }
 
 impl Http2 {
+    /// Starts a request that was written as HTTP/1 has it. Apart from what compiled requests take.
+    #[inline(never)]
+    pub(crate) fn start_written<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        bytes: &[u8],
+        is_head: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Wire<'m>, WrittenError> {
+        let mut decoder = written::decoder();
+        let request = Written::read(&mut decoder, bytes)?;
+        let outgoing = Outgoing { is_head, body: request.body(), ends: true };
+        self.body_bytes = outgoing.body.bytes().len();
+        let scheme = if self.is_secure { "https" } else { "http" };
+        let Self { client, filled, .. } = self;
+        client.start(exchange.0, &outgoing, out, |head| request.write_head(scheme, filled, head));
+        Ok(Wire::Framed)
+    }
+
     /// Why the server ends the connection, where it says that something is wrong: the kind of error
     /// that names its code.
     fn goodbye(&self) -> Option<&'static str> {

@@ -19,7 +19,7 @@ use crate::request::{
 };
 
 /// Fields about an HTTP/1 connection (RFC 9113 section 8.2.2).
-const CONNECTION_FIELDS: [&str; 4] =
+pub(super) const CONNECTION_FIELDS: [&str; 4] =
     ["Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding"];
 
 /// Of a Content-Length: 20 digits at most.
@@ -365,11 +365,11 @@ fn cookie_block(shared: &mut SharedFields) -> Result<Block, EncodeError> {
     Ok(block.finish())
 }
 
-fn is(name: &str, other: &str) -> bool {
+pub(super) fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-fn is_any(name: &str, others: &[&str]) -> bool {
+pub(super) fn is_any(name: &str, others: &[&str]) -> bool {
     others.iter().any(|other| is(name, other))
 }
 

@@ -53,7 +53,7 @@ impl Pair {
         let mut client = Http2::new(&Http2Settings { options });
         let mut server = Server::new(ServerOptions::default());
         let (mut up, mut down) = (Vec::new(), Vec::new());
-        client.begin(&mut up);
+        client.begin(None, &mut up);
         server.begin(&mut down);
         client.receive(&down, &mut up, &mut |_| {}).expect("settings");
         let mut pair = Self { shared: SharedFields::default(), client, server };
@@ -81,7 +81,7 @@ impl Pair {
     ) -> (usize, Read) {
         let message = Message::Compiled { encoding, payload: None, filling, withholds_body };
         let mut out = Vec::new();
-        assert_eq!(self.client.start(ExchangeId(0), &message, &mut out), Wire::Framed);
+        assert_eq!(self.client.start(ExchangeId(0), &message, &mut out), Ok(Wire::Framed));
         (out.len(), self.reads(&out))
     }
 
@@ -409,7 +409,7 @@ fn after_goodbye(last_stream: u32, code: u32) -> (Vec<&'static str>, Result<(), 
             filling,
             withholds_body: false,
         };
-        pair.client.start(ExchangeId(number), &message, &mut Vec::new());
+        pair.client.start(ExchangeId(number), &message, &mut Vec::new()).expect("compiled");
     }
     let mut frame = vec![0, 0, 8, 7, 0, 0, 0, 0, 0];
     frame.extend_from_slice(&last_stream.to_be_bytes());
@@ -451,4 +451,24 @@ fn what_http2_cannot_say_is_refused() {
     let refused = Http2Request::of(upgrade, &mut SharedFields::default());
     let is_http2 = |error: &EncodeError| matches!(error, EncodeError::Http2(_));
     assert!(refused.as_ref().is_err_and(is_http2), "{refused:?}");
+}
+
+/// A request that was written during the run has the scheme of its connection. What else becomes of
+/// it, and what is refused, the tests of `negotiated` say.
+#[test]
+fn a_written_request_says_whether_tls_lies_beneath() {
+    for (alpn, want) in [(None, ":scheme: http"), (Some(&b"h2"[..]), ":scheme: https")] {
+        let mut pair = Pair::new();
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        pair.server = Server::new(ServerOptions::default());
+        pair.client.begin(alpn, &mut up);
+        pair.server.begin(&mut down);
+        pair.client.receive(&down, &mut up, &mut |_| {}).expect("settings");
+        let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        let message = Message::Written { bytes, is_head: false };
+        assert_eq!(pair.client.start(ExchangeId(0), &message, &mut up), Ok(Wire::Framed));
+        let read = pair.reads(&up);
+        assert_eq!(read.lines, [":method: GET", want, ":authority: a", ":path: /"]);
+        assert!(read.has_ended && !pair.client.is_stalled(ExchangeId(0)));
+    }
 }

@@ -34,7 +34,7 @@ use regex::bytes::Regex;
 
 use crate::event::{ExchangeId, Failure, PINGS_MAX, PeerClose, Progress, Response};
 use crate::protocol::{Protocol, Wire};
-use crate::request::Message;
+use crate::request::{Message, WrittenError};
 use opening::Opening;
 
 pub use request::{Handshake, WebSocketRequest};
@@ -263,7 +263,7 @@ impl Protocol for WebSocket {
         settings.in_flight
     }
 
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, _alpn: Option<&[u8]>, out: &mut Vec<u8>) {
         let WebSocketSettings { handshake, subprotocol, nonces, begun, deflater, .. } =
             &self.settings;
         let number = u64::from(begun.fetch_add(1, Ordering::Relaxed));
@@ -322,7 +322,7 @@ impl Protocol for WebSocket {
         exchange: ExchangeId,
         message: &Message<'m, WebSocketRequest>,
         out: &mut Vec<u8>,
-    ) -> Wire<'m> {
+    ) -> Result<Wire<'m>, WrittenError> {
         let Message::Compiled { encoding, filling, .. } = message else {
             unreachable!("scripts write HTTP/1, and a plan with one speaks it");
         };
@@ -338,11 +338,11 @@ impl Protocol for WebSocket {
                 self.compressed = Some(Sizes { bytes, compressed_bytes });
                 let whole = Outgoing { is_compressed: true, ..Outgoing::whole(kind, compressed) };
                 self.socket.send(&whole, key, out);
-                return Wire::Framed;
+                return Ok(Wire::Framed);
             }
         }
         self.socket.send(&Outgoing::whole(kind, payload), key, out);
-        Wire::Framed
+        Ok(Wire::Framed)
     }
 
     #[inline]

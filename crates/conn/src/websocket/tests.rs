@@ -75,7 +75,7 @@ fn offering() -> (WebSocket, Vec<u8>) {
     websocket.is_greeted = false;
     websocket.settings.deflater = Some(Rc::default());
     let mut request = Vec::new();
-    websocket.begin(&mut request);
+    websocket.begin(None, &mut request);
     (websocket, request)
 }
 
@@ -197,7 +197,7 @@ fn messages_go_out_compressed_for_the_window_that_the_server_allows() {
                 withholds_body: false,
             };
             let mut frames = Vec::new();
-            websocket.start(ExchangeId(1), &message, &mut frames);
+            websocket.start(ExchangeId(1), &message, &mut frames).expect("compiled");
             let sizes = websocket.compressed().expect("a compressed message");
             let (mut came, mut input) = (Vec::new(), &frames[..]);
             loop {

@@ -189,8 +189,10 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         let client = &mut self.entries[entry];
         client.usage.sent += 1;
         client.usage.measured.sent += u64::from(measured);
+        let scratch = &mut self.held.scratch;
+        let sent = client.connection.send(&mut self.driver, exchange, message, scratch);
         let sent_bytes =
-            client.connection.send(&mut self.driver, exchange, message, &mut self.held.scratch);
+            sent.expect("compiled for its protocol, or written for HTTP/1 and sent so");
         client.usage.uptake.hand_over(sent_bytes);
         sent_bytes
     }

@@ -299,7 +299,8 @@ impl<D: Driver> Way<D> {
             withholds_body: false,
         };
         let Self { driver, connection, scratch } = self;
-        connection.send(driver, EXCHANGE, &message, scratch);
+        let sent = connection.send(driver, EXCHANGE, &message, scratch);
+        sent.expect("a compiled request fits its protocol");
         connection.flush(driver, scratch);
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_conn::{
     CompiledRequest, EncodeError, Encoding, ExchangeId, Failure, Filling, Head, Message, Progress,
-    Protocol, REFUSED, RequestBody, Response, Wire,
+    Protocol, REFUSED, RequestBody, Response, Wire, WrittenError,
 };
 use plimsoll_core::template::Template;
 
@@ -258,7 +258,7 @@ impl Protocol for Toy {
         *settings
     }
 
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, _alpn: Option<&[u8]>, out: &mut Vec<u8>) {
         *self = Self::new(&self.wanted);
         write_frame(out, kind::HELLO, 0, b"");
     }
@@ -289,7 +289,7 @@ impl Protocol for Toy {
         exchange: ExchangeId,
         message: &Message<'m, ToyRequest>,
         out: &mut Vec<u8>,
-    ) -> Wire<'m> {
+    ) -> Result<Wire<'m>, WrittenError> {
         let stream = self.next_stream;
         self.next_stream += 1;
         let response = Response { status: 0, body_bytes: 0 };
@@ -307,7 +307,7 @@ impl Protocol for Toy {
         if !withholds {
             self.send_rest(exchange, message, out);
         }
-        Wire::Framed
+        Ok(Wire::Framed)
     }
 
     fn send_rest<'m>(

@@ -137,6 +137,9 @@ impl Jar {
     /// The cookies that a request to a URL carries: longer paths first, then in the order they were
     /// set (section 5.4).
     pub(super) fn matching(&self, url: &str, now_ns: u64) -> Vec<&Cookie> {
+        if self.cookies.is_empty() {
+            return Vec::new();
+        }
         let Some(target) = Target::new(url) else { return Vec::new() };
         let matches = |cookie: &&Cookie| {
             let is_host = cookie.domain == target.host;

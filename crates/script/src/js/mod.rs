@@ -18,6 +18,8 @@
 //! A single call of a function that is built in, such as `JSON.parse` of a long text, is not
 //! suspended; what it works on fits into the memory of a virtual user.
 //!
+//! What goes on the wire for a request, and what comes of the response, is in [`http`].
+//!
 //! Absent on purpose: sockets, files and clocks. Requests are steps, files come through a function,
 //! and the time is an argument of each call. `__VU` and `__ITER` are 32 and 53 bits wide.
 
@@ -27,6 +29,7 @@ mod errors;
 mod events;
 mod execution;
 mod ffi;
+pub mod http;
 mod inner;
 mod jar;
 mod modules;

@@ -48,13 +48,13 @@ impl Scenario {
             Executor::ConstantArrivalRate { rate, time_unit_ns, pool, .. } => format!(
                 "{:.2} iterations/s for {duration}{}",
                 rate_hz(*rate as f64, *time_unit_ns, part),
-                self.facts(&[pool.describe(part)])
+                self.facts(&[described(pool, part)])
             ),
             Executor::RampingArrivalRate { start_rate, stages, time_unit_ns, pool, .. } => format!(
                 "Up to {:.2} iterations/s for {duration} over {} stages{}",
                 rate_hz(peak(*start_rate, stages) as f64, *time_unit_ns, part),
                 stages.len(),
-                self.facts(&[pool.describe(part)])
+                self.facts(&[described(pool, part)])
             ),
         }
     }
@@ -80,14 +80,12 @@ pub(in crate::k6) fn peak(start: u64, stages: &[ArrivalStage]) -> u64 {
     stages.iter().map(|stage| stage.target).fold(start, u64::max)
 }
 
-impl VuPool {
-    fn describe(&self, part: &Part) -> String {
-        let pre_allocated = part.scale(self.pre_allocated_vus);
-        let more = if self.max_vus > self.pre_allocated_vus {
-            format!("-{}", part.scale(self.max_vus))
-        } else {
-            String::new()
-        };
-        format!("maxVUs: {pre_allocated}{more}")
-    }
+fn described(pool: &VuPool, part: &Part) -> String {
+    let VuPool { pre_allocated_vus, max_vus } = *pool;
+    let more = if max_vus > pre_allocated_vus {
+        format!("-{}", part.scale(max_vus))
+    } else {
+        String::new()
+    };
+    format!("maxVUs: {}{more}", part.scale(pre_allocated_vus))
 }

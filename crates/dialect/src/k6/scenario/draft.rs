@@ -5,55 +5,23 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::executor::Kind;
 use serde_json::{Map, Value};
 
 use crate::k6::options::{Ns, OptionValue, Stage, shortened};
 
-/// Which of the six executors runs a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// VUs take iterations from one count.
-    SharedIterations,
-    /// Each VU does a number of iterations.
-    PerVuIterations,
-    /// A number of VUs loop.
-    ConstantVus,
-    /// A number of VUs loop that changes over time.
-    RampingVus,
-    /// Iterations start at a rate.
-    ConstantArrivalRate,
-    /// Iterations start at a rate that changes over time.
-    RampingArrivalRate,
-}
-
-/// Names of executors, and the fields that a scenario may have with each, besides those of all.
-const KINDS: [(Kind, &str, &[&str]); 6] = [
-    (Kind::SharedIterations, "shared-iterations", &["vus", "iterations", "maxDuration"]),
-    (Kind::PerVuIterations, "per-vu-iterations", &["vus", "iterations", "maxDuration"]),
-    (Kind::ConstantVus, "constant-vus", &["vus", "duration"]),
-    (Kind::RampingVus, "ramping-vus", &["startVUs", "stages", "gracefulRampDown"]),
-    (
-        Kind::ConstantArrivalRate,
-        "constant-arrival-rate",
-        &["rate", "timeUnit", "duration", "preAllocatedVUs", "maxVUs"],
-    ),
-    (
-        Kind::RampingArrivalRate,
-        "ramping-arrival-rate",
-        &["startRate", "timeUnit", "stages", "preAllocatedVUs", "maxVUs"],
-    ),
+/// The fields that a scenario may have with each executor, besides those of all.
+const KINDS: [(Kind, &[&str]); 6] = [
+    (Kind::SharedIterations, &["vus", "iterations", "maxDuration"]),
+    (Kind::PerVuIterations, &["vus", "iterations", "maxDuration"]),
+    (Kind::ConstantVus, &["vus", "duration"]),
+    (Kind::RampingVus, &["startVUs", "stages", "gracefulRampDown"]),
+    (Kind::ConstantArrivalRate, &["rate", "timeUnit", "duration", "preAllocatedVUs", "maxVUs"]),
+    (Kind::RampingArrivalRate, &["startRate", "timeUnit", "stages", "preAllocatedVUs", "maxVUs"]),
 ];
 
 const COMMON: [&str; 7] =
     ["executor", "startTime", "gracefulStop", "exec", "env", "tags", "options"];
-
-impl Kind {
-    /// The name that scripts give it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        KINDS.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
-    }
-}
 
 /// A scenario with the values that it was given; `None`: the default.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,9 +83,40 @@ impl Draft {
         }
     }
 
+    /// As it was written, with null for what was left out.
+    fn document(&self) -> Value {
+        let time = |time: Option<Ns>| time.map(|time| time.to_string());
+        let mut document = Map::new();
+        let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+        put("executor", self.kind.name().into());
+        put("startTime", time(self.start_time).into());
+        put("gracefulStop", time(self.graceful_stop).into());
+        put("exec", self.exec.as_deref().into());
+        put("env", if self.env.is_empty() { Value::Null } else { self.env.to_json() });
+        put("tags", if self.tags.is_empty() { Value::Null } else { self.tags.to_json() });
+        let (_, own) = KINDS.iter().find(|(kind, _)| *kind == self.kind).unwrap_or(&KINDS[0]);
+        for name in *own {
+            put(
+                name,
+                match *name {
+                    "vus" | "startVUs" => self.vus.into(),
+                    "iterations" => self.iterations.into(),
+                    "duration" | "maxDuration" => time(self.duration).into(),
+                    "stages" => self.stages.to_json(),
+                    "gracefulRampDown" => time(self.graceful_ramp_down).into(),
+                    "rate" | "startRate" => self.rate.into(),
+                    "timeUnit" => time(self.time_unit).into(),
+                    "preAllocatedVUs" => self.pre_allocated_vus.into(),
+                    _ => self.max_vus.into(),
+                },
+            );
+        }
+        Value::Object(document)
+    }
+
     fn parse(value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or("it is not an object: write {executor: …}")?;
-        let (kind, _, own) = kind(fields)?;
+        let (kind, own) = kind(fields)?;
         let unknown = fields
             .keys()
             .find(|key| !COMMON.contains(&key.as_str()) && !own.contains(&key.as_str()));
@@ -159,17 +158,15 @@ impl Fields<'_> {
     }
 }
 
-fn kind(
-    fields: &Map<String, Value>,
-) -> Result<&'static (Kind, &'static str, &'static [&'static str]), String> {
-    let names = || KINDS.map(|(_, name, _)| name).join(", ");
+fn kind(fields: &Map<String, Value>) -> Result<&'static (Kind, &'static [&'static str]), String> {
+    let names = || KINDS.map(|(kind, _)| kind.name()).join(", ");
     let given = match fields.get("executor") {
         None | Some(Value::Null) => {
             return Err(format!("it has no executor: give one of {}", names()));
         }
         Some(value) => String::from_json(value).map_err(|what| format!("executor: {what}"))?,
     };
-    KINDS.iter().find(|(_, name, _)| *name == given).ok_or_else(|| match given.as_str() {
+    KINDS.iter().find(|(kind, _)| kind.name() == given).ok_or_else(|| match given.as_str() {
         "externally-controlled" => {
             "executor 'externally-controlled' is no longer part of k6: use ramping-vus".to_owned()
         }
@@ -191,5 +188,9 @@ impl OptionValue for BTreeMap<String, Draft> {
     fn from_text(text: &str) -> Result<Self, String> {
         let json = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
         Self::from_json(&json)
+    }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(|(name, draft)| (name.clone(), draft.document())).collect()
     }
 }

@@ -71,6 +71,27 @@ struct Goodbye {
     code: ErrorCode,
 }
 
+/// The open requests, on their way out.
+struct Drain<'c>(&'c mut Client);
+
+impl Iterator for Drain<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let Self(client) = self;
+        let key = client.streams.oldest()?;
+        let number = client.streams[key].number;
+        client.close(key);
+        Some(number)
+    }
+}
+
+impl Drop for Drain<'_> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Backlog {
     /// The last frame of this response has been read.
@@ -82,7 +103,7 @@ struct Backlog {
 }
 
 impl Client {
-    /// A connection that has yet to begin. Allocates all that requests need.
+    /// A connection that has yet to begin. Allocates what requests need on the prepared streams.
     #[must_use]
     pub fn new(options: ClientOptions) -> Self {
         let options = options.bounded();
@@ -91,7 +112,7 @@ impl Client {
         Self {
             options,
             session,
-            streams: Streams::with_capacity(options.streams as usize),
+            streams: Streams::with_capacity(options.prepared_streams as usize),
             next_stream: 1,
             allowed_range: [Settings::INITIAL; 2],
             goodbye: None,
@@ -251,14 +272,10 @@ impl Client {
         self.session.end()
     }
 
-    /// Takes the open requests out, in the order in which they were started.
+    /// Takes the open requests out, in the order in which they were started; those that are not
+    /// asked for too.
     pub fn drain(&mut self) -> impl Iterator<Item = u32> {
-        std::iter::from_fn(|| {
-            let key = self.streams.oldest()?;
-            let number = self.streams[key].number;
-            self.close(key);
-            Some(number)
-        })
+        Drain(self)
     }
 
     /// Bytes of memory that the server made it keep, streams left out.

@@ -9,6 +9,9 @@ use crate::http2::settings::Settings;
 pub struct ClientOptions {
     /// The most streams open at a time, at least 1; fewer if the server allows fewer.
     pub streams: u32,
+    /// How many of them have their memory from the start; what there is of others is allocated when
+    /// they are opened.
+    pub prepared_streams: u32,
     /// How many fields the compiled requests share:
     /// [`SharedFields::len`](super::super::SharedFields::len).
     pub shared_fields: usize,
@@ -19,14 +22,16 @@ pub struct ClientOptions {
 impl Default for ClientOptions {
     fn default() -> Self {
         let receiving = Receiving::with_windows(WINDOW_MAX, WINDOW_MAX);
-        Self { streams: 100, shared_fields: 0, receiving }
+        Self { streams: 100, prepared_streams: 100, shared_fields: 0, receiving }
     }
 }
 
 impl ClientOptions {
     /// The same, brought into the ranges that the fields have.
     pub(super) fn bounded(self) -> Self {
-        Self { streams: self.streams.max(1), receiving: self.receiving.bounded(), ..self }
+        let streams = self.streams.max(1);
+        let prepared_streams = self.prepared_streams.min(streams);
+        Self { streams, prepared_streams, receiving: self.receiving.bounded(), ..self }
     }
 
     /// What the client announces.

@@ -201,7 +201,8 @@ impl HeadWriter<'_> {
         self.passed_on(b"content-length", &digits[at..]);
     }
 
-    /// Writes a field that a machine of this module has read and so checked. It allocates nothing.
+    /// Writes a field that a reader of this crate has checked, its name in lower case. It allocates
+    /// nothing.
     pub fn passed_on(&mut self, name: &[u8], value: &[u8]) {
         write_field(name, value, self.out);
     }

@@ -110,11 +110,18 @@ fn what_cannot_be_sent_says_why() {
         ("http.get('http://x.test', { headers: { 'a\\nb': 'c' } })", "line break"),
         ("http.get('http://x.test', { timeout: 'soon' })", "is not a time such as '30s'"),
         ("http.get('http://x.test', { responseType: 'json' })", "text, binary, none"),
+        (
+            "http.get('http://x.test', { compression: 'lzma', throw: true })",
+            "not one of gzip, deflate, br, zstd",
+        ),
         ("http.get('http://x.test', 5)", "params of a request are an object"),
         ("http.get('http://x.test', { tags: { a: {} } })", "string, a number or a boolean"),
         ("http.request('GE T', 'http://x.test')", "not a method"),
         ("http.get('http://x.test', { jar: {} })", "'jar' takes a cookie jar"),
-        ("http.get('nowhere', { throw: true })", "has to begin with http or https"),
+        (
+            "http.get('http://x/%zz', { throw: true })",
+            "has a % without two hexadecimal digits behind it",
+        ),
         ("http.expectedStatuses('200')", "takes statuses"),
         ("http.setResponseCallback(() => {})", "a response callback is null"),
         ("http.batch('x')", "array or an object"),
@@ -131,7 +138,7 @@ fn what_cannot_be_sent_says_why() {
 fn a_bad_url_is_an_answer_that_is_never_asked_for() {
     let (steps, ending) = trace(
         "import http from 'k6/http';
-         export default function () { const r = http.get('nowhere');
+         export default function () { const r = http.get('http://x/%zz');
              console.log(r.status, r.error_code, r.body, r.error !== ''); }",
     );
     assert_eq!(ending, Ending::Complete);
@@ -287,7 +294,7 @@ fn batches_keep_their_keys_and_their_limits() {
              const list = http.batch(['http://a.test/1', ['POST', 'http://a.test/2', 'b'],
                                       { method: 'GET', url: 'http://b.test/3', params: {} }]);
              console.log(list.map((r) => r.url).join());
-             const named = http.batch({ x: 'http://a.test/4', y: 'nowhere' });
+             const named = http.batch({ x: 'http://a.test/4', y: 'http://x/%zz' });
              console.log(named.x.status, named.y.status);
          }",
     );
@@ -300,7 +307,7 @@ fn batches_keep_their_keys_and_their_limits() {
             "begin GET http://b.test/3",
             "Info http://a.test/1,http://a.test/2,http://b.test/3",
             "begin GET http://a.test/4",
-            "Warn request failed: invalid URL: 'nowhere' has to begin with http or https: GET nowhere",
+            "Warn request failed: invalid URL: 'http://x/%zz' has a % without two hexadecimal digits behind it: GET http://x/%zz",
             "Info 200 0",
         ]
     );
@@ -350,7 +357,7 @@ fn asynchronous_requests_are_promises() {
              http.asyncRequest('GET', 'http://a.test/2').then((r) => console.log('2', r.status));
              sleep(1);
              console.log('1', (await a).status);
-             await http.asyncRequest('GET', 'nowhere', null, { throw: true }).catch(
+             await http.asyncRequest('GET', 'http://x/%zz', null, { throw: true }).catch(
                  (e) => console.log(e.message.slice(0, 11)));
          }",
     );

@@ -19,12 +19,10 @@ pub(in crate::js) use response::ResponseObject;
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
+use crate::js::http::is_token;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
-
-/// The number in k6 of an error in the URL.
-const INVALID_URL: u16 = 1020;
 
 /// The most requests that a virtual user has at a time, those of a batch that wait included.
 const REQUESTS_MAX: usize = 10_000;
@@ -95,8 +93,7 @@ fn any<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 
 fn method(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
     let method = value.to_text()?.str().into_owned();
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if !method.is_empty() && method.bytes().all(is_token) {
+    if is_token(method.as_bytes()) {
         return Ok(method);
     }
     Err(context.throw(ErrorKind::Type, format!("'{method}' is not a method of HTTP")))
@@ -132,14 +129,13 @@ fn prepare(
     need_running(context, "k6/http")?;
     let mut request = Box::new(Request::default());
     request.fill(context, method, url, body, params)?;
-    let wrong = request.url_error();
+    let wrong = request.fault();
     let mut requests = context.inner().requests.borrow_mut();
     let Some(number) = requests.claim(request) else {
         let message = format!("a VU may have {REQUESTS_MAX} requests at a time");
         return Err(context.throw(ErrorKind::Range, message));
     };
-    if let Some(error) = wrong {
-        let error_code = INVALID_URL;
+    if let Some((error_code, error)) = wrong {
         let answer = Answer { request: number, error: &error, error_code, ..Answer::default() };
         requests.answer(&answer);
     }

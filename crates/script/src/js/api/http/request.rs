@@ -7,6 +7,7 @@ use super::super::classes::{self, Classes, Held};
 use super::super::tags;
 use super::form::{self, ContentType};
 use super::jar::{JarObject, SharedJar};
+use crate::js::http::{self, Url};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -90,7 +91,7 @@ pub struct Request {
     /// The cookies that the script gives beside those of its jar, and whether each replaces one of
     /// the same name.
     pub cookies: Vec<(String, String, bool)>,
-    pub(super) jar: Option<SharedJar>,
+    pub(in crate::js) jar: Option<SharedJar>,
     /// Its body, if `has_body`.
     pub body: Vec<u8>,
     /// Whether it has a body, which may be empty.
@@ -172,6 +173,16 @@ pub(super) fn set_response_callback<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(call.context.undefined())
 }
 
+/// As Go writes it: without bytes that a value cannot have, and in quotes if it has blanks or
+/// commas.
+fn push_cookie_value(field: &mut String, value: &str) {
+    let is_allowed = |c: &char| (' '..='~').contains(c) && !['"', ';', '\\'].contains(c);
+    let quote = if value.contains([' ', ',']) { "\"" } else { "" };
+    field.push_str(quote);
+    field.extend(value.chars().filter(is_allowed));
+    field.push_str(quote);
+}
+
 fn callback(context: Context<'_>, value: &Value<'_>) -> Result<Expected, Thrown> {
     if value.is_null() {
         return Ok(Expected::Off);
@@ -197,8 +208,14 @@ impl Request {
         let own = self.cookies.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
         let kept = jar.iter().flat_map(|jar| jar.matching(url, now_ns));
         let kept = kept.map(|cookie| (cookie.name.as_str(), cookie.value.as_str()));
-        let all = own.chain(kept.filter(|(name, _)| !is_replaced(name)));
-        all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+        let mut field = String::new();
+        for (name, value) in own.chain(kept.filter(|(name, _)| !is_replaced(name))) {
+            field.push_str(if field.is_empty() { "" } else { "; " });
+            field.extend(name.chars().map(|c| if c.is_control() { '-' } else { c }));
+            field.push('=');
+            push_cookie_value(&mut field, value);
+        }
+        field
     }
 
     /// Keeps the cookies that a response from a URL sets. To be told of every response, those of
@@ -231,6 +248,7 @@ impl Request {
             None => self.url = url.to_text()?.str().into_owned(),
         }
         self.expected = context.inner().expected.borrow().clone();
+        self.throws = context.inner().shared.settings.throws;
         if context.inner().shared.settings.discards_bodies {
             self.response_body = ResponseBody::Nothing;
         }
@@ -331,20 +349,12 @@ impl Request {
         Ok(())
     }
 
-    /// Why the URL cannot be one; `None` if it can.
-    pub(super) fn url_error(&self) -> Option<String> {
-        let rest = ["http://", "https://"].iter().find_map(|scheme| {
-            let at = self.url.get(..scheme.len())?;
-            at.eq_ignore_ascii_case(scheme).then(|| &self.url[scheme.len()..])
-        });
-        let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-        let has_blank = self.url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
-        match host {
-            _ if has_blank => Some(format!("invalid URL: '{}' has blanks in it", self.url)),
-            None => Some(format!("invalid URL: '{}' has to begin with http or https", self.url)),
-            Some("") => Some(format!("invalid URL: '{}' names no host", self.url)),
-            Some(_) => None,
+    /// Why it is no request at all, after the number of that in k6; `None` if it is.
+    pub(super) fn fault(&self) -> Option<(u16, String)> {
+        if let Some(error) = Url::parse(&self.url).err().filter(|error| !error.counts()) {
+            return Some((error.number(), http::invalid_url(&self.url, error)));
         }
+        Some((http::UNSENT, http::list_error(&self.compression)?))
     }
 
     /// The host with its port, as the URL writes them.
@@ -434,19 +444,21 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_cannot_be_sent_to() {
+    fn urls_that_are_none() {
         for (url, is_wrong, host) in [
             ("http://example.com/a?b#c", false, "example.com"),
             ("HTTPS://user:pw@example.com:8443", false, "example.com:8443"),
-            ("example.com", true, ""),
-            ("ftp://example.com", true, "example.com"),
-            ("http://", true, ""),
-            ("http:///a", true, ""),
+            // These are counted, and fail.
+            ("example.com", false, ""),
+            ("ftp://example.com", false, "example.com"),
+            ("http://", false, ""),
+            ("http:///a", false, ""),
+            ("", false, ""),
             ("http://a b/", true, "a b"),
-            ("", true, ""),
+            ("http://a/%zz", true, "a"),
         ] {
             let request = Request { url: url.to_owned(), ..Request::default() };
-            assert_eq!(request.url_error().is_some(), is_wrong, "{url}");
+            assert_eq!(request.fault().is_some(), is_wrong, "{url}");
             assert_eq!(request.host(), host, "{url}");
         }
     }

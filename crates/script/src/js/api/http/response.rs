@@ -11,6 +11,7 @@ use super::super::tags::name_properties;
 use super::gjson;
 use super::request::{Request, ResponseBody};
 use crate::js::ffi::{self, Raw};
+use crate::js::http;
 use crate::js::jar::date_ms;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Timings};
@@ -303,16 +304,9 @@ fn cookie<'js, 'a>(
     Ok(cookie)
 }
 
-/// A name as Go writes it: `Content-Type`.
 fn canonical(name: &[u8]) -> String {
-    let mut starts = true;
-    let letters = String::from_utf8_lossy(name);
-    let cased = letters.chars().map(|c| {
-        let cased = if starts { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-        starts = c == '-';
-        cased
-    });
-    cased.collect()
+    let bytes: Vec<u8> = http::canonical(name).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// # Safety

@@ -1,0 +1,481 @@
+//! Requests of virtual users: from the step that asks for one to its answer.
+//!
+//! ```text
+//!            rate limit        lookup        connection
+//!  ask ──▶ Held ──────▶ Named ──────▶ Waiting ──────▶ OnWire ──▶ Ended ──▶ answer
+//!            ▲                                           │
+//!            └──────────── the next hop ─────────────────┘
+//! ```
+//!
+//! What a request says, and what follows from a response, is the [`Flow`]'s business. Here it gets
+//! a connection of its user's (`wires`), and its moments are taken.
+
+mod call;
+mod events;
+mod fault;
+mod names;
+mod sites;
+mod wires;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use plimsoll_conn::Scratch;
+use plimsoll_io::{Driver, Event};
+use plimsoll_script::js::http::{Fault, Next};
+use plimsoll_script::js::{Answer, Level};
+
+use super::books::{Actor, Books};
+use super::tally::{RequestEnded, Tally};
+use super::user::User;
+use crate::deadlines::Deadlines;
+use call::{Call, Phase};
+use events::End;
+use fault::Owned as OwnedFault;
+pub(super) use sites::Terms;
+use sites::{Sites, Way};
+use wires::Wires;
+
+/// How long a connect may take, as in k6, ns.
+const DIAL_NS: u64 = 30_000_000_000;
+
+/// What of the network belongs to one user.
+#[derive(Debug, Default)]
+struct Owned {
+    /// Its number in the whole test, from 1; 0 for a throw-away user.
+    id: u64,
+    /// Its connections.
+    wires: Vec<u32>,
+    /// Its requests that are under way.
+    calls: Vec<u32>,
+    sent_bytes: u64,
+    received_bytes: u64,
+}
+
+/// See the head of this module.
+pub(super) struct Net<D> {
+    pub driver: D,
+    terms: Arc<Terms>,
+    sites: Sites,
+    wires: Wires,
+    calls: Vec<Call>,
+    free_calls: Vec<u32>,
+    owned: Vec<Owned>,
+    /// Requests that have ended, with their users.
+    finished: VecDeque<(u32, u32)>,
+    deadlines: Deadlines,
+    scratch: Scratch,
+    /// Requests that go on when what is being done now is done.
+    pending: VecDeque<u32>,
+    /// Requests that have ended on a connection, and how; empty between two events.
+    ended: Vec<(u32, End)>,
+}
+
+impl<D: Driver> Net<D> {
+    /// Over a driver with this number of sockets.
+    pub(super) fn new(driver: D, sockets: u32, terms: Arc<Terms>) -> Self {
+        let waker = driver.waker();
+        Self {
+            driver,
+            sites: Sites::new(Arc::clone(&terms), waker),
+            wires: Wires::new(sockets),
+            terms,
+            calls: Vec::new(),
+            free_calls: Vec::new(),
+            owned: Vec::new(),
+            finished: VecDeque::new(),
+            deadlines: Deadlines::new(0),
+            scratch: Scratch::new(0),
+            pending: VecDeque::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// A user begins to exist, whose number in the whole test is `id`.
+    pub(super) fn add_user(&mut self, id: u64) {
+        self.owned.push(Owned { id, ..Owned::default() });
+    }
+
+    /// Begins a request of a user.
+    pub(super) fn ask<T: Tally>(
+        &mut self,
+        (user, number): (u32, u32),
+        actor: Actor,
+        now_ns: u64,
+        users: &[User],
+        books: &mut Books<T>,
+    ) {
+        let id = self.free_calls.pop().unwrap_or_else(|| {
+            self.calls.push(Call::default());
+            self.deadlines.grow(self.calls.len());
+            self.calls.len() as u32 - 1
+        });
+        let call = &mut self.calls[id as usize];
+        let request = users[user as usize].vu.request(number);
+        call.reset((user, number), actor, now_ns, request.timeout_ns);
+        self.owned[user as usize].calls.push(id);
+        match call.flow.begin(&request, &self.terms.network.http, books.wall_ns(now_ns)) {
+            Next::Done => {
+                drop(request);
+                // A URL that is none was never a request.
+                if self.calls[id as usize].flow.counts() {
+                    self.end_hop(id, now_ns, users, books);
+                } else {
+                    self.finish(id);
+                }
+            }
+            Next::Send => {
+                self.deadlines.watch(id, call.deadline_ns);
+                self.begin_hop(id, now_ns, users, books);
+                self.go_on(now_ns, users, books);
+            }
+        }
+    }
+
+    /// Begins a request on the wire.
+    fn begin_hop<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        let call = &mut self.calls[id as usize];
+        call.begin_hop(now_ns);
+        if let Some(step_ns) = 1_000_000_000_u64.checked_div(self.terms.network.rps) {
+            let next = |sends_ns: u64| Some(sends_ns.max(now_ns).saturating_add(step_ns));
+            let order = Ordering::Relaxed;
+            let before = self.terms.sends_ns.fetch_update(order, order, next);
+            let send_ns = before.unwrap_or_else(|same| same).max(now_ns);
+            if send_ns > now_ns {
+                call.phase = Phase::Held(send_ns);
+                self.deadlines.watch(id, send_ns);
+                return;
+            }
+        }
+        self.find_way(id, now_ns, users, books);
+    }
+
+    /// Finds out where a request goes.
+    fn find_way<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        let call = &mut self.calls[id as usize];
+        if let Phase::Held(_) = call.phase {
+            // The wait for the rate is in none of the request's times.
+            call.started_ns = now_ns;
+        }
+        call.site = self.sites.of(call.flow.origin());
+        match self.sites.way(call.site, id, now_ns) {
+            Way::Open => {
+                call.phase = Phase::Waiting;
+                self.pending.push_back(id);
+            }
+            Way::Asked => call.phase = Phase::Named,
+            Way::Closed(fault) => {
+                let fault = fault.as_fault();
+                let _done = call.flow.fail(&fault);
+                self.end_hop(id, now_ns, users, books);
+            }
+        }
+    }
+
+    /// Gives requests that wait for a connection one, or has one opened.
+    fn go_on<T: Tally>(&mut self, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        while let Some(id) = self.pending.pop_front() {
+            if self.calls[id as usize].phase != Phase::Waiting {
+                continue;
+            }
+            let user = self.calls[id as usize].user;
+            let site = self.calls[id as usize].site;
+            if let Some(wire) = self.wires.with_room(&self.owned[user as usize].wires, site) {
+                self.send(id, wire, now_ns, users, books);
+                continue;
+            }
+            // Whether TLS agrees on HTTP/2, which takes all of them, is soon known.
+            let opening = self.wires.opening(&self.owned[user as usize].wires, site);
+            let waiting = self.waiting(user, site);
+            let may_share = self.sites.may_share(site) && opening > 0;
+            let is_full = self.wires.has_full(&self.owned[user as usize].wires, site);
+            if may_share || is_full || opening >= waiting {
+                continue;
+            }
+            self.open(id, now_ns, users, books);
+        }
+    }
+
+    /// How many requests of a user wait for a connection to a site.
+    fn waiting(&self, user: u32, site: u32) -> usize {
+        let calls = self.owned[user as usize].calls.iter();
+        let is_waiting = |id: &&u32| {
+            let call = &self.calls[**id as usize];
+            call.phase == Phase::Waiting && call.site == site
+        };
+        calls.filter(is_waiting).count()
+    }
+
+    fn open<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        let (user, site) = (self.calls[id as usize].user, self.calls[id as usize].site);
+        let owned = &mut self.owned[user as usize];
+        let route = self.sites.route(site, owned.id);
+        let wire = match route {
+            Ok(route) => {
+                self.wires.open(&mut self.driver, (user, site), route, &mut owned.wires, now_ns)
+            }
+            Err(fault) => {
+                let _done = self.calls[id as usize].flow.fail(&fault.as_fault());
+                self.end_hop(id, now_ns, users, books);
+                return;
+            }
+        };
+        if wire.is_none() {
+            let text = "no socket is free in this process: use fewer VUs or connections";
+            let _done = self.calls[id as usize].flow.fail(&Fault::ConnectOther(text));
+            self.end_hop(id, now_ns, users, books);
+            return;
+        }
+        self.deadlines.watch(id, now_ns.saturating_add(DIAL_NS));
+    }
+
+    /// Sends a request on a connection that has room for it.
+    fn send<T: Tally>(
+        &mut self,
+        id: u32,
+        wire: u32,
+        now_ns: u64,
+        users: &[User],
+        books: &mut Books<T>,
+    ) {
+        let call = &mut self.calls[id as usize];
+        let sent = self.wires.send(&mut self.driver, wire, id, call, now_ns, &mut self.scratch);
+        match sent {
+            Ok(bytes) => self.owned[call.user as usize].sent_bytes += bytes as u64,
+            Err(error) => {
+                let _done = call.flow.fail(&Fault::Other(&error.to_string()));
+                self.end_hop(id, now_ns, users, books);
+            }
+        }
+    }
+
+    /// A request on the wire has ended: it is told, and the next one begins or the answer is there.
+    fn end_hop<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        let call = &mut self.calls[id as usize];
+        call.end_hop(now_ns);
+        let request = users[call.user as usize].vu.request(call.number);
+        let hop = call.flow.hop(&request);
+        let ended = RequestEnded {
+            method: hop.method,
+            url: hop.url,
+            name: hop.url,
+            status: hop.status,
+            proto: if hop.error.is_empty() { call.via.protocol } else { "" },
+            tls_version: call.via.tls_version,
+            remote_ip: &call.via.remote_ip,
+            error: hop.error,
+            error_code: hop.error_code,
+            is_expected: hop.is_expected,
+            tags: request.tags,
+            intended_ns: call.intended_ns,
+            started_ns: call.started_ns,
+            ended_ns: now_ns,
+            timings: call.timings,
+        };
+        let (tally, place) = books.at(call.actor, now_ns);
+        tally.request(&place, &ended);
+        if let Some(warning) = call.flow.warning() {
+            let (tally, place) = books.at(call.actor, now_ns);
+            tally.log(&place, Level::Warn, &warning);
+        }
+        if call.leads_on {
+            call.leads_on = false;
+            call.flow.advance(&request, &self.terms.network.http, books.wall_ns(now_ns));
+            call.intended_ns = now_ns;
+            drop(request);
+            self.begin_hop(id, now_ns, users, books);
+        } else {
+            drop(request);
+            self.finish(id);
+        }
+    }
+
+    fn finish(&mut self, id: u32) {
+        let call = &mut self.calls[id as usize];
+        call.phase = Phase::Ended;
+        let user = call.user;
+        self.owned[user as usize].calls.retain(|open| *open != id);
+        self.finished.push_back((user, id));
+    }
+
+    /// A request that has ended, with its user.
+    pub(super) fn take_finished(&mut self) -> Option<(u32, u32)> {
+        self.finished.pop_front()
+    }
+
+    /// The answer to a request that has ended.
+    pub(super) fn answer(&self, id: u32) -> Answer<'_> {
+        self.calls[id as usize].answer()
+    }
+
+    /// The answer was handed over.
+    pub(super) fn forget(&mut self, id: u32) {
+        self.calls[id as usize].phase = Phase::Free;
+        self.free_calls.push(id);
+    }
+
+    /// When something is due.
+    pub(super) fn next_ns(&self) -> u64 {
+        if self.pending.is_empty() { self.deadlines.next_ns() } else { 0 }
+    }
+
+    /// Looks at what is due: timeouts, and requests that were held back.
+    pub(super) fn look<T: Tally>(&mut self, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        while let Some(id) = self.deadlines.pop(now_ns) {
+            let call = &self.calls[id as usize];
+            let deadline_ns = call.deadline_ns;
+            match call.phase {
+                Phase::Free | Phase::Ended => continue,
+                _ if deadline_ns <= now_ns => {
+                    self.give_up(id, &Fault::TimedOut, now_ns, users, books);
+                    continue;
+                }
+                Phase::Held(until_ns) if until_ns <= now_ns => {
+                    self.find_way(id, now_ns, users, books);
+                }
+                Phase::Held(until_ns) => self.deadlines.watch(id, until_ns),
+                Phase::Waiting => {
+                    let (user, site) = (call.user, call.site);
+                    let owned = &self.owned[user as usize].wires;
+                    match self.wires.oldest_opening(owned, site) {
+                        Some((wire, since_ns)) if since_ns + DIAL_NS <= now_ns => {
+                            let fault = OwnedFault::ConnectTimedOut;
+                            self.broken((wire, true), &fault, now_ns, users, books);
+                        }
+                        Some((_, since_ns)) => self.deadlines.watch(id, since_ns + DIAL_NS),
+                        None => self.pending.push_back(id),
+                    }
+                }
+                Phase::Named | Phase::OnWire(_) => {}
+            }
+            if !matches!(self.calls[id as usize].phase, Phase::Free | Phase::Ended) {
+                self.deadlines.watch(id, deadline_ns);
+            }
+        }
+        self.go_on(now_ns, users, books);
+    }
+
+    /// Ends a request without an answer from the server.
+    fn give_up<T: Tally>(
+        &mut self,
+        id: u32,
+        fault: &Fault<'_>,
+        now_ns: u64,
+        users: &[User],
+        books: &mut Books<T>,
+    ) {
+        self.take_off(id);
+        let call = &mut self.calls[id as usize];
+        call.leads_on = false;
+        let _done = call.flow.fail(fault);
+        self.end_hop(id, now_ns, users, books);
+    }
+
+    /// Takes a request off its connection, which is closed where that does not go otherwise.
+    fn take_off(&mut self, id: u32) {
+        let call = &mut self.calls[id as usize];
+        let (phase, user, site) = (call.phase, call.user, call.site);
+        call.phase = Phase::Ended;
+        match phase {
+            Phase::OnWire(wire) => {
+                match self.wires.cancel(&mut self.driver, wire, id, &mut self.scratch) {
+                    Some(bytes) => {
+                        self.owned[user as usize].sent_bytes += bytes as u64;
+                        self.serve(user, site);
+                    }
+                    None => self.close(wire),
+                }
+            }
+            Phase::Waiting if self.waiting(user, site) == 0 => {
+                // Nobody would give up on it.
+                let owned = &self.owned[user as usize].wires;
+                if let Some((wire, _)) = self.wires.oldest_opening(owned, site) {
+                    self.close(wire);
+                }
+            }
+            Phase::Named => self.sites.forget(site, id),
+            _ => {}
+        }
+    }
+
+    /// Closes a connection on which nothing is open.
+    fn close(&mut self, wire: u32) {
+        let user = self.wires.user(wire);
+        self.wires.close(&mut self.driver, wire);
+        self.owned[user as usize].wires.retain(|open| *open != wire);
+    }
+
+    /// Ends all requests of a user without telling of them, and says how many those are.
+    pub(super) fn cut_off(&mut self, user: u32) -> u64 {
+        let calls = std::mem::take(&mut self.owned[user as usize].calls);
+        for id in &calls {
+            self.take_off(*id);
+            self.forget(*id);
+        }
+        self.finished.retain(|(owner, id)| {
+            if *owner == user {
+                self.calls[*id as usize].phase = Phase::Free;
+                self.free_calls.push(*id);
+            }
+            *owner != user
+        });
+        let count = calls.len() as u64;
+        let mut calls = calls;
+        calls.clear();
+        self.owned[user as usize].calls = calls;
+        count
+    }
+
+    /// Closes all connections of a user, which has no request under way.
+    pub(super) fn close_all(&mut self, user: u32) {
+        let mut wires = std::mem::take(&mut self.owned[user as usize].wires);
+        for wire in wires.drain(..) {
+            self.wires.close(&mut self.driver, wire);
+        }
+        self.owned[user as usize].wires = wires;
+    }
+
+    /// Bytes that a user's connections have sent and received since this was last asked.
+    pub(super) fn take_bytes(&mut self, user: u32) -> (u64, u64) {
+        let owned = &mut self.owned[user as usize];
+        (std::mem::take(&mut owned.sent_bytes), std::mem::take(&mut owned.received_bytes))
+    }
+
+    /// Takes an event of the driver.
+    pub(super) fn handle<T: Tally>(
+        &mut self,
+        at_ns: u64,
+        event: Event,
+        users: &[User],
+        books: &mut Books<T>,
+    ) {
+        match event {
+            Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
+            Event::Sent(socket) => {
+                for exchange in self.wires.sent_whole(socket.0) {
+                    let call = &mut self.calls[exchange.0 as usize];
+                    call.moments.wrote_ns.get_or_insert(at_ns);
+                }
+            }
+            Event::Received(received) => self.received(received, at_ns, users, books),
+            Event::Ended(socket) => self.ended(socket.0, at_ns, users, books),
+            Event::Failed { socket, operation, error } => {
+                let fault = fault::of_system(operation, error);
+                let was_opening = self.wires.connection(socket.0).is_opening();
+                self.broken((socket.0, was_opening), &fault, at_ns, users, books);
+            }
+            Event::Woken => {
+                let mut answered = self.sites.take_answers(at_ns);
+                for id in answered.drain(..) {
+                    if self.calls[id as usize].phase == Phase::Named {
+                        self.find_way(id, at_ns, users, books);
+                    }
+                }
+                self.sites.give_back(answered);
+            }
+            Event::SentPart(_) | Event::Accepted { .. } => {}
+        }
+        self.go_on(at_ns, users, books);
+    }
+}

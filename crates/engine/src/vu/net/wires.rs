@@ -1,0 +1,237 @@
+//! The connections of a worker's users, each of which belongs to one user and one server.
+
+use plimsoll_conn::{Connection, ExchangeId, Message, Negotiated, NegotiatedSettings};
+use plimsoll_conn::{Scratch, State, WrittenError};
+use plimsoll_io::{Address, Close, Driver, Route, SocketId};
+use plimsoll_proto::tls::Version;
+
+use super::call::{Call, Phase};
+
+/// A connection.
+struct Wire {
+    connection: Connection<Negotiated>,
+    user: u32,
+    site: u32,
+    route: Option<Route>,
+    opened_ns: u64,
+    connected_ns: u64,
+    secured_ns: u64,
+    /// Whether it has carried a request.
+    is_used: bool,
+}
+
+/// See the head of this module.
+pub(super) struct Wires {
+    all: Vec<Wire>,
+    free: Vec<u32>,
+    sockets: u32,
+    settings: NegotiatedSettings,
+}
+
+impl Wires {
+    pub(super) fn new(sockets: u32) -> Self {
+        let settings = NegotiatedSettings::default();
+        Self { all: Vec::new(), free: Vec::new(), sockets, settings }
+    }
+
+    /// The connection of a socket.
+    pub(super) fn connection(&mut self, wire: u32) -> &mut Connection<Negotiated> {
+        &mut self.all[wire as usize].connection
+    }
+
+    pub(super) fn user(&self, wire: u32) -> u32 {
+        self.all[wire as usize].user
+    }
+
+    pub(super) fn site(&self, wire: u32) -> u32 {
+        self.all[wire as usize].site
+    }
+
+    pub(super) fn route(&self, wire: u32) -> Option<Route> {
+        self.all[wire as usize].route.clone()
+    }
+
+    /// One of a user's connections that has room for a request to a server.
+    pub(super) fn with_room(&self, owned: &[u32], site: u32) -> Option<u32> {
+        owned.iter().copied().find(|wire| {
+            let wire = &self.all[*wire as usize];
+            wire.site == site && wire.connection.room() > 0
+        })
+    }
+
+    /// How many of a user's connections to a server are being opened.
+    pub(super) fn opening(&self, owned: &[u32], site: u32) -> usize {
+        owned.iter().filter(|wire| self.is_opening(**wire, site)).count()
+    }
+
+    /// The one of them that was begun first, and when.
+    pub(super) fn oldest_opening(&self, owned: &[u32], site: u32) -> Option<(u32, u64)> {
+        let opening = owned.iter().copied().filter(|wire| self.is_opening(*wire, site));
+        let begun = opening.map(|wire| (wire, self.all[wire as usize].opened_ns));
+        begun.min_by_key(|(_, opened_ns)| *opened_ns)
+    }
+
+    fn is_opening(&self, wire: u32, site: u32) -> bool {
+        let wire = &self.all[wire as usize];
+        wire.site == site && wire.connection.is_opening()
+    }
+
+    pub(super) fn is_in_use(&self, wire: u32) -> bool {
+        self.all[wire as usize].connection.state() != State::Closed
+    }
+
+    /// Begins to open a connection; `None` when there is no socket for it.
+    pub(super) fn open<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        (user, site): (u32, u32),
+        route: Route,
+        owned: &mut Vec<u32>,
+        now_ns: u64,
+    ) -> Option<u32> {
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => self.take_over(driver, owned)?,
+        };
+        let wire = &mut self.all[number as usize];
+        (wire.user, wire.site, wire.is_used) = (user, site, false);
+        (wire.opened_ns, wire.connected_ns, wire.secured_ns) = (now_ns, 0, 0);
+        wire.connection.open(driver, &route);
+        wire.route = Some(route);
+        owned.push(number);
+        Some(number)
+    }
+
+    /// A new number or, if there is none, that of a connection on which the user has nothing open.
+    fn take_over<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
+        if self.all.len() < self.sockets as usize {
+            let number = self.all.len() as u32;
+            self.all.push(Wire {
+                connection: Connection::new(SocketId(number), &self.settings),
+                user: 0,
+                site: 0,
+                route: None,
+                opened_ns: 0,
+                connected_ns: 0,
+                secured_ns: 0,
+                is_used: false,
+            });
+            return Some(number);
+        }
+        let is_idle = |wire: &u32| {
+            let connection = &self.all[*wire as usize].connection;
+            connection.open_exchanges() == 0 && !connection.is_opening()
+        };
+        let idle = owned.iter().copied().find(is_idle)?;
+        owned.retain(|wire| *wire != idle);
+        self.close(driver, idle);
+        self.free.pop()
+    }
+
+    /// The connect has succeeded.
+    pub(super) fn note_connected(&mut self, wire: u32, at_ns: u64) {
+        self.all[wire as usize].connected_ns = at_ns;
+    }
+
+    /// The handshake is done.
+    pub(super) fn note_secured(&mut self, wire: u32, at_ns: u64) {
+        self.all[wire as usize].secured_ns = at_ns;
+    }
+
+    /// Sends a request on a connection that has room for it; gives how many bytes that takes.
+    pub(super) fn send<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        number: u32,
+        id: u32,
+        call: &mut Call,
+        now_ns: u64,
+        scratch: &mut Scratch,
+    ) -> Result<usize, WrittenError> {
+        let wire = &mut self.all[number as usize];
+        let message = Message::Written { bytes: call.flow.wire(), is_head: call.flow.is_head() };
+        let sent = wire.connection.send(driver, ExchangeId(id), &message, scratch)?;
+        call.phase = Phase::OnWire(number);
+        call.is_reused = wire.is_used;
+        call.moments.got_ns = Some(now_ns);
+        if !wire.is_used {
+            call.moments.connecting_ns = wire.connected_ns.saturating_sub(wire.opened_ns);
+            call.moments.tls_ns = wire.secured_ns.saturating_sub(wire.connected_ns);
+        }
+        wire.is_used = true;
+        call.via.protocol = match wire.connection.protocol_name() {
+            "h2" => "HTTP/2.0",
+            _ => "HTTP/1.1",
+        };
+        if let Some(Route { to: Address::Tcp(address), .. }) = &wire.route {
+            use std::fmt::Write as _;
+            // Writing to a string does not fail.
+            let _ = write!(call.via.remote_ip, "{}", address.ip());
+            call.via.remote_port = address.port();
+        }
+        if let Some(tls) = wire.connection.tls() {
+            call.via.tls_version = match tls.version() {
+                Some(Version::Tls12) => "tls1.2",
+                Some(Version::Tls13) => "tls1.3",
+                None => "",
+            };
+            call.via.tls_cipher_suite = tls.cipher().unwrap_or_default();
+        }
+        Ok(sent)
+    }
+
+    /// The requests on a connection.
+    pub(super) fn exchanges(&self, wire: u32) -> impl Iterator<Item = ExchangeId> {
+        self.all[wire as usize].connection.exchanges()
+    }
+
+    /// The requests on a connection of which the peer holds back nothing.
+    pub(super) fn sent_whole(&self, wire: u32) -> impl Iterator<Item = ExchangeId> {
+        let connection = &self.all[wire as usize].connection;
+        connection.exchanges().filter(|exchange| !connection.is_stalled(*exchange))
+    }
+
+    /// Whether a user has a connection to a server that will have room for more requests.
+    pub(super) fn has_full(&self, owned: &[u32], site: u32) -> bool {
+        owned.iter().any(|wire| {
+            let Wire { connection, site: of, .. } = &self.all[*wire as usize];
+            let is_shared = connection.protocol_name() == "h2";
+            *of == site && is_shared && connection.state() == State::Open
+        })
+    }
+
+    /// Gives up on a request, which takes some bytes; `None` when the connection has to be closed
+    /// for that.
+    pub(super) fn cancel<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        wire: u32,
+        id: u32,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let connection = &mut self.all[wire as usize].connection;
+        let survives = connection.cancel(ExchangeId(id), scratch);
+        survives.then(|| connection.flush(driver, scratch))
+    }
+
+    /// Closes a connection. Whatever is open on it is forgotten here.
+    pub(super) fn close<D: Driver>(&mut self, driver: &mut D, number: u32) {
+        let connection = &mut self.all[number as usize].connection;
+        if connection.state() == State::Closed {
+            return;
+        }
+        let how = if connection.open_exchanges() == 0 { Close::Graceful } else { Close::Reset };
+        drop(connection.close(driver, how));
+        self.free.push(number);
+    }
+
+    /// Closes a connection that has failed, and puts the requests that were open on it into `open`.
+    pub(super) fn give_up<D: Driver>(&mut self, driver: &mut D, number: u32, open: &mut Vec<u32>) {
+        let connection = &mut self.all[number as usize].connection;
+        if connection.state() == State::Closed {
+            return;
+        }
+        open.extend(connection.give_up(driver).map(|exchange| exchange.0));
+        self.free.push(number);
+    }
+}

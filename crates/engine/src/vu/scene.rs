@@ -1,0 +1,233 @@
+//! A scenario as all workers see it: counts that they share, and what a VU that is free does next.
+//!
+//! There is one count of iterations for each scenario, and whichever worker has a free VU takes the
+//! next of it. So an iteration is late or dropped only if no VU of any worker was free for it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use plimsoll_core::executor::{Executor, VuPool};
+use plimsoll_core::schedule::Arrivals;
+
+use super::cast::Role;
+
+/// A time that does not come.
+pub(super) const NEVER_NS: u64 = u64::MAX;
+
+/// See the head of this module. Times are on the driver's clock, ns.
+pub(super) struct Scene {
+    pub role: Role,
+    /// When it began; [`NEVER_NS`] before.
+    begin_ns: AtomicU64,
+    /// Iterations that were taken of its count, to be started or dropped.
+    taken: AtomicU64,
+    /// VUs that wait for an iteration to be due.
+    free: AtomicU64,
+    /// Whether another VU would have been of use.
+    wants_vu: AtomicBool,
+}
+
+/// What a VU that is free does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Starts an iteration.
+    Start,
+    /// Waits for one to be due.
+    Wait,
+    /// Leaves the scenario.
+    Leave,
+}
+
+impl Scene {
+    pub(super) fn new(role: Role) -> Self {
+        Self {
+            role,
+            begin_ns: AtomicU64::new(NEVER_NS),
+            taken: AtomicU64::new(0),
+            free: AtomicU64::new(0),
+            wants_vu: AtomicBool::new(false),
+        }
+    }
+
+    /// VUs that it begins with; those of a ramp come with its steps.
+    pub(super) fn vus(&self) -> u64 {
+        let vus = match &self.role.executor {
+            Executor::SharedIterations { vus, .. }
+            | Executor::PerVuIterations { vus, .. }
+            | Executor::ConstantVus { vus, .. } => *vus,
+            Executor::RampingVus { .. } => 0,
+            Executor::ConstantArrivalRate { pool, .. }
+            | Executor::RampingArrivalRate { pool, .. } => pool.pre_allocated_vus,
+        };
+        self.role.users.count_below(vus)
+    }
+
+    /// VUs that it may have, where more can be initialised on the way.
+    pub(super) fn vus_max(&self) -> u64 {
+        match &self.role.executor {
+            Executor::ConstantArrivalRate { pool, .. }
+            | Executor::RampingArrivalRate { pool, .. } => {
+                let VuPool { max_vus, pre_allocated_vus } = *pool;
+                self.role.users.count_below(max_vus.max(pre_allocated_vus))
+            }
+            _ => self.vus(),
+        }
+    }
+
+    fn arrivals(&self) -> Option<&Arrivals> {
+        match &self.role.executor {
+            Executor::ConstantArrivalRate { arrivals, .. }
+            | Executor::RampingArrivalRate { arrivals, .. } => Some(arrivals),
+            _ => None,
+        }
+    }
+
+    /// Whether iterations start at a rate.
+    pub(super) fn is_of_arrivals(&self) -> bool {
+        self.arrivals().is_some()
+    }
+
+    pub(super) fn begin(&self, at_ns: u64) {
+        self.begin_ns.store(at_ns, Ordering::Release);
+    }
+
+    /// When it began; [`NEVER_NS`] before.
+    pub(super) fn begin_ns(&self) -> u64 {
+        self.begin_ns.load(Ordering::Acquire)
+    }
+
+    /// When the last iterations start, unless they are stopped before.
+    pub(super) fn end_ns(&self, stop_ns: u64) -> u64 {
+        let regular_ns = self.role.executor.regular_duration_ns();
+        self.begin_ns().saturating_add(regular_ns).min(stop_ns)
+    }
+
+    /// When iterations are interrupted.
+    pub(super) fn hard_end_ns(&self, stop_ns: u64) -> u64 {
+        self.end_ns(stop_ns).saturating_add(self.role.graceful_stop_ns)
+    }
+
+    /// What a VU does that is free. `begun` is how many iterations it has begun here, and
+    /// `is_leaving` whether a ramp has taken it back.
+    pub(super) fn next(&self, begun: u64, is_leaving: bool, now_ns: u64, stop_ns: u64) -> Next {
+        if now_ns >= self.end_ns(stop_ns) && !self.is_of_arrivals() {
+            return Next::Leave;
+        }
+        let start = |is_wanted| if is_wanted { Next::Start } else { Next::Leave };
+        match &self.role.executor {
+            Executor::SharedIterations { iterations, .. } => {
+                let total = self.role.iterations.count_below(*iterations);
+                let next = |taken: u64| (taken < total).then_some(taken + 1);
+                let order = Ordering::Relaxed;
+                start(self.taken.fetch_update(order, order, next).is_ok())
+            }
+            Executor::PerVuIterations { iterations, .. } => start(begun < *iterations),
+            Executor::ConstantVus { .. } => Next::Start,
+            Executor::RampingVus { .. } => start(!is_leaving),
+            Executor::ConstantArrivalRate { .. } => {
+                let is_over = now_ns >= self.end_ns(stop_ns) && self.due_ns(stop_ns).is_none();
+                if is_over { Next::Leave } else { Next::Wait }
+            }
+            Executor::RampingArrivalRate { .. } => {
+                if self.due_ns(stop_ns).is_none() {
+                    Next::Leave
+                } else {
+                    Next::Wait
+                }
+            }
+        }
+    }
+
+    /// When the next iteration is due that nobody has taken; `None` after the last.
+    pub(super) fn due_ns(&self, stop_ns: u64) -> Option<u64> {
+        self.due_of(self.taken.load(Ordering::Acquire), stop_ns)
+    }
+
+    fn due_of(&self, index: u64, stop_ns: u64) -> Option<u64> {
+        let begin_ns = self.begin_ns();
+        if begin_ns == NEVER_NS {
+            return None;
+        }
+        let due_ns = self.arrivals()?.due_ns(self.role.iterations.nth(index)?)?;
+        Some(begin_ns.saturating_add(due_ns)).filter(|due_ns| *due_ns < stop_ns)
+    }
+
+    /// Takes the next iteration if it is due, and says when it was.
+    pub(super) fn take_due(&self, now_ns: u64, stop_ns: u64) -> Option<u64> {
+        let mut taken = self.taken.load(Ordering::Acquire);
+        loop {
+            let due_ns = self.due_of(taken, stop_ns).filter(|due_ns| *due_ns <= now_ns)?;
+            let (ours, theirs) = (Ordering::AcqRel, Ordering::Acquire);
+            match self.taken.compare_exchange(taken, taken + 1, ours, theirs) {
+                Ok(_) => return Some(due_ns),
+                Err(now) => taken = now,
+            }
+        }
+    }
+
+    /// Takes what is due and finds no free VU of any worker; gives how many those are.
+    pub(super) fn drop_due(&self, now_ns: u64, stop_ns: u64) -> u64 {
+        let mut dropped = 0;
+        while self.free() == 0 && self.take_due(now_ns, stop_ns).is_some() {
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// Iterations that nobody has started by its end, of those that are one count.
+    pub(super) fn take_rest(&self, stop_ns: u64) -> u64 {
+        match &self.role.executor {
+            Executor::SharedIterations { iterations, .. } => {
+                let total = self.role.iterations.count_below(*iterations);
+                total - self.taken.swap(total, Ordering::AcqRel).min(total)
+            }
+            _ if self.is_of_arrivals() => {
+                let mut dropped = 0;
+                while self.take_due(self.end_ns(stop_ns), stop_ns).is_some() {
+                    dropped += 1;
+                }
+                dropped
+            }
+            _ => 0,
+        }
+    }
+
+    /// A VU has become free for an iteration.
+    pub(super) fn add_free(&self) {
+        self.free.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A VU is no longer free.
+    pub(super) fn remove_free(&self) {
+        self.free.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// VUs that are free.
+    pub(super) fn free(&self) -> u64 {
+        self.free.load(Ordering::Acquire)
+    }
+
+    /// Says that another VU would be of use; `true` if nobody has said so before.
+    pub(super) fn want_vu(&self) -> bool {
+        !self.wants_vu.swap(true, Ordering::AcqRel)
+    }
+
+    /// Another VU may be wanted again.
+    pub(super) fn forget_want(&self) {
+        self.wants_vu.store(false, Ordering::Release);
+    }
+
+    /// How far it is, 0 to 1.
+    pub(super) fn progress(&self, now_ns: u64) -> f64 {
+        let time = || {
+            let since_ns = now_ns.saturating_sub(self.begin_ns()) as f64;
+            (since_ns / self.role.executor.regular_duration_ns().max(1) as f64).min(1.0)
+        };
+        match &self.role.executor {
+            Executor::SharedIterations { iterations, .. } => {
+                let total = self.role.iterations.count_below(*iterations).max(1);
+                (self.taken.load(Ordering::Relaxed) as f64 / total as f64).min(1.0)
+            }
+            _ => time(),
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! One worker: a thread's loop over its virtual users and its driver.
+//!
+//! The loop does what is due, has those virtual users go on whose turn it is, waits, and takes
+//! events. What a script asks for is carried out in `steps`, and requests in `net`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use plimsoll_io::Driver;
+use plimsoll_script::js::{self, Ending, Level, ScenarioFacts, Task};
+
+use super::books::{Actor, Books};
+use super::cast::Cast;
+use super::director::{News, Order};
+use super::net::Net;
+use super::run::VuError;
+use super::scene::{NEVER_NS, Next};
+use super::stage::Stage;
+use super::tally::Tally;
+use super::user::{Doing, Engaged, User};
+use crate::deadlines::Deadlines;
+
+/// However long there is nothing to do, a worker looks this often whether it was told something.
+const TICK_NS: u64 = 50_000_000;
+
+/// How often it looks for iterations that are due while no VU is free for them.
+const DROP_NS: u64 = 1_000_000;
+
+/// How many turns users have, at least and at most, before the worker looks for events.
+const TURNS_LEAST: usize = 32;
+const TURNS_MOST: usize = 256;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// See the head of this module.
+pub(super) struct Worker<D: Driver, T> {
+    pub(super) index: usize,
+    pub(super) cast: Arc<Cast>,
+    pub(super) stage: Arc<Stage>,
+    pub(super) books: Books<T>,
+    pub(super) net: Net<D>,
+    pub(super) users: Vec<User>,
+    deadlines: Deadlines,
+    /// Those whose turn it is.
+    pub(super) queue: VecDeque<u32>,
+    /// For each scenario, those that wait for an iteration to be due.
+    free: Vec<VecDeque<u32>>,
+    facts: Vec<Option<Rc<ScenarioFacts>>>,
+    orders: Vec<Order>,
+    pub(super) now_ns: u64,
+    next_tick_ns: u64,
+    is_stopping: bool,
+    /// When the scenarios started, ns since 1970.
+    pub(super) test_started_ns: u64,
+    /// How the task of a throw-away user has ended.
+    pub(super) alone: Option<Ending>,
+    /// When the caller wants to look, whatever happens.
+    pub(super) deadline_ns: u64,
+}
+
+impl<D: Driver, T: Tally> Worker<D, T> {
+    pub(super) fn new(
+        index: usize,
+        cast: &Arc<Cast>,
+        stage: &Arc<Stage>,
+        mut net: Net<D>,
+        tally: T,
+        wall_base_ns: u64,
+    ) -> Self {
+        let users_max = stage.share(index, cast.vus_max.max(cast.vus_planned));
+        let now_ns = net.driver.clock_ns();
+        let scenes = stage.scenes.len();
+        stage.controls.add_waker(net.driver.waker());
+        Self {
+            index,
+            books: Books { tally, names: Rc::new(js::Worker::new()), wall_base_ns },
+            net,
+            users: Vec::new(),
+            deadlines: Deadlines::new(users_max),
+            queue: VecDeque::new(),
+            free: (0..scenes).map(|_| VecDeque::new()).collect(),
+            facts: vec![None; scenes],
+            orders: Vec::new(),
+            now_ns,
+            next_tick_ns: now_ns + SECOND_NS,
+            is_stopping: false,
+            test_started_ns: wall_base_ns.saturating_add(now_ns),
+            alone: None,
+            deadline_ns: NEVER_NS,
+            cast: Arc::clone(cast),
+            stage: Arc::clone(stage),
+        }
+    }
+
+    /// Begins to initialise the VUs that are planned.
+    pub(super) fn initialize_planned(&mut self) {
+        let workers = u64::from(self.cast.workers.max(1));
+        let first = self.index as u64 + 1;
+        for vu in (first..=self.cast.vus_planned).step_by(workers as usize) {
+            self.initialize(vu as u32, None);
+        }
+    }
+
+    /// Tells the tally nothing of seconds.
+    pub(super) fn keep_silent(&mut self) {
+        self.next_tick_ns = NEVER_NS;
+    }
+
+    /// Makes a user that belongs to no scenario.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn spawn_alone(&mut self) -> Result<(), VuError> {
+        let spawned = self.cast.program.spawn(&self.books.names, 0).map_err(VuError::Script)?;
+        let mut user = User::new(0, spawned);
+        {
+            let mut execution = user.vu.execution();
+            execution.instance = Arc::clone(&self.stage.controls.facts);
+            execution.options = Arc::clone(&self.cast.options_json);
+            execution.test_started_ns = self.test_started_ns;
+        }
+        self.users.push(user);
+        self.net.add_user(0);
+        Ok(())
+    }
+
+    /// Has that user begin a task.
+    pub(super) fn begin_alone(&mut self, task: Task) {
+        self.users[0].doing = Doing::Alone;
+        self.begin_task(0, task);
+    }
+
+    /// Ends the task of that user.
+    pub(super) fn cancel_alone(&mut self) {
+        let wall_ns = self.books.wall_ns(self.now_ns);
+        self.users[0].vu.cancel(wall_ns);
+        self.users[0].doing = Doing::Nothing;
+        self.net.cut_off(0);
+    }
+
+    /// Tells the tally of the bytes of that user.
+    pub(super) fn tell_data(&mut self) {
+        let (sent_bytes, received_bytes) = self.net.take_bytes(0);
+        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
+        tally.data(&place, sent_bytes, received_bytes);
+    }
+
+    /// One turn: does what is due, waits, and takes events. `false`: the run is over.
+    ///
+    /// # Errors
+    /// When the driver breaks.
+    pub(super) fn turn(&mut self) -> io::Result<bool> {
+        self.now_ns = self.net.driver.clock_ns();
+        if self.stage.controls.is_aborted() {
+            self.interrupt_all();
+            return Ok(false);
+        }
+        if self.stage.controls.is_stopped() {
+            self.stop();
+        }
+        if self.stage.next_ns() <= self.now_ns {
+            let news = self.stage.direct(self.now_ns, |_, _| {});
+            self.tell(news);
+        }
+        self.obey();
+        self.start_due();
+        self.look_at_deadlines();
+        self.net.look(self.now_ns, &self.users, &mut self.books);
+        self.hand_out_answers();
+        for _ in 0..self.queue.len().clamp(TURNS_LEAST, TURNS_MOST) {
+            let Some(user) = self.queue.pop_front() else { break };
+            self.users[user as usize].is_queued = false;
+            self.go_on(user);
+            self.hand_out_answers();
+        }
+        self.tick(false);
+        if self.stage.is_over() && !self.stage.has_orders(self.index) {
+            return Ok(false);
+        }
+        let until_ns = self.until_ns();
+        self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
+        while let Some((at_ns, event)) = self.net.driver.next() {
+            self.now_ns = self.now_ns.max(at_ns);
+            self.net.handle(at_ns, event, &self.users, &mut self.books);
+        }
+        self.hand_out_answers();
+        Ok(true)
+    }
+
+    /// Tells the tally that it is over.
+    pub(super) fn end(mut self) -> T {
+        self.now_ns = self.net.driver.clock_ns();
+        self.tick(true);
+        self.books.tally
+    }
+
+    fn until_ns(&self) -> u64 {
+        if !self.queue.is_empty() || self.stage.has_orders(self.index) {
+            return 0;
+        }
+        let stop_ns = self.stage.stop_ns();
+        let mut until_ns = (self.now_ns + TICK_NS).min(self.next_tick_ns);
+        until_ns = until_ns.min(self.deadlines.next_ns()).min(self.net.next_ns());
+        until_ns = until_ns.min(self.stage.next_ns()).min(self.deadline_ns);
+        for (role, scene) in self.stage.scenes.iter().enumerate() {
+            if !scene.is_of_arrivals() || scene.begin_ns() == NEVER_NS {
+                continue;
+            }
+            let due_ns = scene.due_ns(stop_ns).unwrap_or(NEVER_NS);
+            if !self.free[role].is_empty() {
+                until_ns = until_ns.min(due_ns.min(scene.end_ns(stop_ns).max(self.now_ns + 1)));
+            } else if scene.free() == 0 {
+                until_ns = until_ns.min(due_ns.max(self.now_ns + DROP_NS));
+            }
+        }
+        until_ns.max(1)
+    }
+
+    /// Queues a user whose turn it is.
+    pub(super) fn enqueue(&mut self, user: u32) {
+        let known = &mut self.users[user as usize];
+        if !known.is_queued {
+            known.is_queued = true;
+            self.queue.push_back(user);
+        }
+    }
+
+    fn hand_out_answers(&mut self) {
+        while let Some((user, call)) = self.net.take_finished() {
+            let known = &mut self.users[user as usize];
+            known.answered.push_back(call);
+            if matches!(known.waits, super::user::Waits::Answer(_)) {
+                self.enqueue(user);
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        if !self.stage.has_orders(self.index) {
+            return;
+        }
+        let mut orders = std::mem::take(&mut self.orders);
+        self.stage.take_orders(self.index, &mut orders);
+        for order in orders.drain(..) {
+            let user = self.stage.place(order.vu()).1;
+            match order {
+                Order::Initialize { vu, role } => self.initialize(vu, role),
+                Order::Join { role, slot, .. } => self.join(user, role, slot),
+                Order::Lower { by_ns, .. } => {
+                    if let Some(engaged) = &mut self.users[user as usize].engaged {
+                        engaged.leaves_by_ns = Some(by_ns);
+                        self.watch(user);
+                    }
+                }
+                Order::Raise { .. } => {
+                    if let Some(engaged) = &mut self.users[user as usize].engaged {
+                        engaged.leaves_by_ns = None;
+                    }
+                }
+            }
+        }
+        self.orders = orders;
+    }
+
+    fn initialize(&mut self, vu: u32, role: Option<u32>) {
+        let user = self.users.len() as u32;
+        debug_assert_eq!(self.stage.place(vu), (self.index, user));
+        match self.cast.program.spawn(&self.books.names, vu) {
+            Ok(spawned) => {
+                let mut fresh = User::new(u64::from(vu), spawned);
+                fresh.doing = Doing::Initializing(role);
+                self.describe(&mut fresh);
+                self.users.push(fresh);
+                self.net.add_user(self.cast.part.nth(u64::from(vu) - 1).unwrap_or(0) + 1);
+                self.begin_task(user, Task::Evaluate);
+            }
+            Err(failure) => self.stage.fail(VuError::Script(failure)),
+        }
+    }
+
+    /// The facts of a VU that never change.
+    fn describe(&self, user: &mut User) {
+        let id = self.cast.part.nth(user.number.saturating_sub(1)).unwrap_or(0) + 1;
+        let mut execution = user.vu.execution();
+        execution.id_in_test = id;
+        execution.instance = Arc::clone(&self.stage.controls.facts);
+        execution.options = Arc::clone(&self.cast.options_json);
+        execution.test_started_ns = self.test_started_ns;
+    }
+
+    fn join(&mut self, user: u32, role: u32, slot: u32) {
+        let scene = &self.stage.scenes[role as usize];
+        let facts = self.facts[role as usize].get_or_insert_with(|| {
+            Rc::new(ScenarioFacts {
+                name: scene.role.name.clone(),
+                executor: scene.role.executor.kind().name().to_owned(),
+                started_ns: self.books.wall_base_ns.saturating_add(scene.begin_ns()),
+            })
+        });
+        let facts = Rc::clone(facts);
+        let known = &mut self.users[user as usize];
+        if known.iterations == 0 {
+            let data = self.stage.setup_data.lock();
+            let data = data.unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+            known.vu.set_data(data);
+        }
+        known.vu.set_environment(&scene.role.env);
+        known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });
+        let progress = &self.stage.controls.progress[role as usize];
+        progress.vus.fetch_add(1, Ordering::Relaxed);
+        if scene.is_of_arrivals() {
+            self.users[user as usize].is_free = true;
+            self.free[role as usize].push_back(user);
+        } else {
+            self.count_active(role, 1);
+            self.go_free(user);
+        }
+    }
+
+    /// A user has nothing to do: takes its next iteration, waits for one, or leaves.
+    pub(super) fn go_free(&mut self, user: u32) {
+        let known = &mut self.users[user as usize];
+        known.doing = Doing::Nothing;
+        let Some(engaged) = &known.engaged else { return };
+        let scene = &self.stage.scenes[engaged.role as usize];
+        let (begun, is_leaving) = (engaged.begun, engaged.leaves_by_ns.is_some());
+        match scene.next(begun, is_leaving, self.now_ns, self.stage.stop_ns()) {
+            Next::Start => self.start_iteration(user, self.now_ns),
+            Next::Leave => self.leave(user),
+            Next::Wait => {
+                // What came due while nobody was free is dropped before this one counts as free.
+                let role = engaged.role as usize;
+                self.drop_due(role);
+                self.users[user as usize].is_free = true;
+                self.stage.scenes[role].add_free();
+                self.free[role].push_back(user);
+            }
+        }
+    }
+
+    /// A user goes back to the pool.
+    fn leave(&mut self, user: u32) {
+        let known = &mut self.users[user as usize];
+        let Some(engaged) = known.engaged.take() else { return };
+        let (vu, role) = (known.number as u32, engaged.role);
+        let actor = Actor { scenario: Some(role), vu: known.number, ..Actor::default() };
+        let scene = &self.stage.scenes[role as usize];
+        if let plimsoll_core::executor::Executor::PerVuIterations { iterations, .. } =
+            &scene.role.executor
+        {
+            let rest = iterations.saturating_sub(engaged.begun);
+            self.count_dropped(actor, rest);
+        }
+        self.stage.controls.progress[role as usize].vus.fetch_sub(1, Ordering::Relaxed);
+        if !self.stage.scenes[role as usize].is_of_arrivals() {
+            self.count_active(role, -1);
+        }
+        let now_ns = self.now_ns;
+        let news = self.stage.direct(now_ns, |director, decided| {
+            director.returned(vu, role, engaged.slot, now_ns, decided);
+        });
+        self.tell(news);
+    }
+
+    /// Starts the iterations of arrival rates that are due, and drops those that no VU is free for.
+    fn start_due(&mut self) {
+        let stop_ns = self.stage.stop_ns();
+        for role in 0..self.free.len() {
+            let scene = &self.stage.scenes[role];
+            if !scene.is_of_arrivals() || scene.begin_ns() == NEVER_NS {
+                continue;
+            }
+            while !self.free[role].is_empty() {
+                let Some(due_ns) = self.stage.scenes[role].take_due(self.now_ns, stop_ns) else {
+                    break;
+                };
+                let Some(user) = self.free[role].pop_front() else { break };
+                self.no_longer_free(role, user);
+                self.start_iteration(user, due_ns);
+            }
+            self.drop_due(role);
+            let is_over = |worker: &Self| {
+                let next = worker.stage.scenes[role].next(0, false, worker.now_ns, stop_ns);
+                next == Next::Leave
+            };
+            while !self.free[role].is_empty() && is_over(self) {
+                let Some(user) = self.free[role].pop_front() else { break };
+                self.no_longer_free(role, user);
+                self.leave(user);
+            }
+        }
+    }
+
+    fn no_longer_free(&mut self, role: usize, user: u32) {
+        self.users[user as usize].is_free = false;
+        self.stage.scenes[role].remove_free();
+    }
+
+    fn drop_due(&mut self, role: usize) {
+        let dropped = self.stage.scenes[role].drop_due(self.now_ns, self.stage.stop_ns());
+        if dropped == 0 {
+            return;
+        }
+        let actor = Actor { scenario: Some(role as u32), ..Actor::default() };
+        self.count_dropped(actor, dropped);
+        if self.stage.scenes[role].want_vu() {
+            let now_ns = self.now_ns;
+            let news = self.stage.direct(now_ns, |director, decided| {
+                director.grow(role as u32, now_ns, decided);
+            });
+            self.tell(news);
+        }
+    }
+
+    fn count_dropped(&mut self, actor: Actor, count: u64) {
+        let Some(role) = actor.scenario.filter(|_| count > 0) else { return };
+        let progress = &self.stage.controls.progress[role as usize];
+        progress.dropped.fetch_add(count, Ordering::Relaxed);
+        let (tally, place) = self.books.at(actor, self.now_ns);
+        tally.dropped(&place, count);
+    }
+
+    /// Counts a VU that becomes active, or is no longer.
+    pub(super) fn count_active(&self, role: u32, change: i64) {
+        let change = change.cast_unsigned();
+        let controls = &self.stage.controls;
+        controls.facts.vus_active.fetch_add(change, Ordering::Relaxed);
+        controls.progress[role as usize].active_vus.fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// Passes on what has become of scenarios.
+    pub(super) fn tell(&mut self, news: Vec<News>) {
+        for news in news {
+            match news {
+                News::Started(role) => {
+                    let progress = &self.stage.controls.progress[role as usize];
+                    let begin_ns = self.stage.scenes[role as usize].begin_ns();
+                    progress.started_ns.store(begin_ns, Ordering::Relaxed);
+                    progress.status.store(1, Ordering::Release);
+                }
+                News::Over(role, dropped) => {
+                    let actor = Actor { scenario: Some(role), ..Actor::default() };
+                    self.count_dropped(actor, dropped);
+                    let progress = &self.stage.controls.progress[role as usize];
+                    let interrupted = progress.interrupted.load(Ordering::Relaxed);
+                    let status = if interrupted > 0 { 4 } else { 3 };
+                    progress.status.store(status, Ordering::Release);
+                }
+                News::Exhausted(role) => {
+                    let actor = Actor { scenario: Some(role), ..Actor::default() };
+                    let scene = &self.stage.scenes[role as usize];
+                    let line = format!(
+                        "scenario '{}' has its maximum of {} VUs, all are busy, and iterations \
+                         are dropped: raise maxVUs",
+                        scene.role.name,
+                        scene.vus_max()
+                    );
+                    let (tally, place) = self.books.at(actor, self.now_ns);
+                    tally.log(&place, Level::Warn, &line);
+                }
+            }
+        }
+    }
+
+    /// Has a user looked at when it next needs that.
+    pub(super) fn watch(&mut self, user: u32) {
+        let known = &self.users[user as usize];
+        let at_ns = known.wake_ns().min(self.cut_off_ns(known));
+        if at_ns != NEVER_NS {
+            self.deadlines.watch(user, at_ns);
+        }
+    }
+
+    /// When the iteration of a user is cut off.
+    fn cut_off_ns(&self, user: &User) -> u64 {
+        let Some(engaged) = &user.engaged else { return NEVER_NS };
+        if user.doing == Doing::Nothing {
+            return NEVER_NS;
+        }
+        let scene = &self.stage.scenes[engaged.role as usize];
+        let hard_end_ns = scene.hard_end_ns(self.stage.stop_ns());
+        hard_end_ns.min(engaged.leaves_by_ns.unwrap_or(NEVER_NS))
+    }
+
+    fn look_at_deadlines(&mut self) {
+        while let Some(user) = self.deadlines.pop(self.now_ns) {
+            let known = &self.users[user as usize];
+            if self.cut_off_ns(known) <= self.now_ns {
+                self.interrupt(user);
+            } else if known.wake_ns() <= self.now_ns {
+                match known.doing {
+                    Doing::Resting(_) => self.go_free(user),
+                    _ => self.enqueue(user),
+                }
+            } else {
+                self.watch(user);
+            }
+        }
+    }
+
+    /// Cuts off what a user does, and lets it leave or go on.
+    fn interrupt(&mut self, user: u32) {
+        if self.users[user as usize].doing == Doing::Iterating {
+            self.cut_off(user);
+        }
+        self.go_free(user);
+    }
+
+    /// Every iteration is cut off, and nobody goes on.
+    fn interrupt_all(&mut self) {
+        for user in 0..self.users.len() as u32 {
+            match self.users[user as usize].doing {
+                Doing::Iterating => self.cut_off(user),
+                Doing::Initializing(_) => {
+                    self.users[user as usize].vu.cancel(self.books.wall_ns(self.now_ns));
+                }
+                Doing::Nothing | Doing::Resting(_) | Doing::Alone => {}
+            }
+            let known = &mut self.users[user as usize];
+            known.doing = Doing::Nothing;
+            if let Some(engaged) = known.engaged.take()
+                && !self.stage.scenes[engaged.role as usize].is_of_arrivals()
+            {
+                self.count_active(engaged.role, -1);
+            }
+        }
+        for progress in &self.stage.controls.progress {
+            if progress.status.load(Ordering::Relaxed) < 3 {
+                let interrupted = progress.interrupted.load(Ordering::Relaxed);
+                progress.status.store(if interrupted > 0 { 4 } else { 3 }, Ordering::Release);
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        if self.is_stopping {
+            return;
+        }
+        self.is_stopping = true;
+        self.stage.stop(self.now_ns);
+        for user in 0..self.users.len() as u32 {
+            self.watch(user);
+        }
+    }
+
+    fn tick(&mut self, is_over: bool) {
+        if self.now_ns < self.next_tick_ns && !is_over {
+            return;
+        }
+        // After a pause several seconds may be over at once; they are one.
+        while self.next_tick_ns <= self.now_ns {
+            self.next_tick_ns += SECOND_NS;
+        }
+        let facts = &self.stage.controls.facts;
+        let active = facts.vus_active.load(Ordering::Relaxed);
+        let initialized = facts.vus_initialized.load(Ordering::Relaxed);
+        if self.index == 0 {
+            self.note_ends();
+        }
+        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
+        tally.tick(&place, active, initialized);
+    }
+
+    /// Notes which scenarios start no iterations any more.
+    fn note_ends(&self) {
+        for (scene, progress) in self.stage.scenes.iter().zip(&self.stage.controls.progress) {
+            if scene.begin_ns() != NEVER_NS && self.now_ns >= scene.end_ns(self.stage.stop_ns()) {
+                let (from, to) = (Ordering::AcqRel, Ordering::Relaxed);
+                let _ = progress.status.compare_exchange(1, 2, from, to);
+            }
+        }
+    }
+}
