@@ -21,6 +21,8 @@ pub const SCENARIOS: u64 = TARGETS + 2;
 pub const WEBSOCKET_NONCES: u64 = TARGETS + 3;
 /// The purpose of drawing the keys that WebSocket messages are masked with.
 pub const WEBSOCKET_KEYS: u64 = TARGETS + 4;
+/// The purpose of varying the times of calls.
+pub const JITTER: u64 = TARGETS + 5;
 
 /// A stream of random words that can be read at any place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

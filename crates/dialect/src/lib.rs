@@ -12,6 +12,7 @@ mod duration;
 pub mod form;
 pub mod fortio;
 mod getopt;
+mod go_flag;
 pub mod k6;
 mod numbers;
 pub mod targets;

@@ -70,6 +70,25 @@ pub(crate) fn go_shortest(value: f64) -> String {
     }
 }
 
+/// As Go's `%.Ng`: `precision` digits, without zeros at the end.
+pub(crate) fn go_general(value: f64, precision: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return go_shortest(value);
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    let text = format!("{:.*e}", precision.saturating_sub(1), value.abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = mantissa.replace('.', "");
+    let digits = match digits.trim_end_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let is_plain = exponent >= -4 && i64::from(exponent) < precision as i64;
+    let number = if is_plain { plain(digits, exponent) } else { scientific(digits, exponent, 2) };
+    format!("{sign}{number}")
+}
+
 /// As JavaScript's `value.toFixed(places)` (ECMA-262, `Number.prototype.toFixed`): exact ties round
 /// away from 0.
 pub(crate) fn to_fixed(value: f64, places: usize) -> String {
@@ -137,6 +156,25 @@ mod tests {
         ] {
             assert_eq!(javascript(value), in_javascript, "{value}");
             assert_eq!(go_shortest(value), in_go, "{value}");
+        }
+    }
+
+    /// What Go's documentation and programs print for these.
+    #[test]
+    fn general_numbers_print_as_in_go() {
+        for (value, precision, want) in [
+            (0.0, 6, "0"),
+            (0.001, 6, "0.001"),
+            (8.8691e-5, 6, "8.8691e-05"),
+            (0.000_808_919_080_645, 6, "0.000808919"),
+            (1_234_567.0, 6, "1.23457e+06"),
+            (999_999.5, 6, "1e+06"),
+            (99.781_648, 5, "99.782"),
+            (-0.018_834_712, 4, "-0.01883"),
+            (100_000.0, 6, "100000"),
+            (7350.0, 9, "7350"),
+        ] {
+            assert_eq!(go_general(value, precision), want, "{value} {precision}");
         }
     }
 

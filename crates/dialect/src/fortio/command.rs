@@ -1,0 +1,253 @@
+//! What a command line of fortio asks for: a checked value.
+
+use plimsoll_core::plan::{DriverPlan, Spin};
+
+/// The version of fortio whose behaviour this is.
+pub(super) const SPOKEN: &str = "1.75.2";
+
+/// What the program calls itself where fortio shows its version: fortio's, and ours as SemVer's
+/// build metadata, so that scripts that compare versions find fortio's.
+#[must_use]
+pub fn version() -> String {
+    format!("{SPOKEN}+plimsoll.{}", env!("CARGO_PKG_VERSION"))
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// `load`.
+    Load,
+    /// `curl`, or `load -curl`.
+    Curl,
+    /// `grpcping`.
+    GrpcPing,
+}
+
+/// How much is logged, from everything to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// Nearly everything.
+    Verbose,
+    /// The usual.
+    Info,
+    /// What may be wrong.
+    Warning,
+    /// What is wrong.
+    Error,
+    /// What cannot go on.
+    Critical,
+    /// What ends the program.
+    Fatal,
+}
+
+/// What is called over gRPC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    /// The health of this service; empty: of the server.
+    Health(String),
+    /// fortio's ping, answered after this time, ns.
+    Ping {
+        /// ns.
+        delay_ns: i64,
+    },
+}
+
+/// What is sent beside the head.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Payload {
+    /// Nothing.
+    #[default]
+    None,
+    /// These bytes.
+    Text(String),
+    /// What this file holds.
+    File(String),
+    /// This number of random bytes.
+    Random(usize),
+}
+
+/// A command line that can be carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// What to do.
+    pub action: Action,
+    /// What to call: a URL, or `host:port` for gRPC. As it was given.
+    pub target: String,
+    /// Calls per second; 0 and less: as fast as possible.
+    pub qps: f64,
+    /// Connections, or for gRPC connections times streams, before they are lowered.
+    pub threads: u32,
+    /// How long, ns; 0: until Ctrl-C.
+    pub duration_ns: i64,
+    /// Exactly this number of calls; 0: as many as the time takes.
+    pub exactly: i64,
+    /// Width of the first buckets, s.
+    pub resolution_s: f64,
+    /// Least value of the histogram, ns.
+    pub offset_ns: i64,
+    /// Percentiles to report, above 0 and below 100.
+    pub percentiles: Vec<f64>,
+    /// Whether times between calls vary.
+    pub jitter: bool,
+    /// Whether calls of the threads are spread evenly.
+    pub uniform: bool,
+    /// Whether calls that are due while no connection is free are left out.
+    pub no_catch_up: bool,
+    /// Whether the run goes on when calls of the warm-up fail.
+    pub allow_initial_errors: bool,
+    /// Whether connections are warmed up one after the other.
+    pub sequential_warmup: bool,
+    /// The status that ends the run, -1 for an error of the socket; 0: none.
+    pub abort_on: i64,
+    /// After this number of calls a connection is closed.
+    pub calls_per_connection: Option<u32>,
+    /// Where the JSON result goes; `-` is stdout.
+    pub json: Option<String>,
+    /// Whether it goes to a file that is named by time and labels.
+    pub auto_save: bool,
+    /// The folder of that file.
+    pub data_dir: String,
+    /// Labels; `None`: URL and host name.
+    pub labels: Option<String>,
+    /// Number of the run.
+    pub run_id: i64,
+    /// Threads of the engine; 0: it chooses.
+    pub workers: u32,
+    /// How much is logged.
+    pub log_level: LogLevel,
+    /// Whether bad statuses are logged.
+    pub log_errors: bool,
+    /// What is called over gRPC; `None`: HTTP.
+    pub call: Option<Call>,
+    /// Streams of each connection of gRPC.
+    pub streams: u32,
+    /// Headers: the name in canonical spelling, and the value; `None` leaves the header out.
+    pub headers: Vec<(String, Option<String>)>,
+    /// The method in place of the usual one.
+    pub method: Option<String>,
+    /// The payload.
+    pub payload: Payload,
+    /// Content-Type, if one was given.
+    pub content_type: Option<String>,
+    /// `user:password`, or empty.
+    pub credentials: String,
+    /// Whether gzip is asked for.
+    pub compression: bool,
+    /// HTTP/1.0.
+    pub http10: bool,
+    /// HTTP/2.
+    pub h2: bool,
+    /// Whether headers are written as Go's client does.
+    pub std_client: bool,
+    /// Whether connections are kept open.
+    pub keep_alive: bool,
+    /// Limit of a call, ns.
+    pub timeout_ns: i64,
+    /// Whether any certificate is taken.
+    pub insecure: bool,
+    /// File of authorities; empty: none.
+    pub ca_cert: String,
+    /// File of the client's certificate; empty: none.
+    pub cert: String,
+    /// File of its key; empty: none.
+    pub key: String,
+    /// Whether `-mtls` was given.
+    pub mtls: bool,
+    /// Address to connect to; empty: that of the URL.
+    pub resolve: String,
+    /// A Unix socket to connect to; empty: none.
+    pub unix_socket: String,
+    /// Whether names are looked up once.
+    pub no_reresolve: bool,
+    /// Whether heads go to stdout with `curl`.
+    pub heads_to_stdout: bool,
+    /// Whether calls are paced as fortio does and nothing of our own is printed.
+    pub as_original: bool,
+    /// Which driver to use.
+    pub driver: DriverPlan,
+    /// Whether to spin.
+    pub spin: Spin,
+    /// Where our own result document goes.
+    pub json_result: Option<String>,
+}
+
+impl Command {
+    /// With fortio's defaults.
+    pub(super) fn new(action: Action) -> Self {
+        Self {
+            action,
+            target: String::new(),
+            qps: 8.0,
+            threads: 4,
+            duration_ns: 5_000_000_000,
+            exactly: 0,
+            resolution_s: 0.001,
+            offset_ns: 0,
+            percentiles: Vec::new(),
+            jitter: false,
+            uniform: false,
+            no_catch_up: false,
+            allow_initial_errors: false,
+            sequential_warmup: false,
+            abort_on: 0,
+            calls_per_connection: None,
+            json: None,
+            auto_save: false,
+            data_dir: ".".to_owned(),
+            labels: None,
+            run_id: 0,
+            workers: 0,
+            log_level: LogLevel::Info,
+            log_errors: true,
+            call: None,
+            streams: 1,
+            headers: Vec::new(),
+            method: None,
+            payload: Payload::None,
+            content_type: None,
+            credentials: String::new(),
+            compression: false,
+            http10: false,
+            h2: false,
+            std_client: false,
+            keep_alive: true,
+            timeout_ns: 3_000_000_000,
+            insecure: false,
+            ca_cert: String::new(),
+            cert: String::new(),
+            key: String::new(),
+            mtls: false,
+            resolve: String::new(),
+            unix_socket: String::new(),
+            no_reresolve: false,
+            heads_to_stdout: false,
+            as_original: false,
+            driver: DriverPlan::Auto,
+            spin: Spin::Auto,
+            json_result: None,
+        }
+    }
+
+    /// Whether the run is at a rate.
+    #[must_use]
+    pub fn has_rate(&self) -> bool {
+        self.qps > 0.0
+    }
+
+    /// Whether Go's client would be used: its results have no sizes of heads.
+    #[must_use]
+    pub fn is_std_client(&self) -> bool {
+        self.std_client || self.h2 || self.target.starts_with("https://")
+    }
+
+    /// The URL to call: `http://` unless another scheme was given.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match self.target.contains("://") {
+            true => self.target.clone(),
+            false => format!("http://{}", self.target),
+        }
+    }
+}

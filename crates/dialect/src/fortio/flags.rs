@@ -1,0 +1,179 @@
+//! The flags of fortio, and its help in our words. Flags of commands that are not spoken here are
+//! read too, since fortio takes any flag with any command.
+
+use std::fmt::Write as _;
+
+use crate::go_flag::{Flag, Kind};
+
+const fn flag(name: &'static str, kind: Kind, value: &'static str, help: &'static str) -> Flag {
+    Flag { name, kind, value, help }
+}
+
+use Kind::{Duration, Integer, Number, Switch, Text};
+
+/// Flags of fortio that mean something here, if only a refusal.
+const SPOKEN: &[Flag] = &[
+    flag("H", Text, "key:value", "Header, or metadata of gRPC; may be repeated"),
+    flag("L", Switch, "", "Follow redirects (refused)"),
+    flag("X", Text, "method", "HTTP method; without it GET, or POST with a payload"),
+    flag("a", Switch, "", "Save the JSON result in a file named by time and labels"),
+    flag("abort-on", Integer, "status", "End the run at this status; -1: at a socket error"),
+    flag("access-log-file", Text, "path", "Log each call (refused)"),
+    flag("access-log-format", Text, "format", "json or influx (default \"json\")"),
+    flag("allow-initial-errors", Switch, "", "Go on if calls of the warm-up fail"),
+    flag("c", Integer, "connections", "Connections (default 4)"),
+    flag("cacert", Text, "path", "Trust the authorities in this file"),
+    flag("calc-qps", Switch, "", "Compute the rate from -n and -t"),
+    flag("cert", Text, "path", "Certificate of the client"),
+    flag("compression", Switch, "", "Ask for gzip"),
+    flag("connection-reuse", Text, "min:max", "Close connections after this number of calls"),
+    flag("content-type", Text, "type", "Content-Type; makes the method POST"),
+    flag("curl", Switch, "", "Fetch the URL once"),
+    flag("curl-stdout-headers", Switch, "", "Print the head of the response to stdout"),
+    flag("data-dir", Text, "folder", "Folder for -a (default \".\")"),
+    flag("dns-method", Text, "method", "cached-rr, rnd, first or rr (default cached-rr)"),
+    flag("gomaxprocs", Integer, "threads", "Threads; 0 lets the engine choose"),
+    flag("grpc", Switch, "", "Call gRPC: the health service, or with -ping fortio's ping"),
+    flag("grpc-compression", Switch, "", "Compress messages of gRPC (refused)"),
+    flag("grpc-method", Text, "name", "Call this method of gRPC (refused)"),
+    flag("grpc-ping-delay", Duration, "delay", "Delay that the ping asks for"),
+    flag("h2", Switch, "", "Speak HTTP/2"),
+    flag("halfclose", Switch, "", "Close the sending side after the request (refused)"),
+    flag("health", Switch, "", "grpcping: call the health service"),
+    flag("healthservice", Text, "name", "Service to ask the health of"),
+    flag("http1.0", Switch, "", "Speak HTTP/1.0"),
+    flag("https-insecure", Switch, "", "The same as -k"),
+    flag("jitter", Switch, "", "Vary the time between calls by 10%"),
+    flag("json", Text, "path", "Write the JSON result to this file; - is stdout"),
+    flag("k", Switch, "", "Take any certificate"),
+    flag("keepalive", Switch, "", "Keep connections open (default true)"),
+    flag("key", Text, "path", "Key of -cert"),
+    flag("labels", Text, "text", "Labels of the result; without it URL and host name"),
+    flag("log-errors", Switch, "", "Log statuses that are not 2xx or 418 (default true)"),
+    flag("loglevel", Text, "level", "Debug Verbose Info Warning Error Critical or Fatal"),
+    flag("mtls", Switch, "", "Accepted; -cert alone decides about a client's certificate"),
+    flag("n", Integer, "calls", "Make this number of calls, whatever -t says"),
+    flag("no-reresolve", Switch, "", "Look names up once, as is always done here"),
+    flag("nocatchup", Switch, "", "Leave out calls that are due while no connection is free"),
+    flag("offset", Duration, "offset", "Least value of the histogram"),
+    flag("p", Text, "list", "Percentiles (default \"50,75,90,99,99.9\")"),
+    flag("payload", Text, "text", "Payload to send"),
+    flag("payload-file", Text, "path", "File with the payload"),
+    flag("payload-size", Integer, "bytes", "Send a random payload of this size"),
+    flag("ping", Switch, "", "With -grpc, call fortio's ping"),
+    flag("profile", Text, "file", "Profile the tester (refused)"),
+    flag("qps", Number, "rate", "Calls per second; 0: as fast as possible (default 8)"),
+    flag("quiet", Switch, "", "The same as -loglevel Error"),
+    flag("r", Number, "seconds", "Width of the first buckets of the histogram (default 0.001)"),
+    flag("resolve", Text, "IP", "Connect to this address"),
+    flag("resolve-ip-type", Text, "type", "ip4, ip6 or ip (default ip4)"),
+    flag("runid", Integer, "number", "Number of the run, for the JSON result"),
+    flag("s", Integer, "streams", "Streams of each connection of gRPC (default 1)"),
+    flag("sequential-warmup", Switch, "", "Warm connections up one after the other"),
+    flag("stdclient", Switch, "", "Write headers as Go's client does"),
+    flag("stream", Switch, "", "Stream the payload from stdin (refused)"),
+    flag("t", Duration, "duration", "How long to run; 0: until Ctrl-C (default 5s)"),
+    flag("timeout", Duration, "duration", "Limit of a connect and of a call (default 3s)"),
+    flag("uniform", Switch, "", "Spread the calls of the threads evenly"),
+    flag("unix-socket", Text, "path", "Connect to this Unix socket"),
+    flag("user", Text, "user:password", "Credentials (Basic)"),
+];
+
+/// Flags of fortio's servers, of its log and of its buffers: read, and without effect.
+const UNSPOKEN: &[Flag] = &[
+    flag("M", Text, "", ""),
+    flag("P", Text, "", ""),
+    flag("base-url", Text, "", ""),
+    flag("config-dir", Text, "", ""),
+    flag("config-port", Text, "", ""),
+    flag("echo-debug-path", Text, "", ""),
+    flag("echo-server-default-params", Text, "", ""),
+    flag("grpc-max-streams", Integer, "", ""),
+    flag("grpc-port", Text, "", ""),
+    flag("http-port", Text, "", ""),
+    flag("httpbufferkb", Integer, "", ""),
+    flag("httpccch", Switch, "", ""),
+    flag("init", Text, "", ""),
+    flag("logger-file-line", Switch, "", ""),
+    flag("logger-force-color", Switch, "", ""),
+    flag("logger-goroutine", Switch, "", ""),
+    flag("logger-json", Switch, "", ""),
+    flag("logger-no-color", Switch, "", ""),
+    flag("logger-timestamp", Switch, "", ""),
+    flag("max-echo-delay", Duration, "", ""),
+    flag("maxpayloadsizekb", Integer, "", ""),
+    flag("multi-mirror-origin", Switch, "", ""),
+    flag("multi-serial-mode", Switch, "", ""),
+    flag("nc-dont-stop-on-eof", Switch, "", ""),
+    flag("pprof", Switch, "", ""),
+    flag("proxy-all-headers", Switch, "", ""),
+    flag("redirect-port", Text, "", ""),
+    flag("server-idle-timeout", Duration, "", ""),
+    flag("static-dir", Text, "", ""),
+    flag("sync", Text, "", ""),
+    flag("sync-interval", Duration, "", ""),
+    flag("tcp-port", Text, "", ""),
+    flag("udp-async", Switch, "", ""),
+    flag("udp-port", Text, "", ""),
+    flag("udp-timeout", Duration, "", ""),
+    flag("ui-path", Text, "", ""),
+];
+
+/// Flags that fortio does not have.
+const OWN: &[Flag] = &[
+    flag("as-original", Switch, "", "Pace calls as fortio does, and print nothing of our own"),
+    flag("driver", Text, "kind", "auto, uring or epoll (default auto)"),
+    flag("json-result", Text, "path", "Write our own result document to this file"),
+    flag("spin", Text, "when", "auto, on or off (default auto)"),
+];
+
+/// All flags that are read.
+pub(super) fn all() -> Vec<Flag> {
+    [SPOKEN, UNSPOKEN, OWN].concat()
+}
+
+/// The help.
+pub(super) fn usage(version: &str) -> String {
+    let mut text = format!(
+        "Φορτίο {version} usage:\n\
+         \tfortio command [flags] target\n\
+         where command is one of: load (load testing), curl (one request),\n \
+         grpcping (latency of one gRPC connection), version (the version)\n\
+         and target is a URL, or host:port for gRPC\n\
+         or 1 of the special arguments\n\
+         \tfortio {{help|envhelp|version|buildinfo}}\n\
+         flags:\n"
+    );
+    list(SPOKEN, &mut text);
+    text.push_str("flags of Plimsoll's own:\n");
+    list(OWN, &mut text);
+    text.push_str("flags that are accepted without effect:\n ");
+    for flag in UNSPOKEN {
+        let _ = write!(text, " -{}", flag.name);
+    }
+    text.push('\n');
+    text
+}
+
+fn list(flags: &[Flag], text: &mut String) {
+    for Flag { name, value, help, .. } in flags {
+        let gap = if value.is_empty() { "" } else { " " };
+        let _ = write!(text, "  -{name}{gap}{value}\n    \t{help}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<&str> = all().iter().map(|flag| flag.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let usage = usage("1");
+        assert!(names.iter().all(|name| usage.contains(&format!(" -{name}"))), "{usage}");
+    }
+}

@@ -1,0 +1,237 @@
+//! The report that fortio prints to stderr, line by line in its order and number formats.
+//!
+//! Scripts look for `# target 99%`, `All done`, `qps=` and `Code 200 :`, so names, spaces and
+//! digits are fortio's. [`banner`] and [`starting`] come before a run, [`Summary`] after it.
+//! Absent: log lines, which fortio mixes in, and the shorter report of `-quiet`.
+
+use std::fmt;
+
+use super::result::{Exported, Http, Protocol, Row};
+use crate::duration;
+use crate::numbers::{go_general, go_shortest};
+
+/// How long a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// ns.
+    Duration(i64),
+    /// Calls.
+    Calls(i64),
+    /// Until Ctrl-C.
+    UntilStopped,
+}
+
+/// A load as it was asked for, and how it is dealt to threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load<'a> {
+    /// Of the program.
+    pub version: &'a str,
+    /// Calls per second as they were given; 0 and less is as fast as possible.
+    pub qps: f64,
+    /// When it ends.
+    pub limit: Limit,
+    /// What is loaded.
+    pub target: &'a str,
+    /// Threads.
+    pub threads: u32,
+    /// Processors before and after the flag for them.
+    pub processors: [u32; 2],
+    /// Calls of each thread, and how many more the first one makes.
+    pub calls: [i64; 2],
+    /// How calls are logged; empty: they are not.
+    pub access_log: &'a str,
+}
+
+/// The first line.
+#[must_use]
+pub fn banner(load: &Load<'_>) -> String {
+    let (version, target) = (load.version, load.target);
+    let [before, after] = load.processors;
+    let qps = go_shortest(load.qps);
+    let limit = match load.limit {
+        Limit::Duration(ns) => format!("for {}", duration::print(ns)),
+        Limit::Calls(calls) => format!("for {calls} calls"),
+        Limit::UntilStopped => "until interrupted".to_owned(),
+    };
+    format!(
+        "Fortio {version} running at {qps} queries per second, {before}->{after} procs, {limit}: \
+         {target}\n"
+    )
+}
+
+/// The line that says how the load is dealt to threads.
+#[must_use]
+pub fn starting(load: &Load<'_>) -> String {
+    let ([calls, more], log) = (load.calls, load.access_log);
+    let all = calls * i64::from(load.threads);
+    let who = format!("{} thread(s) [gomax {}]", load.threads, load.processors[1]);
+    let (qps, limit) = match (Some(load.qps).filter(|qps| *qps > 0.0), load.limit) {
+        (None, Limit::Duration(ns)) => ("max".to_owned(), format!(" for {}", duration::print(ns))),
+        (None, Limit::Calls(total)) => {
+            ("max".to_owned(), format!(" for exactly {total} calls ({calls} per thread + {more})"))
+        }
+        (None, Limit::UntilStopped) => ("max".to_owned(), " until interrupted".to_owned()),
+        (Some(qps), limit) => {
+            let limit = match limit {
+                Limit::Duration(ns) => {
+                    format!(" for {} : {calls} calls each (total {all})", duration::print(ns))
+                }
+                Limit::Calls(total) => {
+                    format!(" : exactly {total}, {calls} calls each (total {all} + {more})")
+                }
+                Limit::UntilStopped => " until interrupted".to_owned(),
+            };
+            (go_shortest(qps), limit)
+        }
+    };
+    format!("Starting at {qps} qps with {who}{limit}{log}\n")
+}
+
+/// The line after the last call.
+#[must_use]
+pub fn ended(elapsed_ns: i64, calls: i64, qps: f64) -> String {
+    let qps = go_general(qps, 5);
+    format!("Ended after {} : {calls} calls. qps={qps}\n", duration::print(elapsed_ns))
+}
+
+/// The line of figures of a histogram.
+#[must_use]
+pub fn counter(name: &str, histogram: &Exported) -> String {
+    let Exported { count, min, max, sum, avg, std_dev, .. } = histogram;
+    let (min, max) = (go_shortest(*min), go_shortest(*max));
+    let (avg, std_dev, sum) = (go_general(*avg, 8), go_general(*std_dev, 4), go_general(*sum, 9));
+    format!("{name} : count {count} avg {avg} +/- {std_dev} min {min} max {max} sum {sum}\n")
+}
+
+/// A histogram with its buckets and percentiles.
+#[must_use]
+pub fn histogram(name: &str, histogram: &Exported) -> String {
+    let Some(rows) = histogram.data.as_deref().filter(|_| histogram.count > 0) else {
+        return format!("{name} : no data\n");
+    };
+    let mut text = counter(name, histogram);
+    text.push_str("# range, mid point, percentile, count\n");
+    for (index, row) in rows.iter().enumerate() {
+        let Row { start, end, percent, count } = row;
+        let mark = if index == 0 { ">=" } else { ">" };
+        let [from, to, mid] = [*start, *end, (start + end) / 2.0].map(|it| go_general(it, 6));
+        text.push_str(&format!("{mark} {from} <= {to} , {mid} , {percent:.2}, {count}\n"));
+    }
+    for it in &histogram.percentiles {
+        let (percent, value) = (go_shortest(it.percentile), go_general(it.value, 6));
+        text.push_str(&format!("# target {percent}% {value}\n"));
+    }
+    text
+}
+
+/// A thread's connections.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connection<'a> {
+    /// How many sockets it used.
+    pub sockets: i64,
+    /// Where they went.
+    pub resolved: &'a str,
+    /// How long connects took, s.
+    pub times: Exported,
+}
+
+/// What a run over HTTP prints when it has ended, apart from what is in its JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary<'a> {
+    /// The result.
+    pub result: &'a super::result::FortioResult,
+    /// Times that threads slept between calls, s; of a load at a rate.
+    pub sleeps: Option<Exported>,
+    /// Of each thread.
+    pub connections: &'a [Connection<'a>],
+    /// Calls before the run.
+    pub warmup: u32,
+}
+
+impl fmt::Display for Summary<'_> {
+    /// From the sleep times to `All done`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let result = self.result;
+        if let Some(sleeps) = &self.sleeps {
+            out.write_str(&counter("Sleep times", sleeps))?;
+        }
+        let times = &result.duration_histogram;
+        out.write_str(&histogram("Aggregated Function Time", times))?;
+        out.write_str(&histogram("Error cases", &result.errors_duration_histogram))?;
+        match &result.protocol {
+            Protocol::Http(http) => self.http(http, out)?,
+            Protocol::Socket(socket) => {
+                let (used, calls) = (socket.socket_count, result.num_threads);
+                writeln!(out, "Sockets used: {used} (for perfect no error run, would be {calls})")?;
+                let (sent, received) = (socket.bytes_sent, socket.bytes_received);
+                writeln!(out, "Total Bytes sent: {sent}, received: {received}")?;
+                let name = result.run_type.to_lowercase();
+                for (code, count) in &socket.ret_codes {
+                    let percent = share(*count, times.count);
+                    writeln!(out, "{name} {code} : {count} ({percent:.1} %)")?;
+                }
+            }
+            Protocol::Grpc(grpc) => {
+                writeln!(out, "Jitter: {}", result.jitter)?;
+                let name = match (grpc.ping, result.run_type.starts_with("Custom")) {
+                    (_, true) => "Custom gRPC Method",
+                    (true, _) => "Ping",
+                    (false, _) => "Health",
+                };
+                for (code, count) in &grpc.ret_codes {
+                    writeln!(out, "{name} {code} : {count}")?;
+                }
+            }
+        }
+        let (mean_ms, qps) = (1000.0 * times.avg, result.actual_qps);
+        let (calls, warmup) = (times.count, self.warmup);
+        writeln!(
+            out,
+            "All done {calls} calls (plus {warmup} warmup) {mean_ms:.3} ms avg, {qps:.1} qps"
+        )
+    }
+}
+
+impl Summary<'_> {
+    fn http(&self, http: &Http, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let result = self.result;
+        out.write_str("# Socket and IP used for each connection:\n")?;
+        for (index, connection) in self.connections.iter().enumerate() {
+            let Connection { sockets, resolved, times } = connection;
+            let name = format!(
+                "[{index}] {sockets:3} socket used, resolved to {resolved}, connection timing"
+            );
+            out.write_str(&counter(&name, times))?;
+        }
+        out.write_str(&histogram("Connection time histogram (s)", &http.connection_stats))?;
+        let (used, threads) = (http.socket_count, result.num_threads);
+        writeln!(out, "Sockets used: {used} (for perfect keepalive, would be {threads})")?;
+        let (uniform, jitter, catch_up) = (result.uniform, result.jitter, !result.no_catch_up);
+        writeln!(out, "Uniform: {uniform}, Jitter: {jitter}, Catchup allowed: {catch_up}")?;
+        out.write_str("IP addresses distribution:\n")?;
+        let mut addresses: Vec<_> = http.ip_count_map.iter().collect();
+        addresses.sort_by(|a, b| b.1.cmp(a.1));
+        for (address, count) in addresses {
+            writeln!(out, "{address}: {count}")?;
+        }
+        let number = |code: &str| code.parse::<i64>().unwrap_or(i64::MAX);
+        let mut codes: Vec<_> = http.ret_codes.iter().collect();
+        codes.sort_by_key(|(code, _)| number(code));
+        for (code, count) in codes {
+            let percent = share(*count, result.duration_histogram.count);
+            writeln!(out, "Code {code:>3} : {count} ({percent:.1} %)")?;
+        }
+        out.write_str(&counter("Response Header Sizes", &http.header_sizes))?;
+        out.write_str(&counter("Response Body/Total Sizes", &http.sizes))
+    }
+}
+
+fn share(count: i64, all: i64) -> f64 {
+    100.0 * count as f64 / all as f64
+}
+
+/// The last line, of a result that went to a file; `path` is `stdout` for `-`.
+#[must_use]
+pub fn written(bytes: usize, path: &str) -> String {
+    format!("Successfully wrote {bytes} bytes of Json data to {path}\n")
+}
