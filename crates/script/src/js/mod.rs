@@ -29,6 +29,7 @@ mod execution;
 mod ffi;
 mod inner;
 mod jar;
+mod library;
 mod modules;
 mod native;
 mod program;
