@@ -1,6 +1,8 @@
 //! The libraries of `jslib.k6.io` that scripts import by URL. Nothing is downloaded: each is an
 //! equivalent of our own (`lib`), for every version that k6's site has under its name.
 //!
+//! Parts of modules that are built in are here too, as far as they are JavaScript.
+//!
 //! What is absent on purpose: other libraries of the site, which the host may have a copy of.
 
 /// Where the libraries are.
@@ -21,6 +23,13 @@ const PARTS: [(&str, &str); 3] = [
     ("k6chaijs/assertion.js", include_str!("lib/k6chaijs_assertion.js")),
     ("k6chaijs/values.js", include_str!("lib/k6chaijs_values.js")),
     ("url/parser.js", include_str!("lib/url_parser.js")),
+];
+
+/// The modules that are built in, as far as they are JavaScript.
+const BUILT_IN: [(&str, &str); 3] = [
+    ("plimsoll:html", include_str!("lib/html.js")),
+    ("plimsoll:html/attributes", include_str!("lib/html_attributes.js")),
+    ("plimsoll:html/response", include_str!("lib/response_html.js")),
 ];
 
 /// Libraries that are refused, and why.
@@ -48,9 +57,11 @@ pub(super) fn canonical(url: &str) -> Result<Option<String>, String> {
     Ok((is_index && is_known).then(|| format!("{SITE}{name}/index.js")))
 }
 
-/// The text of what [`canonical`] has named.
+/// The text of what [`canonical`] has named, or of a module that is built in.
 pub(super) fn text(url: &str) -> Option<&'static str> {
-    let path = url.strip_prefix(SITE)?;
+    let Some(path) = url.strip_prefix(SITE) else {
+        return BUILT_IN.iter().find(|(name, _)| *name == url).map(|(_, text)| *text);
+    };
     let part = PARTS.iter().find(|(part, _)| *part == path);
     let library = |(name, _): &&(&str, &str)| path.strip_suffix("/index.js") == Some(name);
     part.or_else(|| LIBRARIES.iter().find(library)).map(|(_, text)| *text)
@@ -81,7 +92,7 @@ mod tests {
     /// A byte outside of ASCII would double the memory of a library's strings.
     #[test]
     fn texts_are_ascii() {
-        for (name, text) in LIBRARIES.iter().chain(&PARTS) {
+        for (name, text) in LIBRARIES.iter().chain(&PARTS).chain(&BUILT_IN) {
             assert!(text.is_ascii() && text.starts_with("// "), "{name}");
         }
     }

@@ -72,8 +72,10 @@ pub(super) unsafe extern "C" fn load(
     // SAFETY: as the caller says.
     let (context, name) = unsafe { (Context::new(context), CStr::from_ptr(name)) };
     let loaded = match Resolved::of_name(&name.to_string_lossy()) {
-        Resolved::BuiltIn(name) => built_in(context, &name),
-        Resolved::File(key) | Resolved::Remote(key) => load_file(context, &key),
+        Resolved::BuiltIn(name) if library::text(&name).is_none() => built_in(context, &name),
+        Resolved::BuiltIn(key) | Resolved::File(key) | Resolved::Remote(key) => {
+            load_file(context, &key)
+        }
     };
     loaded.unwrap_or(std::ptr::null_mut())
 }
@@ -286,12 +288,38 @@ fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     module.get("exports")
 }
 
+/// What a library exports. It is loaded and evaluated when it is first needed, which may be while
+/// an iteration goes on.
+pub(super) fn library<'js>(context: Context<'js>, key: &str) -> Outcome<'js> {
+    let inner = context.inner();
+    let known = |(name, module): &(String, Kept)| (name == key).then(|| module.value(context));
+    let found = inner.required.borrow().iter().find_map(known);
+    if let Some(exports) = found {
+        return Ok(exports);
+    }
+    let was_read = inner.shared.store.module(key).is_some();
+    let loaded = load_file(context, key)?;
+    start(context, loaded, was_read)?;
+    // SAFETY: the module belongs to the context, which keeps it.
+    let exports = unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }?;
+    inner.required.borrow_mut().push((key.to_owned(), Kept::of(exports.clone())));
+    Ok(exports)
+}
+
 /// Evaluates a module, and gives its exports. One that was read as bytecode has to be resolved.
 pub(super) fn namespace<'js>(
     context: Context<'js>,
     loaded: Loaded,
     was_read: bool,
 ) -> Outcome<'js> {
+    let promise = start(context, loaded, was_read)?;
+    super::events::run(context, promise)?;
+    // SAFETY: the module belongs to the context, which keeps it.
+    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
+}
+
+/// Begins to evaluate a module; the promise is settled when that is done.
+fn start<'js>(context: Context<'js>, loaded: Loaded, was_read: bool) -> Outcome<'js> {
     let module = Raw { payload: loaded as u64, tag: ffi::TAG_MODULE };
     // SAFETY: the module belongs to the context, which keeps it; QuickJS takes over a reference.
     let promise = unsafe {
@@ -306,9 +334,7 @@ pub(super) fn namespace<'js>(
         unsafe { ffi::JS_PromiseMarkAsHandled(context.raw(), promise.raw()) };
         return Err(context.throw_value(reason));
     }
-    super::events::run(context, promise)?;
-    // SAFETY: as above.
-    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
+    Ok(promise)
 }
 
 /// A module that exports what an object has, and a default.

@@ -26,17 +26,16 @@ impl Resolved {
         }
     }
 
-    /// The path of a file, or the URL: what its text is known by.
+    /// The path of a file, or the name of anything else: what its text is known by.
     pub(super) fn key(&self) -> &str {
         match self {
             Self::BuiltIn(key) | Self::File(key) | Self::Remote(key) => key,
         }
     }
 
-    /// What [`key`](Self::key) was made of, for a file or a URL.
+    /// What [`key`](Self::key) was made of.
     pub(super) fn of_key(key: &str) -> Self {
-        let key = key.to_owned();
-        if key.starts_with(REMOTE) { Self::Remote(key) } else { Self::File(key) }
+        if key.starts_with('/') { Self::File(key.to_owned()) } else { Self::of_name(key) }
     }
 
     /// What [`name`](Self::name) was made of.
@@ -52,13 +51,17 @@ impl Resolved {
 /// What a URL that may be imported begins with.
 pub(super) const REMOTE: &str = "https://";
 
+/// What the names of parts of modules begin with, which only parts import.
+const INTERNAL: &str = "plimsoll:";
+
 /// Modules that are built in.
-pub(super) const BUILT_IN: [&str; 9] = [
+pub(super) const BUILT_IN: [&str; 10] = [
     "k6",
     "k6/crypto",
     "k6/data",
     "k6/encoding",
     "k6/execution",
+    "k6/html",
     "k6/http",
     "k6/metrics",
     "k6/timers",
@@ -66,11 +69,10 @@ pub(super) const BUILT_IN: [&str; 9] = [
 ];
 
 /// Modules of k6 that are refused, and why.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("k6/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/redis", "scripts cannot speak to Redis"),
-    ("k6/html", "HTML is not parsed: look for text in response.body"),
     ("k6/net/grpc", "gRPC is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/ws", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/websockets", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
@@ -80,12 +82,14 @@ const REFUSED: [(&str, &str); 8] = [
     ),
 ];
 
-/// What a specifier stands for in a file of this path, or in what has this URL.
+/// What a specifier stands for in a file of this path, or in what has this URL; in a part of a
+/// module that is built in if it is empty.
 ///
 /// # Errors
 /// Why it stands for nothing, and what to do.
 pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
-    if BUILT_IN.contains(&specifier) {
+    let is_internal = base.is_empty() && specifier.starts_with(INTERNAL);
+    if is_internal || BUILT_IN.contains(&specifier) {
         return Ok(Resolved::BuiltIn(specifier.to_owned()));
     }
     if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == specifier) {
@@ -235,6 +239,7 @@ mod tests {
             ("ftp://x.test/a.js", "nothing is downloaded"),
             ("http://example.com/a.js", "nothing is downloaded"),
             ("lodash", "'./lodash.js'"),
+            ("plimsoll:html/core", "packages are not looked up"),
             ("../../../b.js", "above /"),
             ("file://b.js", "from /"),
         ] {

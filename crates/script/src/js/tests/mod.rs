@@ -3,6 +3,7 @@
 mod apis;
 mod basics;
 mod cancelled;
+mod html;
 mod libraries;
 mod limits;
 mod modules;
