@@ -16,7 +16,9 @@ pub(super) fn describe(context: Context<'_>, exception: &Value<'_>) -> Failure {
         context.exception();
         String::new()
     });
-    let place = stack.lines().find_map(place).map(|place| format!("{place}: "));
+    // The user's own files first: an error within a library is about how it was called.
+    let place = stack.lines().find_map(place).or_else(|| stack.lines().find_map(remote_place));
+    let place = place.map(|place| format!("{place}: "));
     let text = place.unwrap_or_default() + &one_line(&message);
     Failure { text, stack }
 }
@@ -57,6 +59,16 @@ fn place(line: &str) -> Option<&str> {
     is_place.then_some(place)
 }
 
+/// The same, for a module that has a URL.
+fn remote_place(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("at ")?;
+    let place = match line.find(" (https://") {
+        Some(at) => line[at + 2..].strip_suffix(')')?,
+        None => line,
+    };
+    place.starts_with("https://").then_some(place)
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -85,6 +97,8 @@ mod tests {
         ] {
             assert_eq!(place(line), want, "{line}");
         }
+        let line = "at f (https://x.test/a.js:3:5)";
+        assert_eq!((place(line), remote_place(line)), (None, Some("https://x.test/a.js:3:5")));
     }
 
     #[test]

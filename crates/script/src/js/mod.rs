@@ -32,6 +32,7 @@ mod ffi;
 pub mod http;
 mod inner;
 mod jar;
+mod library;
 mod modules;
 mod native;
 mod program;

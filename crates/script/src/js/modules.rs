@@ -1,8 +1,8 @@
 //! Loading modules: what QuickJS asks for when a script imports or requires one.
 //!
 //! The first virtual user compiles each file, and keeps its bytecode in the store; the others read
-//! it from there. A file without `import`, `export` and `await` at its top is a CommonJS module,
-//! and one that ends in `.json` is its value.
+//! it from there. What has a URL is a file that is known by it. A file without `import`, `export`
+//! and `await` at its top is a CommonJS module, and one that ends in `.json` is its value.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use super::api;
 use super::context::nul_terminated;
 use super::events::Kept;
 use super::ffi::{self, Raw};
+use super::library;
 use super::resolve::{self, Resolved};
 use super::store::Module;
 use super::value::{Context, ErrorKind, Outcome, PromiseState, Thrown, Value};
@@ -38,8 +39,8 @@ pub(super) unsafe extern "C" fn normalize(
     let (context, base, name) =
         unsafe { (Context::new(context), CStr::from_ptr(base), CStr::from_ptr(name)) };
     let base = Resolved::of_name(&base.to_string_lossy());
-    let base = if let Resolved::File(path) = base { path } else { String::new() };
-    match resolve::resolve(&name.to_string_lossy(), &base) {
+    let base = if matches!(base, Resolved::BuiltIn(_)) { "" } else { base.key() };
+    match resolve::resolve(&name.to_string_lossy(), base) {
         Ok(resolved) => {
             let name = nul_terminated(resolved.name().as_bytes());
             // SAFETY: as many bytes are allocated as are copied.
@@ -71,8 +72,10 @@ pub(super) unsafe extern "C" fn load(
     // SAFETY: as the caller says.
     let (context, name) = unsafe { (Context::new(context), CStr::from_ptr(name)) };
     let loaded = match Resolved::of_name(&name.to_string_lossy()) {
-        Resolved::BuiltIn(name) => built_in(context, &name),
-        Resolved::File(path) => load_file(context, &path),
+        Resolved::BuiltIn(name) if library::text(&name).is_none() => built_in(context, &name),
+        Resolved::BuiltIn(key) | Resolved::File(key) | Resolved::Remote(key) => {
+            load_file(context, &key)
+        }
     };
     loaded.unwrap_or(std::ptr::null_mut())
 }
@@ -86,6 +89,9 @@ fn built_in(context: Context<'_>, name: &str) -> Result<Loaded, Thrown> {
 pub(super) fn load_file(context: Context<'_>, path: &str) -> Result<Loaded, Thrown> {
     let store = &context.inner().shared.store;
     let Some(module) = store.module(path) else {
+        if let Some(text) = library::text(path) {
+            return compile(context, path, text.as_bytes());
+        }
         let text = store.file(path).map_err(|why| context.throw(ErrorKind::Plain, why))?;
         return compile(context, path, &text);
     };
@@ -111,7 +117,7 @@ fn instantiate(context: Context<'_>, path: &str, module: &Module) -> Result<Load
 }
 
 fn file_name(path: &str) -> String {
-    Resolved::File(path.to_owned()).name()
+    Resolved::of_key(path).name()
 }
 
 fn parse_json<'js>(context: Context<'js>, path: &str, text: &[u8]) -> Outcome<'js> {
@@ -230,7 +236,7 @@ pub(super) fn require<'js>(context: Context<'js>, specifier: &str, base: &str) -
     let resolved = resolve::resolve(specifier, base);
     match resolved.map_err(|message| context.throw(ErrorKind::Plain, message))? {
         Resolved::BuiltIn(name) => api::built_in(context, &name),
-        Resolved::File(path) => require_path(context, &path),
+        Resolved::File(key) | Resolved::Remote(key) => require_path(context, &key),
     }
 }
 
@@ -282,12 +288,38 @@ fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     module.get("exports")
 }
 
+/// What a library exports. It is loaded and evaluated when it is first needed, which may be while
+/// an iteration goes on.
+pub(super) fn library<'js>(context: Context<'js>, key: &str) -> Outcome<'js> {
+    let inner = context.inner();
+    let known = |(name, module): &(String, Kept)| (name == key).then(|| module.value(context));
+    let found = inner.required.borrow().iter().find_map(known);
+    if let Some(exports) = found {
+        return Ok(exports);
+    }
+    let was_read = inner.shared.store.module(key).is_some();
+    let loaded = load_file(context, key)?;
+    start(context, loaded, was_read)?;
+    // SAFETY: the module belongs to the context, which keeps it.
+    let exports = unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }?;
+    inner.required.borrow_mut().push((key.to_owned(), Kept::of(exports.clone())));
+    Ok(exports)
+}
+
 /// Evaluates a module, and gives its exports. One that was read as bytecode has to be resolved.
 pub(super) fn namespace<'js>(
     context: Context<'js>,
     loaded: Loaded,
     was_read: bool,
 ) -> Outcome<'js> {
+    let promise = start(context, loaded, was_read)?;
+    super::events::run(context, promise)?;
+    // SAFETY: the module belongs to the context, which keeps it.
+    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
+}
+
+/// Begins to evaluate a module; the promise is settled when that is done.
+fn start<'js>(context: Context<'js>, loaded: Loaded, was_read: bool) -> Outcome<'js> {
     let module = Raw { payload: loaded as u64, tag: ffi::TAG_MODULE };
     // SAFETY: the module belongs to the context, which keeps it; QuickJS takes over a reference.
     let promise = unsafe {
@@ -302,9 +334,7 @@ pub(super) fn namespace<'js>(
         unsafe { ffi::JS_PromiseMarkAsHandled(context.raw(), promise.raw()) };
         return Err(context.throw_value(reason));
     }
-    super::events::run(context, promise)?;
-    // SAFETY: as above.
-    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
+    Ok(promise)
 }
 
 /// A module that exports what an object has, and a default.

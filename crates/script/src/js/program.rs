@@ -64,7 +64,8 @@ pub struct Source {
     pub path: String,
     /// Its text.
     pub text: Vec<u8>,
-    /// Reads the other files that it imports or opens, by their absolute paths.
+    /// Reads the other files that it imports or opens, by their absolute paths, and modules that it
+    /// imports by their URLs. See [`Read`].
     pub read: Box<Read>,
     /// The metrics that exist without it. `checks` is declared beside them.
     pub registry: Registry,

@@ -1,6 +1,9 @@
-//! What the name of a module stands for: one that is built in, or a file.
+//! What the name of a module stands for: one that is built in, a file, or what a URL names.
 //!
-//! Absent on purpose: looking anything up. The caller reads files, and nothing is fetched.
+//! Absent on purpose: looking anything up. The caller reads files and what it has kept of URLs, and
+//! nothing is fetched.
+
+use super::library;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +12,8 @@ pub(super) enum Resolved {
     BuiltIn(String),
     /// A file, by its absolute path.
     File(String),
+    /// A library that is here, or what the host has kept, by its URL.
+    Remote(String),
 }
 
 impl Resolved {
@@ -17,25 +22,46 @@ impl Resolved {
         match self {
             Self::BuiltIn(name) => name.clone(),
             Self::File(path) => format!("file://{path}"),
+            Self::Remote(url) => url.clone(),
         }
+    }
+
+    /// The path of a file, or the name of anything else: what its text is known by.
+    pub(super) fn key(&self) -> &str {
+        match self {
+            Self::BuiltIn(key) | Self::File(key) | Self::Remote(key) => key,
+        }
+    }
+
+    /// What [`key`](Self::key) was made of.
+    pub(super) fn of_key(key: &str) -> Self {
+        if key.starts_with('/') { Self::File(key.to_owned()) } else { Self::of_name(key) }
     }
 
     /// What [`name`](Self::name) was made of.
     pub(super) fn of_name(name: &str) -> Self {
         match name.strip_prefix("file://") {
             Some(path) => Self::File(path.to_owned()),
+            None if name.starts_with(REMOTE) => Self::Remote(name.to_owned()),
             None => Self::BuiltIn(name.to_owned()),
         }
     }
 }
 
-/// Modules that are built in. Names of remote ones would stand here under their URLs.
-pub(super) const BUILT_IN: [&str; 9] = [
+/// What a URL that may be imported begins with.
+pub(super) const REMOTE: &str = "https://";
+
+/// What the names of parts of modules begin with, which only parts import.
+const INTERNAL: &str = "plimsoll:";
+
+/// Modules that are built in.
+pub(super) const BUILT_IN: [&str; 10] = [
     "k6",
     "k6/crypto",
     "k6/data",
     "k6/encoding",
     "k6/execution",
+    "k6/html",
     "k6/http",
     "k6/metrics",
     "k6/timers",
@@ -43,11 +69,10 @@ pub(super) const BUILT_IN: [&str; 9] = [
 ];
 
 /// Modules of k6 that are refused, and why.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("k6/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/redis", "scripts cannot speak to Redis"),
-    ("k6/html", "HTML is not parsed: look for text in response.body"),
     ("k6/net/grpc", "gRPC is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/ws", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/websockets", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
@@ -57,12 +82,14 @@ const REFUSED: [(&str, &str); 8] = [
     ),
 ];
 
-/// What a specifier stands for in a file of this path.
+/// What a specifier stands for in a file of this path, or in what has this URL; in a part of a
+/// module that is built in if it is empty.
 ///
 /// # Errors
 /// Why it stands for nothing, and what to do.
 pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
-    if BUILT_IN.contains(&specifier) {
+    let is_internal = base.is_empty() && specifier.starts_with(INTERNAL);
+    if is_internal || BUILT_IN.contains(&specifier) {
         return Ok(Resolved::BuiltIn(specifier.to_owned()));
     }
     if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == specifier) {
@@ -79,6 +106,14 @@ pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
             "cannot import '{specifier}': the modules are {}",
             BUILT_IN[..BUILT_IN.len() - 1].join(", ")
         ));
+    }
+    if specifier.starts_with(REMOTE) {
+        return remote(specifier);
+    }
+    if specifier.starts_with(['.', '/'])
+        && let Some(rest) = base.strip_prefix(REMOTE)
+    {
+        return remote(&join(rest, specifier)?);
     }
     if let Some(path) = specifier.strip_prefix("file://") {
         return absolute(path).ok_or_else(|| {
@@ -105,6 +140,25 @@ pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
         "cannot import '{specifier}': packages are not looked up; give a path such as \
          './{specifier}.js', or bundle the script"
     ))
+}
+
+fn remote(url: &str) -> Result<Resolved, String> {
+    let canonical = library::canonical(url)?;
+    Ok(Resolved::Remote(canonical.unwrap_or_else(|| url.to_owned())))
+}
+
+/// The URL of what a module imports by its path. `base` is the module's URL after `https://`.
+fn join(base: &str, specifier: &str) -> Result<String, String> {
+    let (host, path) = base.split_once('/').unwrap_or((base, ""));
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = match specifier.strip_prefix('/') {
+        Some(path) => format!("/{path}"),
+        None => format!("/{folder}/{specifier}"),
+    };
+    match absolute(&path) {
+        Some(Resolved::File(path)) => Ok(format!("{REMOTE}{host}{path}")),
+        _ => Err(format!("cannot import '{specifier}': the path leads above {REMOTE}{host}/")),
+    }
 }
 
 /// The path of a file that `open()` names, seen from a file of the path `base`.
@@ -148,6 +202,11 @@ mod tests {
             ("./x/../y//z.js", "file:///s/y/z.js"),
             ("/t/b.js", "file:///t/b.js"),
             ("file:///t/b.js", "file:///t/b.js"),
+            ("https://x.test/a/b.js", "https://x.test/a/b.js"),
+            (
+                "https://jslib.k6.io/k6-utils/1.4.0/index.js",
+                "https://jslib.k6.io/k6-utils/index.js",
+            ),
         ] {
             let name = resolve(specifier, "/s/a.js").map(|resolved| resolved.name());
             assert_eq!(name.as_deref(), Ok(want), "{specifier}");
@@ -156,14 +215,31 @@ mod tests {
     }
 
     #[test]
+    fn modules_of_a_url_import_beside_it() {
+        for (specifier, want) in [
+            ("./b.js", "https://x.test/p/b.js"),
+            ("../b.js", "https://x.test/b.js"),
+            ("/b.js", "https://x.test/b.js"),
+            ("k6/http", "k6/http"),
+            ("https://y.test/", "https://y.test/"),
+        ] {
+            let name = resolve(specifier, "https://x.test/p/a.js").map(|resolved| resolved.name());
+            assert_eq!(name.as_deref(), Ok(want), "{specifier}");
+        }
+        assert!(resolve("../../b.js", "https://x.test/p/a.js").is_err());
+    }
+
+    #[test]
     fn what_is_refused_says_what_to_do() {
         for (specifier, part) in [
             ("k6/x/sql", "extensions of k6"),
             ("k6/browser", "drives a browser"),
             ("k6/htpp", "the modules are k6, k6/crypto"),
-            ("https://jslib.k6.io/k6-utils/1.4.0/index.js", "save it beside the script"),
+            ("https://jslib.k6.io/aws/0.11.0/s3.js", "credentials of AWS"),
+            ("ftp://x.test/a.js", "nothing is downloaded"),
             ("http://example.com/a.js", "nothing is downloaded"),
             ("lodash", "'./lodash.js'"),
+            ("plimsoll:html/core", "packages are not looked up"),
             ("../../../b.js", "above /"),
             ("file://b.js", "from /"),
         ] {

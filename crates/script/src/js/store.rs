@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::metric::{Kind, MetricId, Registry};
 
-/// Reads a file by its absolute path. What it says when it cannot is part of a message.
+/// Reads a file by its absolute path, or what was kept of a URL, which begins with `https://`. What
+/// it says when it cannot is part of a message.
 pub type Read = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 
 /// The most bytes of all files of a program.
@@ -71,7 +72,7 @@ impl Store {
         self.found().modules.insert(path.to_owned(), Arc::new(module));
     }
 
-    /// The text of a file.
+    /// The text of a file, or of what has a URL.
     ///
     /// # Errors
     /// What is wrong, one line.
@@ -85,8 +86,7 @@ impl Store {
                  open the same files for every VU"
             ));
         }
-        let bytes: Arc<[u8]> =
-            (self.read)(path).map_err(|why| format!("cannot read '{path}': {why}"))?.into();
+        let bytes: Arc<[u8]> = (self.read)(path).map_err(|why| cannot_read(path, &why))?.into();
         let mut found = self.found();
         found.files_bytes += bytes.len();
         if found.files_bytes > FILES_BYTES_MAX {
@@ -139,4 +139,14 @@ impl Store {
     pub(super) fn registry(&self) -> Registry {
         self.found().registry.clone()
     }
+}
+
+fn cannot_read(path: &str, why: &str) -> String {
+    if path.starts_with(super::resolve::REMOTE) {
+        return format!(
+            "cannot import '{path}': {why}; nothing is downloaded: save it beside the script, and \
+             import it by its path"
+        );
+    }
+    format!("cannot read '{path}': {why}")
 }

@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::crypto::Hasher;
 use super::data::SharedRows;
+use super::html::Page;
 use super::http::{Callback, File, JarObject, NamedUrl, ResponseObject};
 use super::metrics::Metric;
 use super::tags::TagsObject;
@@ -24,6 +25,7 @@ pub(in crate::js) struct Classes {
     pub callback: u32,
     pub hasher: u32,
     pub jar: u32,
+    pub page: u32,
 }
 
 /// What an object of a class holds.
@@ -49,6 +51,7 @@ pub(super) fn register(context: Context<'_>) -> Result<(), Thrown> {
         callback: add::<Callback>(context)?,
         hasher: add::<Hasher>(context)?,
         jar: add::<JarObject>(context)?,
+        page: add::<Page>(context)?,
     };
     context.inner().classes.set(classes);
     Ok(())

@@ -82,7 +82,7 @@ fn require<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         name?
     };
     let base = match Resolved::of_name(&base.str()) {
-        Resolved::File(path) => path,
+        Resolved::File(key) | Resolved::Remote(key) => key,
         Resolved::BuiltIn(_) => context.inner().shared.main.clone(),
     };
     modules::require(context, &specifier.str(), &base)

@@ -7,6 +7,7 @@ mod data;
 mod encoding;
 mod execution;
 pub(super) mod globals;
+mod html;
 pub(super) mod http;
 mod k6;
 mod metrics;
@@ -14,6 +15,7 @@ mod tags;
 mod text;
 mod timers;
 
+use super::modules;
 use super::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
 /// Makes a context ready for a script.
@@ -35,8 +37,10 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "k6/data" => data::fill(&module)?,
         "k6/encoding" => encoding::fill(&module)?,
         "k6/execution" => execution::fill(&module)?,
+        "k6/html" => return modules::library(context, "plimsoll:html"),
         "k6/http" => http::fill(&module)?,
         "k6/metrics" => metrics::fill(&module)?,
+        "plimsoll:html/core" => html::fill(&module)?,
         "k6/timers" | "k6/experimental/timers" => timers::fill(&module)?,
         name => {
             let message = format!("'{name}' is not a module that is built in");

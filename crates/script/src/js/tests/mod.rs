@@ -3,6 +3,8 @@
 mod apis;
 mod basics;
 mod cancelled;
+mod html;
+mod libraries;
 mod limits;
 mod modules;
 mod requests;
@@ -218,11 +220,17 @@ fn trace(text: &str) -> (Vec<String>, Ending) {
 
 /// What an expression is in an iteration, as text.
 fn value_of(expression: &str) -> String {
+    let imports = "import * as k6 from 'k6'; import http from 'k6/http'; import encoding from \
+                   'k6/encoding'; import crypto from 'k6/crypto'; import exec from 'k6/execution';";
+    value_with(imports, expression)
+}
+
+/// The same, with these imports.
+fn value_with(imports: &str, expression: &str) -> String {
     let (trace, _) = trace(&format!(
-        "import * as k6 from 'k6'; import http from 'k6/http';
-         import encoding from 'k6/encoding'; import crypto from 'k6/crypto'; import exec from 'k6/execution';
+        "{imports}
          const text = (value) => typeof value === 'string' ? value : JSON.stringify(value);
-         export default function () {{ console.log(String(text({expression}))); }}"
+         export default async function () {{ console.log(String(text({expression}))); }}"
     ));
     trace.last().map_or(String::new(), |line| line.strip_prefix("Info ").unwrap_or(line).to_owned())
 }

@@ -85,6 +85,16 @@ fn files_import_each_other() {
             &[("/s/e.js", "export const e = 1;")],
             "[1,\"function\"]",
         ),
+        (
+            "what was kept of URLs",
+            "import { value } from 'https://x.test/p/a.js';",
+            &[
+                ("https://x.test/p/a.js", "import { b } from '../b.js'; export const value = b;"),
+                ("https://x.test/b.js", "export const b = require('./p/c.js').c;"),
+                ("https://x.test/p/c.js", "exports.c = 'kept';"),
+            ],
+            "\"kept\"",
+        ),
         ("await at the top", "const value = await Promise.resolve(4);", &[], "4"),
         (
             "open, relative to the main file",
@@ -139,7 +149,12 @@ fn what_is_wrong_has_a_position() {
         ("export default function () {\n  let x = ;\n}", "/s/main.js:2:11: SyntaxError: "),
         ("import { nothing } from 'k6/http';", "nothing"),
         ("import 'k6/x/sql';", "cannot import 'k6/x/sql': extensions of k6"),
-        ("import 'https://jslib.k6.io/a.js';", "save it beside the script"),
+        (
+            "import 'https://x.test/a.js';",
+            "cannot import 'https://x.test/a.js': no such file; nothing is downloaded: save it beside",
+        ),
+        ("import 'https://jslib.k6.io/aws/0.11.0/s3.js';", "credentials of AWS"),
+        ("import 'https://x.test/b.js';", "https://x.test/b.js:2:9: SyntaxError: "),
         ("import 'lodash';", "'./lodash.js'"),
         ("import './none.js';", "cannot read '/s/none.js': no such file"),
         ("const a = 1;\n\nundefinedName();", "/s/main.js:3:1: ReferenceError: "),
@@ -163,6 +178,7 @@ fn what_is_wrong_has_a_position() {
                 ("/s/b.js", "// b\nthrow new Error('from b');"),
                 ("/s/c.js", "exports.c = 1;\n\nexports.d = nowhere;"),
                 ("/s/d.json", "{\"a\": }"),
+                ("https://x.test/b.js", "//\nlet x = ;"),
             ],
             Settings::default(),
         );

@@ -125,7 +125,6 @@ fn what_cannot_be_sent_says_why() {
         ("http.expectedStatuses('200')", "takes statuses"),
         ("http.setResponseCallback(() => {})", "a response callback is null"),
         ("http.batch('x')", "array or an object"),
-        ("http.get('http://x.test').html()", "HTML is not parsed"),
     ] {
         let (steps, ending) =
             trace(&format!("import http from 'k6/http'; export default function () {{ {call}; }}"));

@@ -45,8 +45,11 @@ pub(super) fn file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         Ok(given.to_text()?.str().into_owned())
     };
     let (name, content_type) = (text(1, "")?, text(2, "application/octet-stream")?);
+    let shown_type = context.string(&content_type)?;
     let file = classes::hold(context, None, File { data, name, content_type })?;
+    file.define("data", call.argument(0))?;
     file.define("filename", call.argument(1))?;
+    file.define("content_type", shown_type)?;
     Ok(file)
 }
 

@@ -13,6 +13,7 @@ use super::request::{Request, ResponseBody};
 use crate::js::ffi::{self, Raw};
 use crate::js::http;
 use crate::js::jar::date_ms;
+use crate::js::modules;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Timings};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -403,23 +404,26 @@ fn json<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 }
 
 fn html<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    refuse(call, "html")
+    in_page(call, "html")
 }
 
 fn submit_form<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    refuse(call, "submitForm")
+    in_page(call, "submitForm")
 }
 
 fn click_link<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    refuse(call, "clickLink")
+    in_page(call, "clickLink")
 }
 
-fn refuse<'js>(call: &Call<'js, '_>, name: &str) -> Outcome<'js> {
-    let message = format!(
-        "response.{name}() is not supported, because HTML is not parsed: look for text in \
-         response.body"
-    );
-    Err(call.context.throw(ErrorKind::Type, message))
+/// Calls a function of `lib/response_html.js` with the response and the argument.
+fn in_page<'js>(call: &Call<'js, '_>, name: &str) -> Outcome<'js> {
+    let (context, object) = (call.context, call.this());
+    if !this(call, &object)?.has_body() {
+        let message = format!("response.{name}() needs a body, and there is none");
+        return Err(context.throw(ErrorKind::Plain, message));
+    }
+    let library = modules::library(context, "plimsoll:html/response")?;
+    library.get(name)?.call(&context.undefined(), &[object, call.argument(0)])
 }
 
 #[cfg(test)]

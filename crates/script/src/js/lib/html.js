@@ -1,0 +1,586 @@
+// The module k6/html: parseHTML(), and the Selection and the Element that k6's documentation
+// describes.
+//
+// A page is parsed by the host; here a node is a number, and numbers are in the order of the
+// document. What is absent on purpose: changing a page.
+
+import { parse, library } from 'plimsoll:html/core';
+import { defineAttributes } from 'plimsoll:html/attributes';
+
+const ELEMENT = 1;
+const NONE = -1;
+
+const CONTROLS = 'input, select, textarea';
+
+const byNumber = (a, b) => a - b;
+const unique = (numbers) => [...new Set(numbers)].sort(byNumber);
+
+// The numbers that a step leads to, until there are no more.
+function walk(from, step) {
+  const found = [];
+  for (let node = step(from); node !== NONE; node = step(node)) found.push(node);
+  return found;
+}
+
+export class Selection {
+  #page;
+  #nodes;
+  #url;
+
+  constructor(page, nodes, url) {
+    this.#page = page;
+    this.#nodes = nodes;
+    this.#url = url;
+  }
+
+  #of(nodes) {
+    return new Selection(this.#page, nodes, this.#url);
+  }
+
+  #element(node) {
+    return node === undefined ? undefined : new Element(this.#page, node, this.#url);
+  }
+
+  // A test of nodes by a selector, a function, a selection or an element.
+  #test(by) {
+    if (typeof by === 'string') return (node) => this.#page.matches(node, by);
+    if (typeof by === 'function') return (node, index) => Boolean(by(index, this.#of([node])));
+    if (by instanceof Selection) return (node) => by.#nodes.includes(node);
+    if (by instanceof Element) return (node) => by.number === node;
+    throw new TypeError('a selection is narrowed by a selector, a function or a selection');
+  }
+
+  #narrow(nodes, by) {
+    return this.#of(by === undefined || by === null ? nodes : nodes.filter(this.#test(by)));
+  }
+
+  // What a step leads to from each node, once each.
+  #reach(step, by) {
+    return this.#narrow(unique(this.#nodes.flatMap(step)), by);
+  }
+
+  #reachUntil(step, until, by) {
+    const stops = until === undefined || until === null ? () => false : this.#test(until);
+    const upTo = (node) => {
+      const all = step(node);
+      const end = all.findIndex((reached) => stops(reached));
+      return end < 0 ? all : all.slice(0, end);
+    };
+    return this.#reach(upTo, by);
+  }
+
+  #elements(name) {
+    const page = this.#page;
+    const step = (node) => page[name](node);
+    return (node) => walk(node, step).filter((other) => page.kind(other) === ELEMENT);
+  }
+
+  #first(name) {
+    const all = this.#elements(name);
+    return (node) => all(node).slice(0, 1);
+  }
+
+  find(selector) {
+    return this.#of(this.#page.select(this.#nodes, selector));
+  }
+
+  each(callback) {
+    this.#nodes.forEach((node, index) => callback(index, this.#element(node)));
+    return this;
+  }
+
+  map(callback) {
+    return this.#nodes.map((node, index) => callback(index, this.#of([node])));
+  }
+
+  filter(by) {
+    return this.#narrow(this.#nodes, by);
+  }
+
+  not(by) {
+    const test = this.#test(by);
+    return this.#of(this.#nodes.filter((node, index) => !test(node, index)));
+  }
+
+  is(by) {
+    const test = this.#test(by);
+    return this.#nodes.some(test);
+  }
+
+  has(by) {
+    const inner = typeof by === 'string' ? (node) => this.#page.select([node], by) : null;
+    const test = inner === null ? this.#test(by) : null;
+    const holds = (node) =>
+      inner === null ? this.#page.select([node], '*').some(test) : inner(node).length > 0;
+    return this.#of(this.#nodes.filter(holds));
+  }
+
+  first() {
+    return this.eq(0);
+  }
+
+  last() {
+    return this.eq(-1);
+  }
+
+  eq(index) {
+    const node = this.#nodes.at(index);
+    return this.#of(node === undefined ? [] : [node]);
+  }
+
+  get(index) {
+    return index === undefined ? this.toArray() : this.#element(this.#nodes.at(index));
+  }
+
+  slice(start, end) {
+    return this.#of(this.#nodes.slice(start, end));
+  }
+
+  toArray() {
+    return this.#nodes.map((node) => this.#of([node]));
+  }
+
+  size() {
+    return this.#nodes.length;
+  }
+
+  // Where the first node is among its siblings, or among the nodes of another selection.
+  index(by) {
+    const [node] = this.#nodes;
+    if (node === undefined) return -1;
+    if (by === undefined) return this.#elements('previous')(node).length;
+    if (typeof by === 'string') return this.#page.select(null, by).indexOf(node);
+    return this.#nodes.findIndex(this.#test(by));
+  }
+
+  children(selector) {
+    return this.#reach((node) => childElements(this.#page, node), selector);
+  }
+
+  contents() {
+    return this.#reach((node) => childNodes(this.#page, node));
+  }
+
+  closest(selector) {
+    const test = this.#test(selector);
+    return this.#reach((node) =>
+      [node, ...this.#elements('parent')(node)].filter(test).slice(0, 1),
+    );
+  }
+
+  parent(selector) {
+    return this.#reach(this.#first('parent'), selector);
+  }
+
+  parents(selector) {
+    return this.#reach(this.#elements('parent'), selector);
+  }
+
+  parentsUntil(until, selector) {
+    return this.#reachUntil(this.#elements('parent'), until, selector);
+  }
+
+  next(selector) {
+    return this.#reach(this.#first('next'), selector);
+  }
+
+  nextAll(selector) {
+    return this.#reach(this.#elements('next'), selector);
+  }
+
+  nextUntil(until, selector) {
+    return this.#reachUntil(this.#elements('next'), until, selector);
+  }
+
+  prev(selector) {
+    return this.#reach(this.#first('previous'), selector);
+  }
+
+  prevAll(selector) {
+    return this.#reach(this.#elements('previous'), selector);
+  }
+
+  prevUntil(until, selector) {
+    return this.#reachUntil(this.#elements('previous'), until, selector);
+  }
+
+  attr(name, otherwise) {
+    const [node] = this.#nodes;
+    const value = node === undefined ? undefined : this.#page.attribute(node, name);
+    return value === undefined ? otherwise : value;
+  }
+
+  text() {
+    return this.#nodes.map((node) => this.#page.text(node)).join('');
+  }
+
+  html(otherwise) {
+    const [node] = this.#nodes;
+    return node === undefined ? otherwise : this.#page.inner(node);
+  }
+
+  // The value of a control; of a select with `multiple` the values.
+  val() {
+    const [node] = this.#nodes;
+    return node === undefined ? undefined : valueOf(this.#page, node);
+  }
+
+  // The data-* attributes of the first node, or one of them.
+  data(name) {
+    const [node] = this.#nodes;
+    if (node === undefined) return undefined;
+    if (name !== undefined) {
+      const dashed = String(name).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      const value = this.#page.attribute(node, `data-${dashed}`);
+      return value === undefined ? undefined : converted(value);
+    }
+    const all = {};
+    for (const [attribute, value] of this.#page.attributes(node)) {
+      if (attribute.startsWith('data-')) {
+        const key = attribute.slice(5).replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
+        all[key] = converted(value);
+      }
+    }
+    return all;
+  }
+
+  // Names and values of the controls that a browser would submit.
+  serializeArray() {
+    const page = this.#page;
+    const controls = this.#nodes.flatMap((node) =>
+      page.matches(node, CONTROLS) ? [node] : page.select([node], CONTROLS),
+    );
+    const pairs = [];
+    for (const node of unique(controls)) {
+      const name = page.attribute(node, 'name');
+      if (name !== undefined && name !== '' && isSubmitted(page, node)) {
+        const value = valueOf(page, node);
+        for (const one of Array.isArray(value) ? value : [value]) pairs.push({ name, value: one });
+      }
+    }
+    return pairs;
+  }
+
+  serializeObject() {
+    const object = {};
+    for (const { name, value } of this.serializeArray()) {
+      if (!Object.hasOwn(object, name)) object[name] = value;
+      else object[name] = [].concat(object[name], value);
+    }
+    return object;
+  }
+
+  serialize() {
+    const encoded = (text) => encodeURIComponent(text).replace(/%20/g, '+');
+    return this.serializeArray()
+      .map(({ name, value }) => `${encoded(name)}=${encoded(value)}`)
+      .join('&');
+  }
+}
+
+export class Element {
+  #page;
+  #url;
+
+  constructor(page, node, url) {
+    this.#page = page;
+    this.#url = url;
+    Object.defineProperty(this, 'number', { value: node });
+  }
+
+  #other(node) {
+    return node === undefined || node === NONE
+      ? undefined
+      : new Element(this.#page, node, this.#url);
+  }
+
+  #all(nodes) {
+    return nodes.map((node) => this.#other(node));
+  }
+
+  #sibling(name) {
+    const page = this.#page;
+    return this.#other(
+      walk(this.number, (node) => page[name](node)).find((node) => page.kind(node) === ELEMENT),
+    );
+  }
+
+  selection() {
+    return new Selection(this.#page, [this.number], this.#url);
+  }
+
+  nodeName() {
+    return this.#page.name(this.number);
+  }
+
+  nodeType() {
+    return this.#page.kind(this.number);
+  }
+
+  nodeValue() {
+    return this.nodeType() === ELEMENT ? undefined : this.#page.text(this.number);
+  }
+
+  innerHTML() {
+    return this.#page.inner(this.number);
+  }
+
+  textContent() {
+    return this.#page.text(this.number);
+  }
+
+  toString() {
+    return this.#page.outer(this.number);
+  }
+
+  getAttribute(name) {
+    return this.#page.attribute(this.number, name);
+  }
+
+  getAttributeNode(name) {
+    const value = this.getAttribute(name);
+    return value === undefined ? undefined : this.#attribute(name, value);
+  }
+
+  #attribute(name, value) {
+    return { name, value, localName: name, nodeName: name, ownerElement: this };
+  }
+
+  hasAttribute(name) {
+    return this.getAttribute(name) !== undefined;
+  }
+
+  hasAttributes() {
+    return this.#page.attributes(this.number).length > 0;
+  }
+
+  attributes() {
+    const all = {};
+    for (const [name, value] of this.#page.attributes(this.number)) {
+      all[name] = this.#attribute(name, value);
+    }
+    return all;
+  }
+
+  hasChildNodes() {
+    return this.#page.first(this.number) !== NONE;
+  }
+
+  childNodes() {
+    return this.#all(childNodes(this.#page, this.number));
+  }
+
+  children() {
+    return this.#all(childElements(this.#page, this.number));
+  }
+
+  childElementCount() {
+    return childElements(this.#page, this.number).length;
+  }
+
+  firstChild() {
+    return this.#other(this.#page.first(this.number));
+  }
+
+  lastChild() {
+    return this.#other(childNodes(this.#page, this.number).at(-1));
+  }
+
+  firstElementChild() {
+    return this.#other(childElements(this.#page, this.number)[0]);
+  }
+
+  lastElementChild() {
+    return this.#other(childElements(this.#page, this.number).at(-1));
+  }
+
+  nextSibling() {
+    return this.#other(this.#page.next(this.number));
+  }
+
+  previousSibling() {
+    return this.#other(this.#page.previous(this.number));
+  }
+
+  nextElementSibling() {
+    return this.#sibling('next');
+  }
+
+  previousElementSibling() {
+    return this.#sibling('previous');
+  }
+
+  parentNode() {
+    return this.#other(this.#page.parent(this.number));
+  }
+
+  parentElement() {
+    const parent = this.parentNode();
+    return parent !== undefined && parent.nodeType() === ELEMENT ? parent : undefined;
+  }
+
+  ownerDocument() {
+    return this.#other(0);
+  }
+
+  querySelector(selector) {
+    return this.#other(this.#page.select([this.number], selector)[0]);
+  }
+
+  querySelectorAll(selector) {
+    return this.#all(this.#page.select([this.number], selector));
+  }
+
+  matches(selector) {
+    return this.#page.matches(this.number, selector);
+  }
+
+  contains(other) {
+    return (
+      this.number === other.number ||
+      walk(other.number, (node) => this.#page.parent(node)).includes(this.number)
+    );
+  }
+
+  isSameNode(other) {
+    return this.#page === other.#page && this.number === other.number;
+  }
+
+  isEqualNode(other) {
+    return String(this) === String(other);
+  }
+
+  classList() {
+    return (this.getAttribute('class') || '').split(/\s+/).filter((name) => name !== '');
+  }
+
+  relList() {
+    return (this.getAttribute('rel') || '').split(/\s+/).filter((name) => name !== '');
+  }
+
+  // The language that an element or what it is in has.
+  lang() {
+    const chain = [this.number, ...walk(this.number, (node) => this.#page.parent(node))];
+    const own = chain.map((node) => this.#page.attribute(node, 'lang'));
+    return own.find((value) => value !== undefined) || '';
+  }
+
+  namespaceURI() {
+    return this.#page.namespace(this.number);
+  }
+
+  isDefaultNamespace() {
+    return this.namespaceURI() === 'http://www.w3.org/1999/xhtml';
+  }
+
+  text() {
+    return this.textContent();
+  }
+
+  // Of a control its value, of other elements the attribute.
+  value() {
+    const value = valueOf(this.#page, this.number);
+    return value === undefined ? '' : value;
+  }
+
+  form() {
+    const isForm = (node) => this.#page.name(node) === 'form';
+    return this.#other(walk(this.number, (node) => this.#page.parent(node)).find(isForm));
+  }
+
+  elements() {
+    return this.#all(this.#page.select([this.number], `${CONTROLS}, button`));
+  }
+
+  options() {
+    return this.#all(this.#page.select([this.number], 'option'));
+  }
+
+  selectedOptions() {
+    return this.#all(selectedOptions(this.#page, this.number));
+  }
+
+  selectedIndex() {
+    const [selected] = selectedOptions(this.#page, this.number);
+    return this.#page.select([this.number], 'option').indexOf(selected);
+  }
+
+  // A URL of an attribute, resolved against that of the page; as it is if it cannot be.
+  resolved(attribute) {
+    const value = this.getAttribute(attribute);
+    if (value === undefined || !this.#url) return value || '';
+    const url = library('https://jslib.k6.io/url/index.js').URL.parse(value, this.#url);
+    return url === null ? value : url.href;
+  }
+
+  // A part of the URL in `href`.
+  urlPart(name) {
+    const { URL } = library('https://jslib.k6.io/url/index.js');
+    const url = URL.parse(this.getAttribute('href') || '', this.#url || undefined);
+    return url === null ? '' : url[name];
+  }
+}
+
+defineAttributes(Element.prototype);
+
+function childNodes(page, node) {
+  const first = page.first(node);
+  return first === NONE ? [] : [first, ...walk(first, (child) => page.next(child))];
+}
+
+function childElements(page, node) {
+  return childNodes(page, node).filter((child) => page.kind(child) === ELEMENT);
+}
+
+// Those that are selected; the first option of a select that shows one if none is.
+function selectedOptions(page, node) {
+  const options = page.select([node], 'option');
+  const selected = options.filter((option) => page.attribute(option, 'selected') !== undefined);
+  if (page.attribute(node, 'multiple') !== undefined) return selected;
+  return selected.length > 0 ? selected.slice(-1) : options.slice(0, 1);
+}
+
+function valueOf(page, node) {
+  const name = page.name(node);
+  const value = page.attribute(node, 'value');
+  if (name === 'textarea') return page.text(node).replace(/^\n/, '');
+  if (name === 'option') return value === undefined ? page.text(node).trim() : value;
+  if (name === 'select') {
+    const values = selectedOptions(page, node).map((option) => valueOf(page, option));
+    return page.attribute(node, 'multiple') !== undefined ? values : values[0];
+  }
+  if (name === 'input' && value === undefined) {
+    return page.matches(node, '[type=checkbox], [type=radio]') ? 'on' : '';
+  }
+  return value;
+}
+
+function isSubmitted(page, node) {
+  if (page.matches(node, '[disabled], fieldset[disabled] *')) return false;
+  if (page.name(node) !== 'input') return true;
+  const type = (page.attribute(node, 'type') || 'text').toLowerCase();
+  if (type === 'checkbox' || type === 'radio') {
+    return page.attribute(node, 'checked') !== undefined;
+  }
+  return !['submit', 'button', 'image', 'reset', 'file'].includes(type);
+}
+
+// A text as the value that it is written like.
+function converted(text) {
+  const words = { true: true, false: false, null: null };
+  if (Object.hasOwn(words, text)) return words[text];
+  if (text !== '' && String(Number(text)) === text) return Number(text);
+  if (/^[[{]/.test(text)) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      return text;
+    }
+  }
+  return text;
+}
+
+// A selection of a whole page. `url` is where it came from, for addresses in it.
+export function parseHTML(text, url) {
+  return new Selection(parse(String(text)), [0], url);
+}

@@ -1,0 +1,174 @@
+//! The module `k6/html`, and the methods of responses that look into their HTML.
+
+use super::*;
+
+const PAGE: &str = r##"<!DOCTYPE html><html lang="en"><head><title>A &amp; B</title></head><body>
+<dl><dt id="term-1">term 1</dt><dd>1-a</dd><dd>1-b</dd><dt id="term-2" class="x y">term 2</dt>
+<dd data-age="7" data-first-name="Jo" data-list="[1,2]" data-on="true">2-a</dd><!--note--></dl>
+<a href="/next?x=1#f" rel="next nofollow">go <b>on</b></a>
+<form action="/save" method="post"><input name="user" value="jo"><input name="off" disabled value="1">
+<input type="checkbox" name="c" checked><input type="checkbox" name="d"><input type="submit" name="s" value="ok">
+<textarea name="t">
+text</textarea><select name="one"><option>a</option><option selected value="B">b</option></select>
+<select name="many" multiple><option selected>1</option><option selected>2</option></select></form>
+</body></html>"##;
+
+fn value(expression: &str) -> String {
+    let imports = format!(
+        "import {{ parseHTML }} from 'k6/html'; const page = {};
+         const doc = parseHTML(page, 'http://x.test/dir/p'); const at = (s) => doc.find(s).get(0);",
+        serde_json::to_string(PAGE).unwrap()
+    );
+    value_with(&imports, expression)
+}
+
+#[test]
+fn selections() {
+    for (expression, want) in [
+        ("doc.find('title').text()", "A & B"),
+        ("doc.find('title').html()", "A &amp; B"),
+        ("doc.find('dt').size()", "2"),
+        ("doc.find('dl').find('dd').text()", "1-a1-b2-a"),
+        ("doc.find('dd').first().text() + doc.find('dd').last().text()", "1-a2-a"),
+        ("doc.find('dd').eq(1).text() + doc.find('dd').eq(-1).text()", "1-b2-a"),
+        ("doc.find('dd').eq(9).size()", "0"),
+        ("doc.find('dl').children().size()", "5"),
+        ("doc.find('dl').children('dt').size()", "2"),
+        ("doc.find('dl').contents().size() > 5", "true"),
+        ("doc.find('b').closest('a').attr('href')", "/next?x=1#f"),
+        ("doc.find('b').parent().attr('rel')", "next nofollow"),
+        ("doc.find('b').parents().map((i, el) => el.get(0).nodeName())", r#"["html","body","a"]"#),
+        ("doc.find('b').parentsUntil('body').size()", "1"),
+        ("doc.find('#term-1').next().text()", "1-a"),
+        ("doc.find('#term-1').nextAll('dd').size()", "3"),
+        ("doc.find('#term-1').nextUntil('dt').text()", "1-a1-b"),
+        ("doc.find('#term-2').prev().text()", "1-b"),
+        ("doc.find('#term-2').prevAll().size()", "3"),
+        ("doc.find('#term-2').prevUntil('#term-1').text()", "1-a1-b"),
+        ("doc.find('dt').filter('#term-2').text()", "term 2"),
+        ("doc.find('dt').filter((i, el) => el.text() === 'term 1').attr('id')", "term-1"),
+        ("doc.find('dt, dd').filter(doc.find('#term-1')).size()", "1"),
+        ("doc.find('dt').not('#term-2').attr('id')", "term-1"),
+        ("doc.find('dt').is('.x') + ',' + doc.find('dt').is('.z')", "true,false"),
+        ("doc.find('a, dl').has('b').attr('rel')", "next nofollow"),
+        ("doc.find('dd').slice(1, 3).text()", "1-b2-a"),
+        ("doc.find('dd').map((i, el) => i + el.text())", r#"["01-a","11-b","22-a"]"#),
+        ("doc.find('dd').toArray().length + doc.find('dd').toArray()[0].text()", "31-a"),
+        ("doc.find('#term-2').index()", "3"),
+        ("doc.find('p').attr('id') + doc.find('p').attr('id', 'no')", "undefinedno"),
+        ("doc.find('[data-age]').data('age') + 1", "8"),
+        ("doc.find('[data-age]').data()", r#"{"age":7,"firstName":"Jo","list":[1,2],"on":true}"#),
+        ("doc.find('textarea').val() + doc.find('[name=one]').val()", "textB"),
+        ("doc.find('[name=many]').val()", r#"["1","2"]"#),
+        ("doc.find('form').serialize()", "user=jo&c=on&t=text&one=B&many=1&many=2"),
+        (
+            "doc.find('form').serializeObject()",
+            r#"{"user":"jo","c":"on","t":"text","one":"B","many":["1","2"]}"#,
+        ),
+        ("doc.find('form').serializeArray()[1]", r#"{"name":"c","value":"on"}"#),
+        ("doc.find('dd:nth-child(2)').text() + doc.find('dt:contains(\"term 2\")').size()", "1-a1"),
+        (
+            "(() => { const seen = []; doc.find('dt').each((i, el) => seen.push(el.id())); return seen; })()",
+            r#"["term-1","term-2"]"#,
+        ),
+    ] {
+        assert_eq!(value(expression), want, "{expression}");
+    }
+}
+
+#[test]
+fn elements() {
+    for (expression, want) in [
+        ("at('a').nodeName() + at('a').nodeType()", "a1"),
+        ("at('a').innerHTML()", "go <b>on</b>"),
+        ("at('a').textContent()", "go on"),
+        ("at('a').getAttribute('rel') + at('a').hasAttribute('id')", "next nofollowfalse"),
+        ("at('a').relList()", r#"["next","nofollow"]"#),
+        ("at('a').href() + ' ' + at('a').pathname()", "http://x.test/next?x=1#f /next"),
+        ("at('a').hash() + at('a').search() + at('a').host()", "#f?x=1x.test"),
+        ("at('#term-2').classList()", r#"["x","y"]"#),
+        ("at('#term-2').attributes().class.value + at('#term-2').className()", "x yx y"),
+        ("at('dl').children().length + at('dl').childElementCount()", "10"),
+        ("at('dl').firstElementChild().id() + at('dl').lastChild().nodeValue()", "term-1note"),
+        ("at('a').lastChild().nodeName() + at('a').firstChild().nodeValue()", "bgo "),
+        ("at('#term-1').nextElementSibling().textContent()", "1-a"),
+        ("at('#term-2').previousElementSibling().textContent()", "1-b"),
+        ("at('b').parentElement().isSameNode(at('a'))", "true"),
+        ("at('dl').contains(at('dd')) + ',' + at('dd').contains(at('dl'))", "true,false"),
+        ("at('b').matches('a > b')", "true"),
+        (
+            "at('dl').querySelectorAll('dt').length + at('dl').querySelector('dd').textContent()",
+            "21-a",
+        ),
+        ("at('b').lang() + at('b').ownerDocument().nodeType()", "en9"),
+        ("at('form').method() + at('form').action()", "posthttp://x.test/save"),
+        ("at('form').elements().length", "8"),
+        ("at('[name=c]').checked() + ',' + at('[name=d]').checked()", "true,false"),
+        ("at('[name=one]').selectedIndex() + at('[name=one]').value()", "1B"),
+        ("at('[name=user]').form().nodeName() + at('[name=user]').maxLength()", "form-1"),
+        ("String(at('b'))", "<b>on</b>"),
+        ("at('body').parentNode().parentNode().parentNode() === undefined", "true"),
+    ] {
+        assert_eq!(value(expression), want, "{expression}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    for (expression, want) in [
+        ("doc.find('a[')", "'a[' is not a CSS selector"),
+        ("doc.find(':nonsense(1)')", "is not a CSS selector"),
+        ("doc.find(':not('.repeat(100) + 'a')", "a selector is too long or nests too deep"),
+        ("doc.filter(5)", "a selection is narrowed by"),
+        ("parseHTML('<div>'.repeat(5000))", "HTML nests elements deeper than 512"),
+        ("parseHTML('<p>x'.repeat(300000))", "HTML has more than 500000 nodes"),
+        ("parseHTML('x'.repeat(9 << 20))", "HTML is longer than 8 MiB"),
+    ] {
+        let line = value(expression);
+        assert!(line.contains(want) && line.starts_with("/s/main.js:"), "{expression}: {line}");
+    }
+}
+
+/// Pages that a server may send: every prefix of one, and one without end tags.
+#[test]
+fn no_page_is_a_panic() {
+    let seen = value(
+        "(() => { let nodes = 0; for (let end = 0; end <= page.length; end += 3) \
+         nodes += parseHTML(page.slice(0, end)).find('*').size(); return nodes > 100; })()",
+    );
+    assert_eq!(seen, "true");
+    let odd = value(
+        "parseHTML('<table><tr><p>a<b><i></b>x<select><svg><math><template><td>&#xFFFFFF;&\\0').text().length > 0",
+    );
+    assert_eq!(odd, "true");
+}
+
+#[test]
+fn responses_submit_forms_and_follow_links() {
+    let mut host = Host::of(
+        "import http from 'k6/http';
+         export default function () {
+             const response = http.get('http://x.test/dir/p');
+             console.log(response.html('dt').size(), response.html().find('title').text());
+             response.submitForm({ fields: { user: 'new', extra: 5 }, params: { tags: { a: 'b' } } });
+             response.clickLink();
+             response.clickLink({ selector: 'a.none' });
+         }",
+    );
+    host.serve = Box::new(|_: &Request| ok(PAGE));
+    let mut vu = host.vu(1);
+    assert_eq!(host.iterate(&mut vu), Ending::Failed);
+    assert_eq!(
+        host.trace,
+        [
+            "send GET http://x.test/dir/p",
+            "Info 2 A & B",
+            "send POST http://x.test/save \
+             \"c=on&extra=5&many=1&many=2&one=B&s=ok&t=text&user=new\"",
+            "send GET http://x.test/next?x=1#f",
+        ]
+    );
+    let error = vu.error().unwrap().text;
+    assert!(error.contains("no link of 'http://x.test/dir/p' matches 'a.none'"), "{error}");
+    assert!(error.starts_with("/s/main.js:7:"), "{error}");
+}
