@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Wrk2(OriginalFlags),
     /// Run as ApacheBench does: its command line, its output
     Ab(OriginalFlags),
+    /// Run as `fortio load` does: its command line, its report, its JSON
+    Fortio(OriginalFlags),
     /// Servers side by side under the same loads, from one file
     Lab(Box<LabFlags>),
     /// The measuring mistakes as experiments, run against plimsoll or any other tester
@@ -67,6 +69,7 @@ pub(crate) enum Original {
     Wrk,
     Wrk2,
     Ab,
+    Fortio,
 }
 
 /// What another tester is given, in its own words.

@@ -85,6 +85,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Exit> {
         Command::Wrk(flags) => dialects::run(Original::Wrk, &flags.arguments),
         Command::Wrk2(flags) => dialects::run(Original::Wrk2, &flags.arguments),
         Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
+        Command::Fortio(flags) => dialects::run(Original::Fortio, &flags.arguments),
         Command::Lab(flags) => lab::lab(&flags),
         Command::Conformance(flags) => conformance::conformance(&flags),
     }

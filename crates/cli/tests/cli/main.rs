@@ -15,6 +15,7 @@ mod ending;
 mod faults;
 mod flags;
 mod foreign;
+mod fortio;
 mod gates;
 #[cfg(target_os = "linux")]
 mod lab;
