@@ -138,6 +138,7 @@ fn what_cannot_be_is_refused_before_the_load() {
         (&["-cacert", "no/such"], url, "cannot read -cacert 'no/such'"),
         (&["-resolve", "x"], url, "-resolve 'x' is not an address"),
         (&["-jitter", "-t", "0"], url, "keep the time of each call"),
+        (&["-timeout", "99999h"], url, "-timeout is too long"),
         (&["-H", "na me:x"], url, "header name is not a token"),
         (&[], "ftp://a/", "unknown scheme 'ftp'"),
         (&[], "tcp://127.0.0.1:1", "tcp:// is not done here"),

@@ -21,7 +21,7 @@ use super::pace::{Deal, Schedule};
 pub const GRPC_PORT: u16 = 8079;
 
 /// What fortio calls the fields of a plan.
-pub const FLAGS: [(Field, &str); 15] = [
+pub const FLAGS: [(Field, &str); 16] = [
     (Field::Url, "the URL"),
     (Field::Connections, "-c"),
     (Field::Threads, "-gomaxprocs"),
@@ -29,6 +29,7 @@ pub const FLAGS: [(Field, &str); 15] = [
     (Field::Duration, "-t"),
     (Field::Rate, "-qps"),
     (Field::Timeout, "-timeout"),
+    (Field::Drain, "-timeout"),
     (Field::Method, "-X"),
     (Field::Header, "-H"),
     (Field::Body, "-payload"),
