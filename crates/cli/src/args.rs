@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Ab(OriginalFlags),
     /// Run as k6 does: its command line, its output, its scripts
     K6(OriginalFlags),
+    /// Run as `fortio load` does: its command line, its report, its JSON
+    Fortio(OriginalFlags),
     /// Servers side by side under the same loads, from one file
     Lab(Box<LabFlags>),
     /// The measuring mistakes as experiments, run against plimsoll or any other tester
@@ -72,6 +74,7 @@ pub(crate) enum Original {
     Wrk,
     Wrk2,
     Ab,
+    Fortio,
 }
 
 /// What another tester is given, in its own words.

@@ -80,6 +80,7 @@ fn original(arguments: &[OsString]) -> Result<Option<Command>, Exit> {
         Some("wrk2") => Command::Wrk2,
         Some("ab") => Command::Ab,
         Some("k6") => Command::K6,
+        Some("fortio") => Command::Fortio,
         _ => return Ok(None),
     };
     let words = arguments[2..].iter().map(|word| {

@@ -90,6 +90,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Exit> {
         Command::Wrk2(flags) => dialects::run(Original::Wrk2, &flags.arguments),
         Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
         Command::K6(flags) => k6::run(&flags.arguments),
+        Command::Fortio(flags) => dialects::run(Original::Fortio, &flags.arguments),
         Command::Lab(flags) => lab::lab(&flags),
         Command::Conformance(flags) => conformance::conformance(&flags),
     }

@@ -4,6 +4,8 @@
 //! They are not part of the result document, because nothing here is needed to believe or compare a
 //! result.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -22,6 +24,9 @@ pub struct DetailsPlan {
     pub same_length: bool,
     /// The times of each request. Takes 48 bytes of memory for each.
     pub requests: bool,
+    /// Times and sizes of calls in sum, and what was opened for them (as fortio reports).
+    #[serde(default)]
+    pub calls: bool,
 }
 
 impl DetailsPlan {
@@ -46,6 +51,90 @@ pub struct Details {
     pub kept_alive: u64,
     /// Each request that was answered, in the order in which answers were complete.
     pub requests: Vec<RequestTimes>,
+    /// Calls in sum, if the plan asks for them.
+    pub calls: Option<Box<Calls>>,
+}
+
+/// Calls in sum. A call is a request that was sent, with the connect where it had one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calls {
+    /// From when the tester acted on them to their ends.
+    pub taken: Histogram,
+    /// The same of those without a response, or with one that was not as expected.
+    pub failed: Histogram,
+    /// Bytes of the heads of responses; 0 without one. Its values are sizes, not times.
+    pub head_bytes: Histogram,
+    /// Bytes of bodies; 0 without a whole response.
+    pub body_bytes: Histogram,
+    /// Bytes of heads and bodies; 0 without a whole response.
+    pub response_bytes: Histogram,
+    /// How long connections idled before their next call was due, in an open loop.
+    pub ahead: Histogram,
+    /// How long calls had been due when their connections became free, in an open loop.
+    pub behind: Histogram,
+    /// How long connects took, those before the start included.
+    pub connects: Histogram,
+    /// The same by connection of the run, and by address among [`addresses`](Self::addresses).
+    pub opens: BTreeMap<(u32, u16), Tally>,
+    /// Where connections went.
+    pub addresses: Vec<String>,
+}
+
+/// Times in sum, without a histogram.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    /// How many there are.
+    pub count: u64,
+    /// The least, ns; 0 without any.
+    pub min_ns: u64,
+    /// The greatest, ns.
+    pub max_ns: u64,
+    /// All of them, ns.
+    pub sum_ns: u64,
+    /// The squares of all of them, ns².
+    pub sum_of_squares: f64,
+}
+
+impl Tally {
+    /// Adds a time.
+    pub fn record(&mut self, time_ns: u64) {
+        self.min_ns = if self.count == 0 { time_ns } else { self.min_ns.min(time_ns) };
+        self.max_ns = self.max_ns.max(time_ns);
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(time_ns);
+        self.sum_of_squares += time_ns as f64 * time_ns as f64;
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        let is_first = self.count == 0;
+        self.min_ns = if is_first { other.min_ns } else { self.min_ns.min(other.min_ns) };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.sum_of_squares += other.sum_of_squares;
+    }
+}
+
+impl Calls {
+    /// Adds those of another worker, which has other connections and the same addresses.
+    pub fn merge(&mut self, other: &Self) {
+        self.taken.merge(&other.taken);
+        self.failed.merge(&other.failed);
+        self.head_bytes.merge(&other.head_bytes);
+        self.body_bytes.merge(&other.body_bytes);
+        self.response_bytes.merge(&other.response_bytes);
+        self.ahead.merge(&other.ahead);
+        self.behind.merge(&other.behind);
+        self.connects.merge(&other.connects);
+        self.opens.extend(other.opens.iter().map(|(place, tally)| (*place, *tally)));
+        if self.addresses.len() < other.addresses.len() {
+            self.addresses.clone_from(&other.addresses);
+        }
+    }
 }
 
 /// What the first response was like.
@@ -88,6 +177,11 @@ impl Details {
         self.kept_alive += other.kept_alive;
         self.requests.extend_from_slice(&other.requests);
         self.requests.sort_by_key(|request| request.start_ns + request.total_ns);
+        match (&mut self.calls, &other.calls) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
+        }
     }
 }
 
@@ -110,5 +204,25 @@ mod tests {
         assert_eq!(sum.first.unwrap().at_ns, 5);
         assert_eq!((sum.body_bytes, sum.kept_alive), (6, 2));
         assert_eq!(sum.requests.iter().map(|r| r.total_ns).collect::<Vec<_>>(), [20, 30]);
+    }
+
+    #[test]
+    fn calls_of_workers_add_up() {
+        let of = |connection: u32, times_ns: &[u64]| {
+            let mut calls = Calls { addresses: vec!["a:1".to_owned()], ..Calls::default() };
+            for time_ns in times_ns {
+                calls.connects.record(*time_ns);
+                calls.opens.entry((connection, 0)).or_default().record(*time_ns);
+            }
+            Details { calls: Some(Box::new(calls)), ..Details::default() }
+        };
+        let mut sum = Details::default();
+        sum.merge(&of(1, &[3, 5]));
+        sum.merge(&of(0, &[4]));
+        let calls = sum.calls.expect("two workers' calls");
+        assert_eq!((calls.connects.count(), calls.addresses.len()), (3, 1));
+        let tally = Tally { count: 2, min_ns: 3, max_ns: 5, sum_ns: 8, sum_of_squares: 34.0 };
+        assert_eq!(calls.opens[&(1, 0)], tally);
+        assert_eq!(calls.opens.keys().copied().collect::<Vec<_>>(), [(0, 0), (1, 0)]);
     }
 }

@@ -3,7 +3,7 @@
 //! A worker takes notes only if the plan asks for details. Other runs pay for testing one pointer
 //! per response, and nothing more.
 
-use plimsoll_conn::{Head, Response};
+use plimsoll_conn::{ExchangeId, Head, Response};
 use plimsoll_core::Plan;
 use plimsoll_core::details::{Details, DetailsPlan, FirstResponse, RATE_WINDOW_NS, RequestTimes};
 
@@ -27,11 +27,16 @@ pub(crate) struct Notes {
     first_body_bytes: Option<u64>,
     /// When the window of the rate began, and how many responses there were then.
     window: (u64, u64),
+    /// Bytes of the head that came last for each exchange, if calls are noted.
+    head_bytes: Vec<u32>,
+    /// The worker, among a number of them.
+    worker: (u32, u32),
 }
 
 impl Notes {
-    /// Notes for a plan that wants some.
-    pub(crate) fn of(plan: &Plan) -> Option<Box<Self>> {
+    /// Notes of a worker for a plan that wants some, with room for `exchanges_max` requests under
+    /// way; more than that allocate.
+    pub(crate) fn of(plan: &Plan, worker: u32, exchanges_max: usize) -> Option<Box<Self>> {
         let wanted = plan.details;
         let room = if wanted.requests {
             plan.requests.unwrap_or(0).min(REQUESTS_ROOM) as usize
@@ -41,11 +46,17 @@ impl Notes {
         wanted.any().then(|| {
             Box::new(Self {
                 wanted,
-                details: Details { requests: Vec::with_capacity(room), ..Details::default() },
+                details: Details {
+                    requests: Vec::with_capacity(room),
+                    calls: wanted.calls.then(Box::default),
+                    ..Details::default()
+                },
                 measured_ns: 0,
                 server: None,
                 first_body_bytes: None,
                 window: (u64::MAX, 0),
+                head_bytes: vec![0; if wanted.calls { exchanges_max } else { 0 }],
+                worker: (worker, plan.workers),
             })
         })
     }
@@ -78,7 +89,14 @@ impl Notes {
 
     /// A response's head has come.
     #[inline]
-    pub(crate) fn head(&mut self, head: &Head<'_>) {
+    pub(crate) fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
+        if self.wanted.calls {
+            let at = id.0 as usize;
+            if at >= self.head_bytes.len() {
+                self.head_bytes.resize(at + 1, 0);
+            }
+            self.head_bytes[at] = head.lines().len() as u32;
+        }
         if self.wanted.responses && self.server.is_none() {
             let mut servers = head.fields().filter(|(name, _)| name.eq_ignore_ascii_case("server"));
             let (_, server) = servers.next().unwrap_or(("", b""));
@@ -91,6 +109,7 @@ impl Notes {
     #[inline]
     pub(crate) fn complete(
         &mut self,
+        id: ExchangeId,
         exchange: &Exchange,
         response: Response,
         at_ns: u64,
@@ -110,11 +129,70 @@ impl Notes {
         if exchange.measured && self.wanted.requests {
             self.details.requests.push(self.times(exchange, at_ns));
         }
+        if exchange.measured
+            && let Some(calls) = &mut self.details.calls
+        {
+            let head_bytes = self.head_bytes.get(id.0 as usize).copied().unwrap_or(0).into();
+            calls.head_bytes.record(head_bytes);
+            calls.body_bytes.record(body_bytes);
+            calls.response_bytes.record(head_bytes + body_bytes);
+        }
         let first_bytes = *self.first_body_bytes.get_or_insert(body_bytes);
         (self.wanted.same_length && body_bytes != first_bytes).then(|| Unmet {
             kind: "length",
             text: format!("{body_bytes} bytes of body, {first_bytes} in the first response"),
         })
+    }
+
+    /// A request has ended: with a response that is as expected, or otherwise.
+    #[inline]
+    pub(crate) fn ended(&mut self, exchange: &Exchange, at_ns: u64, ok: bool) {
+        let Some(calls) = self.details.calls.as_mut().filter(|_| exchange.measured) else { return };
+        let taken_ns = at_ns.saturating_sub(exchange.moments.started_ns);
+        calls.taken.record(taken_ns);
+        if !ok {
+            calls.failed.record(taken_ns);
+        }
+    }
+
+    /// A request has ended without a whole response.
+    pub(crate) fn lost(&mut self, exchange: &Exchange, at_ns: u64) {
+        self.ended(exchange, at_ns, false);
+        if let Some(calls) = self.details.calls.as_mut().filter(|_| exchange.measured) {
+            for sizes in [&mut calls.head_bytes, &mut calls.body_bytes, &mut calls.response_bytes] {
+                sizes.record(0);
+            }
+        }
+    }
+
+    /// A connection that has been free since `free_ns` takes a request that is due at `due_ns`. Its
+    /// first one has not been waited for.
+    #[inline]
+    pub(crate) fn took(&mut self, free_ns: u64, due_ns: u64) {
+        let Some(calls) = self.details.calls.as_mut() else { return };
+        if free_ns > self.measured_ns {
+            let idle = due_ns.checked_sub(free_ns);
+            match idle {
+                Some(ahead_ns) => calls.ahead.record(ahead_ns),
+                None => calls.behind.record(free_ns - due_ns),
+            }
+        }
+    }
+
+    /// The worker's connection of this number came about, to one of the addresses.
+    pub(crate) fn connected(&mut self, number: u32, address: u16, took_ns: u64) {
+        let Some(calls) = &mut self.details.calls else { return };
+        let (worker, workers) = self.worker;
+        let number = number * workers.max(1) + worker;
+        calls.connects.record(took_ns);
+        calls.opens.entry((number, address)).or_default().record(took_ns);
+    }
+
+    /// All addresses that there have been.
+    pub(crate) fn take_addresses(&mut self, names: &[String]) {
+        if let Some(calls) = &mut self.details.calls {
+            calls.addresses = names.to_vec();
+        }
     }
 
     fn times(&self, exchange: &Exchange, at_ns: u64) -> RequestTimes {

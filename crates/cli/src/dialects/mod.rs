@@ -1,9 +1,11 @@
-//! `plimsoll wrk`, `wrk2` and `ab`: the command lines and the output of other testers, around our
-//! engine. The program also answers to their names, for example as a symlink called `wrk`.
+//! `plimsoll wrk`, `wrk2`, `ab` and `fortio`: the command lines and the output of other testers,
+//! around our engine. The program also answers to their names, for example as a symlink called
+//! `wrk`.
 //!
-//! Their output goes to stdout, byte for byte in their form. Our verdict goes to stderr.
+//! Their output goes where they write it, byte for byte in their form. Our verdict goes to stderr.
 
 mod ab;
+mod fortio;
 mod wrk;
 
 use std::ffi::OsStr;
@@ -27,7 +29,7 @@ use crate::terminal::columns_of_stderr;
 /// The tester whose name this program was started by.
 pub(crate) fn named(program: &OsStr) -> Option<&'static str> {
     let name = Path::new(program).file_name()?.to_str()?;
-    ["wrk", "wrk2", "ab", "k6"].into_iter().find(|known| *known == name)
+    ["wrk", "wrk2", "ab", "k6", "fortio"].into_iter().find(|known| *known == name)
 }
 
 /// Runs as the other tester does.
@@ -39,6 +41,7 @@ pub(crate) fn run(original: Original, arguments: &[String]) -> Result<ExitCode, 
         Original::Wrk => wrk::run(plimsoll_dialect::wrk::Flavour::Wrk, arguments),
         Original::Wrk2 => wrk::run(plimsoll_dialect::wrk::Flavour::Wrk2, arguments),
         Original::Ab => ab::run(arguments),
+        Original::Fortio => fortio::run(arguments),
     }
 }
 

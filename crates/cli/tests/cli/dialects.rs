@@ -1,4 +1,5 @@
-//! `plimsoll wrk`, `wrk2` and `ab`: what can be tested without the originals.
+//! `plimsoll wrk`, `wrk2` and `ab`: what can be tested without the originals. `fortio` has a file
+//! of its own.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

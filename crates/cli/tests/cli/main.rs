@@ -16,6 +16,7 @@ mod faults;
 mod find;
 mod flags;
 mod foreign;
+mod fortio;
 mod gates;
 mod k6;
 #[cfg(target_os = "linux")]

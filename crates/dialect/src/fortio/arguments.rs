@@ -5,7 +5,7 @@
 
 use plimsoll_core::plan::{DriverPlan, Spin};
 
-use super::command::{Action, Call, Command, LogLevel, Payload, version};
+use super::command::{Call, Command, LogLevel, Payload, version};
 use super::flags;
 use crate::UsageText;
 use crate::go_flag::{self, Given, Value, Wrong, invalid};
@@ -43,14 +43,10 @@ pub fn parse(arguments: &[String]) -> Result<Command, UsageText> {
             }
         }
     })?;
-    let action = match name.as_str() {
-        "load" => Action::Load,
-        "curl" => Action::Curl,
-        "grpcping" => Action::GrpcPing,
-        _ => return Err(unknown(name, operands)),
-    };
-    let command = Reader::new(action).read(given)?;
-    command.finish(operands)
+    if name != "load" {
+        return Err(unknown(name, operands));
+    }
+    Reader::new().read(given)?.finish(operands)
 }
 
 /// The help of `fortio help`.
@@ -76,7 +72,9 @@ fn shown(name: &str) -> Option<UsageText> {
 
 /// A command that is not spoken, or that fortio does not have.
 fn unknown(name: &str, operands: &[String]) -> UsageText {
-    const ELSEWHERE: [(&str, &str); 8] = [
+    const ELSEWHERE: [(&str, &str); 10] = [
+        ("curl", "run curl"),
+        ("grpcping", "run `fortio load -grpc -ping -c 1`"),
         ("server", "run `plimsoll serve`"),
         ("tcp-echo", "it is about TCP, and HTTP and gRPC are spoken here"),
         ("udp-echo", "it is about UDP, and HTTP and gRPC are spoken here"),
@@ -124,7 +122,6 @@ struct Reader {
     has_duration: bool,
     is_grpc: bool,
     is_ping: bool,
-    is_health: bool,
     health_service: String,
     delay_ns: i64,
     /// What cannot be done, to be said unless something is wrong.
@@ -132,15 +129,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(action: Action) -> Self {
+    fn new() -> Self {
         Self {
-            command: Command::new(action),
+            command: Command::new(),
             percentiles: "50,75,90,99,99.9".to_owned(),
             calculates_qps: false,
             has_duration: false,
             is_grpc: false,
             is_ping: false,
-            is_health: false,
             health_service: String::new(),
             delay_ns: 0,
             refused: None,
@@ -167,11 +163,8 @@ impl Reader {
             "allow-initial-errors" => command.allow_initial_errors = on,
             "calc-qps" => self.calculates_qps = on,
             "compression" => command.compression = on,
-            "curl" if on => command.action = Action::Curl,
-            "curl-stdout-headers" => command.heads_to_stdout = on,
             "grpc" => self.is_grpc = on,
             "h2" => command.h2 = on,
-            "health" => self.is_health = on,
             "http1.0" => command.http10 = on,
             "k" | "https-insecure" => command.insecure = on,
             "jitter" => command.jitter = on,
@@ -186,6 +179,7 @@ impl Reader {
             "stdclient" => command.std_client = on,
             "uniform" => command.uniform = on,
             "as-original" => command.as_original = on,
+            "curl" if on => self.refuse("-curl", "run curl"),
             "L" if on => self.refuse("-L", "redirects would count as calls: load their end"),
             "grpc-compression" if on => self.refuse("-grpc-compression", "leave it out"),
             "halfclose" if on => self.refuse("-halfclose", "connections are closed whole"),
@@ -208,7 +202,13 @@ impl Reader {
             number => Ok(u32::try_from(number).unwrap_or(0)),
         };
         match name {
-            "abort-on" => command.abort_on = number,
+            "abort-on" => {
+                command.abort_on = number;
+                if ![0, -1].contains(&number) {
+                    let advice = "give -1, or run `plimsoll run --abort-when 'failed>0'`";
+                    self.refuse(&format!("-abort-on {number}"), advice);
+                }
+            }
             // fortio takes its default for what is below 1.
             "c" => command.threads = Some(limited(THREADS_MAX)?).filter(|c| *c > 0).unwrap_or(4),
             "gomaxprocs" => command.workers = limited(4096)?,
@@ -356,13 +356,7 @@ impl Reader {
         self.command.percentiles = percentiles(&self.percentiles)
             .map_err(|why| wrong(&format!("Unable to extract percentiles from -p: {why}")))?;
         let Some(target) = operands.first() else {
-            return Err(wrong(match self.command.action {
-                Action::GrpcPing => {
-                    "Error: fortio grpcping needs host argument in the form of host, host:port or \
-                     ip:port"
-                }
-                _ => "Error: fortio load/curl needs a URL or destination",
-            }));
+            return Err(wrong("Error: fortio load/curl needs a URL or destination"));
         };
         self.command.target.clone_from(target);
         self.calculate_qps()?;
@@ -371,16 +365,11 @@ impl Reader {
                 self.refuse(scheme, "HTTP and gRPC are");
             }
         }
-        let calls_grpc = self.is_grpc || self.command.action == Action::GrpcPing;
-        let pings = match self.command.action {
-            Action::GrpcPing => !self.is_health,
-            _ => self.is_ping,
-        };
-        self.command.call = calls_grpc.then(|| match pings {
-            true => Call::Ping { delay_ns: self.delay_ns },
-            false => Call::Health(std::mem::take(&mut self.health_service)),
-        });
-        if calls_grpc && self.command.action == Action::Load {
+        if self.is_grpc {
+            self.command.call = Some(match self.is_ping {
+                true => Call::Ping { delay_ns: self.delay_ns },
+                false => Call::Health(std::mem::take(&mut self.health_service)),
+            });
             let streams = u64::from(self.command.streams);
             let threads = u64::from(self.command.threads) * streams;
             self.command.threads = u32::try_from(threads)

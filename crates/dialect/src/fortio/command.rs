@@ -1,4 +1,4 @@
-//! What a command line of fortio asks for: a checked value.
+//! What a command line of `fortio load` asks for: a checked value.
 
 use plimsoll_core::plan::{DriverPlan, Spin};
 
@@ -10,17 +10,6 @@ pub(super) const SPOKEN: &str = "1.75.2";
 #[must_use]
 pub fn version() -> String {
     format!("{SPOKEN}+plimsoll.{}", env!("CARGO_PKG_VERSION"))
-}
-
-/// What to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// `load`.
-    Load,
-    /// `curl`, or `load -curl`.
-    Curl,
-    /// `grpcping`.
-    GrpcPing,
 }
 
 /// How much is logged, from everything to nothing.
@@ -71,8 +60,6 @@ pub enum Payload {
 /// A command line that can be carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// What to do.
-    pub action: Action,
     /// What to call: a URL, or `host:port` for gRPC. As it was given.
     pub target: String,
     /// Calls per second; 0 and less: as fast as possible.
@@ -99,7 +86,7 @@ pub struct Command {
     pub allow_initial_errors: bool,
     /// Whether connections are warmed up one after the other.
     pub sequential_warmup: bool,
-    /// The status that ends the run, -1 for an error of the socket; 0: none.
+    /// -1: an error of the socket ends the run; 0: nothing does.
     pub abort_on: i64,
     /// After this number of calls a connection is closed.
     pub calls_per_connection: Option<u32>,
@@ -161,8 +148,6 @@ pub struct Command {
     pub unix_socket: String,
     /// Whether names are looked up once.
     pub no_reresolve: bool,
-    /// Whether heads go to stdout with `curl`.
-    pub heads_to_stdout: bool,
     /// Whether calls are paced as fortio does and nothing of our own is printed.
     pub as_original: bool,
     /// Which driver to use.
@@ -175,9 +160,8 @@ pub struct Command {
 
 impl Command {
     /// With fortio's defaults.
-    pub(super) fn new(action: Action) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            action,
             target: String::new(),
             qps: 8.0,
             threads: 4,
@@ -222,7 +206,6 @@ impl Command {
             resolve: String::new(),
             unix_socket: String::new(),
             no_reresolve: false,
-            heads_to_stdout: false,
             as_original: false,
             driver: DriverPlan::Auto,
             spin: Spin::Auto,

@@ -17,7 +17,7 @@ const SPOKEN: &[Flag] = &[
     flag("L", Switch, "", "Follow redirects (refused)"),
     flag("X", Text, "method", "HTTP method; without it GET, or POST with a payload"),
     flag("a", Switch, "", "Save the JSON result in a file named by time and labels"),
-    flag("abort-on", Integer, "status", "End the run at this status; -1: at a socket error"),
+    flag("abort-on", Integer, "status", "-1 ends the run at a socket error; statuses are refused"),
     flag("access-log-file", Text, "path", "Log each call (refused)"),
     flag("access-log-format", Text, "format", "json or influx (default \"json\")"),
     flag("allow-initial-errors", Switch, "", "Go on if calls of the warm-up fail"),
@@ -28,8 +28,7 @@ const SPOKEN: &[Flag] = &[
     flag("compression", Switch, "", "Ask for gzip"),
     flag("connection-reuse", Text, "min:max", "Close connections after this number of calls"),
     flag("content-type", Text, "type", "Content-Type; makes the method POST"),
-    flag("curl", Switch, "", "Fetch the URL once"),
-    flag("curl-stdout-headers", Switch, "", "Print the head of the response to stdout"),
+    flag("curl", Switch, "", "Fetch the URL once (refused)"),
     flag("data-dir", Text, "folder", "Folder for -a (default \".\")"),
     flag("dns-method", Text, "method", "cached-rr, rnd, first or rr (default cached-rr)"),
     flag("gomaxprocs", Integer, "threads", "Threads; 0 lets the engine choose"),
@@ -39,7 +38,6 @@ const SPOKEN: &[Flag] = &[
     flag("grpc-ping-delay", Duration, "delay", "Delay that the ping asks for"),
     flag("h2", Switch, "", "Speak HTTP/2"),
     flag("halfclose", Switch, "", "Close the sending side after the request (refused)"),
-    flag("health", Switch, "", "grpcping: call the health service"),
     flag("healthservice", Text, "name", "Service to ask the health of"),
     flag("http1.0", Switch, "", "Speak HTTP/1.0"),
     flag("https-insecure", Switch, "", "The same as -k"),
@@ -86,10 +84,12 @@ const UNSPOKEN: &[Flag] = &[
     flag("base-url", Text, "", ""),
     flag("config-dir", Text, "", ""),
     flag("config-port", Text, "", ""),
+    flag("curl-stdout-headers", Switch, "", ""),
     flag("echo-debug-path", Text, "", ""),
     flag("echo-server-default-params", Text, "", ""),
     flag("grpc-max-streams", Integer, "", ""),
     flag("grpc-port", Text, "", ""),
+    flag("health", Switch, "", ""),
     flag("http-port", Text, "", ""),
     flag("httpbufferkb", Integer, "", ""),
     flag("httpccch", Switch, "", ""),
@@ -135,14 +135,9 @@ pub(super) fn all() -> Vec<Flag> {
 /// The help.
 pub(super) fn usage(version: &str) -> String {
     let mut text = format!(
-        "Φορτίο {version} usage:\n\
-         \tfortio command [flags] target\n\
-         where command is one of: load (load testing), curl (one request),\n \
-         grpcping (latency of one gRPC connection), version (the version)\n\
-         and target is a URL, or host:port for gRPC\n\
-         or 1 of the special arguments\n\
-         \tfortio {{help|envhelp|version|buildinfo}}\n\
-         flags:\n"
+        "Φορτίο {version} usage:\n\tfortio command [flags] target\nwhere command is load, and \
+         target is a URL, or host:port with -grpc\nor 1 of the special arguments\n\tfortio \
+         {{help|envhelp|version|buildinfo}}\nflags:\n"
     );
     list(SPOKEN, &mut text);
     text.push_str("flags of Plimsoll's own:\n");

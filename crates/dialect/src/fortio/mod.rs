@@ -1,19 +1,25 @@
-//! fortio: its result files and its report, as pure functions.
+//! fortio: the command line of `fortio load`, its pace, its report and its result files, as pure
+//! functions.
 //!
 //! [`Said`] is what a file says, with all of it optional, because other programs write the format
 //! too and each leaves out something else. [`foreign`] puts that in common terms. The facts are
 //! those of fortio 1.75; Nighthawk's files of all versions are read as well.
 //!
 //! [`result`] is what fortio itself writes, whole; [`json`] and [`text`] write it byte for byte as
-//! fortio does. Absent: anything that makes such a result of a run of ours.
+//! fortio does. [`parse`] reads a command line, [`pace`] computes when calls are due, and
+//! [`outcome`] makes fortio's result of a run of ours.
 
 mod arguments;
+mod buckets;
 mod command;
 mod flags;
 mod foreign;
 mod interpolate;
 pub mod json;
+mod log;
+mod of_run;
 pub mod pace;
+mod plan;
 pub mod result;
 mod said;
 #[cfg(test)]
@@ -21,6 +27,9 @@ mod tests;
 pub mod text;
 
 pub use arguments::{help, parse};
-pub use command::{Action, Call, Command, LogLevel, Payload, version};
+pub use command::{Call, Command, LogLevel, Payload, version};
 pub use foreign::foreign;
+pub use log::{Attribute, Level, line};
+pub use of_run::{Host, Outcome, outcome};
+pub use plan::{FLAGS, GRPC_PORT, Parts};
 pub use said::{Bucket, Histogram, Malformed, Said, is_result};

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 
 /// A result of a run.
@@ -55,6 +56,24 @@ pub struct FortioResult {
     /// What became of the calls, and what only some protocols have.
     #[serde(flatten)]
     pub protocol: Protocol,
+    /// What fortio does not say.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Box<Own>>,
+}
+
+/// What we say beside fortio's fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Own {
+    /// Times of all calls from when they were due, s; those that were never made count with the
+    /// time they waited.
+    pub corrected_duration_histogram: Exported,
+    /// Where every call went.
+    pub ledger: Ledger,
+    /// `valid`, `suspect` or `invalid`: whether the figures can be believed.
+    pub verdict: String,
+    /// Why not.
+    pub verdict_causes: Vec<String>,
 }
 
 /// The fields of a protocol.

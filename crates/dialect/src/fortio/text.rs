@@ -2,10 +2,11 @@
 //!
 //! Scripts look for `# target 99%`, `All done`, `qps=` and `Code 200 :`, so names, spaces and
 //! digits are fortio's. [`banner`] and [`starting`] come before a run, [`Summary`] after it.
-//! Absent: log lines, which fortio mixes in, and the shorter report of `-quiet`.
+//! Absent: log lines, which fortio mixes in.
 
 use std::fmt;
 
+use super::command::LogLevel;
 use super::result::{Exported, Http, Protocol, Row};
 use crate::duration;
 use crate::numbers::{go_general, go_shortest};
@@ -117,47 +118,84 @@ pub fn histogram(name: &str, histogram: &Exported) -> String {
         let [from, to, mid] = [*start, *end, (start + end) / 2.0].map(|it| go_general(it, 6));
         text.push_str(&format!("{mark} {from} <= {to} , {mid} , {percent:.2}, {count}\n"));
     }
-    for it in &histogram.percentiles {
-        let (percent, value) = (go_shortest(it.percentile), go_general(it.value, 6));
-        text.push_str(&format!("# target {percent}% {value}\n"));
-    }
+    text.push_str(&targets("target", histogram));
     text
+}
+
+/// A histogram as `-quiet` leaves it: its figures and percentiles.
+fn short(name: &str, histogram: &Exported) -> String {
+    counter(name, histogram) + &targets("target", histogram)
+}
+
+fn targets(word: &str, histogram: &Exported) -> String {
+    let of = |it: &super::result::Percentile| {
+        let (percent, value) = (go_shortest(it.percentile), go_general(it.value, 6));
+        format!("# {word} {percent}% {value}\n")
+    };
+    histogram.percentiles.iter().map(of).collect()
+}
+
+/// What fortio does not say: the times from when calls were due, and where every call went. Empty
+/// for a result that has no such fields.
+#[must_use]
+pub fn corrected(result: &super::result::FortioResult) -> String {
+    let Some(own) = &result.own else { return String::new() };
+    let times = &own.corrected_duration_histogram;
+    let ledger = &own.ledger;
+    counter("Corrected Function Time", times)
+        + &targets("corrected", times)
+        + &format!(
+            "Calls due {} : sent {}, answered {}, refused {}, timed out {}, broken {}, unfinished \
+             {}, never sent {}, left out {}\n",
+            ledger.scheduled,
+            ledger.sent,
+            ledger.completed,
+            ledger.refused,
+            ledger.timed_out,
+            ledger.broken,
+            ledger.unfinished,
+            ledger.unsent,
+            ledger.shed
+        )
 }
 
 /// A thread's connections.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Connection<'a> {
+pub struct Connection {
     /// How many sockets it used.
     pub sockets: i64,
     /// Where they went.
-    pub resolved: &'a str,
+    pub resolved: String,
     /// How long connects took, s.
     pub times: Exported,
 }
 
 /// What a run over HTTP prints when it has ended, apart from what is in its JSON.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary<'a> {
     /// The result.
     pub result: &'a super::result::FortioResult,
     /// Times that threads slept between calls, s; of a load at a rate.
-    pub sleeps: Option<Exported>,
+    pub sleeps: Option<&'a Exported>,
+    /// How many of them were negative: calls that had been due before.
+    pub behind: u64,
     /// Of each thread.
-    pub connections: &'a [Connection<'a>],
+    pub connections: &'a [Connection],
     /// Calls before the run.
     pub warmup: u32,
+    /// What is logged: less than warnings shortens the report, as `-quiet` does.
+    pub level: LogLevel,
 }
 
 impl fmt::Display for Summary<'_> {
     /// From the sleep times to `All done`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let result = self.result;
-        if let Some(sleeps) = &self.sleeps {
-            out.write_str(&counter("Sleep times", sleeps))?;
-        }
+        self.sleeps(out)?;
         let times = &result.duration_histogram;
-        out.write_str(&histogram("Aggregated Function Time", times))?;
-        out.write_str(&histogram("Error cases", &result.errors_duration_histogram))?;
+        let print = if self.is_quiet() { short } else { histogram };
+        out.write_str(&print("Aggregated Function Time", times))?;
+        out.write_str(&print("Error cases", &result.errors_duration_histogram))?;
         match &result.protocol {
             Protocol::Http(http) => self.http(http, out)?,
             Protocol::Socket(socket) => {
@@ -193,6 +231,21 @@ impl fmt::Display for Summary<'_> {
 }
 
 impl Summary<'_> {
+    fn is_quiet(&self) -> bool {
+        self.level > LogLevel::Warning
+    }
+
+    /// In full if more than a twentieth of the calls had been due before.
+    fn sleeps(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(sleeps) = self.sleeps.filter(|_| !self.is_quiet()) else { return Ok(()) };
+        let behind = share(self.behind as i64, sleeps.count.max(1));
+        if behind <= 5.0 {
+            return out.write_str(&counter("Sleep times", sleeps));
+        }
+        out.write_str(&histogram("Aggregated Sleep Time", sleeps))?;
+        writeln!(out, "WARNING {behind:.2}% of sleep were falling behind")
+    }
+
     fn http(&self, http: &Http, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let result = self.result;
         out.write_str("# Socket and IP used for each connection:\n")?;
@@ -203,7 +256,16 @@ impl Summary<'_> {
             );
             out.write_str(&counter(&name, times))?;
         }
-        out.write_str(&histogram("Connection time histogram (s)", &http.connection_stats))?;
+        match self.level {
+            LogLevel::Debug | LogLevel::Verbose | LogLevel::Info => {
+                let name = "Connection time histogram (s)";
+                out.write_str(&histogram(name, &http.connection_stats))?;
+            }
+            LogLevel::Warning => {
+                out.write_str(&counter("Connection time (s)", &http.connection_stats))?;
+            }
+            _ => {}
+        }
         let (used, threads) = (http.socket_count, result.num_threads);
         writeln!(out, "Sockets used: {used} (for perfect keepalive, would be {threads})")?;
         let (uniform, jitter, catch_up) = (result.uniform, result.jitter, !result.no_catch_up);
@@ -220,6 +282,9 @@ impl Summary<'_> {
         for (code, count) in codes {
             let percent = share(*count, result.duration_histogram.count);
             writeln!(out, "Code {code:>3} : {count} ({percent:.1} %)")?;
+        }
+        if self.is_quiet() {
+            return Ok(());
         }
         out.write_str(&counter("Response Header Sizes", &http.header_sizes))?;
         out.write_str(&counter("Response Body/Total Sizes", &http.sizes))

@@ -100,7 +100,7 @@ impl Accounts {
             calls: script.map(|script| Box::new(Calls::new(script.method, exchanges_max))),
             streams,
             observer,
-            notes: Notes::of(plan),
+            notes: Notes::of(plan, assignment.worker, exchanges_max),
             wants,
             judge: Arc::clone(&assignment.judge),
             released: Vec::new(),
@@ -314,6 +314,13 @@ impl Accounts {
         }
     }
 
+    /// Notes a request that got no whole response, where notes are taken.
+    fn note_lost(&mut self, exchange: &Exchange, at_ns: u64) {
+        if let Some(notes) = &mut self.notes {
+            notes.lost(exchange, at_ns);
+        }
+    }
+
     /// Closes the account of an exchange that ends with its connection.
     pub(crate) fn abandon(&mut self, id: ExchangeId, now_ns: u64, outcome: Outcome) {
         let exchange = self.exchanges.end(id);
@@ -323,6 +330,7 @@ impl Accounts {
             moments.sent_ns = moments.started_ns;
         }
         self.recorder(&exchange).ended(&moments, now_ns, outcome, exchange.place);
+        self.note_lost(&exchange, now_ns);
         self.tell(id, &exchange, outcome, now_ns);
     }
 
@@ -337,6 +345,7 @@ impl Accounts {
         let recorder = self.recorder(&exchange);
         recorder.error(exchange.phase(), TIMEOUT, 1, sample);
         recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
+        self.note_lost(&exchange, now_ns);
         self.tell(id, &exchange, Outcome::TimedOut, now_ns);
     }
 

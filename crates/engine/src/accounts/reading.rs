@@ -118,7 +118,7 @@ impl Reading<'_> {
             calls.head(id, head);
         }
         if let Some(notes) = notes {
-            notes.head(head);
+            notes.head(id, head);
         }
         if wants.cookies {
             self.users[self.user].cookies.take(head);
@@ -211,6 +211,7 @@ impl Reading<'_> {
             });
         }
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
+        accounts.note_lost(&exchange, self.at_ns);
         accounts.tell(id, &exchange, outcome, self.read_ns);
     }
 }
@@ -259,12 +260,15 @@ impl Accounts {
         {
             inspection.forget_response();
         }
-        if let Some(notes) = notes
-            && let Some(unmet) = notes.complete(exchange, response, at_ns)
+        if let Some(notes) = &mut *notes
+            && let Some(unmet) = notes.complete(id, exchange, response, at_ns)
         {
             ok = false;
             let recorder = observer.recorder(exchange.measured);
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
+        }
+        if let Some(notes) = notes {
+            notes.ended(exchange, at_ns, ok);
         }
         if exchange.measured {
             observer.answered(at_ns, ok, exchange.place);

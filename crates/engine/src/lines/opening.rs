@@ -58,7 +58,12 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     fn reached(&mut self, entry: ConnectionId, at_ns: u64) {
         let opening = &mut self.pool[entry].opening;
         opening.reached_ns = at_ns;
-        self.accounts.opened_to(Phase::Connect, opening.began_ns, at_ns);
+        let began_ns = opening.began_ns;
+        self.accounts.opened_to(Phase::Connect, began_ns, at_ns);
+        if let Some(notes) = &mut self.accounts.notes {
+            let (number, address) = (self.pool.entries.user(entry), self.pool.address(entry));
+            notes.connected(number, address, at_ns.saturating_sub(began_ns));
+        }
     }
 
     /// A connection is open: requests can be sent.

@@ -384,7 +384,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let timetable = self.slots.timetable;
         let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);
         let window_ns = since(stopped_ns.unwrap_or(ended_ns).min(timetable.stop_ns));
-        let Accounts { observer, notes, iterations, .. } = accounts;
+        let Accounts { observer, mut notes, iterations, .. } = accounts;
+        if let Some(notes) = &mut notes {
+            notes.take_addresses(pool.origins.address_names());
+        }
         let (cpu, spun_ns) = observer.used(pool.driver.spun_ns());
         let record = Record {
             outage: pool.outage(window_ns),

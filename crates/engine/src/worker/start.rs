@@ -50,6 +50,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 continue;
             }
             self.slots.take();
+            if let Some(notes) = &mut self.traffic.lines.accounts.notes {
+                notes.took(idle.since_ns, due.at_ns);
+            }
             let started_ns = self.traffic.lines.read_clock();
             let when = When { intended_ns: due.at_ns, free_ns: idle.since_ns, started_ns };
             let user = self.traffic.lines.pool.entries.user(idle.entry);

@@ -5,10 +5,15 @@ use plimsoll_core::plan::Draft;
 use plimsoll_io::sim::SimOptions;
 
 use crate::peer::Answer;
-use crate::world::{MS, S, assert_quantile, plan, run};
+use crate::world::{MS, S, assert_quantile, at_rate, plan, run};
 
-const ALL: DetailsPlan =
-    DetailsPlan { worker_rates: true, responses: true, same_length: false, requests: true };
+const ALL: DetailsPlan = DetailsPlan {
+    worker_rates: true,
+    responses: true,
+    same_length: false,
+    requests: true,
+    calls: true,
+};
 
 #[test]
 fn rates_requests_and_the_first_response_are_kept() {
@@ -39,4 +44,32 @@ fn a_connect_is_part_of_a_request_of_its_own() {
     let details = &ran.records[0].details;
     assert_eq!(details.requests.len(), 10);
     assert!(details.requests.iter().all(|request| request.connect_ns > 0));
+}
+
+/// In an open loop of 40 requests a second over four connections: each idles between its requests.
+#[test]
+fn calls_are_summed_up_with_what_was_opened_for_them() {
+    let calls = DetailsPlan { calls: true, ..DetailsPlan::default() };
+    let plan = Draft { details: calls, ..at_rate(40_000_000, S) };
+    let answer = |number: u64, _: u64| match number {
+        5 => Answer::Status(503, 2 * MS),
+        7 => Answer::Close,
+        _ => Answer::Status(200, 10 * MS),
+    };
+    let ran = run(&plan, &SimOptions::default(), |_| answer);
+    let record = &ran.records[0];
+    let calls = record.details.calls.as_deref().expect("asked for");
+    assert_eq!((record.measured.ledger.sent, calls.taken.count()), (40, 40));
+    assert_eq!((calls.failed.count(), calls.head_bytes.count()), (2, 40));
+    assert!(calls.taken.max_ns() >= Some(10 * MS) && calls.failed.max_ns() < Some(10 * MS));
+    assert_eq!(calls.response_bytes.min_ns(), Some(0), "without a response");
+    let bytes = calls.head_bytes.sum_ns() + calls.body_bytes.sum_ns();
+    assert_eq!(bytes, calls.response_bytes.sum_ns());
+    assert_eq!(bytes, record.measured.received_bytes);
+    // The first request of each of four connections was not waited for.
+    assert_eq!((calls.ahead.count(), calls.behind.count()), (36, 0));
+    assert!(calls.ahead.max_ns() <= Some(100 * MS));
+    assert_eq!((calls.connects.count(), calls.addresses.len()), (5, 1));
+    let opened: Vec<u64> = calls.opens.values().map(|tally| tally.count).collect();
+    assert_eq!((opened.len(), opened.iter().sum::<u64>()), (4, 5));
 }

@@ -8,7 +8,7 @@ use crate::support::{Finished, plimsoll, run};
 
 /// A line with its figures taken out: what has to be the same. Figures keep the column in which
 /// they end, where the line is one of a table.
-fn shape(line: &str) -> String {
+pub(super) fn shape(line: &str) -> String {
     let mut shape = String::new();
     let mut figure = false;
     for c in line.chars() {

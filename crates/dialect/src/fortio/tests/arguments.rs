@@ -4,7 +4,7 @@ use plimsoll_core::plan::{DriverPlan, Spin};
 
 use super::{command, words};
 use crate::UsageText;
-use crate::fortio::{Action, Call, Command, LogLevel, Payload, parse};
+use crate::fortio::{Call, Command, LogLevel, Payload, parse};
 
 fn usage(line: &str) -> UsageText {
     parse(&words(line)).expect_err(line)
@@ -50,7 +50,6 @@ fn flags_mean_what_they_mean_in_fortio() {
             it.call == Some(Call::Ping { delay_ns: 1_000_000 })
         }),
         ("-grpc -s 3 -c 2", |it| it.streams == 3 && it.threads == 6),
-        ("-curl", |it| it.action == Action::Curl),
         ("-http-port 1 -logger-json=false -httpbufferkb 1", |it| it.qps == 8.0),
         ("-driver epoll -spin off", |it| it.driver == DriverPlan::Epoll && it.spin == Spin::Off),
     ] {
@@ -64,17 +63,12 @@ fn flags_mean_what_they_mean_in_fortio() {
     let headers = parse(&spaced).expect("a command").headers;
     assert_eq!(headers, [("User-Agent".to_owned(), text(""))]);
     assert_eq!(command("").url(), "http://h/");
-    let ping = parse(&words("grpcping -n 3 h")).expect("a command");
-    assert_eq!((ping.action, ping.call), (Action::GrpcPing, Some(Call::Ping { delay_ns: 0 })));
-    let health = parse(&words("grpcping -health -healthservice a h")).expect("a command");
-    assert_eq!(health.call, Some(Call::Health("a".to_owned())));
 }
 
 #[test]
 fn complaints_and_exit_codes_are_fortios() {
     for (line, want, code) in [
         ("load", "Error: fortio load/curl needs a URL or destination", 1),
-        ("curl", "Error: fortio load/curl needs a URL or destination", 1),
         ("load a b", "At most 1 argument expected, got 2", 1),
         ("lod", "Error: unknown command \"lod\"", 1),
         ("help x", "Error: unknown command \"help\"", 1),
@@ -123,11 +117,6 @@ fn complaints_and_exit_codes_are_fortios() {
              range, err: strconv.Atoi: parsing \"a\": invalid syntax",
             2,
         ),
-        (
-            "grpcping",
-            "Error: fortio grpcping needs host argument in the form of host, host:port or ip:port",
-            1,
-        ),
     ] {
         assert_eq!(complaint(line), (want.to_owned(), code), "{line}");
     }
@@ -153,6 +142,10 @@ fn what_is_not_done_is_refused_by_name() {
         ("load -grpc -c 2000 -s 2000 u", "-s"),
         ("load -payload-size 999999999 u", "-payload-size"),
         ("load -qps nan u", "-qps"),
+        ("load -abort-on 503 u", "-abort-on 503"),
+        ("load -curl u", "-curl"),
+        ("curl u", "curl"),
+        ("grpcping h", "grpcping"),
         ("server", "server"),
         ("nc h 1", "At most"),
         ("nc h:1", "nc"),

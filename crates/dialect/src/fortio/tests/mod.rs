@@ -1,6 +1,7 @@
 //! Files that fortio wrote, and files in the forms that Nighthawk has written.
 
 mod arguments;
+mod of_run;
 mod pace;
 mod reading;
 mod writing;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{HTTP, HTTP_ERR, TCP};
+use crate::fortio::LogLevel;
 use crate::fortio::json::{file, response};
 use crate::fortio::result::{Exported, FortioResult, Percentile, Protocol};
 use crate::fortio::text::{
@@ -70,7 +71,8 @@ fn the_report_is_fortios_byte_for_byte() {
         calls: [50, 0],
         access_log: "",
     };
-    let connection = |times| Connection { sockets: 2, resolved: "127.0.0.1:18080", times };
+    let connection =
+        |times| Connection { sockets: 2, resolved: "127.0.0.1:18080".to_owned(), times };
     let connections = [
         counted(2, 0.000_201_458, 4.353_6e-5, [0.000_157_922, 0.000_244_994, 0.000_402_916]),
         counted(2, 0.000_817_496, 0.000_344_233, [0.000_473_263, 0.001_161_729, 0.001_634_992]),
@@ -78,8 +80,14 @@ fn the_report_is_fortios_byte_for_byte() {
     .map(connection);
     let sleeps =
         counted(98, 1.845_801_82 / 98.0, 0.001_115, [0.014_021_117, 0.020_209_989, 1.845_801_82]);
-    let summary =
-        Summary { result: &result, sleeps: Some(sleeps), connections: &connections, warmup: 2 };
+    let summary = Summary {
+        result: &result,
+        sleeps: Some(&sleeps),
+        behind: 0,
+        connections: &connections,
+        warmup: 2,
+        level: LogLevel::Info,
+    };
     let parts = [
         banner(&load),
         starting(&load),
@@ -88,6 +96,14 @@ fn the_report_is_fortios_byte_for_byte() {
         written(document(&result).len(), "r.json"),
     ];
     assert_eq!(parts.concat(), report());
+    let quiet = Summary { level: LogLevel::Error, ..summary }.to_string();
+    assert!(quiet.starts_with("Aggregated Function Time : count 100 "), "{quiet}");
+    for absent in ["# range", "Connection time", "Sizes", "Sleep"] {
+        assert!(!quiet.contains(absent), "{quiet}");
+    }
+    assert!(quiet.contains("\n# target 99.9% 0.00574773\nError cases : count 2 "), "{quiet}");
+    let behind = Summary { behind: 49, ..summary }.to_string();
+    assert!(behind.starts_with("Aggregated Sleep Time : no data\nWARNING 50.00% of sleep"));
 }
 
 #[test]

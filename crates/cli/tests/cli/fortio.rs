@@ -1,0 +1,154 @@
+//! `plimsoll fortio load`: what can be tested without the original.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::closed::ClosedPort;
+use crate::support::{Finished, Server, check_schema, plimsoll, run};
+
+fn load(flags: &[&str], target: &str) -> Finished {
+    run(&mut plimsoll(&[&["fortio", "load"], flags, &[target]].concat()))
+}
+
+/// The lines that are not of the log.
+fn report(finished: &Finished) -> Vec<&str> {
+    finished.stderr.lines().filter(|line| !line.starts_with('{')).collect()
+}
+
+#[test]
+fn a_run_prints_the_report_and_writes_the_document() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let [json, own] =
+        ["r.json", "own.json"].map(|name| directory.path().join(name).display().to_string());
+    let flags = ["-qps", "100", "-t", "300ms", "-c", "2", "-json", &json, "-json-result", &own];
+    let finished = load(&flags, &server.url("/"));
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), ""), "{finished:?}");
+    let lines = report(&finished);
+    assert!(lines[0].starts_with("Fortio 1.75.2+plimsoll."), "{lines:?}");
+    let starts = [
+        "Starting at 100 qps with 2 thread(s) [gomax ",
+        "Ended after ",
+        "Sleep times : count 28 avg ",
+        "Aggregated Function Time : count 30 avg ",
+        "# target 50% ",
+        "Error cases : no data",
+        "# Socket and IP used for each connection:",
+        "[0]   1 socket used, resolved to 127.0.0.1:",
+        "[1]   1 socket used, resolved to 127.0.0.1:",
+        "Connection time histogram (s) : count 2 avg ",
+        "Sockets used: 2 (for perfect keepalive, would be 2)",
+        "Uniform: false, Jitter: false, Catchup allowed: true",
+        "IP addresses distribution:",
+        "Code 200 : 30 (100.0 %)",
+        "Response Header Sizes : count 30 avg ",
+        "Response Body/Total Sizes : count 30 avg ",
+        "All done 30 calls (plus 2 warmup) ",
+        "Successfully wrote ",
+        "Corrected Function Time : count 30 avg ",
+        "Calls due 30 : sent 30, answered 30, ",
+    ];
+    let mut rest = lines.iter();
+    for start in starts {
+        assert!(rest.any(|line| line.starts_with(start)), "{start} in {lines:#?}");
+    }
+    let text = std::fs::read_to_string(&json).expect("written");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["RetCodes"], serde_json::json!({ "200": 30 }));
+    assert_eq!(document["DurationHistogram"]["Count"], 30);
+    assert_eq!(document["CorrectedDurationHistogram"]["Count"], 30);
+    assert_eq!(document["Ledger"]["scheduled"], 30);
+    assert!(text.contains("\"Percentile\": 50,\n") && text.ends_with("]\n}\n"), "{text}");
+    let own = std::fs::read_to_string(&own).expect("written");
+    check_schema(&serde_json::from_str(&own).expect("JSON"), "result");
+    let read = run(&mut plimsoll(&["report", &json]));
+    assert_eq!(read.code, Some(0), "{read:?}");
+}
+
+#[test]
+fn the_name_of_the_program_and_the_original_mode() {
+    let server = Server::start(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let link = directory.path().join("fortio");
+    symlink(env!("CARGO_BIN_EXE_plimsoll"), &link).expect("a link");
+    let flags = ["load", "-as-original", "-a", "-quiet", "-n", "9", "-qps", "0", "-labels", "a b"];
+    let url = server.url("/");
+    let finished = run(Command::new(&link).args(flags).arg(&url).current_dir(directory.path()));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let last = finished.stderr.lines().last().expect("a line");
+    assert!(last.starts_with("Successfully wrote ") && last.ends_with("_a_b.json"), "{last}");
+    assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
+    let version = run(Command::new(&link).arg("version"));
+    assert!(version.stdout.starts_with("1.75.2+plimsoll."), "{version:?}");
+}
+
+/// Runs whose calls fail end with 0, a failed warm-up with 1.
+#[test]
+fn bad_statuses_and_servers_that_are_not_there() {
+    let server = Server::start(&[]);
+    let bad = server.url("/status/503");
+    let aborted = load(&["-t", "100ms", "-c", "2"], &bad);
+    assert_eq!(aborted.code, Some(1), "{aborted:?}");
+    let want = format!("Aborting because of error 503 for {bad} (");
+    assert!(
+        aborted.stderr.lines().last().is_some_and(|line| line.starts_with(&want)),
+        "{aborted:?}"
+    );
+    for flags in
+        [&["-allow-initial-errors", "-qps", "0", "-t", "100ms"][..], &["-qps", "0", "-n", "8"]]
+    {
+        let finished = load(flags, &bad);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stderr.contains("\nCode 503 : "), "{}", finished.stderr);
+        assert!(!finished.stderr.contains("Error cases : no data"), "{}", finished.stderr);
+    }
+    let closed = ClosedPort::new();
+    let nobody = load(&["-t", "100ms"], &closed.url());
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(nobody.stderr.contains("Aborting because of error -1 for "), "{nobody:?}");
+}
+
+#[test]
+fn calls_of_grpc_are_counted_by_what_was_said() {
+    let server = Server::start(&[]);
+    let target = server.addresses()[0].to_string();
+    for (flags, want) in [
+        (&["-grpc"][..], "\nHealth SERVING : 6\n"),
+        (&["-grpc", "-s", "2"], "\nHealth SERVING : 6\n"),
+        (&["-grpc", "-healthservice", "none"], "\nHealth ERROR : 6\n"),
+        (&["-grpc", "-ping", "-payload", "hello"], "\nPing SERVING : 6\n"),
+    ] {
+        let finished = load(&[flags, &["-n", "6", "-qps", "0", "-c", "2"]].concat(), &target);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stderr.contains(want), "{flags:?}: {}", finished.stderr);
+    }
+}
+
+/// One line, before anything is loaded.
+#[test]
+fn what_cannot_be_is_refused_before_the_load() {
+    let url = "http://127.0.0.1:1/";
+    for (flags, target, says) in [
+        (&["-json", "no/such/r.json"][..], url, "cannot write to 'no/such': No such file"),
+        (&["-a", "-data-dir", "no/such"], url, "cannot write to 'no/such': No such file"),
+        (&["-json-result", "-"], url, "would both go to stdout"),
+        (&["-payload-file", "no/such"], url, "cannot read -payload-file 'no/such'"),
+        (&["-cacert", "no/such"], url, "cannot read -cacert 'no/such'"),
+        (&["-resolve", "x"], url, "-resolve 'x' is not an address"),
+        (&["-jitter", "-t", "0"], url, "keep the time of each call"),
+        (&["-timeout", "99999h"], url, "-timeout is too long"),
+        (&["-H", "na me:x"], url, "header name is not a token"),
+        (&[], "ftp://a/", "unknown scheme 'ftp'"),
+        (&[], "tcp://127.0.0.1:1", "tcp:// is not done here"),
+    ] {
+        let finished = load(flags, target);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{finished:?}");
+        assert!(finished.stderr.contains(says), "{flags:?}: {}", finished.stderr);
+        assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    }
+    let unknown = load(&["-x"], url);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.stderr.starts_with("flag provided but not defined: -x\n"), "{unknown:?}");
+}
