@@ -26,9 +26,9 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 33] = [
+const FENCES: [(&str, &[&str]); 34] = [
     ("anyhow", &["plimsoll", "xtask"]),
-    ("aws-lc-rs", &["plimsoll-proto"]),
+    ("aws-lc-rs", &["plimsoll-proto", "plimsoll-script"]),
     ("axum", &[]),
     ("brotli", &["plimsoll-script"]),
     ("cargo_metadata", &["xtask"]),
@@ -48,6 +48,7 @@ const FENCES: [(&str, &[&str]); 33] = [
     ("mio", &["plimsoll-io"]),
     ("mlua", &["plimsoll-script"]),
     ("mlua-sys", &["plimsoll-script"]),
+    ("oxc_parser", &["plimsoll-script"]),
     ("prost-reflect", &["plimsoll-grpc"]),
     ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-conformance", "plimsoll-server"]),

@@ -1,5 +1,6 @@
 //! What a script's exception is to its user: one line with a position, and the stack.
 
+use super::api::secrets;
 use super::program::Failure;
 use super::value::{Context, Thrown, Value};
 
@@ -20,7 +21,8 @@ pub(super) fn describe(context: Context<'_>, exception: &Value<'_>) -> Failure {
     let place = stack.lines().find_map(place).or_else(|| stack.lines().find_map(remote_place));
     let place = place.map(|place| format!("{place}: "));
     let text = place.unwrap_or_default() + &one_line(&message);
-    Failure { text, stack }
+    let hide = |text: &str| secrets::redact(context, text).into_owned();
+    Failure { text: hide(&text), stack: hide(&stack) }
 }
 
 fn message(exception: &Value<'_>) -> Result<String, Thrown> {

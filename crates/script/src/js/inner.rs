@@ -97,6 +97,8 @@ pub(super) struct Inner {
     pub fields: RefCell<Vec<u32>>,
     /// The cookies of the iteration.
     pub jar: RefCell<SharedJar>,
+    /// Secrets that the script has got, which its log and its errors do not show.
+    pub secrets: RefCell<Vec<String>>,
     /// What `http.setResponseCallback` has set.
     pub expected: RefCell<Expected>,
 }
@@ -143,6 +145,7 @@ impl Inner {
             has_failed_test: Cell::new(false),
             fields: RefCell::default(),
             jar: RefCell::default(),
+            secrets: RefCell::default(),
             expected: RefCell::default(),
         }
     }

@@ -39,6 +39,7 @@ mod program;
 mod resolve;
 mod step;
 mod store;
+mod typescript;
 mod value;
 mod vu;
 mod worker;
@@ -48,7 +49,7 @@ mod tests;
 
 pub use api::http::{Expected, Request, ResponseBody};
 pub use execution::{Execution, InstanceFacts, ScenarioFacts};
-pub use program::{Failure, FunctionId, Notice, Program, Settings, Source};
+pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};
 pub use step::{Answer, Ending, Level, Reply, Sample, Step, Timings};
 pub use store::Read;
 pub use vu::{Task, Vu};

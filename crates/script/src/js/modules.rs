@@ -2,7 +2,8 @@
 //!
 //! The first virtual user compiles each file, and keeps its bytecode in the store; the others read
 //! it from there. What has a URL is a file that is known by it. A file without `import`, `export`
-//! and `await` at its top is a CommonJS module, and one that ends in `.json` is its value.
+//! and `await` at its top is a CommonJS module, and one that ends in `.json` is its value. One that
+//! ends in `.ts` loses its types if it is not JavaScript.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -14,7 +15,11 @@ use super::ffi::{self, Raw};
 use super::library;
 use super::resolve::{self, Resolved};
 use super::store::Module;
+use super::typescript;
 use super::value::{Context, ErrorKind, Outcome, PromiseState, Thrown, Value};
+
+/// How the text of an ES module is compiled.
+const AS_MODULE: c_int = ffi::EVAL_MODULE | ffi::EVAL_COMPILE_ONLY;
 
 /// The default export.
 const DEFAULT: &str = "default";
@@ -144,8 +149,7 @@ fn compile(context: Context<'_>, path: &str, text: &[u8]) -> Result<Loaded, Thro
         let message = format!("'{path}' is not UTF-8 text: byte {at} is wrong");
         return Err(context.throw(ErrorKind::Plain, message));
     }
-    let flags = ffi::EVAL_MODULE | ffi::EVAL_COMPILE_ONLY;
-    match evaluate(context, &nul_terminated(text), path, flags, 1) {
+    match evaluate(context, &nul_terminated(text), path, AS_MODULE, 1) {
         Ok(module) => {
             let loaded = module.raw().payload as Loaded;
             // SAFETY: QuickJS has just compiled it.
@@ -160,12 +164,40 @@ fn compile(context: Context<'_>, path: &str, text: &[u8]) -> Result<Loaded, Thro
         }
         Err(Thrown) => {
             let error = context.exception();
+            if path.ends_with(".ts") && !error.is_uncatchable() {
+                return compile_typescript(context, path, text);
+            }
             if looks_like_es(text) || compile_common_js(context, path, text).is_err() {
                 return Err(context.throw_value(error));
             }
         }
     }
     load_file(context, path)
+}
+
+/// Compiles what is left of TypeScript without its types, as an ES module.
+fn compile_typescript(context: Context<'_>, path: &str, text: &[u8]) -> Result<Loaded, Thrown> {
+    let stripped = typescript::strip(&String::from_utf8_lossy(text));
+    let stripped = match stripped {
+        Ok(stripped) => nul_terminated(stripped.as_bytes()),
+        Err(error) => return Err(syntax_error(context, path, &error)),
+    };
+    let module = evaluate(context, &stripped, path, AS_MODULE, 1)?;
+    context.inner().shared.store.add_module(path, Module::Es(write(context, &module)?));
+    Ok(module.raw().payload as Loaded)
+}
+
+/// Raises what is wrong with a text, `line:column: message`, as QuickJS raises its syntax errors.
+fn syntax_error(context: Context<'_>, path: &str, error: &str) -> Thrown {
+    let (place, message) = error.split_once(": ").unwrap_or(("1:1", error));
+    context.throw(ErrorKind::Plain, message);
+    let exception = context.exception();
+    let stack = format!("    at {}:{place}\n", file_name(path));
+    let set = |name, text: &str| exception.set(name, context.string(text)?);
+    match set("name", "SyntaxError").and_then(|()| set("stack", &stack)) {
+        Ok(()) => context.throw_value(exception),
+        Err(Thrown) => Thrown,
+    }
 }
 
 /// Whether some line starts as only an ES module's does, so that its errors are those to report.

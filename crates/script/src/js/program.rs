@@ -1,5 +1,6 @@
 //! A program: a script that was evaluated once, and what every virtual user of it starts from.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub discards_bodies: bool,
     /// Whether a request that fails is an exception, unless the request says otherwise.
     pub throws: bool,
+    /// Where `k6/secrets` gets its values from.
+    pub secrets: Secrets,
     /// Collects garbage whenever an object is made. For tests: it takes very long.
     pub collects_always: bool,
 }
@@ -53,8 +56,41 @@ impl Default for Settings {
             keeps_cookies: false,
             discards_bodies: false,
             throws: false,
+            secrets: Secrets::default(),
             collects_always: false,
         }
+    }
+}
+
+/// Sources of secrets: a function of the name of a source, `None` for the default one, and the name
+/// of a secret. What it says when there is none is part of a message.
+#[derive(Clone)]
+pub struct Secrets(Arc<FindSecret>);
+
+type FindSecret = dyn Fn(Option<&str>, &str) -> Result<String, String> + Send + Sync;
+
+impl Secrets {
+    /// Secrets that a function finds.
+    pub fn new(
+        find: impl Fn(Option<&str>, &str) -> Result<String, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(find))
+    }
+
+    pub(super) fn find(&self, source: Option<&str>, name: &str) -> Result<String, String> {
+        (self.0)(source, name)
+    }
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::new(|_, _| Err("no source of secrets was given".to_owned()))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) const REMOTE: &str = "https://";
 const INTERNAL: &str = "plimsoll:";
 
 /// Modules that are built in.
-pub(super) const BUILT_IN: [&str; 10] = [
+pub(super) const BUILT_IN: [&str; 13] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -64,7 +64,10 @@ pub(super) const BUILT_IN: [&str; 10] = [
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/secrets",
     "k6/timers",
+    "k6/experimental/csv",
+    "k6/experimental/fs",
     "k6/experimental/timers",
 ];
 
@@ -104,7 +107,7 @@ pub(super) fn resolve(specifier: &str, base: &str) -> Result<Resolved, String> {
     if specifier.starts_with("k6/") {
         return Err(format!(
             "cannot import '{specifier}': the modules are {}",
-            BUILT_IN[..BUILT_IN.len() - 1].join(", ")
+            BUILT_IN.join(", ")
         ));
     }
     if specifier.starts_with(REMOTE) {

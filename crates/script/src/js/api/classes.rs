@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::crypto::Hasher;
 use super::data::SharedRows;
+use super::fs::Content;
 use super::html::Page;
 use super::http::{Callback, File, JarObject, NamedUrl, ResponseObject};
 use super::metrics::Metric;
@@ -26,6 +27,7 @@ pub(in crate::js) struct Classes {
     pub hasher: u32,
     pub jar: u32,
     pub page: u32,
+    pub content: u32,
 }
 
 /// What an object of a class holds.
@@ -52,6 +54,7 @@ pub(super) fn register(context: Context<'_>) -> Result<(), Thrown> {
         hasher: add::<Hasher>(context)?,
         jar: add::<JarObject>(context)?,
         page: add::<Page>(context)?,
+        content: add::<Content>(context)?,
     };
     context.inner().classes.set(classes);
     Ok(())

@@ -1,5 +1,6 @@
 //! `console`: what scripts log.
 
+use super::secrets;
 use crate::js::ffi;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Level, Step};
@@ -60,6 +61,7 @@ fn write<'js>(call: &Call<'js, '_>, level: Level) -> Outcome<'js> {
 
 /// Logs a line.
 pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+    let line = secrets::redact(context, line);
     let mut end = line.len().min(LINE_BYTES_MAX);
     while !line.is_char_boundary(end) {
         end -= 1;

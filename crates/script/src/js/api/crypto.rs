@@ -1,5 +1,5 @@
 //! The module `k6/crypto`: hashes, HMAC and random bytes. And of the global `crypto` what draws
-//! random values; `crypto.subtle` is refused.
+//! random values; its `subtle` is a library that is loaded when it is first named.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -12,6 +12,7 @@ use hmac::{KeyInit, Mac, SimpleHmac};
 
 use super::classes::{self, Classes, Held};
 use crate::js::ffi;
+use crate::js::modules;
 use crate::js::native::{Call, functions, native};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -134,7 +135,7 @@ where
 }
 
 /// The bytes of text, an `ArrayBuffer` or its view.
-fn bytes_of(value: &Value<'_>) -> Result<Vec<u8>, Thrown> {
+pub(super) fn bytes_of(value: &Value<'_>) -> Result<Vec<u8>, Thrown> {
     match value.with_bytes(<[u8]>::to_vec)? {
         Some(bytes) => Ok(bytes),
         None => Ok(value.to_text()?.bytes().to_vec()),
@@ -304,9 +305,9 @@ fn random_uuid<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     call.context.string(parts.join("-"))
 }
 
+/// `crypto.subtle`.
 fn subtle<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let message = "crypto.subtle is not supported: the module k6/crypto has hashes and HMAC";
-    Err(call.context.throw(ErrorKind::Type, message))
+    modules::library(call.context, "plimsoll:subtle")?.get("subtle")
 }
 
 fn hex_encode<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

@@ -1,6 +1,7 @@
 //! What scripts find without importing it: `__ENV`, `__VU`, `__ITER`, `open`, `require`, `global`.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use crate::js::ffi;
 use crate::js::inner::Stage;
@@ -47,22 +48,29 @@ pub(in crate::js) fn begin_iteration(context: Context<'_>) -> Result<(), Thrown>
 /// `open(path, mode)`: the content of a file, as text or, in mode `b`, as bytes.
 fn open<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let context = call.context;
+    let bytes = read_file(call, "open()")?;
+    let mode = call.argument(1);
+    let is_binary = mode.is_string() && mode.to_text()?.bytes().contains(&b'b');
+    if is_binary { context.array_buffer(&bytes) } else { context.string(&*bytes) }
+}
+
+/// The content of the file that the first argument names, while the script loads.
+pub(super) fn read_file(call: &Call<'_, '_>, what: &str) -> Result<Arc<[u8]>, Thrown> {
+    let context = call.context;
     let inner = context.inner();
     if inner.stage.get() != Stage::Init {
-        let message = "open() works while a script loads only: call it outside of functions";
+        let message =
+            format!("{what} works while a script loads only: call it outside of functions");
         return Err(context.throw(ErrorKind::Plain, message));
     }
     let name = call.argument(0).to_text()?;
     if name.bytes().is_empty() {
-        return Err(context.throw(ErrorKind::Type, "open() needs the path of a file"));
+        return Err(context.throw(ErrorKind::Type, format!("{what} needs the path of a file")));
     }
     let requiring = inner.requiring.borrow();
     let base = requiring.last().map_or("/", String::as_str);
     let bytes = resolve_file(&name.str(), base).and_then(|path| inner.shared.store.file(&path));
-    let bytes = bytes.map_err(|why| context.throw(ErrorKind::Plain, why))?;
-    let mode = call.argument(1);
-    let is_binary = mode.is_string() && mode.to_text()?.bytes().contains(&b'b');
-    if is_binary { context.array_buffer(&bytes) } else { context.string(&*bytes) }
+    bytes.map_err(|why| context.throw(ErrorKind::Plain, why))
 }
 
 /// `require(name)`: what a module exports. Paths are relative to the file that calls it.

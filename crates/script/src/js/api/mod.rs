@@ -6,11 +6,14 @@ mod crypto;
 mod data;
 mod encoding;
 mod execution;
+mod fs;
 pub(super) mod globals;
 mod html;
 pub(super) mod http;
 mod k6;
 mod metrics;
+pub(super) mod secrets;
+mod subtle;
 mod tags;
 mod text;
 mod timers;
@@ -37,10 +40,15 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "k6/data" => data::fill(&module)?,
         "k6/encoding" => encoding::fill(&module)?,
         "k6/execution" => execution::fill(&module)?,
+        "k6/experimental/csv" => return modules::library(context, "plimsoll:csv"),
+        "k6/experimental/fs" => return modules::library(context, "plimsoll:fs"),
         "k6/html" => return modules::library(context, "plimsoll:html"),
         "k6/http" => http::fill(&module)?,
         "k6/metrics" => metrics::fill(&module)?,
+        "k6/secrets" => secrets::fill(&module)?,
+        "plimsoll:fs/core" => fs::fill(&module)?,
         "plimsoll:html/core" => html::fill(&module)?,
+        "plimsoll:subtle/core" => subtle::fill(&module)?,
         "k6/timers" | "k6/experimental/timers" => timers::fill(&module)?,
         name => {
             let message = format!("'{name}' is not a module that is built in");

@@ -3,12 +3,14 @@
 mod apis;
 mod basics;
 mod cancelled;
+mod files;
 mod html;
 mod libraries;
 mod limits;
 mod modules;
 mod requests;
 mod seeds;
+mod webcrypto;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

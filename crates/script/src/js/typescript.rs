@@ -1,0 +1,679 @@
+//! Scripts in TypeScript: types give way to blanks. The rest is JavaScript, with every position as
+//! it was.
+//!
+//! Imports that only types use vanish, as in k6. What is absent on purpose: checking types, and
+//! what TypeScript generates code for (enums, namespaces, parameter properties, `import =`). These
+//! are refused with their position.
+
+use std::collections::HashSet;
+use std::thread;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    ArrowFunctionExpression, Class, ClassElement, Declaration, ExportAllDeclaration,
+    ExportDefaultDeclaration, ExportDefaultDeclarationKind, ExportFromDeclaration,
+    ExportNamedDeclaration, ExportSpecifier, FormalParameter, IdentifierReference,
+    ImportDeclaration, ImportDeclarationSpecifier, ImportOrExportKind, MethodDefinitionType,
+    PropertyDefinitionType, PropertyKey, Statement, TSAsExpression, TSNonNullExpression,
+    TSSatisfiesExpression, TSThisParameter, TSType, TSTypeAnnotation, TSTypeAssertion,
+    TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::Parser;
+use oxc_span::{GetSpan, SourceType, Span};
+
+/// The stack of the thread that parses, bytes of address space: the parser recurses, and has no
+/// limit of its own.
+const STACK_BYTES: usize = 512 << 20;
+
+/// The longest text, bytes.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// How deep brackets may nest.
+const DEPTH_MAX: usize = 256;
+
+/// The most `<` without a semicolon or a brace between. At each, the parser tries
+/// whether what follows has type parameters, and keeps what it has read in memory.
+const ANGLES_MAX: usize = 128;
+
+/// The longest stretch without a semicolon, a brace or a comma, bytes that are not blank. Operators
+/// nest without brackets, each in its own frames.
+const STRETCH_BYTES_MAX: usize = 32 << 10;
+
+/// The words before a member of a class that belong to its type.
+const MODIFIERS: [&str; 7] =
+    ["public", "private", "protected", "readonly", "override", "abstract", "declare"];
+
+/// What is wrong, and at which byte.
+type Wrong = (usize, String);
+
+/// The text with blanks for types.
+///
+/// # Errors
+/// `line:column: what is wrong`, one line.
+pub(super) fn strip(text: &str) -> Result<String, String> {
+    if text.len() > TEXT_BYTES_MAX {
+        let most = TEXT_BYTES_MAX >> 10;
+        return Err(format!("1:1: TypeScript of more than {most} KiB: bundle it to JavaScript"));
+    }
+    if nests_too_deep(text) {
+        return Err("1:1: TypeScript nests too deep: bundle it to JavaScript".to_owned());
+    }
+    let parse = || strip_within(text);
+    let result = thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, parse);
+        let thread = thread.map_err(|error| (0, format!("no thread to parse it: {error}")))?;
+        thread.join().unwrap_or_else(|_| Err((0, "the parser of TypeScript failed".to_owned())))
+    });
+    result.map_err(|(at, message)| format!("{}: {message}", position(text, at)))
+}
+
+/// Whether a text may need more of the stack than there is.
+fn nests_too_deep(text: &str) -> bool {
+    let (mut brackets, mut angles, mut stretch) = (0_usize, 0_usize, 0_usize);
+    text.bytes().any(|byte| {
+        stretch += usize::from(!byte.is_ascii_whitespace());
+        match byte {
+            b'(' | b'[' | b'{' => brackets += 1,
+            b')' | b']' | b'}' => brackets = brackets.saturating_sub(1),
+            b'<' => angles += 1,
+            _ => {}
+        }
+        match byte {
+            b';' | b'{' | b'}' => (angles, stretch) = (0, 0),
+            b',' => stretch = 0,
+            _ => {}
+        }
+        brackets > DEPTH_MAX || angles > ANGLES_MAX || stretch > STRETCH_BYTES_MAX
+    })
+}
+
+fn position(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    format!("{line}:{column}")
+}
+
+fn strip_within(text: &str) -> Result<String, Wrong> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::ts()).parse();
+    if let Some(error) = parsed.diagnostics.iter().next() {
+        let at = error.labels.first().map_or(0, |label| label.offset() as usize);
+        let message = error.message.lines().collect::<Vec<_>>().join(" ");
+        return Err((at, message));
+    }
+    let mut stripper = Stripper::new(text);
+    stripper.visit_program(&parsed.program);
+    for statement in &parsed.program.body {
+        if let Statement::ImportDeclaration(import) = statement {
+            stripper.strip_import(import);
+        }
+    }
+    match stripper.wrong {
+        Some(wrong) => Err(wrong),
+        None => Ok(stripper.finish()),
+    }
+}
+
+/// Collects what is to be blank.
+struct Stripper<'t> {
+    text: &'t str,
+    blanks: Vec<Span>,
+    /// Bytes that become another character than a blank.
+    marks: Vec<(u32, char)>,
+    /// Names that values use.
+    used: HashSet<String>,
+    /// Where statements without a semicolon end.
+    open_ends: HashSet<u32>,
+    wrong: Option<Wrong>,
+}
+
+impl<'t> Stripper<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            blanks: Vec::new(),
+            marks: Vec::new(),
+            used: HashSet::new(),
+            open_ends: HashSet::new(),
+            wrong: None,
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.blanks.sort_by_key(|span| (span.start, span.end));
+        self.marks.sort_unstable();
+        let mut blanks = self.blanks.iter().peekable();
+        let mut marks = self.marks.iter().peekable();
+        let mut end = 0;
+        let mut stripped = String::with_capacity(self.text.len());
+        for (at, letter) in self.text.char_indices() {
+            let at = at as u32;
+            while let Some(span) = blanks.next_if(|span| span.start <= at) {
+                end = end.max(span.end);
+            }
+            let mark = marks.next_if(|(marked, _)| *marked == at);
+            while marks.next_if(|(marked, _)| *marked <= at).is_some() {}
+            let is_break = matches!(letter, '\n' | '\r' | '\u{2028}' | '\u{2029}');
+            stripped.push(match mark {
+                Some((_, mark)) => *mark,
+                None if at < end && !is_break => ' ',
+                None => letter,
+            });
+        }
+        stripped
+    }
+
+    fn blank(&mut self, start: u32, end: u32) {
+        if start < end {
+            self.blanks.push(Span::new(start, end));
+        }
+    }
+
+    fn refuse(&mut self, span: Span, what: &str) {
+        let message = format!("{what} not supported in TypeScript: they need generated code");
+        self.wrong.get_or_insert((span.start as usize, message));
+    }
+
+    fn slice(&self, start: u32, end: u32) -> &'t str {
+        self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Blanks the first of some characters that stands between two places, outside of comments.
+    fn blank_character(&mut self, start: u32, end: u32, characters: &[char]) {
+        let found = code_of(self.slice(start, end)).find(|(_, letter)| characters.contains(letter));
+        if let Some((at, letter)) = found {
+            self.blank(start + at, start + at + letter.len_utf8() as u32);
+        }
+    }
+
+    /// Blanks something in a list, with the comma after it.
+    fn blank_listed(&mut self, span: Span) {
+        let rest = self.slice(span.end, self.text.len() as u32);
+        let next = code_of(rest).find(|(_, letter)| !letter.is_whitespace());
+        let comma = next.filter(|(_, letter)| *letter == ',').map_or(0, |(at, _)| at + 1);
+        self.blank(span.start, span.end + comma);
+    }
+
+    /// Blanks a type at the end of an expression. Where a statement ended there without a
+    /// semicolon, what follows might go on with it.
+    fn blank_tail(&mut self, start: u32, end: u32) {
+        self.blank(start, end);
+        if self.open_ends.contains(&end) {
+            self.marks.push((start, ';'));
+        }
+    }
+
+    fn strip_import(&mut self, import: &ImportDeclaration<'_>) {
+        let Some(specifiers) = &import.specifiers else { return };
+        let is_used = |specifier: &ImportDeclarationSpecifier<'_>| {
+            let is_type = matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(it)
+                if it.import_kind == ImportOrExportKind::Type);
+            !is_type && self.used.contains(specifier.local().name.as_str())
+        };
+        let unused: Vec<Span> =
+            specifiers.iter().filter(|it| !is_used(it)).map(GetSpan::span).collect();
+        let is_type = import.import_kind == ImportOrExportKind::Type;
+        if is_type || (!specifiers.is_empty() && unused.len() == specifiers.len()) {
+            self.blank(import.span.start, import.span.end);
+            return;
+        }
+        // Of a default beside a list, the comma between them goes too.
+        for span in unused {
+            self.blank_listed(span);
+        }
+    }
+
+    /// Blanks the words of a member that belong to its type.
+    fn strip_modifiers(&mut self, start: u32, key_start: u32) {
+        let text = self.slice(start, key_start);
+        let mut at = 0;
+        for word in text.split_inclusive(|letter: char| !letter.is_ascii_alphabetic()) {
+            let bare = word.trim_end_matches(|letter: char| !letter.is_ascii_alphabetic());
+            if MODIFIERS.contains(&bare) {
+                self.blank(start + at, start + at + bare.len() as u32);
+            }
+            at += word.len() as u32;
+        }
+        // The member before may lack its semicolon, and would go on with a bracket or a star.
+        let first = text.trim_start();
+        let is_modified = MODIFIERS.iter().any(|word| first.starts_with(word));
+        if is_modified && text.trim_end().ends_with(['[', '*']) {
+            self.marks.push((start, ';'));
+        }
+    }
+
+    /// Blanks what follows the key of a member: `?` or `!`.
+    fn strip_after_key(&mut self, key: &PropertyKey<'_>, end: u32) {
+        self.blank_character(key.span().end, end, &['?', '!']);
+    }
+
+    fn member_is_type(element: &ClassElement<'_>) -> bool {
+        match element {
+            ClassElement::TSIndexSignature(_) => true,
+            ClassElement::MethodDefinition(it) => {
+                it.r#type == MethodDefinitionType::TSAbstractMethodDefinition
+                    || it.value.body.is_none()
+            }
+            ClassElement::PropertyDefinition(it) => {
+                it.declare || it.r#type == PropertyDefinitionType::TSAbstractPropertyDefinition
+            }
+            _ => false,
+        }
+    }
+
+    fn declaration_is_type(declaration: &Declaration<'_>) -> bool {
+        match declaration {
+            Declaration::TSTypeAliasDeclaration(_)
+            | Declaration::TSInterfaceDeclaration(_)
+            | Declaration::TSGlobalDeclaration(_)
+            | Declaration::TSExternalModuleDeclaration(_) => true,
+            Declaration::VariableDeclaration(it) => it.declare,
+            Declaration::FunctionDeclaration(it) => it.declare || it.body.is_none(),
+            Declaration::ClassDeclaration(it) => it.declare,
+            Declaration::TSEnumDeclaration(it) => it.declare,
+            Declaration::TSNamespaceDeclaration(it) => it.declare,
+            Declaration::TSImportEqualsDeclaration(it) => {
+                it.import_kind == ImportOrExportKind::Type
+            }
+        }
+    }
+
+    /// Refuses a declaration that generates code.
+    fn refuse_generating(&mut self, declaration: &Declaration<'_>) {
+        match declaration {
+            Declaration::TSEnumDeclaration(it) => self.refuse(it.span, "enums are"),
+            Declaration::TSNamespaceDeclaration(it) => self.refuse(it.span, "namespaces are"),
+            Declaration::TSImportEqualsDeclaration(it) => {
+                self.refuse(it.span, "imports with '=' are");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The characters of a text that are not in comments, with their places.
+fn code_of(text: &str) -> impl Iterator<Item = (u32, char)> {
+    let mut rest_of_comment: Option<&str> = None;
+    text.char_indices().filter_map(move |(at, letter)| {
+        let here = &text[at..];
+        if let Some(end) = rest_of_comment {
+            if here.starts_with(end) {
+                rest_of_comment = None;
+            }
+            return None;
+        }
+        if here.starts_with("//") || here.starts_with("/*") {
+            rest_of_comment = Some(if here.starts_with("//") { "\n" } else { "/" });
+            // The slash that ends a comment comes after a star; the one that opens it does not.
+            if here.starts_with("/*/") {
+                rest_of_comment = Some("*/");
+            }
+            return None;
+        }
+        Some((at as u32, letter))
+    })
+}
+
+impl<'a> Visit<'a> for Stripper<'_> {
+    fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        self.used.insert(it.name.to_string());
+    }
+
+    fn visit_statement(&mut self, it: &Statement<'a>) {
+        let span = it.span();
+        if !self.slice(span.start, span.end).ends_with([';', '}']) {
+            self.open_ends.insert(span.end);
+        }
+        if let Some(declaration) = it.as_declaration() {
+            if Self::declaration_is_type(declaration) {
+                self.blank(span.start, span.end);
+                return;
+            }
+            self.refuse_generating(declaration);
+        }
+        match it {
+            Statement::ImportDeclaration(_) => {}
+            Statement::ExportDeclaration(export)
+                if Self::declaration_is_type(&export.declaration) =>
+            {
+                self.blank(span.start, span.end);
+            }
+            Statement::ExportDeclaration(export) => {
+                self.refuse_generating(&export.declaration);
+                walk::walk_statement(self, it);
+            }
+            Statement::TSExportAssignment(export) => {
+                self.refuse(export.span, "exports with '=' are");
+            }
+            Statement::TSNamespaceExportDeclaration(_) => self.blank(span.start, span.end),
+            _ => walk::walk_statement(self, it),
+        }
+    }
+
+    fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
+        if it.export_kind == ImportOrExportKind::Type {
+            self.blank(it.span.start, it.span.end);
+        } else {
+            walk::walk_export_named_declaration(self, it);
+        }
+    }
+
+    fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
+        if it.export_kind == ImportOrExportKind::Type {
+            self.blank(it.span.start, it.span.end);
+        } else {
+            walk::walk_export_from_declaration(self, it);
+        }
+    }
+
+    fn visit_export_all_declaration(&mut self, it: &ExportAllDeclaration<'a>) {
+        if it.export_kind == ImportOrExportKind::Type {
+            self.blank(it.span.start, it.span.end);
+        }
+    }
+
+    fn visit_export_specifier(&mut self, it: &ExportSpecifier<'a>) {
+        if it.export_kind == ImportOrExportKind::Type {
+            self.blank_listed(it.span);
+        } else {
+            walk::walk_export_specifier(self, it);
+        }
+    }
+
+    fn visit_export_default_declaration(&mut self, it: &ExportDefaultDeclaration<'a>) {
+        let is_type = match &it.declaration {
+            ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => true,
+            ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.body.is_none(),
+            _ => false,
+        };
+        if is_type {
+            self.blank(it.span.start, it.span.end);
+        } else {
+            walk::walk_export_default_declaration(self, it);
+        }
+    }
+
+    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
+        if it.definite {
+            let end = it.type_annotation.as_ref().map_or(it.span.end, |it| it.span.start);
+            self.blank_character(it.id.span().end, end, &['!']);
+        }
+        walk::walk_variable_declarator(self, it);
+    }
+
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        if let Some(returns) = &it.return_type
+            && self.slice(returns.span.start, returns.span.end).contains('\n')
+        {
+            // No line may end between the parameters and the arrow, so the parenthesis moves.
+            let close = it.params.span.end - 1;
+            self.blank(close, close + 1);
+            self.marks.push((returns.span.end - 1, ')'));
+        }
+        walk::walk_arrow_function_expression(self, it);
+    }
+
+    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
+        if it.accessibility.is_some() || it.readonly || it.r#override {
+            self.refuse(it.span, "parameter properties are");
+        }
+        if it.optional {
+            let end = it.type_annotation.as_ref().map_or(it.span.end, |it| it.span.start);
+            self.blank_character(it.pattern.span().end, end, &['?']);
+        }
+        walk::walk_formal_parameter(self, it);
+    }
+
+    fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
+        self.blank_listed(it.span);
+    }
+
+    fn visit_class(&mut self, it: &Class<'a>) {
+        if it.r#abstract {
+            let rest = self.slice(it.span.start, it.body.span.start);
+            if let Some(at) = rest.find("abstract") {
+                let start = it.span.start + at as u32;
+                self.blank(start, start + "abstract".len() as u32);
+            }
+        }
+        if let (Some(first), Some(last)) = (it.implements.first(), it.implements.last()) {
+            let before = self.slice(it.span.start, first.span.start);
+            if let Some(at) = before.rfind("implements") {
+                self.blank(it.span.start + at as u32, last.span.end);
+            }
+        }
+        walk::walk_class(self, it);
+    }
+
+    fn visit_ts_class_implements_list(
+        &mut self,
+        _: &oxc_allocator::ArenaVec<'a, oxc_ast::ast::TSClassImplements<'a>>,
+    ) {
+    }
+
+    fn visit_class_element(&mut self, it: &ClassElement<'a>) {
+        let span = it.span();
+        if Self::member_is_type(it) {
+            self.blank(span.start, span.end);
+            return;
+        }
+        if !self.slice(span.start, span.end).ends_with([';', '}']) {
+            self.open_ends.insert(span.end);
+        }
+        let after = |decorators: &[oxc_ast::ast::Decorator<'_>]| {
+            decorators.last().map_or(span.start, |last| last.span.end)
+        };
+        match it {
+            ClassElement::MethodDefinition(member) => {
+                let start = after(&member.decorators);
+                self.strip_modifiers(start, member.key.span().start);
+                if member.optional {
+                    self.strip_after_key(&member.key, member.value.params.span.start);
+                }
+            }
+            ClassElement::PropertyDefinition(member) => {
+                let start = after(&member.decorators);
+                self.strip_modifiers(start, member.key.span().start);
+                if member.optional || member.definite {
+                    let typed = member.type_annotation.as_ref().map(|it| it.span.start);
+                    self.strip_after_key(&member.key, typed.unwrap_or(span.end));
+                }
+            }
+            ClassElement::AccessorProperty(member) => {
+                let start = after(&member.decorators);
+                self.strip_modifiers(start, member.key.span().start);
+            }
+            _ => {}
+        }
+        walk::walk_class_element(self, it);
+    }
+
+    fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
+        self.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
+        self.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_instantiation(&mut self, it: &TSTypeParameterInstantiation<'a>) {
+        self.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type(&mut self, _: &TSType<'a>) {}
+
+    fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
+        self.blank_tail(it.expression.span().end, it.span.end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
+        self.blank_tail(it.expression.span().end, it.span.end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
+        self.blank_character(it.expression.span().end, it.span.end, &['!']);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
+        let start = it.expression.span().start;
+        if self.slice(it.span.start, start).contains('\n') {
+            self.refuse(it.span, "type assertions with line breaks are");
+        }
+        self.blank(it.span.start, start);
+        self.visit_expression(&it.expression);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_become_blanks() {
+        for (text, want) in [
+            ("let a: number = 1;", "let a         = 1;"),
+            ("let a!: number;", "let a         ;"),
+            (
+                "function f<T>(a: T, b?: string): T { return a; }",
+                "function f   (a   , b         )    { return a; }",
+            ),
+            (
+                "const f = async (a: A): Promise<void> => {};",
+                "const f = async (a   )                => {};",
+            ),
+            ("const f = (a): {\n  x: string\n} => a;", "const f = (a    \n           \n) => a;"),
+            ("x = y as unknown as Z;", "x = y                ;"),
+            ("x = y as Z\n(z)", "x = y;    \n(z)"),
+            ("x = y! + z!.w;", "x = y  + z .w;"),
+            ("x = <Z>y;", "x =    y;"),
+            ("const o = { a: 1 } satisfies O;", "const o = { a: 1 }            ;"),
+            ("f<string>(a);", "f        (a);"),
+            ("interface I { a: 1 }\nlet a;", "                    \nlet a;"),
+            ("export type T = 1;\ntype U = T;", "                  \n           "),
+            (
+                "declare const x: 1; declare function f(): void;",
+                "                                               ",
+            ),
+            (
+                "function f(a: 1): 1;\nfunction f(a) { return a; }",
+                "                    \nfunction f(a) { return a; }",
+            ),
+            (
+                "class A<T> extends B<T> implements C, D<T> { x; }",
+                "class A    extends B                       { x; }",
+            ),
+            (
+                "abstract class A { abstract m(): void; private readonly x?: 1 = 1; static y?: 2; }",
+                "         class A {                                      x     = 1; static y    ; }",
+            ),
+            (
+                "class A { a = 1\n readonly ['b'] = 2;\n [k: string]: 1; public get c(): 1 { return 1; } }",
+                "class A { a = 1\n ;        ['b'] = 2;\n                        get c()    { return 1; } }",
+            ),
+            (
+                "class A { m(): void; m(a?: 1) {} declare z: 1; constructor(a: 1) { super(); } }",
+                "class A {            m(a    ) {}               constructor(a   ) { super(); } }",
+            ),
+            ("function f(this: Window, a: 1) {}", "function f(              a   ) {}"),
+            ("try {} catch (e: unknown) {}", "try {} catch (e         ) {}"),
+            ("for (const a of b as C[]) {}", "for (const a of b       ) {}"),
+            ("let \u{e9}: '\u{20ac}' = 1;", "let \u{e9}      = 1;"),
+            ("const g = <T,>(a: T) => a;", "const g =     (a   ) => a;"),
+            ("let v = a < b, c = d > (e);", "let v = a < b, c = d > (e);"),
+        ] {
+            assert_eq!(strip(text).as_deref(), Ok(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn imports_of_types_vanish() {
+        for (text, want) in [
+            ("import type { A } from 'a';", "                           "),
+            ("import { type A, b } from 'a'; b();", "import {         b } from 'a'; b();"),
+            (
+                "import { Options } from 'k6/options';\nconst o: Options = {};",
+                "                                     \nconst o          = {};",
+            ),
+            (
+                "import http, { Response } from 'k6/http'; let r: Response = http.get('');",
+                "import http, {          } from 'k6/http'; let r           = http.get('');",
+            ),
+            ("import A, { b } from 'a'; b();", "import    { b } from 'a'; b();"),
+            ("import * as a from 'a'; let x: a.T;", "                        let x     ;"),
+            ("import 'a'; import {} from 'b';", "import 'a'; import {} from 'b';"),
+            ("import { a } from 'a'; export { a };", "import { a } from 'a'; export { a };"),
+            ("import { a } from 'a'; x = { a };", "import { a } from 'a'; x = { a };"),
+            (
+                "export type { A } from 'a'; export type * from 'b';",
+                "                                                   ",
+            ),
+            ("export { type A, b } from 'a';", "export {         b } from 'a';"),
+        ] {
+            assert_eq!(strip(text).as_deref(), Ok(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_needs_code_is_refused_with_its_place() {
+        for (text, want) in [
+            ("let a;\n  enum E { A }", "2:3: enums are not supported"),
+            ("export const enum E { A }", "1:8: enums are not supported"),
+            ("namespace N { export const a = 1; }", "1:1: namespaces are not supported"),
+            ("class A { constructor(private a: 1) {} }", "1:23: parameter properties are not"),
+            ("import a = require('a');", "1:1: imports with '=' are not"),
+            ("export = a;", "1:1: exports with '=' are not"),
+            ("let a: = 1;", "1:8: "),
+        ] {
+            let error = strip(text).unwrap_err();
+            assert!(error.starts_with(want) && !error.contains('\n'), "{text}: {error}");
+        }
+        assert!(strip(&" ".repeat(300 << 10)).unwrap_err().contains("bundle it"));
+    }
+
+    #[test]
+    fn the_deepest_text_fits_the_stack() {
+        for (part, count) in [
+            ("(", 256),
+            ("[", 256),
+            ("{", 256),
+            ("A<", 128),
+            ("<a>", 128),
+            ("!", 32_700),
+            ("a+", 16_300),
+            ("a.", 16_300),
+            ("a=>", 10_900),
+            ("a?", 16_300),
+            ("f`${", 256),
+            ("if(a)", 6_500),
+            ("if(a){}else ", 21_000),
+            ("a?{}:", 52_000),
+            ("-{}", 87_000),
+            ("a?(", 256),
+            ("async(", 256),
+            ("(a)=>(", 256),
+            ("a<(", 128),
+        ] {
+            let text = part.repeat(count) + "a";
+            let error = strip(&text).err().unwrap_or_default();
+            assert!(!error.contains("too deep"), "{part}: {error}");
+            drop(strip(&part.repeat(TEXT_BYTES_MAX / part.len())));
+        }
+    }
+
+    #[test]
+    fn every_prefix_is_stripped_or_refused() {
+        let text = "import { A } from 'a';\nclass B<T> implements A { private x?: T = 1 as T; }\n\
+                    const f = async <T,>(a?: T): Promise<{\n a: T }> => <T>a!; /* \u{20ac} */ type C = B<A>;";
+        for (end, _) in text.char_indices() {
+            match strip(&text[..end]) {
+                Ok(stripped) => assert_eq!(stripped.chars().count(), text[..end].chars().count()),
+                Err(error) => assert!(error.contains(": "), "{error}"),
+            }
+        }
+    }
+}
