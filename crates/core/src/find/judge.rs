@@ -27,9 +27,10 @@ const GROWTH_ALPHA: f64 = 0.01;
 /// Fewer blocks than this do not show how counts vary: two are equal by chance.
 const BLOCKS_LEAST: usize = 5;
 
-/// In a probe with fewer blocks, the share of the due requests that may be left at its end. Twice
-/// the capacity leaves half of them.
-const LEFT_MAX: f64 = 0.1;
+/// In a probe with fewer blocks, the share of the due requests that may be left at its end, and
+/// how many standard deviations of their number: those that are just open, or held up for a moment,
+/// are no backlog. Twice the capacity leaves half of them.
+const LEFT_MAX: (f64, f64) = (0.1, 3.0);
 
 /// Of [`BLOCKS`] blocks, how many above the limit make a probe fail: by chance that happens to
 /// 1.8 % of probes whose blocks are as often below it (a sign test).
@@ -209,12 +210,17 @@ fn calm(sums: &Sums, unit: f64, alpha: f64) -> Clumps {
 
 /// The share of the due requests without a response.
 fn unanswered(figures: &Figures) -> Finding {
-    let due = figures.due.iter().sum::<u64>().max(1) as f64 / figures.due.len().max(1) as f64;
+    let all = figures.due.iter().sum::<u64>().max(1) as f64;
+    let due = all / figures.due.len().max(1) as f64;
     let missing = missing(figures, &figures.answered);
     let bounds = mean_bounds(&missing, GROWTH_ALPHA);
     let value = bounds.value / due;
     let outcome = match (bounds.low / due > UNANSWERED_MAX, value > UNANSWERED_MAX) {
-        _ if blocks(&missing).len() < BLOCKS_LEAST && value > LEFT_MAX => Outcome::Fail,
+        _ if blocks(&missing).len() < BLOCKS_LEAST
+            && value > LEFT_MAX.0.max(LEFT_MAX.1 / all.sqrt()) =>
+        {
+            Outcome::Fail
+        }
         _ if blocks(&missing).len() < BLOCKS_LEAST => Outcome::Pass,
         (true, _) => Outcome::Fail,
         // So few intervals vary more than that.

@@ -261,13 +261,15 @@ fn a_quick_probe_with_requests_in_flight_does_not_fail() {
         (sums.against, sums.near, sums.far) = (vec![0; 5], vec![0; 5], vec![0; 5]);
         figures
     };
-    for (ended, want) in [
-        ([99, 100, 99, 100, 100], Outcome::Pass),
-        ([100; 5], Outcome::Pass),
-        ([50; 5], Outcome::Fail),
+    for (due, ended, want) in [
+        (100, [99, 100, 99, 100, 100], Outcome::Pass),
+        (100, [100; 5], Outcome::Pass),
+        (100, [50; 5], Outcome::Fail),
+        // A moment's wait at the end, of few requests.
+        (5, [5, 5, 5, 5, 1], Outcome::Pass),
     ] {
-        let judged =
-            judge(&figures([100; 5], ended), &objectives, 100.0, None, &[], SECOND_NS * 600);
+        let (figures, rate_rps) = (figures([due; 5], ended), due as f64);
+        let judged = judge(&figures, &objectives, rate_rps, None, &[], SECOND_NS * 600);
         assert_eq!(judged.outcome, want, "{ended:?} {judged:?}");
     }
 }
