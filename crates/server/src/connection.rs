@@ -138,7 +138,8 @@ pub(crate) struct Connection {
     pub(crate) ended: bool,
     /// Whether the answer under way is the last.
     pub(crate) last: bool,
-    /// Whether receiving is paused, because the client does not take what was sent.
+    /// Whether receiving is paused, because the client does not take what was sent, or the answer
+    /// of a WebSocket waits.
     pub(crate) is_paused: bool,
     /// What remains of the body being sent.
     pub(crate) rest: Rest,

@@ -18,7 +18,7 @@ pub struct ServerLimits {
     /// Bytes of all bodies that one worker echoes at once. Beyond it: 503.
     pub echo_total_bytes: u64,
     /// Bytes of requests held while an earlier one is answered; with more, the connection is
-    /// reset.
+    /// reset. Messages of a WebSocket are left with the kernel instead.
     pub held_bytes: usize,
     /// Bytes queued for a client that is slow to read before its requests wait.
     pub queued_bytes: usize,

@@ -5,6 +5,13 @@ use super::settings::WINDOW_BYTES_DEFAULT;
 /// The largest window.
 pub(super) const WINDOW_MAX: u32 = (1 << 31) - 1;
 
+/// Less of a body in a frame is a splinter, unless the body ends with it: half of the largest frame
+/// that every peer takes.
+pub(super) const SPLINTER_BYTES: usize = 8192;
+
+/// How many splinters in a row the peer credits one by one before it is relied on to do so.
+const CREDITED_SPLINTERS: u8 = 8;
+
 /// A window would exceed [`WINDOW_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Overflow;
@@ -56,6 +63,8 @@ pub(super) struct Credits {
     added: i64,
     connection: i64,
     streams: i64,
+    /// Splinters that the peer has credited in a row; all that count once they are enough.
+    splinters: u8,
 }
 
 impl Credits {
@@ -67,17 +76,36 @@ impl Credits {
     /// The peer adds `bytes` to the connection's window, whose room is now `window`, or to that of
     /// a stream. `true`: it credits bytes that were sent.
     pub(super) fn credit(&mut self, is_stream: bool, bytes: u32, window: SendWindow) -> bool {
-        let bytes = i64::from(bytes);
         let sent = self.sent_bytes(window);
-        let credited = if is_stream {
-            &mut self.streams
-        } else {
-            self.added += bytes;
-            &mut self.connection
-        };
+        let credited = if is_stream { &mut self.streams } else { &mut self.connection };
         let is_owed = *credited < sent;
-        *credited = (*credited + bytes).min(sent.max(*credited));
+        *credited = (*credited + i64::from(bytes)).min(sent.max(*credited));
+        if !is_stream {
+            self.added += i64::from(bytes);
+            self.note_step(bytes, SendWindow(window.0 + i64::from(bytes)));
+        }
         is_owed
+    }
+
+    /// Notes by which step the peer has enlarged the connection's window to `window`.
+    fn note_step(&mut self, bytes: u32, window: SendWindow) {
+        match self.splinters {
+            CREDITED_SPLINTERS => {}
+            _ if bytes as usize >= SPLINTER_BYTES => self.splinters = 0,
+            _ => self.splinters += u8::from(self.owes_most(window)),
+        }
+    }
+
+    /// Whether the peer has yet to credit more than half of the connection's window.
+    fn owes_most(self, window: SendWindow) -> bool {
+        self.sent_bytes(window) - self.connection > window.0
+    }
+
+    /// Whether more room is sure to come: a peer that has credited splinters one by one, while it
+    /// owed most of the window, credits whatever it receives. Of any other peer it is not known: it
+    /// may well wait until the window is used up.
+    pub(super) fn are_sure(self, window: SendWindow) -> bool {
+        self.splinters == CREDITED_SPLINTERS && self.owes_most(window)
     }
 }
 
@@ -164,6 +192,29 @@ mod tests {
         for is_stream in [true, false] {
             assert!(credit(&mut window, is_stream, 1), "{is_stream}");
             assert!(!credit(&mut window, is_stream, 1), "{is_stream}");
+        }
+    }
+
+    /// Peers that wait until a window is used up credit splinters, too, if the last is one.
+    #[test]
+    fn room_is_sure_to_come_from_peers_that_credit_splinters() {
+        for (credited, is_sure) in [
+            (&[100; 7][..], false),
+            (&[100; 8], true),
+            (&[100, 100, 100, 100, 9000, 100, 100, 100, 100], false),
+            (&[9000; 7], false),
+            (&[65_535], false),
+        ] {
+            let (mut credits, mut window) = (Credits::default(), SendWindow::new(65_535));
+            window.take(65_535);
+            for &bytes in credited {
+                credits.credit(false, bytes, window);
+                window.shift(i64::from(bytes)).unwrap();
+            }
+            assert_eq!(credits.are_sure(window), is_sure, "{credited:?}");
+            credits.credit(false, 65_535, window);
+            window.shift(65_535).unwrap();
+            assert!(!credits.are_sure(window), "nothing is owed, {credited:?}");
         }
     }
 

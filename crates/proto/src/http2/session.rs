@@ -32,6 +32,8 @@ pub(super) struct Session {
     window_bytes: u32,
     pub(super) send_window: SendWindow,
     credits: Credits,
+    /// Whether room of that window is saved up, until it is enough for a frame.
+    pub(super) is_saved: bool,
     receive_window: ReceiveWindow,
     block: Assembly,
     /// Frames without effect since a message moved on, and what had been sent of bodies then.
@@ -123,6 +125,7 @@ impl Session {
             window_bytes: receiving.connection_window_bytes,
             send_window: SendWindow::new(WINDOW_BYTES_DEFAULT),
             credits: Credits::default(),
+            is_saved: false,
             receive_window: ReceiveWindow::new(WINDOW_BYTES_DEFAULT),
             block: Assembly::default(),
             futile_frames: 0,
@@ -142,6 +145,7 @@ impl Session {
         self.is_greeted = false;
         self.send_window = SendWindow::new(WINDOW_BYTES_DEFAULT);
         self.credits = Credits::default();
+        self.is_saved = false;
         self.sent_bytes = 0;
         self.receive_window = ReceiveWindow::new(WINDOW_BYTES_DEFAULT);
         self.block =
@@ -213,8 +217,18 @@ impl Session {
     /// The way to the peer.
     #[inline]
     pub(super) fn line<'l>(&'l mut self, out: &'l mut Vec<u8>) -> Line<'l> {
-        let frame_bytes_max = self.peer.frame_bytes as usize;
-        Line { window: &mut self.send_window, frame_bytes_max, out }
+        Line {
+            window: &mut self.send_window,
+            credits: self.credits,
+            is_saved: &mut self.is_saved,
+            frame_bytes_max: self.peer.frame_bytes as usize,
+            out,
+        }
+    }
+
+    /// Whether the connection's window lets something be sent now.
+    pub(super) fn has_room(&self) -> bool {
+        self.send_window.room() > 0 && !self.is_saved
     }
 
     /// Reads on in `input` behind `at`, which moves along.

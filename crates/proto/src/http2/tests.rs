@@ -10,6 +10,7 @@ mod hostile_clients;
 mod hostile_servers;
 mod pairs;
 mod server;
+mod splinters;
 mod windows;
 
 use frames::Bytes;

@@ -1,15 +1,25 @@
 //! Sends the body of a message as far as the peer's windows allow, and keeps the rest.
+//!
+//! A peer that credits each frame by itself returns room in the pieces in which it was used. Each
+//! body's end and each stream's window cut such a piece in two, and nothing joins the parts again:
+//! in the end bodies go out as frames of a few bytes. TCP calls that the silly window syndrome
+//! (RFC 9293 3.8.6.2.1). So a stream whose window allows a splinter alone lets others go first, and
+//! the last splinter of the connection's window is saved up, if more room is sure to come.
 
 use std::sync::Arc;
 
 use super::StreamError;
-use super::flow::{Overflow, SendWindow};
+use super::flow::{Credits, Overflow, SPLINTER_BYTES, SendWindow};
 use super::frame;
 use super::session::Session;
 use super::streams::{Key, Streams};
 
 /// A buffer that grew beyond this is given back after use.
 const KEEP_BYTES_MAX: usize = 64 * 1024;
+
+/// So often others go first. A peer that credits a stream when its window is used up would never
+/// credit this one otherwise.
+const PASSED_OVER_MAX: u8 = 16;
 
 /// Bytes of a body that are to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +49,18 @@ impl Body<'_> {
 pub(super) struct Line<'l> {
     /// The connection's window.
     pub(super) window: &'l mut SendWindow,
+    pub(super) credits: Credits,
+    /// Whether the window's room is saved up for the oldest stream that waits.
+    pub(super) is_saved: &'l mut bool,
     pub(super) frame_bytes_max: usize,
     pub(super) out: &'l mut Vec<u8>,
+}
+
+impl Line<'_> {
+    /// Whether to wait for more room, rather than send a splinter.
+    fn saves(&self) -> bool {
+        self.window.room() < SPLINTER_BYTES && self.credits.are_sure(*self.window)
+    }
 }
 
 /// Our side of one stream.
@@ -51,6 +71,8 @@ pub(super) struct Upload {
     shared: Option<Arc<[u8]>>,
     copied: Vec<u8>,
     at: usize,
+    /// How often others went first since it last sent something.
+    passed_over: u8,
     /// END_STREAM goes out with the last of what is held back.
     ends: bool,
     has_ended: bool,
@@ -62,6 +84,7 @@ impl Upload {
     pub(super) fn begin(&mut self, window_bytes: u32, has_ended: bool) {
         self.forget();
         self.window = SendWindow::new(window_bytes);
+        self.passed_over = 0;
         self.ends = has_ended;
         self.has_ended = has_ended;
     }
@@ -125,7 +148,8 @@ impl Upload {
         if self.is_stalled() {
             return self.hold_more(body.bytes());
         }
-        let sent = self.send(stream, body.bytes(), line);
+        let waits = *line.is_saved && !body.bytes().is_empty();
+        let sent = if waits { 0 } else { self.send(stream, body.bytes(), line) };
         let rest = &body.bytes()[sent..];
         match body {
             _ if rest.is_empty() => {}
@@ -152,11 +176,24 @@ impl Upload {
         let sent = self.send(stream, &bytes[self.at..], line);
         (self.shared, self.copied) = (shared, copied);
         self.at += sent;
+        if sent > 0 {
+            self.passed_over = 0;
+        }
         if self.is_stalled() {
             return false;
         }
         self.forget();
         true
+    }
+
+    /// Whether others go first, because its window allows a splinter alone.
+    fn passes(&mut self) -> bool {
+        let room = self.window.room();
+        let is_splinter = room < self.held_bytes().min(SPLINTER_BYTES);
+        if is_splinter && room > 0 {
+            self.passed_over = self.passed_over.saturating_add(1);
+        }
+        is_splinter && self.passed_over <= PASSED_OVER_MAX
     }
 
     /// Sends as much of `bytes` as the windows allow; gives how many bytes that is.
@@ -166,6 +203,10 @@ impl Upload {
             let room = self.window.room().min(line.window.room()).min(line.frame_bytes_max);
             let piece = room.min(bytes.len() - sent);
             if piece == 0 {
+                return sent;
+            }
+            if piece < bytes.len() - sent && line.saves() {
+                *line.is_saved = true;
                 return sent;
             }
             let end = sent + piece;
@@ -201,21 +242,15 @@ impl<S: Default + Sending> Streams<S> {
         Ok(())
     }
 
-    /// The peer makes the window of one stream larger. Whether the rest of what was held back has
-    /// been sent.
-    pub(super) fn widen(
-        &mut self,
-        key: Key,
-        increment: u32,
-        session: &mut Session,
-        out: &mut Vec<u8>,
-    ) -> Result<bool, StreamError> {
+    /// The peer makes the window of one stream larger. Whether it held something back.
+    pub(super) fn widen(&mut self, key: Key, increment: u32) -> Result<bool, StreamError> {
         if increment == 0 {
             return Err(StreamError::ZeroIncrement);
         }
-        let widened = self[key].upload().shift(i64::from(increment));
+        let upload = self[key].upload();
+        let widened = upload.shift(i64::from(increment));
         widened.map_err(|_| StreamError::WindowOverflow)?;
-        Ok(self.resume(key, session, out))
+        Ok(upload.is_stalled())
     }
 
     /// Sends what larger windows allow, oldest stream first, until one has been sent whole.
@@ -225,19 +260,19 @@ impl<S: Default + Sending> Streams<S> {
         session: &mut Session,
         out: &mut Vec<u8>,
     ) -> Option<Key> {
-        let mut next = self.oldest();
-        while let Some(key) = next {
-            next = self.after(key);
-            if self.resume(key, session, out) {
-                return Some(key);
+        session.is_saved = false;
+        for takes_splinters in [false, true] {
+            let mut next = self.oldest();
+            while let Some(key) = next.filter(|_| session.has_room()) {
+                next = self.after(key);
+                let id = self.id(key);
+                let upload = self[key].upload();
+                let is_turn = upload.is_stalled() && (takes_splinters || !upload.passes());
+                if is_turn && upload.resume(id, &mut session.line(out)) {
+                    return Some(key);
+                }
             }
         }
         None
-    }
-
-    fn resume(&mut self, key: Key, session: &mut Session, out: &mut Vec<u8>) -> bool {
-        let id = self.id(key);
-        let upload = self[key].upload();
-        upload.is_stalled() && upload.resume(id, &mut session.line(out))
     }
 }

@@ -125,6 +125,25 @@ impl<D: Driver> Server<D> {
         }
     }
 
+    /// Holds frames that came while an answer waits, and receives no more until they are read: a
+    /// client may well send several large messages before it reads. What the driver has received
+    /// already is all that can be added.
+    pub(super) fn hold_frames(&mut self, socket: SocketId, input: &Input<'_>, at: usize) {
+        let bytes = &input.bytes(&self.wire.driver)[at..];
+        let connection = &mut self.connections[socket.index()];
+        connection.hold(bytes, usize::MAX);
+        if !std::mem::replace(&mut connection.is_paused, true) {
+            self.wire.driver.pause_receiving(socket);
+        }
+    }
+
+    /// Goes on receiving, if it does not.
+    pub(super) fn receive_again(&mut self, socket: SocketId) {
+        if std::mem::take(&mut self.connections[socket.index()].is_paused) {
+            self.wire.driver.resume_receiving(socket);
+        }
+    }
+
     /// The timer of a channel that is not answering: a message is due, or the client has not
     /// answered our Close.
     pub(super) fn on_channel_timer(&mut self, now_ns: u64, socket: SocketId) {
@@ -182,6 +201,7 @@ impl<D: Driver> Server<D> {
     fn linger_after_close(&mut self, now_ns: u64, socket: SocketId) {
         self.counters.refused += 1;
         self.wire.say_closed(socket);
+        self.receive_again(socket);
         self.linger_for_a_while(now_ns, socket);
     }
 

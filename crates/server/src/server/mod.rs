@@ -307,6 +307,9 @@ impl<D: Driver> Server<D> {
         }
         let connection = &self.connections[socket.index()];
         if at < input.len() && matches!(connection.state, State::Waiting(_) | State::Sending) {
+            if self.has_channel(socket) {
+                return self.hold_frames(socket, input, at);
+            }
             self.hold(socket, input, at);
         }
     }
@@ -436,6 +439,7 @@ impl<D: Driver> Server<D> {
         match connection.state {
             State::Waiting(_) | State::Sending if at < held.len() => connection.put_held(held, at),
             State::Open if connection.ended => self.close_when_sent(socket),
+            State::Open => self.receive_again(socket),
             _ => {}
         }
     }

@@ -79,10 +79,7 @@ impl<D: Driver> Server<D> {
 
     /// The kernel has taken all that was sent.
     pub(super) fn on_http2_sent(&mut self, now_ns: u64, socket: SocketId) {
-        let connection = &mut self.connections[socket.index()];
-        if std::mem::take(&mut connection.is_paused) {
-            self.wire.driver.resume_receiving(socket);
-        }
+        self.receive_again(socket);
         let connection = &self.connections[socket.index()];
         let has_more = connection.http2.as_ref().is_some_and(|http2| http2.has_more());
         if has_more || connection.ended {
@@ -143,13 +140,11 @@ impl<D: Driver> Server<D> {
     /// Ends a connection behind what was sent. What the client still sends is dropped for a while,
     /// so that it can read why.
     fn linger(&mut self, now_ns: u64, socket: SocketId) {
-        let connection = &mut self.connections[socket.index()];
+        let connection = &self.connections[socket.index()];
         if connection.ended || self.deadline_ns.is_some() {
             return self.close_when_sent(socket);
         }
-        if std::mem::take(&mut connection.is_paused) {
-            self.wire.driver.resume_receiving(socket);
-        }
+        self.receive_again(socket);
         self.wire.say_closed(socket);
         self.wire.driver.shutdown(socket);
         self.linger_for_a_while(now_ns, socket);

@@ -192,6 +192,45 @@ fn a_client_that_pings_and_does_not_read_is_not_read_from() {
     assert!((10_000..3 << 20).contains(&sent), "{sent} bytes");
 }
 
+/// Several messages of 1 MB at once, whether the client reads meanwhile or only later, and whether
+/// answers go out at once or wait.
+#[test]
+fn large_messages_in_flight_are_all_answered() {
+    const BYTES: usize = 1_000_000;
+    for target in ["/ws", "/ws?delay=20ms", "/ws?fragments=5&pause=5ms"] {
+        for reads_from_ns in [0, S] {
+            let messages = text(&vec![b'x'; BYTES]).repeat(4);
+            let mut script = vec![(MS, 0, Act::Send(request(target, &OFFER)))];
+            if reads_from_ns > 0 {
+                script.extend([(2 * MS, 0, Act::Pause), (reads_from_ns, 0, Act::Resume)]);
+            }
+            script.push((3 * MS, 0, Act::Send(messages)));
+            let outcome = Scene { script, ..Scene::default() }.run();
+            let client = &outcome.clients[0];
+            let why = format!("{target}, read from {reads_from_ns} ns");
+            assert_eq!((client.reset_ns, client.ended_ns), (None, None), "{why}");
+            let lines = seen(&OFFER, &client.bytes).1;
+            assert_eq!(lines.len(), 4, "{why}");
+            assert!(lines.iter().all(|line| line.len() > BYTES), "{why}");
+        }
+    }
+}
+
+/// 40 MB of messages, and nobody reads the answers.
+#[test]
+fn a_client_that_sends_and_does_not_read_is_not_read_from() {
+    let messages = text(&vec![b'x'; 100_000]).repeat(10);
+    for target in ["/ws", "/ws?delay=20ms"] {
+        let mut script = vec![(0, 0, Act::Send(request(target, &OFFER))), (MS, 0, Act::Pause)];
+        script.extend((2..42).map(|at| (at * MS, 0, Act::Send(messages.clone()))));
+        let outcome = Scene { script, ..Scene::default() }.run();
+        let (sent, received) = (outcome.counters.bytes_sent, outcome.counters.bytes_received);
+        assert!((500_000..3 << 20).contains(&sent), "{sent} bytes sent, {target}");
+        assert!((500_000..4 << 20).contains(&received), "{received} bytes received, {target}");
+        assert_eq!((outcome.counters.resets, outcome.open), (0, 1), "{target}");
+    }
+}
+
 #[test]
 fn a_stopping_server_says_so() {
     let scene = Scene::ask([request("/ws", &OFFER), text(b"hello")].concat());

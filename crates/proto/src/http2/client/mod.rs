@@ -297,6 +297,10 @@ impl Client {
     }
 
     fn close(&mut self, key: Key) {
+        if self.streams[key].upload.is_stalled() {
+            self.session.is_saved = false;
+            self.backlog.resumes = true;
+        }
         self.streams[key].upload.forget();
         if self.backlog.completing == Some(key) {
             self.backlog.completing = None;

@@ -79,7 +79,7 @@ impl Client {
                 None
             }
             Signal::Reset(id, code) => self.reset(id, code)?,
-            Signal::Window(id, increment) => self.window(id, increment, out)?,
+            Signal::Window(id, increment) => self.window(id, increment).map(|()| None)?,
             Signal::GoAway { last_stream, code } => Some(self.goaway(last_stream, code)?),
         };
         Ok(happened.map_or(Step::Quiet, Step::Happened))
@@ -249,19 +249,12 @@ impl Client {
         if is_idle { Err(ConnectionError::IdleStream) } else { Ok(()) }
     }
 
-    fn window(
-        &mut self,
-        id: u32,
-        increment: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Happened>, Fault> {
-        let Some(key) = self.streams.find(id) else {
-            self.check_used(id)?;
-            return Ok(None);
-        };
-        let widened = self.streams.widen(key, increment, &mut self.session, out);
-        let is_whole = widened.map_err(|error| Fault::Stream(id, error))?;
-        Ok(is_whole.then_some(Happened::Resumed(self.streams[key].number)))
+    /// The server makes the window of one stream larger.
+    fn window(&mut self, id: u32, increment: u32) -> Result<(), Fault> {
+        let Some(key) = self.streams.find(id) else { return Ok(self.check_used(id)?) };
+        let widened = self.streams.widen(key, increment);
+        self.backlog.resumes |= widened.map_err(|error| Fault::Stream(id, error))?;
+        Ok(())
     }
 
     /// The server takes no streams after `last_stream`. A later GOAWAY may lower it.

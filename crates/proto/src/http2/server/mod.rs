@@ -240,6 +240,10 @@ impl Server {
     }
 
     fn close(&mut self, key: Key) {
+        if self.streams[key].upload.is_stalled() {
+            self.session.is_saved = false;
+            self.resumes = true;
+        }
         self.streams[key].upload.forget();
         if self.completing == Some(key) {
             self.completing = None;

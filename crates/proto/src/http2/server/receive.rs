@@ -88,7 +88,7 @@ impl Server {
                 None
             }
             Signal::Reset(id, code) => self.client_reset(id, code)?,
-            Signal::Window(id, increment) => self.window(id, increment, out)?,
+            Signal::Window(id, increment) => self.window(id, increment).map(|()| None)?,
             Signal::GoAway { code, .. } => Some(Happened::Draining(code)),
         };
         Ok(happened.map_or(Step::Quiet, Step::Happened))
@@ -231,19 +231,12 @@ impl Server {
         Ok(Some(Happened::Reset(id, code)))
     }
 
-    fn window(
-        &mut self,
-        id: u32,
-        increment: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Happened>, Fault> {
-        let Some(key) = self.streams.find(id) else {
-            self.numbers.check_used(id)?;
-            return Ok(None);
-        };
-        let widened = self.streams.widen(key, increment, &mut self.session, out);
-        let is_whole = widened.map_err(|error| Fault::Stream(id, error))?;
-        Ok(is_whole.then(|| Happened::Resumed(self.settle(key))))
+    /// The client makes the window of one stream larger.
+    fn window(&mut self, id: u32, increment: u32) -> Result<(), Fault> {
+        let Some(key) = self.streams.find(id) else { return Ok(self.numbers.check_used(id)?) };
+        let widened = self.streams.widen(key, increment);
+        self.resumes |= widened.map_err(|error| Fault::Stream(id, error))?;
+        Ok(())
     }
 
     /// Ends what a fault ends: the connection, by an error, or a stream.
