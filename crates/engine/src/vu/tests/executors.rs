@@ -298,7 +298,7 @@ fn busy_scripts_and_pauses_of_the_process_keep_the_ledger() {
          export default () => { for (let i = 0; i < 20000; i++); sleep(Math.random() * 0.05);
             if (Math.random() < 0.1) throw new Error('x'); sleep(Math.random() * 0.05); };",
     );
-    for seed in 0..40 {
+    for seed in 0..12 {
         let mut scenarios = vec![
             role(&program, constant(100, S, 3, 6)),
             role(&program, Executor::ConstantVus { vus: 2, duration_ns: S }),
