@@ -215,7 +215,7 @@ fn every_request_ends_once_whatever_happens() {
             sleep(Math.random() * 0.01);
         }}"
     ));
-    for seed in 0..60 {
+    for seed in 0..30 {
         let mut scenario = role(&program, Executor::ConstantVus { vus: 4, duration_ns: S / 2 });
         scenario.graceful_stop_ns = (seed % 2) * 10 * MS;
         let sim = SimOptions {
