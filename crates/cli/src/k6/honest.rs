@@ -8,6 +8,9 @@ use plimsoll_runner::k6::Account;
 /// A worker that is busier than this cannot be on time.
 const BUSY_SHARE: f64 = 0.9;
 
+/// On a host whose CPUs are busier than this, threads wait for one.
+const HOST_BUSY_SHARE: f64 = 0.95;
+
 /// The lines for stderr.
 pub(super) fn lines(account: &Account) -> Vec<String> {
     let mut lines = vec![
@@ -17,19 +20,29 @@ pub(super) fn lines(account: &Account) -> Vec<String> {
         iterations(account),
         requests(account),
     ];
-    let percent = account.busiest_share * 100.0;
-    let workers = account.workers;
-    lines.push(match account.busiest_share > BUSY_SHARE {
-        true => format!(
-            "the tester was the limit: its busiest worker of {workers} was busy for {percent:.0} % \
-             of the time; take the times above as upper bounds, or give it more CPUs"
-        ),
-        false => format!(
-            "the tester was not the limit: its busiest worker of {workers} was busy for \
-             {percent:.0} % of the time"
-        ),
-    });
+    lines.push(limit(account));
     lines
+}
+
+/// Whether the tester was the limit.
+fn limit(account: &Account) -> String {
+    let workers = account.workers;
+    let own = format!(
+        "its busiest worker of {workers} was busy for {:.0} % of the time",
+        account.busiest_share * 100.0
+    );
+    let host = match account.host_share {
+        Some(share) => format!("{own}, the CPUs of this host for {:.0} %", share * 100.0),
+        None => own,
+    };
+    let advice = "take the times above as upper bounds, or give it more CPUs";
+    if account.busiest_share > BUSY_SHARE {
+        format!("the tester was the limit: {host}; {advice}")
+    } else if account.host_share.is_some_and(|share| share > HOST_BUSY_SHARE) {
+        format!("the tester may have been the limit: {host}; {advice}")
+    } else {
+        format!("the tester was not the limit: {host}")
+    }
 }
 
 fn iterations(account: &Account) -> String {
@@ -95,5 +108,8 @@ mod tests {
         assert!(text.contains("5 iterations is not (a bug, please report it) 2"), "{text}");
         assert!(text.contains("interrupted; 3 more were dropped and never started"), "{text}");
         assert!(text.contains("the tester was the limit"), "{text}");
+        (account.busiest_share, account.host_share) = (0.3, Some(0.96));
+        let text = lines(&account).join("\n");
+        assert!(text.contains("may have been the limit") && text.contains("for 96 %"), "{text}");
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     let as_original = is_run && args::switch(given, "as-original") == Some(true);
     let environment = Environment {
         variables: variables(&runtime),
+        variable,
         runtime,
         sources,
         user_agent: match as_original {

@@ -9,6 +9,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::closed::ClosedPort;
 use crate::support::{Finished, Running, Server, Stream, run};
 
 /// A folder with a script, and a server.
@@ -262,7 +263,7 @@ fn what_is_printed_is_what_k6_prints_and_our_lines_after_it() {
         "plimsoll: iterations started late by p50 ",
         "plimsoll: 10 iterations = 10 completed + 0 failed + 0 interrupted\n",
         "plimsoll: 41 requests = 41 with a response + 0 without + 0 interrupted\n",
-        "plimsoll: the tester was",
+        "plimsoll: the tester ",
     ] {
         assert!(finished.stderr.contains(says), "{says}: {}", finished.stderr);
     }
@@ -499,4 +500,50 @@ fn a_script_comes_from_stdin_and_has_modules_beside_it() {
     shell.args(["-c", "./k6 run -q - < script.js"]).current_dir(world.folder.path());
     let piped = run(shell.env("WORD", "no").env("HOME", world.folder.path()));
     assert!(piped.stderr.contains("msg=\"7 data no\""), "{piped:?}");
+}
+
+#[test]
+fn what_a_request_comes_to_is_what_k6_calls_it() {
+    let secure = Server::start(&["--tls"]);
+    let closed = ClosedPort::new();
+    let world = World::new("");
+    let port = world.server.addresses()[0].port();
+    let hosts = format!("hosts: {{ 'mapped.test': '127.0.0.1:{port}' }}");
+    let plain = world.server.url("/");
+    let get = |url: &str, params: &str| format!("http.get('{url}', {params})");
+    for (options, call, want) in [
+        ("", get(&plain, "{}"), "200 0 HTTP/1.1 '' 11"),
+        ("", get(&format!("{plain}status/404"), "{}"), "404 1404 HTTP/1.1 '' "),
+        ("", get(&closed.url(), "{}"), "0 1212 '' 'dial: connection refused' "),
+        (
+            "",
+            get(&format!("{plain}delay/30s"), "{ timeout: '100ms' }"),
+            "0 1050 '' 'request timeout'",
+        ),
+        ("", get("http://[", "{}"), "0 1020 "),
+        ("blockHostnames: ['*.test']", get("http://a.test/", "{}"), "0 1111 "),
+        ("blacklistIPs: ['10.0.0.0/8']", get("http://10.1.2.3/", "{}"), "0 1110 "),
+        (hosts.as_str(), get("http://mapped.test/", "{}"), "200 0 HTTP/1.1 '' 11"),
+        ("", get(&plain.replace("http", "https"), "{}"), "0 1301 "),
+        ("", get(&secure.url("/"), "{}"), "0 1310 "),
+        ("insecureSkipTLSVerify: true", get(&secure.url("/"), "{}"), "200 0 HTTP/2.0 '' 11"),
+        ("noConnectionReuse: true", get(&plain, "{}"), "200 0 HTTP/1.1 '' 11"),
+        ("discardResponseBodies: true", get(&plain, "{}"), "200 0 HTTP/1.1 '' null"),
+        ("throw: true", get(&closed.url(), "{}"), "threw"),
+    ] {
+        let script = format!(
+            "import http from 'k6/http'; export const options = {{ {options} }};
+             export default function () {{
+               let r; try {{ r = {call} }} catch (error) {{ console.log('threw'); return; }}
+               const size = r.body === null ? 'null' : r.body.length;
+               const proto = r.proto === '' ? \"''\" : r.proto;
+               console.log(`${{r.status}} ${{r.error_code}} ${{proto}} '${{r.error}}' ${{size}}`);
+             }}"
+        );
+        std::fs::write(world.path("script.js"), &script).expect("a script");
+        let finished = world.run(&["-q", "--log-format", "raw"]);
+        assert_eq!(finished.code, Some(0), "{call}: {finished:?}");
+        let said = finished.stderr.lines().any(|line| line.starts_with(want.trim_end()));
+        assert!(said, "{call} {options}: {want}: {}", finished.stderr);
+    }
 }

@@ -28,6 +28,9 @@ pub struct Account {
     pub cut_off: u64,
     /// CPU time of the busiest worker as a share of the time that the scenarios took.
     pub busiest_share: f64,
+    /// The share of the time in which the CPUs of the host were busy, with anybody's work, while
+    /// the scenarios ran; `None` where the system does not tell.
+    pub host_share: Option<f64>,
     /// How many workers there were.
     pub workers: u32,
     /// Iterations that the executors say they started.

@@ -128,6 +128,7 @@ impl Test {
         HttpOptions {
             user_agent: options.user_agent.clone().unwrap_or_else(|| self.user_agent.clone()),
             redirects_max: (!configuration.has_default_redirects).then_some(redirects),
+            proxies: self.proxies.clone(),
             closes_connections: options.no_connection_reuse == Some(true),
             ..HttpOptions::default()
         }

@@ -13,6 +13,7 @@ use plimsoll_engine::vu::{
     Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
 };
 use plimsoll_io::clock;
+use plimsoll_io::host::CpuTicks;
 
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
@@ -201,7 +202,11 @@ impl<'a> Course<'a> {
         let is_set_up = options.no_setup == Some(true) || self.set_up();
         if is_set_up {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
-            match prepared.run(self.setup_data.clone()) {
+            let ticks = CpuTicks::read();
+            let ran = prepared.run(self.setup_data.clone());
+            self.account.host_share =
+                ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
+            match ran {
                 Ok(ended) => self.add_up(ended),
                 Err(error) => self.endings.extend(not_run(error)),
             }

@@ -16,6 +16,7 @@ use plimsoll_dialect::k6::runtime::Runtime;
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_io::clock;
+use plimsoll_script::js::http::Proxies;
 use plimsoll_script::js::{Notice, Program, Read, Settings, Source};
 
 use super::count::{level_of, text_of};
@@ -34,7 +35,8 @@ pub struct Script {
     pub read: Box<Read>,
 }
 
-/// A script's metrics by their numbers there: which one each is, and what its values are divided by.
+/// A script's metrics by their numbers there: which one each is, and what its values are divided
+/// by.
 pub(super) type ScriptMetrics = HashMap<ScriptMetric, (MetricId, f64)>;
 
 /// What a test is told beside its script.
@@ -45,6 +47,8 @@ pub struct Environment {
     pub sources: Sources,
     /// `__ENV`: names and values.
     pub variables: Vec<(String, String)>,
+    /// A variable of the system, for what is no option: the proxies.
+    pub variable: fn(&str) -> Option<String>,
     /// The User-Agent of requests, where no option says another.
     pub user_agent: String,
     /// Authorities, PEM, that are trusted in place of the public ones.
@@ -70,6 +74,7 @@ pub struct Test {
     /// The User-Agent of requests, where no option says another.
     pub(super) user_agent: String,
     pub(super) roots: Option<Vec<u8>>,
+    pub(super) proxies: Proxies,
     pub(super) is_verbose: bool,
     pub(super) metrics: ScriptMetrics,
 }
@@ -91,6 +96,8 @@ impl Test {
             seed: environment.seed,
             ..Settings::default()
         };
+        let proxies = Proxies::of_environment(environment.variable);
+        let proxies = proxies.map_err(|what| refused(ExitCode::Other, what))?;
         let Script { path, text, read } = script;
         let source = Source { path, text, read, registry: ScriptNames::default() };
         let loaded = Program::load(source, settings, wall_ns(), &mut |notice| {
@@ -134,6 +141,7 @@ impl Test {
             thresholds,
             user_agent: environment.user_agent,
             roots: environment.roots,
+            proxies,
             is_verbose: environment.is_verbose,
             metrics,
         })

@@ -14,7 +14,7 @@ mod k6;
 mod metrics;
 pub(super) mod secrets;
 mod subtle;
-mod tags;
+pub(super) mod tags;
 mod text;
 mod timers;
 
