@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::exit::Refused;
 use super::metrics::{Book, Kind, MetricId, Registry, Sink, TrendStat};
@@ -40,6 +40,19 @@ impl OptionValue for BTreeMap<String, Vec<ThresholdText>> {
         let json = serde_json::from_str(text);
         let wrong = r#"it is not JSON: write {"http_req_duration":["p(95)<500"]}"#;
         Self::from_json(&json.map_err(|_| wrong.to_owned())?)
+    }
+
+    fn to_json(&self) -> Value {
+        let text = |text: &ThresholdText| match text.abort_on_fail {
+            false => Value::from(text.source.as_str()),
+            true => json!({
+                "threshold": text.source,
+                "abortOnFail": true,
+                "delayAbortEval": text.delay_abort_eval.map(|delay| delay.to_string()),
+            }),
+        };
+        let list = |all: &Vec<ThresholdText>| all.iter().map(text).collect::<Value>();
+        self.iter().map(|(name, all)| (name.clone(), list(all))).collect()
     }
 }
 
@@ -328,8 +341,6 @@ fn aggregates(kind: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::k6::metrics::TagSet;
 

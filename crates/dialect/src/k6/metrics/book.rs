@@ -315,6 +315,26 @@ impl Book {
         Some(self.blocks.len() as u32 - 1)
     }
 
+    /// Hands over all samples so far, and goes on without them. Routes stay what they are.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let empty = |sink: &Sink| Sink::new(sink.kind());
+        let sinks = self.sinks.iter().map(empty).collect();
+        let unseen = |check: &Check| Check { passes: 0, fails: 0, ..check.clone() };
+        let checks = self.checks.iter().map(unseen).collect();
+        Self {
+            registry: self.registry.clone(),
+            is_full: self.is_full,
+            sinks: std::mem::replace(&mut self.sinks, sinks),
+            checks: std::mem::replace(&mut self.checks, checks),
+            blocks: self.blocks.clone(),
+            scenarios: self.scenarios.clone(),
+            routes: HashMap::new(),
+            targets: Vec::new(),
+            without_detail: std::mem::take(&mut self.without_detail),
+        }
+    }
+
     /// Adds the samples of a book with the same registry that were recorded after these.
     pub fn merge(&mut self, later: &Self) {
         self.without_detail += later.without_detail;

@@ -95,6 +95,14 @@ pub const BUILT_IN: [(&str, Kind, Contains); 28] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricId(pub(super) u32);
 
+impl MetricId {
+    /// The number: 0 for the first metric of the registry.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.0
+    }
+}
+
 /// Why there can be no such metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {

@@ -79,6 +79,16 @@ impl Sink {
         }
     }
 
+    /// The type of its metric.
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Counter(_) => Kind::Counter,
+            Self::Gauge(_) => Kind::Gauge,
+            Self::Rate(_) => Kind::Rate,
+            Self::Trend(_) => Kind::Trend,
+        }
+    }
+
     /// Adds a value, which is not NaN.
     pub fn add(&mut self, value: f64) {
         match self {

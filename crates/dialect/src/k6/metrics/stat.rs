@@ -77,6 +77,10 @@ impl OptionValue for Vec<TrendStat> {
     fn from_text(text: &str) -> Result<Self, String> {
         stats(&Vec::<String>::from_text(text)?)
     }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(TrendStat::name).collect()
+    }
 }
 
 fn stats(names: &[String]) -> Result<Vec<TrendStat>, String> {

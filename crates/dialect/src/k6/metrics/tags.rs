@@ -142,6 +142,10 @@ impl OptionValue for SystemTags {
     fn from_text(text: &str) -> Result<Self, String> {
         Ok(Self::of(&Vec::<String>::from_text(text)?))
     }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(SystemTag::name).collect()
+    }
 }
 
 /// Names and values, sorted by name, each name once. Cheap to clone.

@@ -286,3 +286,29 @@ fn too_much_detail_still_counts_in_the_whole() {
     assert_eq!(book.without_detail(), 10);
     assert!(grouped.without_detail() > 10, "{}", grouped.without_detail());
 }
+
+#[test]
+fn what_was_taken_is_counted_once() {
+    let mut registry = Registry::default();
+    let checks = registry.find("checks").expect("built in");
+    let requests = registry.select("http_reqs{scenario:a}").expect("a part");
+    let mut book = Book::new(registry.clone(), true);
+    let mut whole = Book::new(registry.clone(), true);
+    let set = tags(&[("check", "is it"), ("group", "::g"), ("scenario", "a")]);
+    let route = book.route(checks, &set).expect("room");
+    let of = registry.find("http_reqs").expect("built in");
+    for value in [1.0, 0.0, 1.0] {
+        book.add(route, value);
+        book.record(of, &set, 2.0);
+        whole.merge(&book.take());
+    }
+    whole.merge(&book.take());
+    let rate = Sink::Rate(Rate { trues: 2, total: 3 });
+    let sum = Sink::Counter(Counter { adds: 3, sum: 6.0 });
+    assert_eq!(format!("{:?}", whole.sink(checks)), format!("{:?}", Some(&rate)));
+    assert_eq!(format!("{:?}", whole.sink(requests)), format!("{:?}", Some(&sum)));
+    let group = whole.block(TREE).groups.first().expect("a group").1;
+    let check = whole.check(whole.block(group).checks[0]);
+    assert_eq!((check.passes, check.fails), (2, 1));
+    assert_eq!(book.sink(checks).map(Sink::count), Some(0));
+}

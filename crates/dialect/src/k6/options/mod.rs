@@ -15,7 +15,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use consolidate::{Configuration, Sources, consolidate};
 pub use flags::Flags;
@@ -74,6 +74,17 @@ macro_rules! options {
                     self.$field = Some(value.map_err(|what| format!("{}: {what}", $env))?);
                 })+
                 Ok(())
+            }
+
+            /// Name and value of each option that has a name in JSON; null: it is not set.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, Value)> {
+                let mut all = vec![$((
+                    $json,
+                    self.$field.as_ref().map_or(Value::Null, OptionValue::to_json),
+                )),+];
+                all.retain(|(name, _)| !name.is_empty());
+                all
             }
 
             /// Sets what a source of higher precedence sets.
@@ -255,6 +266,18 @@ impl Options {
         Ok(options)
     }
 
+    /// All options by name, with null for those that are not set.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        self.named().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Without those that say how VUs run in short, since scenarios say it too.
+    #[must_use]
+    pub fn without_shortcuts(&self) -> Self {
+        Self { vus: None, iterations: None, duration: None, stages: None, ..self.clone() }
+    }
+
     /// `false` if the name is not one of an option.
     fn read(&mut self, source: &str, name: &str, value: &Value) -> Result<bool, Refused> {
         if value.is_null() {
@@ -286,6 +309,10 @@ impl OptionValue for Segment {
     fn from_text(text: &str) -> Result<Self, String> {
         Self::parse(text)
     }
+
+    fn to_json(&self) -> Value {
+        self.to_string().into()
+    }
 }
 
 impl OptionValue for Sequence {
@@ -295,6 +322,10 @@ impl OptionValue for Sequence {
 
     fn from_text(text: &str) -> Result<Self, String> {
         Self::parse(text)
+    }
+
+    fn to_json(&self) -> Value {
+        self.to_string().into()
     }
 }
 
@@ -320,6 +351,12 @@ impl OptionValue for Vec<Stage> {
     /// `10s:5,1m:20`; either may be left out.
     fn from_text(text: &str) -> Result<Self, String> {
         text.split(',').map(|item| stage_of_text(item, Ns::from_text)).collect()
+    }
+
+    fn to_json(&self) -> Value {
+        let duration = |stage: &Stage| stage.duration.map(|duration| duration.to_string());
+        let stage = |stage| json!({ "duration": duration(stage), "target": stage.target });
+        self.iter().map(stage).collect()
     }
 }
 

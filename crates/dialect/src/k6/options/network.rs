@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::value::{Ns, OptionValue, shortened, shown};
 use crate::duration;
@@ -139,6 +139,26 @@ impl OptionValue for Dns {
         self.select = over.select.or(self.select);
         self.policy = over.policy.or(self.policy);
     }
+
+    fn to_json(&self) -> Value {
+        let ttl = self.ttl.map(|ttl| match ttl {
+            DnsTtl::Infinite => "inf".to_owned(),
+            DnsTtl::Time(time) => time.to_string(),
+        });
+        let select = self.select.map(|select| match select {
+            DnsSelect::First => "first",
+            DnsSelect::Random => "random",
+            DnsSelect::RoundRobin => "roundRobin",
+        });
+        let policy = self.policy.map(|policy| match policy {
+            DnsPolicy::PreferIpv4 => "preferIPv4",
+            DnsPolicy::PreferIpv6 => "preferIPv6",
+            DnsPolicy::OnlyIpv4 => "onlyIPv4",
+            DnsPolicy::OnlyIpv6 => "onlyIPv6",
+            DnsPolicy::Any => "any",
+        });
+        json!({ "ttl": ttl, "select": select, "policy": policy })
+    }
 }
 
 /// A block of addresses: `10.0.0.0/8`.
@@ -180,6 +200,10 @@ impl OptionValue for Vec<Cidr> {
 
     fn from_text(text: &str) -> Result<Self, String> {
         cidrs(&Vec::<String>::from_text(text)?)
+    }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(|block| format!("{}/{}", block.address, block.bits)).collect()
     }
 }
 
@@ -262,6 +286,11 @@ impl OptionValue for LocalIps {
         let range = |item: &str| Self::range(item.trim()).ok_or_else(|| wrong(item));
         Ok(Self { ranges: text.split(',').map(range).collect::<Result<_, _>>()? })
     }
+
+    /// First addresses and how many follow: it has no place in a document of k6.
+    fn to_json(&self) -> Value {
+        self.ranges.iter().map(|(first, count)| format!("{first}+{}", count - 1)).collect()
+    }
 }
 
 /// Where the names of `hosts` lead, by name in small letters (`host`, `*.host`, `host:port`).
@@ -313,6 +342,17 @@ impl OptionValue for Hosts {
         let json = serde_json::from_str(text);
         let wrong = || r#"it is not JSON: write {"example.com":"10.0.0.1"}"#.to_owned();
         Self::from_json(&json.map_err(|_| wrong())?)
+    }
+
+    fn to_json(&self) -> Value {
+        let entry = |(name, to): (&String, &HostAddress)| {
+            let text = match to.port {
+                Some(port) => SocketAddr::new(to.address, port).to_string(),
+                None => to.address.to_string(),
+            };
+            (name.clone(), Value::from(text))
+        };
+        self.0.iter().map(entry).collect()
     }
 }
 
@@ -367,5 +407,9 @@ impl OptionValue for BlockedHosts {
 
     fn from_text(text: &str) -> Result<Self, String> {
         Self::of(&Vec::<String>::from_text(text)?)
+    }
+
+    fn to_json(&self) -> Value {
+        self.0.as_slice().into()
     }
 }

@@ -1,6 +1,6 @@
 //! Options about TLS: versions, cipher suites, the client's certificates.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::value::{OptionValue, shortened, shown};
 
@@ -24,6 +24,17 @@ pub struct TlsRange {
     pub min: Option<TlsVersion>,
     /// The highest; `None`: any.
     pub max: Option<TlsVersion>,
+}
+
+impl TlsVersion {
+    fn name(self) -> &'static str {
+        match self {
+            Self::V1_0 => "tls1.0",
+            Self::V1_1 => "tls1.1",
+            Self::V1_2 => "tls1.2",
+            Self::V1_3 => "tls1.3",
+        }
+    }
 }
 
 fn version(text: &str) -> Result<Option<TlsVersion>, String> {
@@ -61,6 +72,11 @@ impl OptionValue for TlsRange {
     fn from_text(text: &str) -> Result<Self, String> {
         let both = version(text)?;
         Ok(Self { min: both, max: both })
+    }
+
+    fn to_json(&self) -> Value {
+        let (min, max) = (self.min.map(TlsVersion::name), self.max.map(TlsVersion::name));
+        json!({ "min": min.unwrap_or_default(), "max": max.unwrap_or_default() })
     }
 }
 
@@ -120,6 +136,10 @@ impl OptionValue for Vec<CipherSuite> {
     fn from_text(text: &str) -> Result<Self, String> {
         suites(&Vec::<String>::from_text(text)?)
     }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(|suite| suite.name).collect()
+    }
 }
 
 fn suites(names: &[String]) -> Result<Vec<CipherSuite>, String> {
@@ -163,6 +183,15 @@ impl OptionValue for Vec<ClientCertificate> {
     fn from_text(text: &str) -> Result<Self, String> {
         let json = serde_json::from_str(text);
         Self::from_json(&json.map_err(|_| "it is not JSON: write [{\"cert\":…,\"key\":…}]")?)
+    }
+
+    /// Without the keys.
+    fn to_json(&self) -> Value {
+        let entry = |it: &ClientCertificate| {
+            let (certificate, domains) = (&it.certificate, &it.domains);
+            json!({ "cert": certificate, "key": "****", "domains": domains })
+        };
+        self.iter().map(entry).collect()
     }
 }
 

@@ -15,6 +15,9 @@ pub(in crate::k6) trait OptionValue: Sized + Clone {
     /// Reads what a flag or a variable of the environment has; never empty, which sets nothing.
     fn from_text(text: &str) -> Result<Self, String>;
 
+    /// As `inspect` and `exec.test.options` show it.
+    fn to_json(&self) -> Value;
+
     /// Sets it where a source of higher precedence has a value too.
     fn overlay(&mut self, over: &Self) {
         *self = over.clone();
@@ -67,6 +70,10 @@ impl OptionValue for i64 {
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| format!("'{}' is not a whole number", shortened(text)))
     }
+
+    fn to_json(&self) -> Value {
+        (*self).into()
+    }
 }
 
 impl OptionValue for bool {
@@ -76,6 +83,10 @@ impl OptionValue for bool {
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| format!("'{}' is not true or false", shortened(text)))
+    }
+
+    fn to_json(&self) -> Value {
+        (*self).into()
     }
 }
 
@@ -87,6 +98,10 @@ impl OptionValue for String {
 
     fn from_text(text: &str) -> Result<Self, String> {
         Ok(text.to_owned())
+    }
+
+    fn to_json(&self) -> Value {
+        self.as_str().into()
     }
 }
 
@@ -108,6 +123,10 @@ impl OptionValue for Ns {
         let read = duration::parse_ns(text).map(Self);
         read.ok_or_else(|| format!("'{}' {DURATION}", shortened(text)))
     }
+
+    fn to_json(&self) -> Value {
+        self.to_string().into()
+    }
 }
 
 impl OptionValue for Vec<String> {
@@ -118,6 +137,10 @@ impl OptionValue for Vec<String> {
 
     fn from_text(text: &str) -> Result<Self, String> {
         Ok(text.split(',').map(|item| item.trim().to_owned()).collect())
+    }
+
+    fn to_json(&self) -> Value {
+        self.as_slice().into()
     }
 }
 
@@ -140,6 +163,10 @@ impl OptionValue for BTreeMap<String, String> {
         };
         text.split(',').map(entry).collect()
     }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
+    }
 }
 
 /// What is kept as it is, because nothing here acts on it.
@@ -150,5 +177,9 @@ impl OptionValue for Value {
 
     fn from_text(text: &str) -> Result<Self, String> {
         Ok(Self::String(text.to_owned()))
+    }
+
+    fn to_json(&self) -> Value {
+        self.clone()
     }
 }

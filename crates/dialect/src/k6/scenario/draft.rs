@@ -83,6 +83,37 @@ impl Draft {
         }
     }
 
+    /// As it was written, with null for what was left out.
+    fn document(&self) -> Value {
+        let time = |time: Option<Ns>| time.map(|time| time.to_string());
+        let mut document = Map::new();
+        let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+        put("executor", self.kind.name().into());
+        put("startTime", time(self.start_time).into());
+        put("gracefulStop", time(self.graceful_stop).into());
+        put("exec", self.exec.as_deref().into());
+        put("env", if self.env.is_empty() { Value::Null } else { self.env.to_json() });
+        put("tags", if self.tags.is_empty() { Value::Null } else { self.tags.to_json() });
+        let (_, own) = KINDS.iter().find(|(kind, _)| *kind == self.kind).unwrap_or(&KINDS[0]);
+        for name in *own {
+            put(
+                name,
+                match *name {
+                    "vus" | "startVUs" => self.vus.into(),
+                    "iterations" => self.iterations.into(),
+                    "duration" | "maxDuration" => time(self.duration).into(),
+                    "stages" => self.stages.to_json(),
+                    "gracefulRampDown" => time(self.graceful_ramp_down).into(),
+                    "rate" | "startRate" => self.rate.into(),
+                    "timeUnit" => time(self.time_unit).into(),
+                    "preAllocatedVUs" => self.pre_allocated_vus.into(),
+                    _ => self.max_vus.into(),
+                },
+            );
+        }
+        Value::Object(document)
+    }
+
     fn parse(value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or("it is not an object: write {executor: …}")?;
         let (kind, own) = kind(fields)?;
@@ -157,5 +188,9 @@ impl OptionValue for BTreeMap<String, Draft> {
     fn from_text(text: &str) -> Result<Self, String> {
         let json = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
         Self::from_json(&json)
+    }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(|(name, draft)| (name.clone(), draft.document())).collect()
     }
 }
