@@ -34,6 +34,8 @@ pub struct Settings {
     pub keeps_cookies: bool,
     /// Whether responses have no body unless a request asks for one.
     pub discards_bodies: bool,
+    /// Whether a request that fails is an exception, unless the request says otherwise.
+    pub throws: bool,
     /// Collects garbage whenever an object is made. For tests: it takes very long.
     pub collects_always: bool,
 }
@@ -50,6 +52,7 @@ impl Default for Settings {
             batch_per_host_max: 6,
             keeps_cookies: false,
             discards_bodies: false,
+            throws: false,
             collects_always: false,
         }
     }
@@ -156,6 +159,20 @@ impl Program {
         }
         program.0.store.seal();
         Ok(program)
+    }
+
+    /// Changes the settings, once the script's options are known and before virtual users are made;
+    /// if there are any, nothing changes. Environment and seed stay those of the loading.
+    pub fn configure(&mut self, change: impl FnOnce(&mut Settings)) {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            change(&mut shared.settings);
+        }
+    }
+
+    /// Whether the script has said of a metric that its values are times.
+    #[must_use]
+    pub fn is_time(&self, metric: &str) -> bool {
+        self.0.store.is_time(metric)
     }
 
     /// A virtual user, which has not evaluated the script yet. `number` is its `__VU`.

@@ -4,7 +4,7 @@
 //! All of it is found while the first virtual user evaluates the script. After that the store is
 //! sealed: what was not named by then is not there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,6 +44,8 @@ struct Found {
     files_bytes: usize,
     arrays: HashMap<String, Rows>,
     registry: Registry,
+    /// The metrics whose values are times.
+    times: HashSet<String>,
 }
 
 impl Store {
@@ -105,11 +107,11 @@ impl Store {
         Arc::clone(found.arrays.entry(name.to_owned()).or_insert_with(|| rows.into()))
     }
 
-    /// The number of a metric.
+    /// The number of a metric, whose values are times or not.
     ///
     /// # Errors
     /// What is wrong, one line.
-    pub(super) fn metric(&self, name: &str, kind: Kind) -> Result<MetricId, String> {
+    pub(super) fn metric(&self, name: &str, kind: Kind, is_time: bool) -> Result<MetricId, String> {
         let mut found = self.found();
         if self.is_sealed.load(Ordering::Relaxed)
             && !matches!(found.registry.find(name), Some((_, known)) if known == kind)
@@ -119,7 +121,19 @@ impl Store {
                  as 0: create the same metrics for every VU"
             ));
         }
-        found.registry.declare(name, kind).map_err(|error| error.to_string())
+        let is_known = found.registry.find(name).is_some();
+        let id = found.registry.declare(name, kind).map_err(|error| error.to_string())?;
+        if is_known && found.times.contains(name) != is_time {
+            return Err(format!("metric '{name}' cannot be of times and of other values"));
+        }
+        if is_time {
+            found.times.insert(name.to_owned());
+        }
+        Ok(id)
+    }
+
+    pub(super) fn is_time(&self, metric: &str) -> bool {
+        self.found().times.contains(metric)
     }
 
     pub(super) fn registry(&self) -> Registry {

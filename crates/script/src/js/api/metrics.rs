@@ -55,12 +55,11 @@ fn rate<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     construct(call, Kind::Rate)
 }
 
-/// A trend of times is one whose second argument says so: its values are milliseconds.
 fn trend<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let is_time = call.argument(1).to_bool()?;
-    construct(call, if is_time { Kind::TimeTrend } else { Kind::Trend })
+    construct(call, Kind::Trend)
 }
 
+/// A metric of times is one whose second argument says so: its values are milliseconds.
 fn construct<'js>(call: &Call<'js, '_>, kind: Kind) -> Outcome<'js> {
     let context = call.context;
     let inner = context.inner();
@@ -72,8 +71,10 @@ fn construct<'js>(call: &Call<'js, '_>, kind: Kind) -> Outcome<'js> {
     if !name.is_string() {
         return Err(context.throw(ErrorKind::Type, "a metric needs a name"));
     }
+    let is_time = call.argument(1).to_bool()?;
+    let kind = if is_time && kind == Kind::Trend { Kind::TimeTrend } else { kind };
     let text = name.to_text()?;
-    let id = inner.shared.store.metric(&text.str(), kind);
+    let id = inner.shared.store.metric(&text.str(), kind, is_time);
     let id = id.map_err(|why| context.throw(ErrorKind::Plain, why))?;
     let prototype = call.this().get("prototype")?;
     let metric = classes::hold(context, Some(&prototype), Metric { id, kind })?;

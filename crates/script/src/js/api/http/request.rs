@@ -248,6 +248,7 @@ impl Request {
             None => self.url = url.to_text()?.str().into_owned(),
         }
         self.expected = context.inner().expected.borrow().clone();
+        self.throws = context.inner().shared.settings.throws;
         if context.inner().shared.settings.discards_bodies {
             self.response_body = ResponseBody::Nothing;
         }
