@@ -12,6 +12,7 @@
 mod control;
 mod error;
 mod handle;
+pub mod k6;
 mod live;
 mod monitor;
 mod news;

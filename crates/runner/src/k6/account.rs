@@ -1,0 +1,60 @@
+//! What k6 does not count: how late iterations started, how long they and their requests took from
+//! when they were due, and what became of each.
+
+use plimsoll_core::histogram::Histogram;
+
+/// The account of a run, or of a worker.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// From when an iteration was due to its start.
+    pub lateness: Histogram,
+    /// From when an iteration was due to its end; without those that were interrupted.
+    pub iterations: Histogram,
+    /// From when the script asked for a request to its end, the wait for a connection included.
+    pub requests: Histogram,
+    /// Iterations that ended as they should.
+    pub completed: u64,
+    /// Iterations that ended with an exception.
+    pub failed: u64,
+    /// Iterations that were cut off.
+    pub interrupted: u64,
+    /// Iterations that were to start and did not.
+    pub dropped: u64,
+    /// Requests with a whole response.
+    pub responses: u64,
+    /// Requests without one.
+    pub errors: u64,
+    /// Requests that the end of their iteration cut off.
+    pub cut_off: u64,
+    /// CPU time of the busiest worker as a share of the time that the scenarios took.
+    pub busiest_share: f64,
+    /// The share of the time in which the CPUs of the host were busy, with anybody's work, while
+    /// the scenarios ran; `None` where the system does not tell.
+    pub host_share: Option<f64>,
+    /// How many workers there were.
+    pub workers: u32,
+    /// Iterations that the executors say they started.
+    pub started: u64,
+}
+
+impl Account {
+    /// Adds another worker's.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.lateness.merge(&other.lateness);
+        self.iterations.merge(&other.iterations);
+        self.requests.merge(&other.requests);
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.interrupted += other.interrupted;
+        self.dropped += other.dropped;
+        self.responses += other.responses;
+        self.errors += other.errors;
+        self.cut_off += other.cut_off;
+    }
+
+    /// Whether each iteration that was started has ended exactly once.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        self.started == self.completed + self.failed + self.interrupted
+    }
+}

@@ -1,0 +1,391 @@
+//! What a worker counts: each event of the engine becomes samples of k6's metrics, with their tags.
+//!
+//! It runs on the worker's thread, so it waits for nothing. Samples go into the worker's own book,
+//! which is handed over each second if there are thresholds, and into batches if there are outputs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use plimsoll_dialect::k6::defaults::VUS_PERIOD;
+use plimsoll_dialect::k6::metrics::{Book, MetricId, Registry, SystemTag, SystemTags, TagSet};
+use plimsoll_dialect::k6::output::Level;
+use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+use plimsoll_script::js::{self, Failure, Sample};
+
+use super::account::Account;
+use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
+use super::sets::{Key, Set, Sets};
+use super::test::ScriptMetrics;
+
+/// What all counts of a run have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) registry: Registry,
+    pub(super) is_full: bool,
+    pub(super) metrics: ScriptMetrics,
+    pub(super) system_tags: SystemTags,
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) roles: Vec<RoleNames>,
+    pub(super) ids: Ids,
+    pub(super) lines: Lines,
+    pub(super) points: Option<Points>,
+    pub(super) is_verbose: bool,
+}
+
+/// What samples and lines of a scenario say of it.
+#[derive(Debug)]
+pub(super) struct RoleNames {
+    pub(super) name: String,
+    pub(super) executor: &'static str,
+    pub(super) tags: BTreeMap<String, String>,
+}
+
+/// The numbers of k6's own metrics.
+#[derive(Debug)]
+pub(super) struct Ids {
+    /// Those of each request, in the order in which outputs have them.
+    request: [MetricId; 9],
+    iteration: [MetricId; 2],
+    data: [MetricId; 2],
+    vus: [MetricId; 2],
+    dropped: MetricId,
+    group: MetricId,
+}
+
+impl Ids {
+    /// Of a registry that has k6's metrics.
+    pub(super) fn new(registry: &Registry) -> Self {
+        let find = |name: &str| registry.find(name).expect("every registry has k6's metrics");
+        Self {
+            request: [
+                "http_reqs",
+                "http_req_duration",
+                "http_req_blocked",
+                "http_req_connecting",
+                "http_req_tls_handshaking",
+                "http_req_sending",
+                "http_req_waiting",
+                "http_req_receiving",
+                "http_req_failed",
+            ]
+            .map(find),
+            iteration: ["iteration_duration", "iterations"].map(find),
+            data: ["data_sent", "data_received"].map(find),
+            vus: ["vus", "vus_max"].map(find),
+            dropped: find("dropped_iterations"),
+            group: find("group_duration"),
+        }
+    }
+}
+
+/// The count of a worker, or of a task outside of scenarios.
+#[derive(Debug)]
+pub struct Count {
+    common: Arc<Common>,
+    /// The group of all that happens: that of `setup` and `teardown`.
+    root: &'static str,
+    /// When the numbers of VUs were last counted, on the one worker that counts what all say alike.
+    vus_ns: Option<u64>,
+    book: Book,
+    parts: Option<SyncSender<Book>>,
+    batch: Vec<Point>,
+    sets: Sets,
+    key: Key,
+    account: Account,
+}
+
+impl Count {
+    pub(super) fn new(
+        common: &Arc<Common>,
+        root: &'static str,
+        vus_ns: Option<u64>,
+        parts: Option<SyncSender<Book>>,
+    ) -> Self {
+        Self {
+            common: Arc::clone(common),
+            root,
+            vus_ns,
+            book: Book::new(common.registry.clone(), common.is_full),
+            parts,
+            batch: Vec::new(),
+            sets: Sets::default(),
+            key: Key::default(),
+            account: Account::default(),
+        }
+    }
+
+    /// Hands on what is left, at the end.
+    pub(super) fn finish(mut self) -> (Book, Account) {
+        self.flush();
+        (self.book, self.account)
+    }
+
+    fn flush(&mut self) {
+        if let Some(points) = &self.common.points
+            && !self.batch.is_empty()
+        {
+            let next = Vec::with_capacity(BATCH_POINTS);
+            points.offer(std::mem::replace(&mut self.batch, next));
+        }
+    }
+
+    /// Counts values of the metrics of a set, which `make` makes when the key is new.
+    fn count(
+        &mut self,
+        place: &Place<'_>,
+        wall_ns: u64,
+        values: &[f64],
+        make: impl FnOnce(&Common, &mut Book) -> Set,
+    ) {
+        let Self { common, book, sets, key, batch, .. } = self;
+        let set = sets.find(key, || make(common, book));
+        for (at, value) in values.iter().enumerate() {
+            let metric = set.count(book, at, *value);
+            if common.points.is_some() {
+                let vu = (place.vu > 0).then_some((place.vu, place.iteration));
+                batch.push(Point { metric, wall_ns, value: *value, tags: set.tags.clone(), vu });
+            }
+        }
+        if batch.len() >= BATCH_POINTS {
+            self.flush();
+        }
+    }
+
+    /// A key with all that tags of a place depend on.
+    fn begin(&mut self, kind: u8, place: &Place<'_>, tags: Option<u32>) -> &mut Key {
+        self.key.begin(kind).optional(place.scenario).optional(place.group).optional(tags)
+    }
+
+    /// Counts values with the tags of a place and nothing else.
+    fn count_plain(&mut self, kind: u8, place: &Place<'_>, metrics: &[MetricId], values: &[f64]) {
+        self.begin(kind, place, None);
+        let root = self.root;
+        self.count(place, place.wall_ns, values, |common, book| {
+            Set::new(common.tags(place, Some(root), None, &[]), metrics, book)
+        });
+    }
+
+    fn say(&self, place: &Place<'_>, level: Level, message: String, is_console: bool) {
+        if level == Level::Debug && !self.common.is_verbose {
+            return;
+        }
+        let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
+        let mut fields = Vec::new();
+        if let Some(role) = role.filter(|_| !is_console) {
+            fields.push(("executor", role.executor.to_owned()));
+            fields.push(("scenario", role.name.clone()));
+        }
+        fields.push(("source", if is_console { "console" } else { "stacktrace" }.to_owned()));
+        let wall_ns = place.wall_ns;
+        self.common.lines.offer(LogLine { wall_ns, level, message, fields, is_console });
+    }
+}
+
+impl Common {
+    /// The tags of a sample: the run's, the scenario's, the group below `root` if it is in one,
+    /// those of VU and call, and those that are given last.
+    fn tags(
+        &self,
+        place: &Place<'_>,
+        root: Option<&str>,
+        call: Option<u32>,
+        last: &[(SystemTag, &str)],
+    ) -> TagSet {
+        let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
+        let group = root.map(|root| format!("{root}{group}"));
+        let own = call.map(|number| place.names.tags(number)).unwrap_or_default();
+        let role = place.scenario.and_then(|at| self.roles.get(at as usize));
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        all.extend(self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        if let Some(role) = role {
+            if self.system_tags.has(SystemTag::Scenario) {
+                all.push(("scenario", &role.name));
+            }
+            all.extend(role.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        }
+        if let Some(group) = group.as_deref().filter(|_| self.system_tags.has(SystemTag::Group)) {
+            all.push(("group", group));
+        }
+        let has_check = self.system_tags.has(SystemTag::Check);
+        all.extend(own.pairs().filter(|(name, _)| has_check || *name != "check"));
+        for (tag, value) in last {
+            if self.system_tags.has(*tag) && !value.is_empty() {
+                all.push((tag.name(), value));
+            }
+        }
+        TagSet::of(all)
+    }
+
+    /// The tags of a request. A name that was given stands in place of the URL too, so that its
+    /// values are few.
+    fn request_tags(&self, place: &Place<'_>, root: &str, ended: &RequestEnded<'_>) -> TagSet {
+        let own = ended.tags.map(|number| place.names.tags(number)).unwrap_or_default();
+        let tagged = own.pairs().find(|(tag, _)| *tag == "name").map(|(_, value)| value);
+        let name = tagged.unwrap_or(ended.name);
+        let url = if tagged.is_some() || ended.name != ended.url { name } else { ended.url };
+        let status = ended.status.to_string();
+        let code = ended.error_code.to_string();
+        let expected = ended.is_expected.map_or("", |is| if is { "true" } else { "false" });
+        let last = [
+            (SystemTag::Method, ended.method),
+            (SystemTag::Status, status.as_str()),
+            (SystemTag::Proto, ended.proto),
+            (SystemTag::Url, url),
+            (SystemTag::Name, name),
+            (SystemTag::Error, ended.error),
+            (SystemTag::ErrorCode, if ended.error_code == 0 { "" } else { code.as_str() }),
+            (SystemTag::TlsVersion, ended.tls_version),
+            (SystemTag::ExpectedResponse, expected),
+            (SystemTag::Ip, ended.remote_ip),
+        ];
+        self.tags(place, Some(root), ended.tags, &last)
+    }
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+impl Tally for Count {
+    fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
+        let expected = ended.is_expected.map_or(2, u64::from);
+        let has_ip = self.common.system_tags.has(SystemTag::Ip);
+        self.begin(b'h', place, ended.tags)
+            .number(u64::from(ended.status))
+            .number(u64::from(ended.error_code))
+            .number(expected)
+            .text(ended.method)
+            .text(ended.url)
+            .text(ended.name)
+            .text(ended.proto)
+            .text(ended.tls_version)
+            .text(ended.error)
+            .text(if has_ip { ended.remote_ip } else { "" });
+        let timings = &ended.timings;
+        let values = [
+            1.0,
+            ms(timings.duration_ns()),
+            ms(timings.blocked_ns),
+            ms(timings.connecting_ns),
+            ms(timings.tls_handshaking_ns),
+            ms(timings.sending_ns),
+            ms(timings.waiting_ns),
+            ms(timings.receiving_ns),
+            f64::from(u8::from(ended.is_expected == Some(false))),
+        ];
+        // Without a judge there is no failure to count.
+        let counted = if ended.is_expected.is_some() { values.len() } else { values.len() - 1 };
+        let wall_ns = place.wall_ns.saturating_sub(place.at_ns.saturating_sub(ended.ended_ns));
+        let root = self.root;
+        self.count(place, wall_ns, &values[..counted], |common, book| {
+            let tags = common.request_tags(place, root, ended);
+            Set::new(tags, &common.ids.request[..counted], book)
+        });
+        self.account.requests.record(ended.ended_ns.saturating_sub(ended.intended_ns));
+        let is_answered = ended.status > 0;
+        self.account.responses += u64::from(is_answered);
+        self.account.errors += u64::from(!is_answered);
+    }
+
+    fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
+        let Some((metric, divisor)) = self.common.metrics.get(&sample.metric).copied() else {
+            return;
+        };
+        self.begin(b's', place, sample.tags).number(u64::from(metric.index()));
+        let root = self.root;
+        self.count(place, place.wall_ns, &[sample.value / divisor], |common, book| {
+            Set::new(common.tags(place, Some(root), sample.tags, &[]), &[metric], book)
+        });
+    }
+
+    fn group(&mut self, place: &Place<'_>, duration_ns: u64) {
+        let metrics = [self.common.ids.group];
+        self.count_plain(b'g', place, &metrics, &[ms(duration_ns)]);
+    }
+
+    fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {
+        self.data(place, ended.sent_bytes, ended.received_bytes);
+        self.account.cut_off += ended.requests_cut_off;
+        self.account.lateness.record(ended.started_ns.saturating_sub(ended.due_ns));
+        match ended.outcome {
+            Outcome::Completed => self.account.completed += 1,
+            Outcome::Failed => self.account.failed += 1,
+            Outcome::Interrupted => {
+                self.account.interrupted += 1;
+                return;
+            }
+        }
+        self.account.iterations.record(ended.ended_ns.saturating_sub(ended.due_ns));
+        let metrics = self.common.ids.iteration;
+        let duration_ms = ms(ended.ended_ns.saturating_sub(ended.started_ns));
+        self.count_plain(b'i', place, &metrics, &[duration_ms, 1.0]);
+    }
+
+    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
+        let metrics = self.common.ids.data;
+        self.count_plain(b'b', place, &metrics, &[sent_bytes as f64, received_bytes as f64]);
+    }
+
+    fn dropped(&mut self, place: &Place<'_>, count: u64) {
+        self.account.dropped += count;
+        let metrics = [self.common.ids.dropped];
+        self.begin(b'd', place, None);
+        self.count(place, place.wall_ns, &[count as f64], |common, book| {
+            Set::new(common.tags(place, None, None, &[]), &metrics, book)
+        });
+    }
+
+    fn log(&mut self, place: &Place<'_>, level: js::Level, line: &str) {
+        self.say(place, level_of(level), line.to_owned(), true);
+    }
+
+    fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
+        self.say(place, Level::Error, text_of(failure), false);
+    }
+
+    fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64) {
+        if let Some(last_ns) = self.vus_ns
+            && place.at_ns.saturating_sub(last_ns) >= VUS_PERIOD.unsigned() / 10 * 9
+        {
+            self.vus_ns = Some(place.at_ns);
+            let metrics = self.common.ids.vus;
+            self.key.begin(b'v');
+            let values = [vus_active as f64, vus_initialized as f64];
+            self.count(place, place.wall_ns, &values, |common, book| {
+                let tags = common.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                Set::new(TagSet::of(tags), &metrics, book)
+            });
+        }
+        self.flush();
+        if let Some(parts) = &self.parts
+            && let Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) =
+                parts.try_send(self.book.take())
+        {
+            self.book.merge(&part);
+        }
+    }
+}
+
+/// How urgent a line of a script is.
+pub(super) fn level_of(level: js::Level) -> Level {
+    match level {
+        js::Level::Debug => Level::Debug,
+        js::Level::Info => Level::Info,
+        js::Level::Warn => Level::Warning,
+        js::Level::Error => Level::Error,
+    }
+}
+
+/// An exception with its stack, as a line of the log has it.
+pub(super) fn text_of(failure: &Failure) -> String {
+    let mut text = failure.text.clone();
+    for line in failure.stack.lines() {
+        text.push_str("\n\t");
+        text.push_str(line);
+    }
+    if !failure.stack.is_empty() {
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,28 @@
+//! One run of a k6 script: from its text and options to what it amounts to.
+//!
+//! [`Test::load`] evaluates the script and checks all that it is asked to do. [`Test::run`] has the
+//! order of things: initialise the VUs, `setup`, the scenarios, `teardown`, thresholds. Meanwhile
+//! each worker counts into a [`Count`] of its own.
+//!
+//! The caller gets lines of the log and samples through bounded channels ([`Lines`], [`Points`]),
+//! looks at the run through a [`Handle`], and makes all texts and documents of what comes back
+//! ([`Ran`]). Absent on purpose, as in all of this crate: flags, terminals, signals, files.
+
+mod account;
+mod cast;
+mod count;
+mod handle;
+mod news;
+mod run;
+mod sets;
+mod test;
+#[cfg(test)]
+mod tests;
+mod thresholds;
+
+pub use account::Account;
+pub use count::Count;
+pub use handle::{Handle, Phase};
+pub use news::{Lines, LogLine, Point, Points};
+pub use run::{Ending, Ran};
+pub use test::{Environment, Script, Test};

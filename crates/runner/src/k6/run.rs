@@ -1,0 +1,376 @@
+//! The order of a run: VUs are initialised, then `setup`, the scenarios, `teardown`. Thresholds are
+//! judged beside it, and once more when all is counted.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use plimsoll_dialect::k6::metrics::Book;
+use plimsoll_dialect::k6::summary::Mode;
+use plimsoll_dialect::k6::threshold::Thresholds;
+use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_engine::vu::{
+    Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
+};
+use plimsoll_io::clock;
+use plimsoll_io::host::CpuTicks;
+
+use super::account::Account;
+use super::count::{Common, Count, Ids, RoleNames, text_of};
+use super::handle::{Handle, Phase};
+use super::news::{Lines, Points};
+use super::test::{Test, options_json, refused};
+use super::thresholds;
+
+/// Why a run ended otherwise than well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// k6's exit code.
+    pub code: ExitCode,
+    /// What happened.
+    pub what: String,
+}
+
+/// A run that was carried out, whole or cut off.
+#[derive(Debug)]
+pub struct Ran {
+    /// All samples.
+    pub book: Book,
+    /// The thresholds, evaluated at the end.
+    pub thresholds: Thresholds,
+    /// How long it took, with `setup` and `teardown`, ns.
+    pub run_ns: u64,
+    /// What `setup` returned, as JSON; `None` if it returned nothing.
+    pub setup_data: Option<Arc<str>>,
+    /// All that went wrong, in the order in which it did. The first one decides the exit code.
+    pub endings: Vec<Ending>,
+    /// What k6 does not count.
+    pub account: Account,
+}
+
+impl Ran {
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> ExitCode {
+        self.endings.first().map_or(ExitCode::Done, |ending| ending.code)
+    }
+}
+
+impl Test {
+    /// A hand on a run of this test, to be made before it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.roles().count())
+    }
+
+    /// Runs the test.
+    ///
+    /// # Errors
+    /// Why nothing was run: a VU cannot be initialised, or options ask for what cannot be done.
+    pub fn run(
+        &self,
+        handle: &Handle,
+        lines: &Lines,
+        points: Option<Points>,
+    ) -> Result<Ran, Refused> {
+        let common = Arc::new(self.common(lines, points));
+        let cast = self.cast()?;
+        let has_thresholds = self.thresholds.iter().next().is_some();
+        let whole = Book::new(common.registry.clone(), common.is_full);
+        thread::scope(|scope| {
+            let (sender, parts) = sync_channel::<Book>(cast.workers as usize * 4 + 4);
+            let thresholds = self.thresholds.clone();
+            let watch = move || thresholds::watch(whole, thresholds, &parts, handle);
+            let watched = thread::Builder::new().name("thresholds".to_owned());
+            let watched = watched.spawn_scoped(scope, watch).map_err(|error| {
+                refused(ExitCode::Other, format!("cannot start a thread: {error}"))
+            })?;
+            let early = has_thresholds.then(|| sender.clone());
+            let network = cast.network.clone();
+            let now_ns = clock::now_ns();
+            let make = |worker: u32| {
+                Count::new(&common, "", (worker == 0).then_some(now_ns), early.clone())
+            };
+            let prepared = prepare(cast, handle.controls(), make);
+            let prepared = prepared.map_err(|error| not_prepared(error, handle))?;
+            let mut course = Course::new(self, handle, &common, &network, &sender);
+            course.carry_out(prepared);
+            let run_ns = course.run_ns();
+            let Course { mut endings, account, setup_data, .. } = course;
+            drop((sender, early));
+            let (book, mut thresholds, ended_by) = watched.join().expect("it does not panic");
+            endings.extend(ended(handle, &ended_by));
+            if thresholds.evaluate(&book, run_ns, true).has_failed && ended_by.is_empty() {
+                let failed = thresholds.failed(book.registry()).join(", ");
+                let what = format!("thresholds on metrics '{failed}' have been crossed");
+                endings.push(Ending { code: ExitCode::Thresholds, what });
+            }
+            Ok(Ran { book, thresholds, run_ns, setup_data, endings, account })
+        })
+    }
+
+    /// Calls `handleSummary` with data that is JSON. Gives where each output goes, and its content.
+    ///
+    /// # Errors
+    /// What went wrong, with k6's exit code for it: that of a timeout, or of an exception.
+    pub fn summarize(
+        &self,
+        data: String,
+        lines: &Lines,
+    ) -> Result<Vec<(String, Vec<u8>)>, Refused> {
+        let Some(function) = self.program.function("handleSummary") else { return Ok(Vec::new()) };
+        let common = Arc::new(self.common(lines, None));
+        let mut count = Count::new(&common, "", None, None);
+        let limit_ns = self.configuration.handle_summary_timeout_ns;
+        let returned = call(
+            &self.program,
+            Errand::Summarize(function, data.into()),
+            &self.network()?,
+            &Arc::new(Controls::new(0)),
+            &options_json(&self.configuration),
+            limit_ns,
+            &mut count,
+        );
+        match returned {
+            Ok(Returned::Outputs(outputs)) => Ok(outputs),
+            Ok(Returned::Value(_)) => Ok(Vec::new()),
+            Err(error) => Err(of_task("handleSummary", limit_ns, ExitCode::Timeout, error)),
+        }
+    }
+
+    fn common(&self, lines: &Lines, points: Option<Points>) -> Common {
+        let role = |scenario: &plimsoll_dialect::k6::scenario::Scenario| RoleNames {
+            name: scenario.name.clone(),
+            executor: scenario.executor.kind().name(),
+            tags: scenario.tags.clone(),
+        };
+        Common {
+            registry: self.registry.clone(),
+            is_full: self.runtime.summary_mode == Mode::Full,
+            metrics: self.metrics.clone(),
+            system_tags: self.configuration.system_tags.clone(),
+            tags: self.configuration.tags.clone(),
+            roles: self.roles().map(role).collect(),
+            ids: Ids::new(&self.registry),
+            lines: lines.clone(),
+            points,
+            is_verbose: self.is_verbose,
+        }
+    }
+}
+
+/// The course of a run, once its VUs are initialised.
+struct Course<'a> {
+    test: &'a Test,
+    handle: &'a Handle,
+    common: &'a Arc<Common>,
+    network: &'a Network,
+    parts: &'a SyncSender<Book>,
+    started_ns: u64,
+    ended_ns: u64,
+    endings: Vec<Ending>,
+    setup_data: Option<Arc<str>>,
+    account: Account,
+}
+
+impl<'a> Course<'a> {
+    fn new(
+        test: &'a Test,
+        handle: &'a Handle,
+        common: &'a Arc<Common>,
+        network: &'a Network,
+        parts: &'a SyncSender<Book>,
+    ) -> Self {
+        let started_ns = clock::now_ns();
+        Self {
+            test,
+            handle,
+            common,
+            network,
+            parts,
+            started_ns,
+            ended_ns: started_ns,
+            endings: Vec::new(),
+            setup_data: None,
+            account: Account::default(),
+        }
+    }
+
+    fn carry_out(&mut self, prepared: Prepared<Count>) {
+        self.handle.enter(Phase::Setup, self.started_ns);
+        let options = &self.test.configuration.options;
+        let is_set_up = options.no_setup == Some(true) || self.set_up();
+        if is_set_up {
+            self.handle.enter(Phase::Scenarios, clock::now_ns());
+            let ticks = CpuTicks::read();
+            let ran = prepared.run(self.setup_data.clone());
+            self.account.host_share =
+                ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
+            match ran {
+                Ok(ended) => self.add_up(ended),
+                Err(error) => self.endings.extend(not_run(error)),
+            }
+            self.handle.enter(Phase::Teardown, clock::now_ns());
+            if self.handle.controls().has_failed_test() {
+                let what = "test run was marked as failed".to_owned();
+                self.endings.push(Ending { code: ExitCode::MarkedFailed, what });
+            }
+            if options.no_teardown != Some(true) {
+                self.tear_down();
+            }
+        }
+        self.ended_ns = clock::now_ns();
+        self.handle.enter(Phase::Done, self.ended_ns);
+    }
+
+    fn run_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.started_ns)
+    }
+
+    /// Whether the run may go on.
+    fn set_up(&mut self) -> bool {
+        let limit_ns = self.test.configuration.setup_timeout_ns;
+        let controls = Arc::clone(self.handle.controls());
+        match self.task("setup", None, limit_ns, &controls) {
+            Ok(data) => {
+                self.setup_data = data.map(Into::into);
+                true
+            }
+            // Who has ended the run is told once, at the end.
+            Err(VuError::Aborted) => false,
+            Err(error) => {
+                let refused = of_task("setup", limit_ns, ExitCode::SetupTimeout, error);
+                self.endings.push(Ending { code: refused.code, what: refused.what });
+                false
+            }
+        }
+    }
+
+    /// It runs after the end of a run that was aborted too, so it has controls of its own.
+    fn tear_down(&mut self) {
+        let limit_ns = self.test.configuration.teardown_timeout_ns;
+        let mut controls = Controls::new(0);
+        controls.facts = Arc::clone(&self.handle.controls().facts);
+        let controls = Arc::new(controls);
+        let data = self.setup_data.clone();
+        if let Err(error) = self.task("teardown", data, limit_ns, &controls) {
+            let ending = match error {
+                VuError::Aborted => aborted(controls.abort_reason()),
+                error => {
+                    let refused = of_task("teardown", limit_ns, ExitCode::TeardownTimeout, error);
+                    Ending { code: refused.code, what: refused.what }
+                }
+            };
+            self.endings.push(ending);
+        }
+        if controls.has_failed_test() {
+            let what = "test run was marked as failed".to_owned();
+            self.endings.push(Ending { code: ExitCode::MarkedFailed, what });
+        }
+    }
+
+    /// Has a VU that is made for it call a function, if the script exports it.
+    fn task(
+        &mut self,
+        name: &str,
+        data: Option<Arc<str>>,
+        limit_ns: u64,
+        controls: &Arc<Controls>,
+    ) -> Result<Option<String>, VuError> {
+        let Some(function) = self.test.program.function(name) else { return Ok(None) };
+        let root = if name == "setup" { "::setup" } else { "::teardown" };
+        let mut count = Count::new(self.common, root, None, None);
+        let options = options_json(&self.test.configuration);
+        let errand = Errand::Call(function, data);
+        let program = &self.test.program;
+        let returned =
+            call(program, errand, self.network, controls, &options, limit_ns, &mut count);
+        self.hand_over(count);
+        match returned? {
+            Returned::Value(value) => Ok(value),
+            Returned::Outputs(_) => Ok(None),
+        }
+    }
+
+    fn hand_over(&mut self, count: Count) {
+        let (book, account) = count.finish();
+        self.account.merge(&account);
+        // The receiver lives until all senders are gone.
+        let _ = self.parts.send(book);
+    }
+
+    fn add_up(&mut self, ended: Ended<Count>) {
+        let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
+        let busiest_ns = ended.cpu_ns.iter().copied().max().unwrap_or(0);
+        self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
+        self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
+        let progress = &self.handle.controls().progress;
+        let started = |role: &plimsoll_engine::vu::RoleProgress| {
+            role.started.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        self.account.started = progress.iter().map(started).sum();
+        for count in ended.tallies {
+            self.hand_over(count);
+        }
+    }
+}
+
+/// Why the run was ended early, if it was.
+fn ended(handle: &Handle, ended_by: &[String]) -> Option<Ending> {
+    let cause = handle.cause()?;
+    let what = match cause {
+        ExitCode::Thresholds => {
+            let failed = ended_by.join(", ");
+            format!("thresholds on metrics '{failed}' were crossed; one of them ended the test")
+        }
+        ExitCode::Interrupted => "the test was ended by a signal".to_owned(),
+        _ => return Some(aborted(handle.controls().abort_reason())),
+    };
+    Some(Ending { code: cause, what })
+}
+
+fn aborted(reason: Option<String>) -> Ending {
+    let what = match reason {
+        Some(reason) if !reason.is_empty() => format!("test aborted: {reason}"),
+        _ => "test aborted".to_owned(),
+    };
+    Ending { code: ExitCode::Aborted, what }
+}
+
+/// Why there was nothing to run.
+fn not_prepared(error: VuError, handle: &Handle) -> Refused {
+    match error {
+        VuError::Script(failure) => refused(ExitCode::ScriptException, text_of(&failure)),
+        VuError::Aborted => match ended(handle, &[]) {
+            Some(Ending { code, what }) => Refused { code, what },
+            None => refused(ExitCode::Other, VuError::Aborted.to_string()),
+        },
+        VuError::Host(what) => refused(ExitCode::Other, what),
+        VuError::Timeout => refused(ExitCode::Timeout, error.to_string()),
+    }
+}
+
+/// What went wrong on the way; an abort is told at the end.
+fn not_run(error: VuError) -> Option<Ending> {
+    let (code, what) = match error {
+        VuError::Aborted => return None,
+        VuError::Script(failure) => (ExitCode::ScriptException, text_of(&failure)),
+        VuError::Host(what) => (ExitCode::Other, what),
+        VuError::Timeout => (ExitCode::Timeout, error.to_string()),
+    };
+    Some(Ending { code, what })
+}
+
+/// What went wrong in a function that is called once.
+fn of_task(name: &str, limit_ns: u64, timeout: ExitCode, error: VuError) -> Refused {
+    match error {
+        VuError::Script(failure) => refused(ExitCode::ScriptException, text_of(&failure)),
+        VuError::Timeout => {
+            let seconds = limit_ns as f64 / 1e9;
+            let what = format!("{name}() execution timed out after {seconds} seconds");
+            refused(timeout, format!("{what}: raise {name}Timeout if it has to take longer"))
+        }
+        VuError::Host(what) => refused(ExitCode::Other, format!("{name}(): {what}")),
+        VuError::Aborted => refused(ExitCode::Aborted, format!("{name}() was aborted")),
+    }
+}

@@ -1,0 +1,251 @@
+//! A test: a script that was evaluated once, with all that it is asked to do checked.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use plimsoll_core::metric::{
+    Kind as ScriptKind, MetricId as ScriptMetric, Registry as ScriptNames,
+};
+use plimsoll_dialect::k6::metrics::{Contains, Kind, MetricId, Registry};
+use plimsoll_dialect::k6::options::{Configuration, Options, Sources, consolidate};
+use plimsoll_dialect::k6::output::Level;
+use plimsoll_dialect::k6::runtime::Runtime;
+use plimsoll_dialect::k6::threshold::Thresholds;
+use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_io::clock;
+use plimsoll_script::js::http::Proxies;
+use plimsoll_script::js::{Notice, Program, Read, Settings, Source};
+
+use super::count::{level_of, text_of};
+use super::news::{Lines, LogLine};
+
+/// How long the script may sleep at a time while it is loaded, so that it can be stopped.
+const NAP: Duration = Duration::from_millis(50);
+
+/// The script of a test.
+pub struct Script {
+    /// Its absolute path.
+    pub path: String,
+    /// Its text.
+    pub text: Vec<u8>,
+    /// Reads the other files that it imports or opens, by their absolute paths.
+    pub read: Box<Read>,
+}
+
+/// A script's metrics by their numbers there: which one each is, and what its values are divided
+/// by.
+pub(super) type ScriptMetrics = HashMap<ScriptMetric, (MetricId, f64)>;
+
+/// What a test is told beside its script.
+pub struct Environment {
+    /// What flags and variables say beside options.
+    pub runtime: Runtime,
+    /// Options of all sources but the script.
+    pub sources: Sources,
+    /// `__ENV`: names and values.
+    pub variables: Vec<(String, String)>,
+    /// A variable of the system, for what is no option: the proxies.
+    pub variable: fn(&str) -> Option<String>,
+    /// The User-Agent of requests, where no option says another.
+    pub user_agent: String,
+    /// Authorities, PEM, that are trusted in place of the public ones.
+    pub roots: Option<Vec<u8>>,
+    /// What `Math.random` starts from.
+    pub seed: u64,
+    /// Whether lines for debugging are wanted.
+    pub is_verbose: bool,
+}
+
+/// A test that can be run.
+pub struct Test {
+    /// The script.
+    pub program: Program,
+    /// What the run does.
+    pub configuration: Configuration,
+    /// What it is told beside options.
+    pub runtime: Runtime,
+    /// All metrics, with the parts that thresholds select.
+    pub registry: Registry,
+    /// The thresholds, not evaluated yet.
+    pub thresholds: Thresholds,
+    /// The User-Agent of requests, where no option says another.
+    pub(super) user_agent: String,
+    pub(super) roots: Option<Vec<u8>>,
+    pub(super) proxies: Proxies,
+    pub(super) is_verbose: bool,
+    pub(super) metrics: ScriptMetrics,
+}
+
+impl Test {
+    /// Evaluates a script for the first time, and checks options, thresholds and scenarios. Lines
+    /// that the script logs go on at once, and so do warnings; `stop` ends it.
+    ///
+    /// # Errors
+    /// What is wrong, one line, with k6's exit code for it.
+    pub fn load(
+        script: Script,
+        environment: Environment,
+        lines: &Lines,
+        stop: &AtomicBool,
+    ) -> Result<Self, Refused> {
+        let settings = Settings {
+            environment: environment.variables,
+            seed: environment.seed,
+            ..Settings::default()
+        };
+        let proxies = Proxies::of_environment(environment.variable);
+        let proxies = proxies.map_err(|what| refused(ExitCode::Other, what))?;
+        let Script { path, text, read } = script;
+        let source = Source { path, text, read, registry: ScriptNames::default() };
+        let loaded = Program::load(source, settings, wall_ns(), &mut |notice| {
+            hear(notice, lines);
+            match stop.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(wall_ns()),
+            }
+        });
+        let mut program = loaded.map_err(|failure| Refused {
+            code: match stop.load(Ordering::Relaxed) {
+                true => ExitCode::Interrupted,
+                false => ExitCode::ScriptException,
+            },
+            what: text_of(&failure),
+        })?;
+        let mut warnings = Vec::new();
+        let mut sources = environment.sources;
+        sources.script = script_options(&program, &mut warnings)?;
+        let configuration = consolidate(&sources)?;
+        warnings.extend(configuration.warnings.iter().cloned());
+        configuration.check_functions(&|name| program.function(name).is_some())?;
+        check_supported(&configuration)?;
+        configure(&mut program, &configuration);
+        let (mut registry, metrics) = declare(&program)?;
+        let thresholds =
+            match (environment.runtime.no_thresholds, &configuration.options.thresholds) {
+                (false, Some(texts)) => Thresholds::new(texts, &mut registry)?,
+                _ => Thresholds::default(),
+            };
+        let selected = registry.select_expected(&configuration.system_tags);
+        selected.map_err(|error| refused(ExitCode::InvalidConfig, error.to_string()))?;
+        for warning in warnings {
+            lines.put(line(Level::Warning, warning));
+        }
+        Ok(Self {
+            program,
+            configuration,
+            runtime: environment.runtime,
+            registry,
+            thresholds,
+            user_agent: environment.user_agent,
+            roots: environment.roots,
+            proxies,
+            is_verbose: environment.is_verbose,
+            metrics,
+        })
+    }
+}
+
+/// A line of the program's own.
+pub(super) fn line(level: Level, message: String) -> LogLine {
+    LogLine { wall_ns: wall_ns(), level, message, fields: Vec::new(), is_console: false }
+}
+
+pub(super) fn refused(code: ExitCode, what: String) -> Refused {
+    Refused { code, what }
+}
+
+/// ns since 1970.
+pub(super) fn wall_ns() -> u64 {
+    let since = clock::wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn hear(notice: Notice<'_>, lines: &Lines) {
+    match notice {
+        Notice::Line(level, text) => lines.put(LogLine {
+            fields: vec![("source", "console".to_owned())],
+            is_console: true,
+            ..line(level_of(level), text.to_owned())
+        }),
+        // The script sleeps for the rest when it is asked again.
+        Notice::Idle(idle_ns) => std::thread::sleep(Duration::from_nanos(idle_ns).min(NAP)),
+        Notice::Busy => {}
+    }
+}
+
+fn script_options(program: &Program, warnings: &mut Vec<String>) -> Result<Options, Refused> {
+    let Some(text) = program.options() else { return Ok(Options::default()) };
+    let value = serde_json::from_str(text).map_err(|error| {
+        let what = format!("the options of the script cannot be read as JSON: {error}");
+        refused(ExitCode::InvalidConfig, what)
+    })?;
+    Options::from_script(&value, warnings)
+}
+
+/// Has virtual users do what options say of them.
+fn configure(program: &mut Program, configuration: &Configuration) {
+    let options = &configuration.options;
+    let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    program.configure(|settings| {
+        settings.batch_max = count(configuration.batch);
+        settings.batch_per_host_max = count(configuration.batch_per_host);
+        settings.keeps_cookies = options.no_cookies_reset == Some(true);
+        settings.discards_bodies = options.discard_response_bodies == Some(true);
+        settings.throws = options.throw == Some(true);
+    });
+}
+
+/// What k6 can and this cannot.
+fn check_supported(configuration: &Configuration) -> Result<(), Refused> {
+    let options = &configuration.options;
+    let wrong = |what: &str| Err(refused(ExitCode::InvalidConfig, what.to_owned()));
+    if options.http_debug.as_ref().is_some_and(|debug| !debug.is_empty()) {
+        return wrong("httpDebug is not supported: log what you need with console.log()");
+    }
+    if options.paused == Some(true) {
+        return wrong("a test cannot start paused: there is no REST interface to resume it");
+    }
+    if configuration.scenarios.iter().any(|scenario| scenario.options.is_some()) {
+        return wrong("a scenario has 'options', which are for the browser: it is not supported");
+    }
+    Ok(())
+}
+
+/// The metrics of k6 and of the script, and where the script's numbers lead.
+fn declare(program: &Program) -> Result<(Registry, ScriptMetrics), Refused> {
+    let mut registry = Registry::default();
+    let mut metrics = HashMap::new();
+    let names = program.registry();
+    for declared in names.declared() {
+        let name = declared.name.as_str();
+        let Some((id, _)) = names.find(name) else { continue };
+        let is_time = declared.kind == ScriptKind::TimeTrend || program.is_time(name);
+        let contains = if is_time { Contains::Time } else { Contains::Default };
+        let (kind, divisor) = match declared.kind {
+            ScriptKind::Counter => (Kind::Counter, 1.0),
+            ScriptKind::Gauge => (Kind::Gauge, 1.0),
+            ScriptKind::Rate => (Kind::Rate, 1.0),
+            ScriptKind::Trend => (Kind::Trend, 1.0),
+            ScriptKind::TimeTrend => (Kind::Trend, 1e6),
+        };
+        let metric = registry.declare(name, kind, contains);
+        let metric =
+            metric.map_err(|error| refused(ExitCode::ScriptException, error.to_string()))?;
+        metrics.insert(id, (metric, divisor));
+    }
+    Ok((registry, metrics))
+}
+
+impl std::fmt::Debug for Test {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Test").field("configuration", &self.configuration).finish_non_exhaustive()
+    }
+}
+
+/// The options as `exec.test.options` shows them: those that say how VUs run are left out.
+pub(super) fn options_json(configuration: &Configuration) -> Arc<str> {
+    configuration.options.without_shortcuts().document().to_string().into()
+}
