@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Wrk2(OriginalFlags),
     /// Run as ApacheBench does: its command line, its output
     Ab(OriginalFlags),
+    /// Run as k6 does: its command line, its output, its scripts
+    K6(OriginalFlags),
     /// Servers side by side under the same loads, from one file
     Lab(Box<LabFlags>),
     /// The measuring mistakes as experiments, run against plimsoll or any other tester

@@ -53,6 +53,7 @@ fn original(arguments: &[OsString]) -> Result<Option<Command>, Exit> {
         Some("wrk") => Command::Wrk,
         Some("wrk2") => Command::Wrk2,
         Some("ab") => Command::Ab,
+        Some("k6") => Command::K6,
         _ => return Ok(None),
     };
     let words = arguments[2..].iter().map(|word| {

@@ -23,6 +23,7 @@ mod grpc_args;
 #[cfg(test)]
 mod help_tests;
 mod http2_args;
+mod k6;
 mod lab;
 mod lab_args;
 mod listen;
@@ -85,6 +86,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Exit> {
         Command::Wrk(flags) => dialects::run(Original::Wrk, &flags.arguments),
         Command::Wrk2(flags) => dialects::run(Original::Wrk2, &flags.arguments),
         Command::Ab(flags) => dialects::run(Original::Ab, &flags.arguments),
+        Command::K6(flags) => k6::run(&flags.arguments),
         Command::Lab(flags) => lab::lab(&flags),
         Command::Conformance(flags) => conformance::conformance(&flags),
     }

@@ -71,6 +71,11 @@ impl Caught {
     }
 }
 
+/// Ends the program at once, for what is called at the second signal.
+pub(crate) fn leave(code: i32) {
+    low_level::exit(code);
+}
+
 fn set_handlers(at_second: Option<fn()>) -> io::Result<()> {
     let mut ending = vec![SIGINT, SIGTERM];
     if !is_ignored(SIGHUP) {

@@ -27,7 +27,7 @@ use crate::terminal::columns_of_stderr;
 /// The tester whose name this program was started by.
 pub(crate) fn named(program: &OsStr) -> Option<&'static str> {
     let name = Path::new(program).file_name()?.to_str()?;
-    ["wrk", "wrk2", "ab"].into_iter().find(|known| *known == name)
+    ["wrk", "wrk2", "ab", "k6"].into_iter().find(|known| *known == name)
 }
 
 /// Runs as the other tester does.

@@ -16,6 +16,7 @@ mod faults;
 mod flags;
 mod foreign;
 mod gates;
+mod k6;
 #[cfg(target_os = "linux")]
 mod lab;
 mod load;

@@ -1,0 +1,115 @@
+//! What k6 leaves out, beside its summary: how late iterations started, how long they and their
+//! requests took from when they were due, what became of each, and whether the tester was the
+//! limit.
+
+use plimsoll_core::histogram::Histogram;
+use plimsoll_runner::k6::Account;
+
+/// A worker that is busier than this cannot be on time.
+const BUSY_SHARE: f64 = 0.9;
+
+/// On a host whose CPUs are busier than this, threads wait for one.
+const HOST_BUSY_SHARE: f64 = 0.95;
+
+/// The lines for stderr.
+pub(super) fn lines(account: &Account) -> Vec<String> {
+    let mut lines = vec![
+        format!("iterations started late by {}", quantiles(&account.lateness)),
+        format!("iterations took, from when they were due: {}", quantiles(&account.iterations)),
+        format!("requests took, from when they were asked for: {}", quantiles(&account.requests)),
+        iterations(account),
+        requests(account),
+    ];
+    lines.push(limit(account));
+    lines
+}
+
+/// Whether the tester was the limit.
+fn limit(account: &Account) -> String {
+    let workers = account.workers;
+    let own = format!(
+        "its busiest worker of {workers} was busy for {:.0} % of the time",
+        account.busiest_share * 100.0
+    );
+    let host = match account.host_share {
+        Some(share) => format!("{own}, the CPUs of this host for {:.0} %", share * 100.0),
+        None => own,
+    };
+    let advice = "take the times above as upper bounds, or give it more CPUs";
+    if account.busiest_share > BUSY_SHARE {
+        format!("the tester was the limit: {host}; {advice}")
+    } else if account.host_share.is_some_and(|share| share > HOST_BUSY_SHARE) {
+        format!("the tester may have been the limit: {host}; {advice}")
+    } else {
+        format!("the tester was not the limit: {host}")
+    }
+}
+
+fn iterations(account: &Account) -> String {
+    let Account { started, completed, failed, interrupted, dropped, .. } = account;
+    let sign = if account.balances() { "=" } else { "is not (a bug, please report it)" };
+    let dropped = match dropped {
+        0 => String::new(),
+        dropped => format!("; {dropped} more were dropped and never started"),
+    };
+    format!(
+        "{started} iterations {sign} {completed} completed + {failed} failed + {interrupted} \
+         interrupted{dropped}"
+    )
+}
+
+fn requests(account: &Account) -> String {
+    let Account { responses, errors, cut_off, .. } = account;
+    let all = responses + errors + cut_off;
+    format!(
+        "{all} requests = {responses} with a response + {errors} without + {cut_off} interrupted"
+    )
+}
+
+fn quantiles(histogram: &Histogram) -> String {
+    let at = |share| histogram.quantile_ns(share).map_or_else(|| "-".to_owned(), time);
+    format!("p50 {}, p99 {}, max {}", at(0.5), at(0.99), at(1.0))
+}
+
+fn time(ns: u64) -> String {
+    plimsoll_core::units::format_ns(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_told_in_six_lines() {
+        let mut account = Account {
+            started: 4,
+            completed: 2,
+            failed: 1,
+            interrupted: 1,
+            responses: 7,
+            errors: 1,
+            busiest_share: 0.25,
+            workers: 2,
+            ..Account::default()
+        };
+        account.lateness.record(1_500_000);
+        let text = lines(&account).join("\n");
+        for says in [
+            "started late by p50 1.50 ms",
+            "from when they were due: p50 -, p99 -, max -",
+            "4 iterations = 2 completed + 1 failed + 1 interrupted\n",
+            "8 requests = 7 with a response + 1 without + 0 interrupted",
+            "the tester was not the limit: its busiest worker of 2 was busy for 25 %",
+        ] {
+            assert!(text.contains(says), "{text}");
+        }
+        (account.started, account.dropped, account.busiest_share) = (5, 3, 0.95);
+        let text = lines(&account).join("\n");
+        assert!(text.contains("5 iterations is not (a bug, please report it) 2"), "{text}");
+        assert!(text.contains("interrupted; 3 more were dropped and never started"), "{text}");
+        assert!(text.contains("the tester was the limit"), "{text}");
+        (account.busiest_share, account.host_share) = (0.3, Some(0.96));
+        let text = lines(&account).join("\n");
+        assert!(text.contains("may have been the limit") && text.contains("for 96 %"), "{text}");
+    }
+}

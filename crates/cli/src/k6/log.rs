@@ -1,0 +1,181 @@
+//! The log of `k6`: lines are formatted and written by a thread of their own.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_dialect::WallTime;
+use plimsoll_dialect::k6::output::{Format, Level, Record, log_line};
+use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_runner::k6::{Lines, LogLine};
+
+/// How long the writer waits for a line before it looks whether there will be any.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Where lines go.
+type Sink = Box<dyn Write + Send>;
+
+/// What is asked of the log.
+pub(super) struct Wanted<'a> {
+    /// `stderr`, `stdout`, `none` or `file=PATH`.
+    pub(super) output: &'a str,
+    /// `json`, `raw`; all else is text.
+    pub(super) format: Option<&'a str>,
+    /// The file that takes the lines of the script's `console`, if they do not go with the others.
+    pub(super) console: Option<&'a str>,
+    pub(super) has_colors: bool,
+    pub(super) is_verbose: bool,
+}
+
+/// The log.
+pub(super) struct Log {
+    lines: Lines,
+    writer: JoinHandle<()>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Log {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// A place that lines cannot go to; exit code 255.
+    pub(super) fn start(wanted: &Wanted<'_>) -> Result<Self, Refused> {
+        let (sink, is_terminal): (Sink, bool) = match wanted.output {
+            "stderr" => (Box::new(io::stderr()), io::stderr().is_terminal()),
+            "stdout" => (Box::new(io::stdout()), io::stdout().is_terminal()),
+            "none" => (Box::new(io::sink()), false),
+            other => match other.strip_prefix("file=") {
+                Some(path) => (file(path)?, false),
+                None => {
+                    let what = format!("--log-output '{other}' is not supported");
+                    return Err(other_fault(format!("{what}: write stderr, stdout, none, file=F")));
+                }
+            },
+        };
+        let format = match wanted.format {
+            Some("json") => Format::Json,
+            Some("raw") => Format::Raw,
+            _ if is_terminal && wanted.has_colors => Format::Terminal,
+            _ => Format::Text,
+        };
+        let (lines, receiver) = Lines::new();
+        let clears = is_terminal && io::stdout().is_terminal();
+        let console = wanted.console.map(file).transpose()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut writer = Writer {
+            sink,
+            console,
+            format,
+            clears,
+            is_verbose: wanted.is_verbose,
+            started_ns: None,
+            is_over: Arc::clone(&is_over),
+        };
+        let write = move || writer.write_all(&receiver);
+        let writer = std::thread::Builder::new().name("log".to_owned()).spawn(write);
+        let writer = writer.map_err(|error| other_fault(format!("no thread to log: {error}")))?;
+        Ok(Self { lines, writer, is_over })
+    }
+
+    /// Where lines go in.
+    pub(super) fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    /// Has a line written.
+    pub(super) fn say(&self, level: Level, message: impl Into<String>) {
+        let message = message.into();
+        let (fields, is_console) = (Vec::new(), false);
+        let wall_ns = super::wall_ns();
+        self.lines.put(LogLine { wall_ns, level, message, fields, is_console });
+    }
+
+    /// Waits until all lines are written that were put before.
+    pub(super) fn finish(self) {
+        self.is_over.store(true, Ordering::Release);
+        drop(self.lines);
+        // It writes, and has nothing to panic about.
+        let _ = self.writer.join();
+    }
+}
+
+pub(super) fn other_fault(what: String) -> Refused {
+    Refused { code: ExitCode::Other, what }
+}
+
+/// A file that lines are added to.
+fn file(path: &str) -> Result<Sink, Refused> {
+    let opened = File::options().append(true).create(true).open(Path::new(path));
+    let opened = opened.map_err(|error| {
+        let why = crate::message::without_error_numbers(&error.to_string());
+        other_fault(format!("cannot write the log to '{path}': {why}"))
+    })?;
+    Ok(Box::new(BufWriter::new(opened)))
+}
+
+struct Writer {
+    sink: Sink,
+    format: Format,
+    /// Where the lines of `console` go, if not with the others.
+    console: Option<Sink>,
+    is_verbose: bool,
+    is_over: Arc<AtomicBool>,
+    /// Whether a line replaces what a progress has drawn below it.
+    clears: bool,
+    started_ns: Option<u64>,
+}
+
+impl Writer {
+    fn write_all(&mut self, lines: &Receiver<LogLine>) {
+        loop {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.level == Level::Debug && !self.is_verbose => {}
+                Ok(line) => self.write(&line),
+                // A thread that the end of the program ends may still hold the other end.
+                Err(RecvTimeoutError::Timeout) if !self.is_over.load(Ordering::Acquire) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn write(&mut self, line: &LogLine) {
+        let text = self.text(line);
+        let sink = match &mut self.console {
+            Some(console) if line.is_console => console,
+            _ => &mut self.sink,
+        };
+        // A log that cannot be written is no reason to end a test.
+        let _ = sink.write_all(text.as_bytes()).and_then(|()| sink.flush());
+    }
+
+    fn text(&mut self, line: &LogLine) -> String {
+        let started_ns = *self.started_ns.get_or_insert(line.wall_ns);
+        let is_apart = line.is_console && self.console.is_some();
+        let fields = line.fields.iter().filter(|_| !is_apart);
+        let fields: Vec<(&str, &str)> =
+            fields.map(|(name, value)| (*name, value.as_str())).collect();
+        let format = match self.format {
+            Format::Terminal if is_apart => Format::Text,
+            format => format,
+        };
+        let record = Record {
+            time: wall_time(line.wall_ns),
+            level: line.level,
+            message: &line.message,
+            elapsed_s: line.wall_ns.saturating_sub(started_ns) / 1_000_000_000,
+            fields: &fields,
+        };
+        let text = log_line(&record, format);
+        if self.clears && !is_apart { format!("\r\x1b[J{text}") } else { text }
+    }
+}
+
+/// A time for documents: in UTC, because the zone of the host is not known here.
+pub(super) fn wall_time(wall_ns: u64) -> WallTime {
+    WallTime { unix_ns: i64::try_from(wall_ns).unwrap_or(i64::MAX), offset_s: 0 }
+}

@@ -1,0 +1,115 @@
+//! `plimsoll k6`: k6's command line and output around our engine. The program also answers to the
+//! name `k6`.
+//!
+//! k6's output goes to stdout, its log to stderr. What k6 does not say goes to stderr after it.
+
+mod args;
+mod honest;
+mod inspect;
+mod log;
+mod new;
+mod outputs;
+mod progress;
+mod run;
+mod script;
+mod summary;
+
+use std::env;
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use clap::ArgMatches;
+use plimsoll_dialect::k6::Refused;
+use plimsoll_dialect::k6::output::Level;
+use plimsoll_io::clock;
+
+use crate::exit::Exit;
+use log::{Log, Wanted};
+
+/// The version of k6 that is followed.
+const K6_VERSION: &str = "2.2.0";
+
+/// What `version` prints.
+const VERSION: &str = concat!("v2.2.0 (plimsoll ", env!("CARGO_PKG_VERSION"), ")");
+
+/// Runs as k6 does.
+///
+/// # Errors
+/// None but text that was asked for: what goes wrong is logged as k6 logs it.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
+    let words = std::iter::once("k6").chain(arguments.iter().map(String::as_str));
+    let matches = match args::definition().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) => match args::said(&error) {
+            Ok(text) => return Err(Exit::Text(text)),
+            Err(line) => return Ok(complain(&log::other_fault(line))),
+        },
+    };
+    let (name, given) = matches.subcommand().unwrap_or(("version", &matches));
+    if name == "version" {
+        return Err(Exit::Text(format!("k6 {VERSION}\n")));
+    }
+    match Log::start(&wanted(given, name == "run")) {
+        Ok(log) => Ok(carry_out(name, given, log)),
+        Err(refused) => Ok(complain(&refused)),
+    }
+}
+
+fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
+    let done = match name {
+        "run" => run::run(given, &log),
+        "inspect" => inspect::inspect(given, &log).map(|code| (code, Vec::new())),
+        _ => new::new(given).map(|code| (code, Vec::new())),
+    };
+    let (code, own) = done.unwrap_or_else(|refused| {
+        log.say(Level::Error, refused.what);
+        (refused.code, Vec::new())
+    });
+    if log.lines().lost() > 0 {
+        let lost = log.lines().lost();
+        log.say(Level::Warning, format!("{lost} lines came too fast and are missing in the log"));
+    }
+    log.finish();
+    for line in own {
+        crate::message::show(&format!("plimsoll: {line}"));
+    }
+    ExitCode::from(code.code())
+}
+
+/// What is asked of the log. A flag wins over a variable.
+fn wanted<'a>(given: &'a ArgMatches, is_run: bool) -> Wanted<'a> {
+    let one = |flag: &str| given.get_one::<String>(flag).map(String::as_str);
+    let leaked = |name: &str| -> Option<&'a str> {
+        // Two short texts for the whole of the program.
+        variable(name).map(|text| &*text.leak())
+    };
+    let has_color = args::switch(given, "no-color") != Some(true)
+        && variable("K6_NO_COLOR").is_none_or(|text| text == "false");
+    Wanted {
+        output: one("log-output").or_else(|| leaked("K6_LOG_OUTPUT")).unwrap_or("stderr"),
+        format: one("log-format").or_else(|| leaked("K6_LOG_FORMAT")),
+        console: match is_run {
+            true => one("console-output").or_else(|| leaked("K6_CONSOLE_OUTPUT")),
+            false => None,
+        },
+        has_colors: has_color && crate::terminal::takes_escapes(),
+        is_verbose: args::switch(given, "verbose") == Some(true),
+    }
+}
+
+/// A variable of the environment, unless it is empty or not text.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// Says why there is not even a log.
+fn complain(refused: &Refused) -> ExitCode {
+    crate::message::show(&format!("plimsoll k6: {}", refused.what));
+    ExitCode::from(refused.code.code())
+}
+
+/// ns since 1970.
+fn wall_ns() -> u64 {
+    let since = clock::wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,278 @@
+//! `-o json` and `-o csv`: samples are written by a thread of their own.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_dialect::k6::Refused;
+use plimsoll_dialect::k6::metrics::{MetricId, Registry, SystemTag, SystemTags, TagSet};
+use plimsoll_dialect::k6::output::{Columns, Gzip, Sample, TimeFormat, metric_line, point_line};
+use plimsoll_dialect::k6::threshold::Thresholds;
+use plimsoll_runner::k6::{Point, Points, Test};
+
+use super::log::{other_fault, wall_time};
+
+/// How long written lines may stay in memory.
+const FLUSH: Duration = Duration::from_millis(200);
+
+/// A place for bytes.
+enum Place {
+    Plain(BufWriter<Box<dyn Write + Send>>),
+    Gzip(Box<Gzip<BufWriter<File>>>),
+}
+
+impl Place {
+    fn open(path: &str) -> Result<Self, Refused> {
+        if matches!(path, "" | "-") {
+            return Ok(Self::Plain(BufWriter::new(Box::new(io::stdout()))));
+        }
+        let file = File::create(path).map_err(|error| {
+            let why = crate::message::without_error_numbers(&error.to_string());
+            other_fault(format!("cannot write to '{path}': {why}"))
+        })?;
+        Ok(match path.ends_with(".gz") {
+            true => Self::Gzip(Box::new(Gzip::new(BufWriter::new(file)))),
+            false => Self::Plain(BufWriter::new(Box::new(file))),
+        })
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        match self {
+            Self::Plain(out) => out.write_all(text.as_bytes()),
+            Self::Gzip(out) => out.write_all(text.as_bytes()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(out) => out.flush(),
+            // What is flushed early compresses worse; its end is flushed.
+            Self::Gzip(_) => Ok(()),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Plain(mut out) => out.flush(),
+            Self::Gzip(out) => out.finish()?.flush(),
+        }
+    }
+}
+
+/// How samples are written.
+enum Form {
+    /// Lines of JSON, and the metrics that were named.
+    Json(HashSet<MetricId>),
+    Csv(Columns),
+}
+
+struct Output {
+    /// As the banner names it.
+    description: String,
+    form: Form,
+    place: Place,
+}
+
+/// The outputs of a run, not started yet.
+pub(super) struct Outputs(Vec<Output>);
+
+impl Outputs {
+    /// Opens the outputs that options name.
+    ///
+    /// # Errors
+    /// An output that is not known or cannot be written; exit code 255.
+    pub(super) fn open(
+        names: &[String],
+        tags: &SystemTags,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Refused> {
+        let mut outputs = Vec::new();
+        for name in names {
+            let (kind, arguments) = name.split_once('=').unwrap_or((name, ""));
+            outputs.push(match kind {
+                "json" => {
+                    let path = if arguments.is_empty() { "-" } else { arguments };
+                    Output {
+                        description: format!("json ({path})"),
+                        form: Form::Json(HashSet::new()),
+                        place: Place::open(path)?,
+                    }
+                }
+                "csv" => csv(arguments, tags, lookup)?,
+                _ => {
+                    let what = format!("output '{kind}' is not supported: write json or csv");
+                    return Err(other_fault(what));
+                }
+            });
+        }
+        Ok(Self(outputs))
+    }
+
+    /// As the banner names them.
+    pub(super) fn descriptions(&self) -> Vec<String> {
+        self.0.iter().map(|output| output.description.clone()).collect()
+    }
+
+    /// Starts to write what comes, if there are any outputs.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn start(self, test: &Test) -> Result<Option<Writing>, Refused> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let (points, receiver) = Points::new();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut writer = Writer {
+            outputs: self.0,
+            registry: test.registry.clone(),
+            thresholds: test.thresholds.clone(),
+            tags: test.configuration.system_tags.clone(),
+            is_over: Arc::clone(&is_over),
+        };
+        let write = move || {
+            writer.begin()?;
+            writer.write_all(&receiver)?;
+            writer.outputs.into_iter().try_for_each(|output| output.place.finish())
+        };
+        let thread = std::thread::Builder::new().name("outputs".to_owned()).spawn(write);
+        let thread = thread.map_err(|error| other_fault(format!("no thread to write: {error}")))?;
+        Ok(Some(Writing { points, thread, is_over }))
+    }
+}
+
+fn csv(
+    arguments: &str,
+    tags: &SystemTags,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Output, Refused> {
+    let mut path = lookup("K6_CSV_FILENAME").unwrap_or_else(|| "file.csv".to_owned());
+    let mut format = lookup("K6_CSV_TIME_FORMAT").unwrap_or_else(|| "unix".to_owned());
+    if !arguments.contains('=') && !arguments.is_empty() {
+        arguments.clone_into(&mut path);
+    } else {
+        for argument in arguments.split(',').filter(|argument| !argument.is_empty()) {
+            let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
+            match key {
+                "fileName" => value.clone_into(&mut path),
+                "timeFormat" => value.clone_into(&mut format),
+                // Lines are written as they come, and flushed sooner than k6 does.
+                "saveInterval" => {}
+                _ => {
+                    let known = "fileName, saveInterval or timeFormat";
+                    let what = format!("--out csv: '{key}' is not {known}");
+                    return Err(other_fault(what));
+                }
+            }
+        }
+    }
+    let format = TimeFormat::parse(&format).ok_or_else(|| {
+        let known = "unix, unix_milli, unix_micro, unix_nano, rfc3339 or rfc3339_nano";
+        other_fault(format!("--out csv: timeFormat '{format}' is not {known}"))
+    })?;
+    Ok(Output {
+        description: format!("csv ({path})"),
+        form: Form::Csv(Columns::new(tags, format)),
+        place: Place::open(&path)?,
+    })
+}
+
+/// Outputs that are being written.
+pub(super) struct Writing {
+    points: Points,
+    thread: JoinHandle<io::Result<()>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Writing {
+    /// Where samples go in.
+    pub(super) fn points(&self) -> Points {
+        self.points.clone()
+    }
+
+    /// Waits until all is written. Gives how many samples there was no time for.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    pub(super) fn finish(self) -> io::Result<u64> {
+        let lost = self.points.lost();
+        self.is_over.store(true, Ordering::Release);
+        drop(self.points);
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes has failed")))?;
+        Ok(lost)
+    }
+}
+
+struct Writer {
+    outputs: Vec<Output>,
+    registry: Registry,
+    thresholds: Thresholds,
+    tags: SystemTags,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Writer {
+    fn begin(&mut self) -> io::Result<()> {
+        for output in &mut self.outputs {
+            if let Form::Csv(columns) = &output.form {
+                output.place.write(&columns.header())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes batches until there are none any more.
+    fn write_all(&mut self, batches: &Receiver<Vec<Point>>) -> io::Result<()> {
+        loop {
+            match batches.recv_timeout(FLUSH) {
+                Ok(batch) => batch.iter().try_for_each(|point| self.write(point))?,
+                Err(RecvTimeoutError::Timeout) if self.is_over.load(Ordering::Acquire) => {
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.outputs.iter_mut().try_for_each(|output| output.place.flush())?;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    fn write(&mut self, point: &Point) -> io::Result<()> {
+        let metadata = self.metadata(point);
+        let sample = Sample {
+            metric: &self.registry.get(point.metric).name,
+            time: wall_time(point.wall_ns),
+            value: point.value,
+            tags: &point.tags,
+            metadata: &metadata,
+        };
+        for Output { form, place, .. } in &mut self.outputs {
+            match form {
+                Form::Json(named) => {
+                    if named.insert(point.metric) {
+                        let line = metric_line(point.metric, &self.registry, &self.thresholds);
+                        place.write(&line)?;
+                    }
+                    place.write(&point_line(&sample))?;
+                }
+                Form::Csv(columns) => place.write(&columns.row(&sample))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn metadata(&self, point: &Point) -> TagSet {
+        let Some((vu, iteration)) = point.vu else { return TagSet::default() };
+        let all = [(SystemTag::Vu, vu), (SystemTag::Iter, iteration)];
+        let set = all.iter().filter(|(tag, _)| self.tags.has(*tag));
+        let texts: Vec<(&str, String)> =
+            set.map(|(tag, number)| (tag.name(), number.to_string())).collect();
+        TagSet::of(texts.iter().map(|(name, text)| (*name, text.as_str())))
+    }
+}

@@ -1,0 +1,142 @@
+//! `k6 run`: load, print the banner, run and show the progress, print the summary.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use clap::ArgMatches;
+use plimsoll_dialect::k6::output::{Banner, Level, banner};
+use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_runner::k6::{Handle, Ran, Test};
+
+use super::log::{Log, other_fault};
+use super::outputs::{Outputs, Writing};
+use super::progress::{Progress, write};
+use super::script::{Loaded, load};
+use super::summary::Ending;
+use super::{args, honest, variable};
+use crate::signals::{Caught, leave};
+use crate::{message, terminal};
+
+/// What the first signal ends: the loading of the script, then the run.
+#[derive(Default)]
+struct Stop {
+    is_stopped: AtomicBool,
+    handle: Mutex<Option<Handle>>,
+}
+
+impl Stop {
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
+            handle.interrupt();
+        }
+    }
+
+    /// Has the next signal, or one that has come already, end a run.
+    fn guard(&self, handle: &Handle) {
+        let mut kept = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(handle.clone());
+        drop(kept);
+        if self.is_stopped.load(Ordering::Relaxed) {
+            handle.interrupt();
+        }
+    }
+}
+
+/// Runs a script. Gives the exit code, after saying why it is not 0, and lines of our own.
+///
+/// # Errors
+/// Why nothing was run, with k6's exit code for it.
+pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String>), Refused> {
+    let stop = Arc::new(Stop::default());
+    let on_signal = Arc::clone(&stop);
+    let at_second = || leave(i32::from(ExitCode::Interrupted.code()));
+    Caught::watch_with(move || on_signal.stop(), Some(at_second))
+        .map_err(|error| other_fault(format!("signals cannot be handled: {error}")))?;
+    let loaded = load(given, log, &stop.is_stopped)?;
+    let test = &loaded.test;
+    let tags = &test.configuration.system_tags;
+    let outputs = Outputs::open(&loaded.outputs, tags, &variable)?;
+    let is_quiet = args::switch(given, "quiet") == Some(true);
+    let no_color = args::switch(given, "no-color") == Some(true)
+        || variable("K6_NO_COLOR").is_some_and(|text| text != "false");
+    let has_colors = terminal::has_color(no_color);
+    if !is_quiet {
+        let (script, outputs) = (loaded.name.as_str(), &outputs.descriptions()[..]);
+        write(&banner(&test.configuration, Banner { script, outputs, has_colors }));
+    }
+    let writing = outputs.start(test)?;
+    let handle = test.handle();
+    stop.guard(&handle);
+    let mut progress = Progress::new(test, &handle, io::stdout().is_terminal(), has_colors);
+    let ran =
+        run_beside(test, &handle, log, writing.as_ref(), (!is_quiet).then_some(&mut progress));
+    let written = finish(writing, log);
+    let ran = ran?;
+    Ending { test, ran: &ran, script: &loaded.text, has_colors, log }.show();
+    if !is_quiet {
+        progress.finish();
+    }
+    let as_original = args::switch(given, "as-original") == Some(true);
+    let has_own = !as_original && ran.account.started > 0;
+    let own = if has_own { honest::lines(&ran.account) } else { Vec::new() };
+    Ok((end(&loaded, &ran, log).or(written), own))
+}
+
+/// Runs a test while its progress is shown.
+fn run_beside(
+    test: &Test,
+    handle: &Handle,
+    log: &Log,
+    writing: Option<&Writing>,
+    progress: Option<&mut Progress<'_>>,
+) -> Result<Ran, Refused> {
+    let points = writing.map(Writing::points);
+    thread::scope(|scope| {
+        let (running, ended) = channel::<()>();
+        if let Some(progress) = progress {
+            let show = move || progress.show(&ended);
+            let started = thread::Builder::new().name("progress".to_owned());
+            started
+                .spawn_scoped(scope, show)
+                .map_err(|error| other_fault(format!("cannot start a thread: {error}")))?;
+        }
+        let ran = test.run(handle, log.lines(), points);
+        drop(running);
+        ran
+    })
+}
+
+/// Waits for the outputs, and says what is missing in them.
+fn finish(writing: Option<Writing>, log: &Log) -> ExitCode {
+    match writing.map(Writing::finish) {
+        None | Some(Ok(0)) => ExitCode::Done,
+        Some(Ok(lost)) => {
+            let what = format!("{lost} samples came too fast and are missing in the outputs");
+            log.say(Level::Error, what);
+            ExitCode::Done
+        }
+        Some(Err(error)) => {
+            let why = message::without_error_numbers(&error.to_string());
+            log.say(Level::Error, format!("the outputs cannot be written: {why}"));
+            ExitCode::Other
+        }
+    }
+}
+
+/// Says how the run ended.
+fn end(loaded: &Loaded, ran: &Ran, log: &Log) -> ExitCode {
+    let account = &ran.account;
+    let has_work = loaded.test.roles().next().is_some();
+    if account.completed + account.failed == 0 && has_work && ran.endings.is_empty() {
+        let what = "no iteration has completed: give the test more time";
+        log.say(Level::Warning, what);
+    }
+    for ending in &ran.endings {
+        log.say(Level::Error, ending.what.clone());
+    }
+    ran.code()
+}

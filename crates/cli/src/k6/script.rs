@@ -1,0 +1,170 @@
+//! The script and the options beside it, from files, stdin, the environment and flags.
+
+use std::env;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use clap::ArgMatches;
+use plimsoll_dialect::k6::options::{Options, Sources};
+use plimsoll_dialect::k6::output::Level;
+use plimsoll_dialect::k6::runtime::{Runtime, TestType};
+use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_runner::k6::{Environment, Script, Test};
+
+use super::log::{Log, other_fault};
+use super::{args, variable};
+use crate::files::{FILE_BYTES_MAX, read_or_stdin};
+use crate::message::without_error_numbers;
+
+/// A test, and the name and text of its script as they were given.
+pub(super) struct Loaded {
+    pub(super) test: Test,
+    pub(super) name: String,
+    pub(super) text: String,
+    /// `-o`, of all sources.
+    pub(super) outputs: Vec<String>,
+}
+
+/// Loads the script that a command names.
+///
+/// # Errors
+/// What is wrong, with k6's exit code for it.
+pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<Loaded, Refused> {
+    let name = name(given)?;
+    let is_run = has(given, "vus");
+    let runtime = runtime(given, is_run, log)?;
+    let mut warnings = Vec::new();
+    let sources = sources(given, is_run, &mut warnings)?;
+    for warning in warnings {
+        log.say(Level::Warning, warning);
+    }
+    let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
+    let bytes = bytes.map_err(|why| {
+        other_fault(format!("cannot read the script '{name}': {}", without_error_numbers(&why)))
+    })?;
+    let path = std::path::absolute(&name)
+        .map_err(|error| other_fault(format!("there is no current folder: {error}")))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let script =
+        Script { path: path.display().to_string(), text: bytes, read: Box::new(read_file) };
+    let outputs = [&sources.flags, &sources.environment, &sources.file];
+    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    let as_original = is_run && args::switch(given, "as-original") == Some(true);
+    let environment = Environment {
+        variables: variables(&runtime),
+        variable,
+        runtime,
+        sources,
+        user_agent: match as_original {
+            true => format!("Grafana k6/{}", super::K6_VERSION),
+            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
+        },
+        roots: roots()?,
+        seed: super::wall_ns(),
+        is_verbose: args::switch(given, "verbose") == Some(true),
+    };
+    let test = Test::load(script, environment, log.lines(), stop)?;
+    Ok(Loaded { test, name, text, outputs })
+}
+
+/// Whether a command has a flag.
+fn has(given: &ArgMatches, flag: &str) -> bool {
+    given.try_contains_id(flag).is_ok()
+}
+
+/// The one script that is named.
+fn name(given: &ArgMatches) -> Result<String, Refused> {
+    let names = args::texts(given, "script");
+    match names.as_slice() {
+        [name] => Ok(name.clone()),
+        names => {
+            let what = format!("{} scripts are given: give one, or - for stdin", names.len());
+            Err(other_fault(what))
+        }
+    }
+}
+
+/// Reads a file that the script imports or opens.
+fn read_file(path: &str) -> Result<Vec<u8>, String> {
+    let read = read_or_stdin(Path::new(path), FILE_BYTES_MAX);
+    read.map_err(|why| without_error_numbers(&why))
+}
+
+fn runtime(given: &ArgMatches, is_run: bool, log: &Log) -> Result<Runtime, Refused> {
+    let mut flags = args::runtime_flags(given);
+    if is_run && args::switch(given, "no-summary") == Some(true) {
+        log.say(Level::Warning, "--no-summary is now --summary-mode=disabled");
+        flags.summary_mode.get_or_insert_with(|| "disabled".to_owned());
+    }
+    let runtime = Runtime::new(&flags, &variable, is_run)?;
+    let unsupported = [
+        (runtime.test_type == Some(TestType::Archive), "archives are not supported: give a script"),
+        (runtime.traces_output != "none", "--traces-output is not supported: leave it out"),
+        (
+            !args::texts(given, "secret-source").is_empty(),
+            "--secret-source is not supported: give secrets with --env",
+        ),
+    ];
+    match unsupported.iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(other_fault((*what).to_owned())),
+        None => Ok(runtime),
+    }
+}
+
+/// Options of all sources but the script.
+fn sources(
+    given: &ArgMatches,
+    is_run: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Sources, Refused> {
+    let flags = if is_run { args::flags(given).options()? } else { Options::default() };
+    let environment = match is_run {
+        true => Options::from_environment(&variable)?,
+        false => Options::default(),
+    };
+    if flags.linger == Some(true) || args::text(given, "address").is_some() {
+        warnings.push("there is no REST interface: --address and --linger do nothing".to_owned());
+    }
+    let file = configuration_file(given, warnings)?;
+    Ok(Sources { file, environment, flags, ..Sources::default() })
+}
+
+/// The configuration file: the one that is named, or the usual one if it is there.
+fn configuration_file(given: &ArgMatches, warnings: &mut Vec<String>) -> Result<Options, Refused> {
+    let named = args::text(given, "config").or_else(|| variable("K6_CONFIG"));
+    let usual = || {
+        let home = variable("HOME").map(|home| format!("{home}/.config"));
+        let folder = variable("XDG_CONFIG_HOME").or(home)?;
+        Some(format!("{folder}/k6/config.json"))
+    };
+    let is_named = named.is_some();
+    let Some(path) = named.or_else(usual) else { return Ok(Options::default()) };
+    if !is_named && !Path::new(&path).exists() {
+        return Ok(Options::default());
+    }
+    let text = crate::files::text_of(Path::new(&path)).map_err(|why| {
+        let what = format!("cannot read the configuration '{path}': {why}");
+        other_fault(without_error_numbers(&what))
+    })?;
+    Options::from_file(&path, &text, warnings)
+}
+
+/// `__ENV`: the system's variables, and those of flags over them.
+fn variables(runtime: &Runtime) -> Vec<(String, String)> {
+    let system = env::vars_os().filter(|_| runtime.include_system_env_vars);
+    let mut all: std::collections::BTreeMap<String, String> = system
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    all.extend(runtime.env.clone());
+    all.into_iter().collect()
+}
+
+/// Authorities of a file that the environment names, as Go's programs take them.
+fn roots() -> Result<Option<Vec<u8>>, Refused> {
+    let Some(path) = variable("SSL_CERT_FILE") else { return Ok(None) };
+    let read = crate::files::pem(Path::new(&path));
+    read.map(Some).map_err(|why| Refused {
+        code: ExitCode::Other,
+        what: without_error_numbers(&format!("cannot read SSL_CERT_FILE '{path}': {why}")),
+    })
+}

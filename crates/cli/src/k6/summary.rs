@@ -1,0 +1,130 @@
+//! The end of a test: its summary on stdout, its documents, and what `handleSummary` makes of it.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use plimsoll_dialect::k6::metrics::TrendStat;
+use plimsoll_dialect::k6::output::Level;
+use plimsoll_dialect::k6::summary::{
+    Look, Machine, ScriptData, Summary, export, machine_readable, script_data, text,
+};
+use plimsoll_runner::k6::{Ran, Test};
+use serde_json::Value;
+
+use super::log::{Log, wall_time};
+use super::progress::write;
+
+/// What summaries say beside figures.
+pub(super) struct Ending<'a> {
+    pub(super) test: &'a Test,
+    pub(super) ran: &'a Ran,
+    pub(super) script: &'a str,
+    pub(super) has_colors: bool,
+    pub(super) log: &'a Log,
+}
+
+impl Ending<'_> {
+    /// Prints the summary, or what `handleSummary` gives in its place, and writes the document that
+    /// was asked for.
+    pub(super) fn show(&self) {
+        let (test, ran) = (self.test, self.ran);
+        let runtime = &test.runtime;
+        let summary = self.summary(&test.configuration.summary_trend_stats);
+        for name in summary.inexact() {
+            self.log.say(
+                Level::Debug,
+                format!("percentiles of {name} come from a histogram and are within 0.1 %"),
+            );
+        }
+        if ran.book.without_detail() > 0 {
+            let count = ran.book.without_detail();
+            let what = format!("{count} samples have too many different tags");
+            self.log.say(Level::Warning, format!("{what}: they count in their metrics alone"));
+        }
+        let setup_data = ran.setup_data.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let document = match runtime.new_machine_readable_summary {
+            true => self.machine(),
+            false => export(&summary, setup_data.as_ref()),
+        };
+        let look = Look {
+            mode: runtime.summary_mode,
+            time_unit: test.configuration.summary_time_unit,
+            has_colors: self.has_colors,
+        };
+        let is_handled = self.handle(&summary, setup_data.as_ref());
+        if !is_handled {
+            write(&text(&summary, look));
+        }
+        if let Some(path) = &runtime.summary_export {
+            self.save(path, document.as_bytes());
+        }
+    }
+
+    fn summary(&self, stats: &[TrendStat]) -> Summary {
+        Summary::of(&self.ran.book, &self.ran.thresholds, stats, self.ran.run_ns)
+    }
+
+    fn machine(&self) -> String {
+        let summary = self.summary(&TrendStat::defaults());
+        let generated_at = wall_time(super::wall_ns()).rfc3339_nano();
+        let machine = Machine {
+            script: self.script,
+            generated_at: &generated_at,
+            version: super::K6_VERSION,
+            mode: self.test.runtime.summary_mode,
+        };
+        machine_readable(&summary, machine)
+    }
+
+    /// Whether the script has made something in place of the summary.
+    fn handle(&self, summary: &Summary, setup_data: Option<&Value>) -> bool {
+        let test = self.test;
+        if test.program.function("handleSummary").is_none() {
+            return false;
+        }
+        let data = match test.runtime.new_machine_readable_summary {
+            true => self.machine(),
+            false => script_data(
+                summary,
+                ScriptData {
+                    time_unit: test.configuration.summary_time_unit,
+                    has_no_color: !self.has_colors,
+                    is_stdout_tty: io::stdout().is_terminal(),
+                    is_stderr_tty: io::stderr().is_terminal(),
+                    setup_data,
+                },
+            )
+            .to_string(),
+        };
+        match test.summarize(data, self.log.lines()) {
+            Ok(outputs) => {
+                for (place, bytes) in &outputs {
+                    self.save(place, bytes);
+                }
+                !outputs.is_empty()
+            }
+            Err(error) => {
+                let what =
+                    format!("handleSummary() failed, so the usual summary is printed: {error}");
+                self.log.say(Level::Error, what);
+                false
+            }
+        }
+    }
+
+    /// Writes to `stdout`, `stderr` or a file. If that fails, a line of the log tells it; the exit
+    /// code stays.
+    fn save(&self, place: &str, bytes: &[u8]) {
+        let written = match place {
+            "stdout" => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+            "stderr" => io::stderr().write_all(bytes),
+            path => std::fs::write(path, bytes),
+        };
+        if let Err(error) = written {
+            let why = crate::message::without_error_numbers(&error.to_string());
+            self.log.say(Level::Error, format!("cannot write the summary to '{place}': {why}"));
+        }
+    }
+}

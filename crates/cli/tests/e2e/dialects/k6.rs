@@ -1,0 +1,189 @@
+//! Scripts under k6 itself and under us, against one server that writes down what it is sent: the
+//! same requests, the same counts, the same labels and the same exit codes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::recorder::Recorder;
+use crate::programs::turn_with;
+use crate::support::{Finished, run};
+
+/// Scripts with the flags that they are run with.
+const SCRIPTS: [(&str, &str, &[&str]); 9] = [
+    (
+        "verbs",
+        "import http from 'k6/http';
+         export const options = { vus: 1, iterations: 2 };
+         export default function () {
+           const url = __ENV.URL;
+           http.get(`${url}?a=1&b=%20`);
+           http.post(url, { z: 'last', a: [1, 2], e: '' });
+           http.put(url, JSON.stringify({ a: 1 }), { headers: { 'content-type': 'text/json', 'x-b': 'c' } });
+           http.del(url);
+           http.patch(url, 'patched');
+           http.head(url);
+           http.options(url, null, { cookies: { one: '1', two: '2' } });
+           http.request('REPORT', url, 'body', { headers: { Host: 'example.test' } });
+           http.get(http.url`${url}?id=${__ITER}`);
+         }",
+        &[],
+    ),
+    (
+        "checks and groups",
+        "import http from 'k6/http'; import { check, group } from 'k6';
+         import { Counter, Gauge, Rate, Trend } from 'k6/metrics';
+         const mine = [new Counter('a_count'), new Gauge('b_level'), new Rate('c_rate'), \
+         new Trend('d_time', true), new Trend('e_size'), new Counter('f_time', true)];
+         export const options = { vus: 1, iterations: 3, thresholds: {
+           'http_reqs{name:here}': ['count==3'], checks: ['rate>0.1'], a_count: ['count>=1', 'rate>0'],
+           d_time: ['p(95)<100', 'med>=0'] } };
+         export default function () {
+           group('outer', () => { group('inner', () => {
+             const r = http.get(__ENV.URL, { tags: { name: 'here' } });
+             check(r, { 'is ok': (r) => r.status === 200, 'is not': (r) => r.body === 'no' });
+           }); });
+           mine.forEach((metric) => metric.add(__ITER + 1));
+           check(null, { always: true });
+         }",
+        &[],
+    ),
+    (
+        "a threshold fails",
+        "export const options = { iterations: 2, thresholds: { iterations: ['count>2'] } };
+         export default function () {}",
+        &[],
+    ),
+    (
+        "life cycle",
+        "import http from 'k6/http'; import { check } from 'k6';
+         export const options = { vus: 2, iterations: 4 };
+         export function setup() { http.get(__ENV.URL + 'setup'); return { a: [1, 'b', null] }; }
+         export default function (data) { check(data, { same: (d) => d.a[1] === 'b' }); }
+         export function teardown(data) { http.get(__ENV.URL + 'teardown/' + data.a.length); }",
+        &[],
+    ),
+    (
+        "exceptions",
+        "export const options = { vus: 1, iterations: 3 };
+         export default function () { if (__ITER === 1) throw new Error('boom'); }",
+        &[],
+    ),
+    (
+        "batch and cookies",
+        "import http from 'k6/http'; import { check } from 'k6';
+         export const options = { vus: 1, iterations: 2, batch: 1 };
+         export default function () {
+           http.cookieJar().set(__ENV.URL, 'jar', 'full');
+           const all = http.batch({ one: `${__ENV.URL}1`, two: ['POST', `${__ENV.URL}2`, 'x'] });
+           check(all, { both: (a) => a.one.status === 200 && a.two.body === 'ok' });
+         }",
+        &[],
+    ),
+    ("abort", "import exec from 'k6/execution'; export default function () { exec.test.abort('x'); }", &[]),
+    ("fail", "import exec from 'k6/execution'; export default function () { exec.test.fail('x'); }", &[]),
+    (
+        "flags",
+        "import http from 'k6/http'; import { sleep } from 'k6';
+         export default function () { http.get(__ENV.URL); sleep(0.01); }",
+        &["-u", "1", "-i", "3", "--tag", "a=b", "--summary-mode", "full", "--user-agent", "mine/1"],
+    ),
+];
+
+/// What a tester made of a script.
+struct Made {
+    finished: Finished,
+    export: Value,
+    requests: Vec<String>,
+}
+
+fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Made {
+    let mut command = if is_ours {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["k6", "run", "--as-original"]);
+        command
+    } else {
+        let mut command = Command::new("k6");
+        command.args(["run", "--no-usage-report", "--address", "localhost:0"]);
+        command
+    };
+    let name = if is_ours { "ours.json" } else { "theirs.json" };
+    command.args(["-q", "--summary-export", name]).args(flags).arg("script.js");
+    command.current_dir(folder).env("HOME", folder).env("URL", recorder.url("/"));
+    let finished = run(&mut command);
+    let export = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let export = serde_json::from_str(&export).unwrap_or(Value::Null);
+    let mut requests: Vec<String> = recorder.take().concat().iter().map(|it| sorted(it)).collect();
+    requests.sort();
+    Made { finished, export, requests }
+}
+
+/// A request with its fields sorted, since their order is the library's, and without the version
+/// of k6, which need not be the one that is followed.
+fn sorted(request: &str) -> String {
+    let (head, body) = request.split_once("\r\n\r\n").expect("a whole request");
+    let mut lines = head.split("\r\n");
+    let first = lines.next().unwrap_or_default();
+    let mut fields: Vec<String> = lines
+        .map(|line| match line.starts_with("User-Agent: Grafana k6/") {
+            true => "User-Agent: k6".to_owned(),
+            false => line.to_owned(),
+        })
+        .collect();
+    fields.sort();
+    format!("{first}\n{}\n\n{body}", fields.join("\n"))
+}
+
+/// The figures of an export that do not depend on time.
+fn counts(export: &Value) -> BTreeMap<String, String> {
+    let mut counts = BTreeMap::new();
+    for (metric, values) in export["metrics"].as_object().expect("metrics") {
+        if metric.starts_with("vus") {
+            // These are there in runs of a second only.
+            continue;
+        }
+        let names: Vec<&String> = values.as_object().expect("figures").keys().collect();
+        counts.insert(metric.clone(), format!("{names:?} {}", values["thresholds"]));
+        let is_bytes = metric.starts_with("data_");
+        for name in ["count", "passes", "fails", "value"] {
+            if let Some(value) = values.get(name).filter(|_| !is_bytes) {
+                counts.insert(format!("{metric} {name}"), value.to_string());
+            }
+        }
+    }
+    counts.insert("root_group".to_owned(), export["root_group"].to_string());
+    counts.insert("setup_data".to_owned(), export["setup_data"].to_string());
+    counts
+}
+
+/// What stands before the figures of each line of a summary.
+fn labels(stdout: &str) -> Vec<String> {
+    let lines = stdout.lines().map(|line| match line.split_once("...") {
+        Some((label, _)) => label.to_owned(),
+        None => line.split('=').next().unwrap_or_default().trim_end().to_owned(),
+    });
+    lines.filter(|line| !line.trim_start().starts_with("vus")).collect()
+}
+
+#[test]
+fn scripts_do_under_us_what_they_do_under_k6() {
+    let Some(_turn) = turn_with(&["k6"]) else { return };
+    let recorder = Recorder::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, script, flags) in SCRIPTS {
+        std::fs::write(folder.path().join("script.js"), script).expect("a script");
+        let [theirs, ours] =
+            [false, true].map(|is_ours| make(is_ours, folder.path(), &recorder, flags));
+        let codes = [theirs.finished.code, ours.finished.code];
+        assert_eq!(codes[0], codes[1], "{name}: {:?} {:?}", theirs.finished, ours.finished);
+        assert_eq!(theirs.requests, ours.requests, "{name}: {:?}", ours.finished);
+        if codes[0] == Some(108) {
+            // k6 counts the iteration that ends the test as complete and as interrupted.
+            continue;
+        }
+        assert_eq!(counts(&theirs.export), counts(&ours.export), "{name}");
+        assert_eq!(labels(&theirs.finished.stdout), labels(&ours.finished.stdout), "{name}");
+    }
+}
