@@ -9,6 +9,7 @@ mod books;
 mod cast;
 mod controls;
 mod director;
+mod lending;
 mod net;
 mod run;
 mod scene;

@@ -7,9 +7,12 @@ use plimsoll_io::Driver;
 use plimsoll_io::select::{Opened, open};
 use plimsoll_script::js::{self, Ending, FunctionId, Program, Task};
 
+use super::books::Actor;
 use super::net::{Net, Terms};
 use super::run::{VuError, broken, choice, driver_options, wall_base_ns};
+use super::scene::NEVER_NS;
 use super::stage::Stage;
+use super::user::{Doing, User};
 use super::worker::Worker;
 use super::{Cast, Controls, Network, Tally};
 
@@ -148,5 +151,51 @@ fn perform<D: Driver, T: Tally>(
             outer.abort(&reason);
             Err(VuError::Aborted)
         }
+    }
+}
+
+impl<D: Driver, T: Tally> Worker<D, T> {
+    /// Tells the tally nothing of seconds.
+    fn keep_silent(&mut self) {
+        self.next_tick_ns = NEVER_NS;
+    }
+
+    /// Makes a user that belongs to no scenario.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    fn spawn_alone(&mut self) -> Result<(), VuError> {
+        let spawned = self.cast.program.spawn(&self.books.names, 0).map_err(VuError::Script)?;
+        let mut user = User::new(0, spawned);
+        {
+            let mut execution = user.vu.execution();
+            execution.instance = Arc::clone(&self.stage.controls.facts);
+            execution.options = Arc::clone(&self.cast.options_json);
+            execution.test_started_ns = self.test_started_ns;
+        }
+        self.users.push(user);
+        self.net.add_user(0);
+        Ok(())
+    }
+
+    /// Has that user begin a task.
+    fn begin_alone(&mut self, task: Task) {
+        self.users[0].doing = Doing::Alone;
+        self.begin_task(0, task);
+    }
+
+    /// Ends the task of that user.
+    fn cancel_alone(&mut self) {
+        let wall_ns = self.books.wall_ns(self.now_ns);
+        self.users[0].vu.cancel(wall_ns);
+        self.users[0].doing = Doing::Nothing;
+        self.net.cut_off(0);
+    }
+
+    /// Tells the tally of the bytes of that user.
+    fn tell_data(&mut self) {
+        let (sent_bytes, received_bytes) = self.net.take_bytes(0);
+        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
+        tally.data(&place, sent_bytes, received_bytes);
     }
 }

@@ -1,7 +1,8 @@
 //! One worker: a thread's loop over its virtual users and its driver.
 //!
 //! The loop does what is due, has those virtual users go on whose turn it is, waits, and takes
-//! events. What a script asks for is carried out in `steps`, and requests in `net`.
+//! events. What a script asks for is carried out in `steps`, requests in `net`, and what scenarios
+//! have to do with users is in `lending`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,17 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_io::Driver;
-use plimsoll_script::js::{self, Ending, Level, ScenarioFacts, Task};
+use plimsoll_script::js::{self, Ending, ScenarioFacts, Task};
 
 use super::books::{Actor, Books};
 use super::cast::Cast;
-use super::director::{News, Order};
+use super::director::Order;
 use super::net::Net;
 use super::run::VuError;
-use super::scene::{NEVER_NS, Next};
+use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::tally::Tally;
-use super::user::{Doing, Engaged, User};
+use super::user::{Doing, User};
 use crate::deadlines::Deadlines;
 
 /// However long there is nothing to do, a worker looks this often whether it was told something.
@@ -47,11 +48,11 @@ pub(super) struct Worker<D: Driver, T> {
     /// Those whose turn it is.
     pub(super) queue: VecDeque<u32>,
     /// For each scenario, those that wait for an iteration to be due.
-    free: Vec<VecDeque<u32>>,
-    facts: Vec<Option<Rc<ScenarioFacts>>>,
+    pub(super) free: Vec<VecDeque<u32>>,
+    pub(super) facts: Vec<Option<Rc<ScenarioFacts>>>,
     orders: Vec<Order>,
     pub(super) now_ns: u64,
-    next_tick_ns: u64,
+    pub(super) next_tick_ns: u64,
     is_stopping: bool,
     /// When the scenarios started, ns since 1970.
     pub(super) test_started_ns: u64,
@@ -104,50 +105,6 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         }
     }
 
-    /// Tells the tally nothing of seconds.
-    pub(super) fn keep_silent(&mut self) {
-        self.next_tick_ns = NEVER_NS;
-    }
-
-    /// Makes a user that belongs to no scenario.
-    ///
-    /// # Errors
-    /// When there is no memory for it.
-    pub(super) fn spawn_alone(&mut self) -> Result<(), VuError> {
-        let spawned = self.cast.program.spawn(&self.books.names, 0).map_err(VuError::Script)?;
-        let mut user = User::new(0, spawned);
-        {
-            let mut execution = user.vu.execution();
-            execution.instance = Arc::clone(&self.stage.controls.facts);
-            execution.options = Arc::clone(&self.cast.options_json);
-            execution.test_started_ns = self.test_started_ns;
-        }
-        self.users.push(user);
-        self.net.add_user(0);
-        Ok(())
-    }
-
-    /// Has that user begin a task.
-    pub(super) fn begin_alone(&mut self, task: Task) {
-        self.users[0].doing = Doing::Alone;
-        self.begin_task(0, task);
-    }
-
-    /// Ends the task of that user.
-    pub(super) fn cancel_alone(&mut self) {
-        let wall_ns = self.books.wall_ns(self.now_ns);
-        self.users[0].vu.cancel(wall_ns);
-        self.users[0].doing = Doing::Nothing;
-        self.net.cut_off(0);
-    }
-
-    /// Tells the tally of the bytes of that user.
-    pub(super) fn tell_data(&mut self) {
-        let (sent_bytes, received_bytes) = self.net.take_bytes(0);
-        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
-        tally.data(&place, sent_bytes, received_bytes);
-    }
-
     /// One turn: does what is due, waits, and takes events. `false`: the run is over.
     ///
     /// # Errors
@@ -156,6 +113,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.now_ns = self.net.driver.clock_ns();
         if self.stage.controls.is_aborted() {
             self.interrupt_all();
+            // Who waits for VUs to be initialised waits no longer.
+            self.stage.finish();
             return Ok(false);
         }
         if self.stage.controls.is_stopped() {
@@ -289,180 +248,6 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         execution.instance = Arc::clone(&self.stage.controls.facts);
         execution.options = Arc::clone(&self.cast.options_json);
         execution.test_started_ns = self.test_started_ns;
-    }
-
-    fn join(&mut self, user: u32, role: u32, slot: u32) {
-        let scene = &self.stage.scenes[role as usize];
-        let facts = self.facts[role as usize].get_or_insert_with(|| {
-            Rc::new(ScenarioFacts {
-                name: scene.role.name.clone(),
-                executor: scene.role.executor.kind().name().to_owned(),
-                started_ns: self.books.wall_base_ns.saturating_add(scene.begin_ns()),
-            })
-        });
-        let facts = Rc::clone(facts);
-        let known = &mut self.users[user as usize];
-        if known.iterations == 0 {
-            let data = self.stage.setup_data.lock();
-            let data = data.unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-            known.vu.set_data(data);
-        }
-        known.vu.set_environment(&scene.role.env);
-        known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });
-        let progress = &self.stage.controls.progress[role as usize];
-        progress.vus.fetch_add(1, Ordering::Relaxed);
-        if scene.is_of_arrivals() {
-            self.users[user as usize].is_free = true;
-            self.free[role as usize].push_back(user);
-        } else {
-            self.count_active(role, 1);
-            self.go_free(user);
-        }
-    }
-
-    /// A user has nothing to do: takes its next iteration, waits for one, or leaves.
-    pub(super) fn go_free(&mut self, user: u32) {
-        let known = &mut self.users[user as usize];
-        known.doing = Doing::Nothing;
-        let Some(engaged) = &known.engaged else { return };
-        let scene = &self.stage.scenes[engaged.role as usize];
-        let (begun, is_leaving) = (engaged.begun, engaged.leaves_by_ns.is_some());
-        match scene.next(begun, is_leaving, self.now_ns, self.stage.stop_ns()) {
-            Next::Start => self.start_iteration(user, self.now_ns),
-            Next::Leave => self.leave(user),
-            Next::Wait => {
-                // What came due while nobody was free is dropped before this one counts as free.
-                let role = engaged.role as usize;
-                self.drop_due(role);
-                self.users[user as usize].is_free = true;
-                self.stage.scenes[role].add_free();
-                self.free[role].push_back(user);
-            }
-        }
-    }
-
-    /// A user goes back to the pool.
-    fn leave(&mut self, user: u32) {
-        let known = &mut self.users[user as usize];
-        let Some(engaged) = known.engaged.take() else { return };
-        let (vu, role) = (known.number as u32, engaged.role);
-        let actor = Actor { scenario: Some(role), vu: known.number, ..Actor::default() };
-        let scene = &self.stage.scenes[role as usize];
-        if let plimsoll_core::executor::Executor::PerVuIterations { iterations, .. } =
-            &scene.role.executor
-        {
-            let rest = iterations.saturating_sub(engaged.begun);
-            self.count_dropped(actor, rest);
-        }
-        self.stage.controls.progress[role as usize].vus.fetch_sub(1, Ordering::Relaxed);
-        if !self.stage.scenes[role as usize].is_of_arrivals() {
-            self.count_active(role, -1);
-        }
-        let now_ns = self.now_ns;
-        let news = self.stage.direct(now_ns, |director, decided| {
-            director.returned(vu, role, engaged.slot, now_ns, decided);
-        });
-        self.tell(news);
-    }
-
-    /// Starts the iterations of arrival rates that are due, and drops those that no VU is free for.
-    fn start_due(&mut self) {
-        let stop_ns = self.stage.stop_ns();
-        for role in 0..self.free.len() {
-            let scene = &self.stage.scenes[role];
-            if !scene.is_of_arrivals() || scene.begin_ns() == NEVER_NS {
-                continue;
-            }
-            while !self.free[role].is_empty() {
-                let Some(due_ns) = self.stage.scenes[role].take_due(self.now_ns, stop_ns) else {
-                    break;
-                };
-                let Some(user) = self.free[role].pop_front() else { break };
-                self.no_longer_free(role, user);
-                self.start_iteration(user, due_ns);
-            }
-            self.drop_due(role);
-            let is_over = |worker: &Self| {
-                let next = worker.stage.scenes[role].next(0, false, worker.now_ns, stop_ns);
-                next == Next::Leave
-            };
-            while !self.free[role].is_empty() && is_over(self) {
-                let Some(user) = self.free[role].pop_front() else { break };
-                self.no_longer_free(role, user);
-                self.leave(user);
-            }
-        }
-    }
-
-    fn no_longer_free(&mut self, role: usize, user: u32) {
-        self.users[user as usize].is_free = false;
-        self.stage.scenes[role].remove_free();
-    }
-
-    fn drop_due(&mut self, role: usize) {
-        let dropped = self.stage.scenes[role].drop_due(self.now_ns, self.stage.stop_ns());
-        if dropped == 0 {
-            return;
-        }
-        let actor = Actor { scenario: Some(role as u32), ..Actor::default() };
-        self.count_dropped(actor, dropped);
-        if self.stage.scenes[role].want_vu() {
-            let now_ns = self.now_ns;
-            let news = self.stage.direct(now_ns, |director, decided| {
-                director.grow(role as u32, now_ns, decided);
-            });
-            self.tell(news);
-        }
-    }
-
-    fn count_dropped(&mut self, actor: Actor, count: u64) {
-        let Some(role) = actor.scenario.filter(|_| count > 0) else { return };
-        let progress = &self.stage.controls.progress[role as usize];
-        progress.dropped.fetch_add(count, Ordering::Relaxed);
-        let (tally, place) = self.books.at(actor, self.now_ns);
-        tally.dropped(&place, count);
-    }
-
-    /// Counts a VU that becomes active, or is no longer.
-    pub(super) fn count_active(&self, role: u32, change: i64) {
-        let change = change.cast_unsigned();
-        let controls = &self.stage.controls;
-        controls.facts.vus_active.fetch_add(change, Ordering::Relaxed);
-        controls.progress[role as usize].active_vus.fetch_add(change, Ordering::Relaxed);
-    }
-
-    /// Passes on what has become of scenarios.
-    pub(super) fn tell(&mut self, news: Vec<News>) {
-        for news in news {
-            match news {
-                News::Started(role) => {
-                    let progress = &self.stage.controls.progress[role as usize];
-                    let begin_ns = self.stage.scenes[role as usize].begin_ns();
-                    progress.started_ns.store(begin_ns, Ordering::Relaxed);
-                    progress.status.store(1, Ordering::Release);
-                }
-                News::Over(role, dropped) => {
-                    let actor = Actor { scenario: Some(role), ..Actor::default() };
-                    self.count_dropped(actor, dropped);
-                    let progress = &self.stage.controls.progress[role as usize];
-                    let interrupted = progress.interrupted.load(Ordering::Relaxed);
-                    let status = if interrupted > 0 { 4 } else { 3 };
-                    progress.status.store(status, Ordering::Release);
-                }
-                News::Exhausted(role) => {
-                    let actor = Actor { scenario: Some(role), ..Actor::default() };
-                    let scene = &self.stage.scenes[role as usize];
-                    let line = format!(
-                        "scenario '{}' has its maximum of {} VUs, all are busy, and iterations \
-                         are dropped: raise maxVUs",
-                        scene.role.name,
-                        scene.vus_max()
-                    );
-                    let (tally, place) = self.books.at(actor, self.now_ns);
-                    tally.log(&place, Level::Warn, &line);
-                }
-            }
-        }
     }
 
     /// Has a user looked at when it next needs that.

@@ -13,6 +13,8 @@ struct Wire {
     user: u32,
     site: u32,
     route: Option<Route>,
+    /// The server's address as text, and its port.
+    remote: (String, u16),
     opened_ns: u64,
     connected_ns: u64,
     secured_ns: u64,
@@ -96,6 +98,9 @@ impl Wires {
         let wire = &mut self.all[number as usize];
         (wire.user, wire.site, wire.is_used) = (user, site, false);
         (wire.opened_ns, wire.connected_ns, wire.secured_ns) = (now_ns, 0, 0);
+        if let Address::Tcp(address) = &route.to {
+            wire.remote = (address.ip().to_string(), address.port());
+        }
         wire.connection.open(driver, &route);
         wire.route = Some(route);
         owned.push(number);
@@ -111,6 +116,7 @@ impl Wires {
                 user: 0,
                 site: 0,
                 route: None,
+                remote: (String::new(), 0),
                 opened_ns: 0,
                 connected_ns: 0,
                 secured_ns: 0,
@@ -163,12 +169,8 @@ impl Wires {
             "h2" => "HTTP/2.0",
             _ => "HTTP/1.1",
         };
-        if let Some(Route { to: Address::Tcp(address), .. }) = &wire.route {
-            use std::fmt::Write as _;
-            // Writing to a string does not fail.
-            let _ = write!(call.via.remote_ip, "{}", address.ip());
-            call.via.remote_port = address.port();
-        }
+        call.via.remote_ip.push_str(&wire.remote.0);
+        call.via.remote_port = wire.remote.1;
         if let Some(tls) = wire.connection.tls() {
             call.via.tls_version = match tls.version() {
                 Some(Version::Tls12) => "tls1.2",

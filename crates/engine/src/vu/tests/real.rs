@@ -133,3 +133,15 @@ fn a_vu_that_cannot_be_initialised_is_named() {
     let Err(VuError::Script(failure)) = prepared else { panic!("it is prepared") };
     assert!(failure.text.contains("not this one"), "{failure}");
 }
+
+#[test]
+fn an_abort_ends_the_preparation() {
+    let program = program("if (__VU == 2) for (;;); export default () => {};");
+    let executor = Executor::ConstantVus { vus: 3, duration_ns: S };
+    let cast = cast(&program, vec![role(&program, executor)], 3);
+    let controls = Arc::new(Controls::new(1));
+    controls.abort("enough");
+    let prepared = prepare(cast, &controls, |_| Kept::default());
+    assert!(matches!(prepared, Err(VuError::Aborted)));
+    assert_eq!(controls.abort_reason().as_deref(), Some("enough"));
+}
