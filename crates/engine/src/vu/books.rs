@@ -22,6 +22,7 @@ pub(super) struct Actor {
     pub vu: u64,
     pub iteration: u64,
     pub group: Option<u32>,
+    pub tags: Option<u32>,
 }
 
 impl<T: Tally> Books<T> {
@@ -33,8 +34,9 @@ impl<T: Tally> Books<T> {
     /// The tally, and where something happens that is to be told to it.
     pub(super) fn at(&mut self, actor: Actor, at_ns: u64) -> (&mut T, Place<'_>) {
         let wall_ns = self.wall_ns(at_ns);
-        let Actor { scenario, vu, iteration, group } = actor;
-        let place = Place { scenario, vu, iteration, group, wall_ns, at_ns, names: &self.names };
+        let Actor { scenario, vu, iteration, group, tags } = actor;
+        let names = &self.names;
+        let place = Place { scenario, vu, iteration, group, tags, wall_ns, at_ns, names };
         (&mut self.tally, place)
     }
 }

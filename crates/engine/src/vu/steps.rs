@@ -23,6 +23,7 @@ impl User {
             vu: self.number,
             iteration: self.iterations,
             group: self.groups.last().map(|(group, _)| *group),
+            tags: self.vu.tags(),
         }
     }
 }

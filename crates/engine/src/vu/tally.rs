@@ -19,6 +19,9 @@ pub struct Place<'a> {
     pub iteration: u64,
     /// The number of the group; `None` at the root.
     pub group: Option<u32>,
+    /// The number of the VU's own tags; `None` without any. Requests and samples have numbers of
+    /// their own, with these among them.
+    pub tags: Option<u32>,
     /// When, ns since 1970.
     pub wall_ns: u64,
     /// When, on the driver's clock.

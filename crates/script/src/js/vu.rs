@@ -183,6 +183,13 @@ impl Vu {
         *self.inner.environment.borrow_mut() = Some(over.to_vec());
     }
 
+    /// The number of the tags that the script has set in `exec.vu.metrics.tags`; `None` without any.
+    /// Those of a call, and so of a request or a sample, have them already.
+    #[must_use]
+    pub fn tags(&self) -> Option<u32> {
+        api::tags::own_number(&self.inner)
+    }
+
     /// Whether the script has called `exec.test.fail()`. Asked once, it is forgotten.
     pub fn has_failed_test(&mut self) -> bool {
         self.inner.has_failed_test.take()

@@ -10,7 +10,7 @@ pub(super) mod globals;
 pub(super) mod http;
 mod k6;
 mod metrics;
-mod tags;
+pub(super) mod tags;
 mod text;
 mod timers;
 

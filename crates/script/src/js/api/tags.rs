@@ -6,6 +6,7 @@ use std::ptr;
 
 use super::classes::{Classes, Held};
 use crate::js::ffi::{self, Raw};
+use crate::js::inner::Inner;
 use crate::js::value::{Context, ErrorKind, Text, Thrown, Value};
 use crate::js::worker::SEPARATOR;
 
@@ -32,6 +33,20 @@ pub(super) fn number(
     let number = (!bytes.is_empty()).then(|| inner.worker.tags_number(&bytes));
     *inner.scratch.borrow_mut() = bytes;
     added.map(|()| number)
+}
+
+/// The number of the virtual user's own tags; `None` without any.
+pub(in crate::js) fn own_number(inner: &Inner) -> Option<u32> {
+    let tags = inner.tags.borrow();
+    if tags.is_empty() {
+        return None;
+    }
+    let mut bytes = inner.scratch.borrow_mut();
+    bytes.clear();
+    for (name, value) in &*tags {
+        push(&mut bytes, name.as_bytes(), value.as_bytes());
+    }
+    Some(inner.worker.tags_number(&bytes))
 }
 
 fn push(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) {
