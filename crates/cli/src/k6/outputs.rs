@@ -268,11 +268,12 @@ impl Writer {
     }
 
     fn metadata(&self, point: &Point) -> TagSet {
-        let Some((vu, iteration)) = point.vu else { return TagSet::default() };
-        let all = [(SystemTag::Vu, vu), (SystemTag::Iter, iteration)];
+        let all = [(SystemTag::Vu, point.vu), (SystemTag::Iter, point.iteration)];
         let set = all.iter().filter(|(tag, _)| self.tags.has(*tag));
-        let texts: Vec<(&str, String)> =
-            set.map(|(tag, number)| (tag.name(), number.to_string())).collect();
+        let text = |(tag, number): &(SystemTag, Option<u64>)| {
+            number.map(|number| (tag.name(), number.to_string()))
+        };
+        let texts: Vec<(&str, String)> = set.filter_map(text).collect();
         TagSet::of(texts.iter().map(|(name, text)| (*name, text.as_str())))
     }
 }

@@ -138,13 +138,20 @@ impl Count {
         values: &[f64],
         make: impl FnOnce(&Common, &mut Book) -> Set,
     ) {
+        let is_of_vu = place.vu > 0 || !self.root.is_empty();
         let Self { common, book, sets, key, batch, .. } = self;
         let set = sets.find(key, || make(common, book));
         for (at, value) in values.iter().enumerate() {
             let metric = set.count(book, at, *value);
             if common.points.is_some() {
-                let vu = (place.vu > 0).then_some((place.vu, place.iteration));
-                batch.push(Point { metric, wall_ns, value: *value, tags: set.tags.clone(), vu });
+                batch.push(Point {
+                    metric,
+                    wall_ns,
+                    value: *value,
+                    tags: set.tags.clone(),
+                    vu: (place.vu > 0).then_some(place.vu),
+                    iteration: is_of_vu.then_some(place.iteration),
+                });
             }
         }
         if batch.len() >= BATCH_POINTS {
@@ -157,12 +164,12 @@ impl Count {
         self.key.begin(kind).optional(place.scenario).optional(place.group).optional(tags)
     }
 
-    /// Counts values with the tags of a place and nothing else.
+    /// Counts values with the tags of a place and of its VU, and nothing else.
     fn count_plain(&mut self, kind: u8, place: &Place<'_>, metrics: &[MetricId], values: &[f64]) {
-        self.begin(kind, place, None);
+        self.begin(kind, place, place.tags);
         let root = self.root;
         self.count(place, place.wall_ns, values, |common, book| {
-            Set::new(common.tags(place, Some(root), None, &[]), metrics, book)
+            Set::new(common.tags(place, Some(root), place.tags, &[]), metrics, book)
         });
     }
 

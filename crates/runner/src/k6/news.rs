@@ -79,8 +79,10 @@ pub struct Point {
     pub value: f64,
     /// Its tags.
     pub tags: TagSet,
-    /// The VU and its iteration; `None` outside of iterations.
-    pub vu: Option<(u64, u64)>,
+    /// The VU, from 1; `None` if it is not one of a scenario.
+    pub vu: Option<u64>,
+    /// The iteration of a VU; 0 in `setup` and `teardown`.
+    pub iteration: Option<u64>,
 }
 
 /// Takes samples.

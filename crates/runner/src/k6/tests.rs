@@ -62,6 +62,7 @@ impl World {
             vu: 3,
             iteration: 7,
             group: None,
+            tags: None,
             wall_ns: WALL_NS,
             at_ns: 5_000,
             names: &self.names,

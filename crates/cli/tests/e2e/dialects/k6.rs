@@ -12,7 +12,7 @@ use crate::programs::turn_with;
 use crate::support::{Finished, run};
 
 /// Scripts with the flags that they are run with.
-const SCRIPTS: [(&str, &str, &[&str]); 9] = [
+const SCRIPTS: [(&str, &str, &[&str]); 10] = [
     (
         "verbs",
         "import http from 'k6/http';
@@ -85,6 +85,27 @@ const SCRIPTS: [(&str, &str, &[&str]); 9] = [
     ("abort", "import exec from 'k6/execution'; export default function () { exec.test.abort('x'); }", &[]),
     ("fail", "import exec from 'k6/execution'; export default function () { exec.test.fail('x'); }", &[]),
     (
+        "tags",
+        "import http from 'k6/http'; import { check, group } from 'k6';
+         import { Counter } from 'k6/metrics'; import exec from 'k6/execution';
+         const mine = new Counter('mine');
+         export const options = { tags: { of: 'run', run: '1' }, systemTags: ['name', 'group', 'url', \
+         'scenario', 'check', 'status', 'vu', 'iter'], scenarios: { first: { exec: 'first', \
+         executor: 'per-vu-iterations', iterations: 2, tags: { of: 'scenario' } } } };
+         export function setup() { group('g', () => { check(1, { set: true }); }); }
+         export function first() {
+           exec.vu.tags.own = `of ${__VU}`;
+           group('outer', () => {
+             mine.add(1, { of: 'call' });
+             http.get(`${__ENV.URL}x`, { tags: { name: 'named', own: 'call' } });
+             group('inner', () => { check(1, { is: true }, { of: 'check' }); });
+           });
+           http.get(`${__ENV.URL}y`);
+         }
+         export function teardown() { http.get(`${__ENV.URL}z`); }",
+        &[],
+    ),
+    (
         "flags",
         "import http from 'k6/http'; import { sleep } from 'k6';
          export default function () { http.get(__ENV.URL); sleep(0.01); }",
@@ -97,6 +118,8 @@ struct Made {
     finished: Finished,
     export: Value,
     requests: Vec<String>,
+    /// How many samples each metric has with each set of tags.
+    samples: BTreeMap<String, u64>,
 }
 
 fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Made {
@@ -110,14 +133,33 @@ fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Ma
         command
     };
     let name = if is_ours { "ours.json" } else { "theirs.json" };
-    command.args(["-q", "--summary-export", name]).args(flags).arg("script.js");
+    let output = format!("json=samples-{name}");
+    command.args(["-q", "--summary-export", name, "-o", &output]).args(flags).arg("script.js");
     command.current_dir(folder).env("HOME", folder).env("URL", recorder.url("/"));
     let finished = run(&mut command);
     let export = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let export = serde_json::from_str(&export).unwrap_or(Value::Null);
     let mut requests: Vec<String> = recorder.take().concat().iter().map(|it| sorted(it)).collect();
     requests.sort();
-    Made { finished, export, requests }
+    let samples = std::fs::read_to_string(folder.join(format!("samples-{name}")));
+    Made { finished, export, requests, samples: samples_of(&samples.unwrap_or_default()) }
+}
+
+/// Counts samples by metric and tags, and metrics by what is said of each.
+fn samples_of(text: &str) -> BTreeMap<String, u64> {
+    let mut samples = BTreeMap::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        let metric = line["metric"].as_str().expect("a name");
+        let what = match line["type"] == "Metric" {
+            true => line["data"].to_string(),
+            false => format!("{} {}", line["data"]["tags"], line["data"]["metadata"]),
+        };
+        if !metric.starts_with("vus") {
+            *samples.entry(format!("{metric} {what}")).or_insert(0) += 1;
+        }
+    }
+    samples
 }
 
 /// A request with its fields sorted, since their order is the library's, and without the version
@@ -183,6 +225,7 @@ fn scripts_do_under_us_what_they_do_under_k6() {
             // k6 counts the iteration that ends the test as complete and as interrupted.
             continue;
         }
+        assert_eq!(theirs.samples, ours.samples, "{name}");
         assert_eq!(counts(&theirs.export), counts(&ours.export), "{name}");
         assert_eq!(labels(&theirs.finished.stdout), labels(&ours.finished.stdout), "{name}");
     }
