@@ -1,9 +1,8 @@
 //! Executors: which of a scenario's virtual users start iterations, and when. Names and meaning are
 //! k6's.
 //!
-//! An executor here is what a scenario asks for, checked: due times as
-//! [`Arrivals`](crate::schedule::Arrivals) and users over time as a
-//! [`UserRamp`](crate::schedule::UserRamp). Who carries it out is the engine's business.
+//! An executor here is what a scenario asks for, checked: due times as [`Arrivals`] and users over
+//! time as a [`UserRamp`]. Who carries it out is the engine's business.
 
 use crate::schedule::{ArrivalStage, Arrivals, UserRamp};
 

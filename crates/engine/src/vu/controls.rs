@@ -28,14 +28,16 @@ pub struct Controls {
 /// How far a scenario is.
 #[derive(Debug, Default)]
 pub struct RoleProgress {
-    /// 0: waiting, 1: iterations start, 2: iterations end, 3: done, 4: done, and iterations were
-    /// interrupted.
+    /// 0: waiting, 1: iterations start, 2: iterations end, 3: done, 4: the run was aborted before
+    /// it was done.
     pub status: AtomicU64,
     /// When it started, ns on the driver's clock; 0 before.
     pub started_ns: AtomicU64,
+    /// When it was over, ns on the driver's clock; 0 before.
+    pub ended_ns: AtomicU64,
     /// VUs in an iteration, or in their loop.
     pub active_vus: AtomicU64,
-    /// VUs that it has.
+    /// VUs that it has; where iterations start at a rate, also when it is over.
     pub vus: AtomicU64,
     /// Iterations that have started.
     pub started: AtomicU64,

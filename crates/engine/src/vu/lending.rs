@@ -79,8 +79,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             let rest = iterations.saturating_sub(engaged.begun);
             self.count_dropped(actor, rest);
         }
-        self.stage.controls.progress[role as usize].vus.fetch_sub(1, Ordering::Relaxed);
         if !self.stage.scenes[role as usize].is_of_arrivals() {
+            self.stage.controls.progress[role as usize].vus.fetch_sub(1, Ordering::Relaxed);
             self.count_active(role, -1);
         }
         let now_ns = self.now_ns;
@@ -170,9 +170,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                     let actor = Actor { scenario: Some(role), ..Actor::default() };
                     self.count_dropped(actor, dropped);
                     let progress = &self.stage.controls.progress[role as usize];
-                    let interrupted = progress.interrupted.load(Ordering::Relaxed);
-                    let status = if interrupted > 0 { 4 } else { 3 };
-                    progress.status.store(status, Ordering::Release);
+                    progress.ended_ns.store(self.now_ns, Ordering::Relaxed);
+                    progress.status.store(3, Ordering::Release);
                 }
                 News::Exhausted(role) => {
                     let actor = Actor { scenario: Some(role), ..Actor::default() };

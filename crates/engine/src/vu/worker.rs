@@ -314,8 +314,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         }
         for progress in &self.stage.controls.progress {
             if progress.status.load(Ordering::Relaxed) < 3 {
-                let interrupted = progress.interrupted.load(Ordering::Relaxed);
-                progress.status.store(if interrupted > 0 { 4 } else { 3 }, Ordering::Release);
+                progress.ended_ns.store(self.now_ns, Ordering::Relaxed);
+                progress.status.store(4, Ordering::Release);
             }
         }
     }

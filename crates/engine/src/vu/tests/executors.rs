@@ -242,6 +242,11 @@ fn a_stop_lets_iterations_end_and_an_abort_does_not() {
         });
         assert_eq!(run.kept.counts(0), want, "{aborts}");
         assert_eq!(run.controls.abort_reason().as_deref(), aborts.then_some("enough"));
+        let progress = &run.controls.progress[0];
+        let want = if aborts { 4 } else { 3 };
+        assert_eq!(progress.status.load(Ordering::Relaxed), want, "{aborts}");
+        let lasted_ns = progress.ended_ns.load(Ordering::Relaxed) - run.begin_ns;
+        assert_eq!(lasted_ns / MS, if aborts { 400 } else { 600 });
     }
 }
 
