@@ -14,6 +14,12 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 /// What each message's data ends in, and what is left off before it is sent (RFC 7692 7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
+/// An empty block; the bits between its head and its length mean nothing. Between two blocks
+/// nothing comes of it. Within a block it is taken for data or codes, which come to something or
+/// are wrong.
+const EMPTY_BLOCK: [u8; 5] = [0xf8, 0, 0, 0xff, 0xff];
+/// Empty blocks that follow a message: together they are longer than the head of a block.
+const PROBE: [[u8; 5]; 64] = [EMPTY_BLOCK; 64];
 /// The largest window, in bits, and the default.
 pub(super) const WINDOW_BITS_MAX: u8 = 15;
 
@@ -122,8 +128,6 @@ impl Deflater {
 pub(super) struct Inflater {
     decompress: Decompress,
     parameters: DeflateParameters,
-    /// How much of the tail was fed at the end of the message under way.
-    tail_at: usize,
 }
 
 impl fmt::Debug for Inflater {
@@ -145,7 +149,7 @@ pub(super) struct Inflated {
 
 impl Inflater {
     pub(super) fn new(parameters: DeflateParameters) -> Self {
-        Self { decompress: Decompress::new(false), parameters, tail_at: 0 }
+        Self { decompress: Decompress::new(false), parameters }
     }
 
     /// Decompresses as much of `input` as `out` has room for.
@@ -161,26 +165,27 @@ impl Inflater {
         Inflated { taken, made, is_broken: status.is_err() }
     }
 
-    /// Decompresses what the end of a message brings forth. Nothing is made once all is done.
+    /// Hands out what is left of a message whose input was taken whole. Nothing is made once that
+    /// is done; the message is broken if it does not end where a block does.
     pub(super) fn end(&mut self, out: &mut [u8]) -> Inflated {
-        loop {
-            let mut inflated = self.take(&TAIL[self.tail_at..], out);
-            self.tail_at += inflated.taken;
-            if inflated.made > 0 || inflated.is_broken {
-                return inflated;
-            }
-            if self.tail_at == TAIL.len() {
-                self.tail_at = 0;
-                if self.parameters.peer_no_context_takeover {
-                    self.decompress.reset(false);
-                }
-                return inflated;
-            }
-            if inflated.taken == 0 {
-                inflated.is_broken = true;
-                return inflated;
-            }
+        let mut left = self.take(&[], out);
+        if left.made > 0 || left.is_broken {
+            return left;
         }
+        left.is_broken = !self.is_whole(out);
+        if self.parameters.peer_no_context_takeover {
+            self.decompress.reset(false);
+        }
+        left
+    }
+
+    /// Whether the tail ends a block, as it does behind a whole message. The decompressor does not
+    /// tell, and takes the tail for data or codes if the message was cut.
+    fn is_whole(&mut self, out: &mut [u8]) -> bool {
+        [&TAIL[..], PROBE.as_flattened()].into_iter().all(|bytes| {
+            let probed = self.take(bytes, out);
+            probed.taken == bytes.len() && probed.made == 0 && !probed.is_broken
+        })
     }
 }
 

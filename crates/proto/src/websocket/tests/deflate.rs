@@ -123,11 +123,49 @@ fn messages() {
         &["part of a message", "error bad_deflate"],
         &["close 1007"],
     );
-    // The last block is cut, and what ends a message is taken for its data.
+    // The last block is cut, and what ends a message would be taken for its data.
     check(
         Some(ALONE),
         |peer| peer.frame(compressed, b"\x00\x05\x00\xfa\xff\x48\x65"),
-        &["part of Text: He\\x00\\x00", "error invalid_utf8"],
+        &["part of a message", "error bad_deflate"],
         &["close 1007"],
     );
+}
+
+/// Whether a part of a message is a message, too: where the tail follows that its pieces end in,
+/// and behind it and the first byte of the next block, if that is zero.
+fn ends_a_block(made: &[u8], length: usize) -> bool {
+    const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
+    let (part, rest) = made.split_at(length);
+    let next = part.strip_suffix(&[0]);
+    rest.starts_with(TAIL) || next.is_some_and(|before| before.ends_with(TAIL))
+}
+
+/// A message of which the end is missing is an error wherever it was cut.
+#[test]
+fn a_message_that_is_cut_is_an_error() {
+    let words: String = (0..400).map(|at| format!("{} {:x}, ", at * at, at * 7)).collect();
+    let noise: Vec<u8> =
+        (0..600_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let messages = [&b"Hello"[..], b"", b"a", &[b'a'; 5000], words.as_bytes(), &noise];
+    let frame = FIN | RSV1 | super::bytes::BINARY;
+    for role in [Role::Client, Role::Server] {
+        for deflate in [ALONE, TAKEOVER, DeflateParameters { window_bits: 9, ..TAKEOVER }] {
+            let options = Options { role, limits: Limits::default(), deflate: Some(deflate) };
+            for message in messages {
+                let made = Deflater::new().message(message, deflate).expect("a message").to_vec();
+                let whole = trace(options, Bytes::to(role).frame(frame, &made).as_slice(), &[]);
+                assert_eq!(whole.lines.len(), 2, "{} bytes, whole", message.len());
+                for length in 0..made.len() {
+                    let bytes = Bytes::to(role).frame(frame, &made[..length]);
+                    let trace = trace(options, bytes.as_slice(), &[]);
+                    let last = trace.lines.last().map(String::as_str);
+                    let why = format!("{length} of {} bytes, to a {role:?}", made.len());
+                    let is_valid = ends_a_block(&made, length);
+                    let want = if is_valid { "error no_close" } else { "error bad_deflate" };
+                    assert_eq!(last, Some(want), "{why}");
+                }
+            }
+        }
+    }
 }
