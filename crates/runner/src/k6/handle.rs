@@ -147,7 +147,11 @@ impl Handle {
         let elapsed_ns = self.scenarios_ns(now_ns);
         let time_ns = match status {
             Status::Waiting => start_ns.saturating_sub(elapsed_ns),
-            _ => elapsed_ns.saturating_sub(start_ns),
+            _ => {
+                let ended_ns = read(&progress.ended_ns);
+                let until_ns = if ended_ns > 0 { ended_ns } else { now_ns };
+                until_ns.saturating_sub(read(&progress.started_ns))
+            }
         };
         Some(Live {
             status,

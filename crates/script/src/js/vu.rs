@@ -183,8 +183,8 @@ impl Vu {
         *self.inner.environment.borrow_mut() = Some(over.to_vec());
     }
 
-    /// The number of the tags that the script has set in `exec.vu.metrics.tags`; `None` without any.
-    /// Those of a call, and so of a request or a sample, have them already.
+    /// The number of the tags that the script has set in `exec.vu.metrics.tags`; `None` without
+    /// any. Those of a call, and so of a request or a sample, have them already.
     #[must_use]
     pub fn tags(&self) -> Option<u32> {
         api::tags::own_number(&self.inner)

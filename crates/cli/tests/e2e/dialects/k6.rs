@@ -145,7 +145,7 @@ fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Ma
     Made { finished, export, requests, samples: samples_of(&samples.unwrap_or_default()) }
 }
 
-/// Counts samples by metric and tags, and metrics by what is said of each.
+/// Counts samples by metric, tags and metadata, and the lines that introduce metrics.
 fn samples_of(text: &str) -> BTreeMap<String, u64> {
     let mut samples = BTreeMap::new();
     for line in text.lines() {
