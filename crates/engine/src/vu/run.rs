@@ -55,11 +55,12 @@ pub struct Ended<T> {
     pub started_ns: u64,
     /// When the last VU was done.
     pub ended_ns: u64,
-    /// CPU time of each worker's thread since the scenarios started, ns.
-    pub cpu_ns: Vec<u64>,
+    /// How long each worker was busy since the scenarios started, ns: it worked or wanted to, and
+    /// did not wait for events.
+    pub busy_ns: Vec<u64>,
 }
 
-/// What a worker's thread brings back: its tally, and its CPU time.
+/// What a worker's thread brings back: its tally, and how long it was busy, ns.
 type Done<T> = (T, u64);
 
 /// A run whose VUs are initialised. Dropped, it ends its threads.
@@ -134,8 +135,8 @@ impl<T: Tally> Prepared<T> {
         if let Some(error) = self.stage.take_failure() {
             return Err(joined.err().unwrap_or(error));
         }
-        let (tallies, cpu_ns) = joined?.into_iter().unzip();
-        Ok(Ended { tallies, started_ns, ended_ns, cpu_ns })
+        let (tallies, busy_ns) = joined?.into_iter().unzip();
+        Ok(Ended { tallies, started_ns, ended_ns, busy_ns })
     }
 }
 
@@ -225,12 +226,12 @@ fn work_on<D: Driver, T: Tally>(
     started_ns: &AtomicU64,
 ) -> Result<Done<T>, VuError> {
     worker.initialize_planned();
-    let mut cpu_before_ns = None;
+    let mut busy_before_ns = None;
     while worker.turn().map_err(|error| broken(&error))? {
-        if cpu_before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
-            cpu_before_ns = Some(clock::thread_cpu_ns());
+        if busy_before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
+            busy_before_ns = Some(worker.busy_ns());
         }
     }
-    let used_ns = cpu_before_ns.map_or(0, |before_ns| clock::thread_cpu_ns() - before_ns);
-    Ok((worker.end(), used_ns))
+    let busy_ns = busy_before_ns.map_or(0, |before_ns| worker.busy_ns() - before_ns);
+    Ok((worker.end(), busy_ns))
 }

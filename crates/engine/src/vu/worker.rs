@@ -53,6 +53,9 @@ pub(super) struct Worker<D: Driver, T> {
     orders: Vec<Order>,
     pub(super) now_ns: u64,
     pub(super) next_tick_ns: u64,
+    made_ns: u64,
+    /// How long it has waited for events since then.
+    waited_ns: u64,
     is_stopping: bool,
     /// When the scenarios started, ns since 1970.
     pub(super) test_started_ns: u64,
@@ -87,6 +90,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             orders: Vec::new(),
             now_ns,
             next_tick_ns: now_ns + SECOND_NS,
+            made_ns: now_ns,
+            waited_ns: 0,
             is_stopping: false,
             test_started_ns: wall_base_ns.saturating_add(now_ns),
             alone: None,
@@ -139,8 +144,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         if self.stage.is_over() && !self.stage.has_orders(self.index) {
             return Ok(false);
         }
-        let until_ns = self.until_ns();
-        self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
+        self.wait()?;
         while let Some((at_ns, event)) = self.net.driver.next() {
             self.now_ns = self.now_ns.max(at_ns);
             self.net.handle(at_ns, event, &self.users, &mut self.books);
@@ -154,6 +158,25 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.now_ns = self.net.driver.clock_ns();
         self.tick(true);
         self.books.tally
+    }
+
+    /// Waits for events.
+    fn wait(&mut self) -> io::Result<()> {
+        let until_ns = self.until_ns();
+        let is_idle = until_ns > self.now_ns;
+        if is_idle {
+            // The turn took time.
+            self.now_ns = self.net.driver.clock_ns();
+        }
+        let began_ns = self.now_ns;
+        self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
+        self.waited_ns += if is_idle { self.now_ns - began_ns } else { 0 };
+        Ok(())
+    }
+
+    /// How long it did not wait for events, ns.
+    pub(super) fn busy_ns(&self) -> u64 {
+        (self.now_ns - self.made_ns).saturating_sub(self.waited_ns)
     }
 
     fn until_ns(&self) -> u64 {

@@ -301,7 +301,7 @@ impl<'a> Course<'a> {
 
     fn add_up(&mut self, ended: Ended<Count>) {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
-        let busiest_ns = ended.cpu_ns.iter().copied().max().unwrap_or(0);
+        let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
         self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
