@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use plimsoll_dialect::k6::metrics::TrendStat;
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::summary::{
-    Look, Machine, ScriptData, Summary, export, machine_readable, script_data, text,
+    Look, Machine, Mode, ScriptData, Summary, export, machine_readable, script_data, text,
 };
 use plimsoll_runner::k6::{Ran, Test};
 use serde_json::Value;
@@ -24,10 +24,13 @@ pub(super) struct Ending<'a> {
 
 impl Ending<'_> {
     /// Prints the summary, or what `handleSummary` gives in its place, and writes the document that
-    /// was asked for.
+    /// was asked for. A summary that is disabled is none of these, as in k6.
     pub(super) fn show(&self) {
         let (test, ran) = (self.test, self.ran);
         let runtime = &test.runtime;
+        if runtime.summary_mode == Mode::Disabled {
+            return;
+        }
         let summary = self.summary(&test.configuration.summary_trend_stats);
         for name in summary.inexact() {
             self.log.say(

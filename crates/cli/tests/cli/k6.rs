@@ -38,7 +38,8 @@ impl World {
     fn k6(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path("k6"));
         command.args(arguments).current_dir(self.folder.path());
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("K6_")) {
+        let is_own = |name: &str| name.starts_with("K6_") || name.ends_with("_PROXY");
+        for (name, _) in std::env::vars().filter(|(name, _)| is_own(&name.to_uppercase())) {
             command.env_remove(name);
         }
         command.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
@@ -384,6 +385,10 @@ fn a_script_may_make_the_summary() {
     let data: Value = serde_json::from_str(&world.read("out.json")).expect("JSON");
     assert_eq!(data["metrics"]["iterations"]["type"], "counter");
     assert_eq!(data["state"]["isStdOutTTY"], false);
+    std::fs::remove_file(world.path("out.json")).expect("it was written");
+    let none = world.run(&["-q", "--summary-mode", "disabled", "--summary-export", "none.json"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
+    assert!(!world.path("out.json").exists() && !world.path("none.json").exists());
     let newer = run(&mut world.k6(&["run", "-q", "--new-machine-readable-summary", "script.js"]));
     assert!(newer.stderr.contains("handleSummary() failed"), "{newer:?}");
     assert!(newer.stdout.contains("TOTAL RESULTS"), "{newer:?}");
