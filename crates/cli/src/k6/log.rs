@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_millis(20);
 type Sink = Box<dyn Write + Send>;
 
 /// What is asked of the log.
-pub(super) struct Wanted<'a> {
+pub(super) struct Wanted {
     /// `stderr`, `stdout`, `none` or `file=PATH`.
-    pub(super) output: &'a str,
+    pub(super) output: String,
     /// `json`, `raw`; all else is text.
-    pub(super) format: Option<&'a str>,
+    pub(super) format: Option<String>,
     /// The file that takes the lines of the script's `console`, if they do not go with the others.
-    pub(super) console: Option<&'a str>,
+    pub(super) console: Option<String>,
     pub(super) has_colors: bool,
     pub(super) is_verbose: bool,
 }
@@ -44,8 +44,8 @@ impl Log {
     ///
     /// # Errors
     /// A place that lines cannot go to; exit code 255.
-    pub(super) fn start(wanted: &Wanted<'_>) -> Result<Self, Refused> {
-        let (sink, is_terminal): (Sink, bool) = match wanted.output {
+    pub(super) fn start(wanted: &Wanted) -> Result<Self, Refused> {
+        let (sink, is_terminal): (Sink, bool) = match wanted.output.as_str() {
             "stderr" => (Box::new(io::stderr()), io::stderr().is_terminal()),
             "stdout" => (Box::new(io::stdout()), io::stdout().is_terminal()),
             "none" => (Box::new(io::sink()), false),
@@ -57,7 +57,7 @@ impl Log {
                 }
             },
         };
-        let format = match wanted.format {
+        let format = match wanted.format.as_deref() {
             Some("json") => Format::Json,
             Some("raw") => Format::Raw,
             _ if is_terminal && wanted.has_colors => Format::Terminal,
@@ -65,7 +65,7 @@ impl Log {
         };
         let (lines, receiver) = Lines::new();
         let clears = is_terminal && io::stdout().is_terminal();
-        let console = wanted.console.map(file).transpose()?;
+        let console = wanted.console.as_deref().map(file).transpose()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let mut writer = Writer {
             sink,

@@ -77,21 +77,14 @@ fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
 }
 
 /// What is asked of the log. A flag wins over a variable.
-fn wanted<'a>(given: &'a ArgMatches, is_run: bool) -> Wanted<'a> {
-    let one = |flag: &str| given.get_one::<String>(flag).map(String::as_str);
-    let leaked = |name: &str| -> Option<&'a str> {
-        // Two short texts for the whole of the program.
-        variable(name).map(|text| &*text.leak())
-    };
+fn wanted(given: &ArgMatches, is_run: bool) -> Wanted {
+    let one = |flag: &str, name: &str| args::text(given, flag).or_else(|| variable(name));
     let has_color = args::switch(given, "no-color") != Some(true)
         && variable("K6_NO_COLOR").is_none_or(|text| text == "false");
     Wanted {
-        output: one("log-output").or_else(|| leaked("K6_LOG_OUTPUT")).unwrap_or("stderr"),
-        format: one("log-format").or_else(|| leaked("K6_LOG_FORMAT")),
-        console: match is_run {
-            true => one("console-output").or_else(|| leaked("K6_CONSOLE_OUTPUT")),
-            false => None,
-        },
+        output: one("log-output", "K6_LOG_OUTPUT").unwrap_or_else(|| "stderr".to_owned()),
+        format: one("log-format", "K6_LOG_FORMAT"),
+        console: if is_run { one("console-output", "K6_CONSOLE_OUTPUT") } else { None },
         has_colors: has_color && crate::terminal::takes_escapes(),
         is_verbose: args::switch(given, "verbose") == Some(true),
     }
