@@ -271,6 +271,16 @@ fn a_test_is_checked_before_it_is_run() {
     for (script, code, says) in [
         ("export default function (".to_owned(), 107, "SyntaxError"),
         ("throw new Error('x')".to_owned(), 107, "Error: x"),
+        (
+            format!("import exec from 'k6/execution'; exec.test.abort('no use'); {run}"),
+            108,
+            "test aborted: no use",
+        ),
+        (
+            format!("import exec from 'k6/execution'; exec.test.abort(''); {run}"),
+            108,
+            "test aborted",
+        ),
         ("import './no.js'".to_owned(), 107, "no such file"),
         ("export const options = 1;".to_owned() + run, 104, "are not an object"),
         ("export const options = { vus: -1 };".to_owned() + run, 104, "vus is -1"),
