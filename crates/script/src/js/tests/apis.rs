@@ -227,7 +227,7 @@ fn the_execution_is_read_when_asked_for() {
              console.log(JSON.stringify([scenario.name, scenario.executor, scenario.startTime,
                  scenario.progress, scenario.iterationInTest, vu.idInTest, instance.vusActive,
                  exec.test.options.paused, instance.currentTestRunDuration]));
-             sleep(1); console.log(instance.currentTestRunDuration);
+             sleep(1); console.log(instance.currentTestRunDuration, scenario.progress);
              test.fail('bad'); };",
     );
     let mut vu = host.vu(3);
@@ -236,11 +236,11 @@ fn the_execution_is_read_when_asked_for() {
         execution.scenario = Some(Rc::new(ScenarioFacts {
             name: "login".to_owned(),
             executor: "constant-vus".to_owned(),
-            started_ns: START_NS,
+            started_ns: START_NS - 1_000_000_000,
+            course: Course::Time { duration_ns: 4_000_000_000 },
         }));
         execution.scenario_iteration_in_test = 41;
         execution.id_in_test = 13;
-        execution.progress = 0.25;
         execution.test_started_ns = START_NS - 2_000_000_000;
         execution.options = "{\"paused\":null}".into();
         execution.instance.vus_active.store(9, std::sync::atomic::Ordering::Relaxed);
@@ -249,9 +249,9 @@ fn the_execution_is_read_when_asked_for() {
     assert_eq!(
         host.trace,
         [
-            "Info [\"login\",\"constant-vus\",1700000000000,0.25,41,13,9,null,2000]",
+            "Info [\"login\",\"constant-vus\",1699999999000,0.25,41,13,9,null,2000]",
             "sleep 1",
-            "Info 3000",
+            "Info 3000 0.5",
             "Error bad",
         ]
     );
