@@ -184,8 +184,9 @@ fn an_iteration_ends_in_one_of_three_ways() {
     count.dropped(&world.place(), 4);
     count.group(&world.place(), 3_000_000);
     for at_ns in [5_000, 1_000_000_000, 1_500_000_000] {
-        count.tick(&Place { at_ns, ..world.place() }, 1, 2);
+        count.tick(&Place { at_ns, ..world.place() }, Some([1, 2]));
     }
+    count.tick(&Place { at_ns: 2_500_000_000, ..world.place() }, None);
     let (_, mut account) = count.finish();
     let samples = world.samples();
     let found: Vec<(&str, f64)> =

@@ -361,3 +361,16 @@ fn progress_is_right_when_it_is_read() {
         assert_eq!(seen, want, "{what}");
     }
 }
+
+#[test]
+fn vus_are_told_while_there_is_a_scenario() {
+    let program = sleeper(0.1);
+    for (duration_ms, least) in [(950, 0), (1000, 0), (1500, 1), (2000, 1), (2500, 2)] {
+        let executor = Executor::ConstantVus { vus: 4, duration_ns: duration_ms * MS };
+        let run = run(cast(&program, vec![role(&program, executor)], 4));
+        let told: Vec<[u64; 2]> = run.kept.ticks.iter().flatten().copied().collect();
+        assert!(told.len() >= least, "{duration_ms}: {told:?}");
+        assert!(told.iter().all(|vus| *vus == [4, 4]), "{duration_ms}: {told:?}");
+        assert_eq!(run.kept.ticks.last(), Some(&None), "{duration_ms}");
+    }
+}
