@@ -304,6 +304,26 @@ fn a_test_is_checked_before_it_is_run() {
 }
 
 #[test]
+fn scripts_read_the_tags_that_samples_have() {
+    for (system, want, has_group) in [
+        ("'scenario', 'group'", "run=r scenario=s st=x who=scenario", true),
+        ("'url'", "run=r st=x who=scenario", false),
+    ] {
+        let test = load(&format!(
+            "export const options = {{ tags: {{ run: 'r', who: 'run' }}, systemTags: [{system}],
+                 scenarios: {{ s: {{ executor: 'shared-iterations',
+                     tags: {{ st: 'x', who: 'scenario' }} }} }} }};
+             export default function () {{}}"
+        ))
+        .expect("a test");
+        let cast = test.cast().expect("a cast");
+        let pair = |(name, value): &(String, String)| format!("{name}={value}");
+        let found: Vec<String> = cast.roles[0].tags.iter().map(pair).collect();
+        assert_eq!((found.join(" "), cast.roles[0].tags_group), (want.to_owned(), has_group));
+    }
+}
+
+#[test]
 fn metrics_of_a_script_keep_their_unit() {
     let test = load(
         "import { Counter, Gauge, Rate, Trend } from 'k6/metrics';

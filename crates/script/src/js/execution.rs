@@ -40,6 +40,10 @@ pub struct ScenarioFacts {
     pub started_ns: u64,
     /// What its progress is measured by.
     pub course: Course,
+    /// The tags that its samples have, those of virtual users left out.
+    pub tags: Vec<(String, String)>,
+    /// Whether they have the group too: the tag `group`.
+    pub tags_group: bool,
 }
 
 impl ScenarioFacts {

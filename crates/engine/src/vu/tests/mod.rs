@@ -146,6 +146,8 @@ pub(super) fn role(program: &Program, executor: Executor) -> Role {
         start_ns: 0,
         graceful_stop_ns: 0,
         env: Vec::new(),
+        tags: Vec::new(),
+        tags_group: false,
     }
 }
 

@@ -238,6 +238,7 @@ fn the_execution_is_read_when_asked_for() {
             executor: "constant-vus".to_owned(),
             started_ns: START_NS - 1_000_000_000,
             course: Course::Time { duration_ns: 4_000_000_000 },
+            ..ScenarioFacts::default()
         }));
         execution.scenario_iteration_in_test = 41;
         execution.id_in_test = 13;
@@ -267,6 +268,37 @@ fn tags_of_the_vu_are_on_all_it_records() {
              check(1, { a: 1 }, { b: 'c' }); g.add(1, { who: 'you' }); };",
     );
     assert_eq!(steps, ["record checks 1{b:c, check:a, who:me}", "record g 1{who:you}"]);
+}
+
+#[test]
+fn tags_of_the_vu_show_those_of_its_scenario() {
+    let mut host = Host::of(
+        "import exec from 'k6/execution'; import { group } from 'k6';
+         const tags = exec.vu.metrics.tags;
+         export default () => {
+             const show = () => console.log(JSON.stringify([tags, Object.keys(exec.vu.tags)]));
+             group('g', show);
+             tags.st = 'own'; tags.a = 1; tags.scenario = 'other'; show();
+             delete tags.st; delete tags.a; delete tags.scenario; show();
+             console.log('run' in tags, tags.none); };",
+    );
+    let mut vu = host.vu(1);
+    let tags = [("st", "x"), ("scenario", "login"), ("run", "r")];
+    vu.execution().scenario = Some(Rc::new(ScenarioFacts {
+        tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        tags_group: true,
+        ..ScenarioFacts::default()
+    }));
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    let lines: Vec<&str> =
+        host.trace.iter().filter_map(|line| line.strip_prefix("Info ")).collect();
+    let want = [
+        r#"[{"group":"::g","run":"r","scenario":"login","st":"x"},["group","run","scenario","st"]]"#,
+        r#"[{"a":"1","group":"","run":"r","scenario":"other","st":"own"},["a","group","run","scenario","st"]]"#,
+        r#"[{"group":"","run":"r","scenario":"login","st":"x"},["group","run","scenario","st"]]"#,
+        "true undefined",
+    ];
+    assert_eq!(lines, want);
 }
 
 #[test]
