@@ -54,6 +54,10 @@ pub struct Role {
     pub graceful_stop_ns: u64,
     /// Variables of the environment for its iterations.
     pub env: Vec<(String, String)>,
+    /// The tags that its samples have, as scripts read them.
+    pub tags: Vec<(String, String)>,
+    /// Whether samples have the tag `group`.
+    pub tags_group: bool,
 }
 
 /// How names are looked up.

@@ -41,8 +41,8 @@ pub struct RoleProgress {
     pub vus: AtomicU64,
     /// Iterations that have started.
     pub started: AtomicU64,
-    /// Iterations that have ended, those included that were interrupted.
-    pub ended: AtomicU64,
+    /// Iterations that have ended, those included that were interrupted. Scripts read it too.
+    pub ended: Arc<AtomicU64>,
     /// Iterations that were interrupted.
     pub interrupted: AtomicU64,
     /// Iterations that were dropped.

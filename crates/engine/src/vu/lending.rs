@@ -25,6 +25,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 name: scene.role.name.clone(),
                 executor: scene.role.executor.kind().name().to_owned(),
                 started_ns: self.books.wall_base_ns.saturating_add(scene.begin_ns()),
+                course: scene.course(&self.stage.controls.progress[role as usize].ended),
+                tags: scene.role.tags.clone(),
+                tags_group: scene.role.tags_group,
             })
         });
         let facts = Rc::clone(facts);

@@ -3,10 +3,12 @@
 //! There is one count of iterations for each scenario, and whichever worker has a free VU takes the
 //! next of it. So an iteration is late or dropped only if no VU of any worker was free for it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_core::executor::{Executor, VuPool};
 use plimsoll_core::schedule::Arrivals;
+use plimsoll_script::js::Course;
 
 use super::cast::Role;
 
@@ -216,18 +218,15 @@ impl Scene {
         self.wants_vu.store(false, Ordering::Release);
     }
 
-    /// How far it is, 0 to 1.
-    pub(super) fn progress(&self, now_ns: u64) -> f64 {
-        let time = || {
-            let since_ns = now_ns.saturating_sub(self.begin_ns()) as f64;
-            (since_ns / self.role.executor.regular_duration_ns().max(1) as f64).min(1.0)
-        };
-        match &self.role.executor {
+    /// What its progress is measured by; `ended` counts its iterations that have ended.
+    pub(super) fn course(&self, ended: &Arc<AtomicU64>) -> Course {
+        let total = match &self.role.executor {
             Executor::SharedIterations { iterations, .. } => {
-                let total = self.role.iterations.count_below(*iterations).max(1);
-                (self.taken.load(Ordering::Relaxed) as f64 / total as f64).min(1.0)
+                self.role.iterations.count_below(*iterations)
             }
-            _ => time(),
-        }
+            Executor::PerVuIterations { iterations, .. } => self.vus().saturating_mul(*iterations),
+            executor => return Course::Time { duration_ns: executor.regular_duration_ns() },
+        };
+        Course::Iterations { ended: Arc::clone(ended), total }
     }
 }

@@ -54,7 +54,6 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             execution.scenario_iteration = number;
             execution.scenario_iteration_in_test =
                 scene.role.iterations.nth(number).unwrap_or(number);
-            execution.progress = scene.progress(self.now_ns);
             execution.test_started_ns = self.test_started_ns;
             execution.scenario = Some(std::rc::Rc::clone(&engaged.facts));
         }

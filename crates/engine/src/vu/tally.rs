@@ -127,8 +127,9 @@ pub trait Tally: Send {
     /// An iteration has failed with an exception.
     fn failure(&mut self, place: &Place<'_>, failure: &Failure);
     /// A second has passed, or the run is over: VUs in their loops, those of arrival rates only
-    /// within iterations, and VUs that are initialised. Every worker says the same numbers.
-    fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64);
+    /// within iterations, and VUs that are initialised. Every worker says the same numbers. Once
+    /// all scenarios are over there are none.
+    fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>);
 }
 
 impl<T: Tally> Tally for &mut T {
@@ -164,7 +165,7 @@ impl<T: Tally> Tally for &mut T {
         (**self).failure(place, failure);
     }
 
-    fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64) {
-        (**self).tick(place, vus_active, vus_initialized);
+    fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {
+        (**self).tick(place, vus);
     }
 }

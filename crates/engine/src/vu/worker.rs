@@ -363,13 +363,15 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             self.next_tick_ns += SECOND_NS;
         }
         let facts = &self.stage.controls.facts;
-        let active = facts.vus_active.load(Ordering::Relaxed);
-        let initialized = facts.vus_initialized.load(Ordering::Relaxed);
+        let has_vus = !is_over && !self.stage.is_over();
+        let vus = has_vus.then(|| {
+            [&facts.vus_active, &facts.vus_initialized].map(|count| count.load(Ordering::Relaxed))
+        });
         if self.index == 0 {
             self.note_ends();
         }
         let (tally, place) = self.books.at(Actor::default(), self.now_ns);
-        tally.tick(&place, active, initialized);
+        tally.tick(&place, vus);
     }
 
     /// Notes which scenarios start no iterations any more.

@@ -26,7 +26,8 @@ pub struct Account {
     pub errors: u64,
     /// Requests that the end of their iteration cut off.
     pub cut_off: u64,
-    /// The share of the scenarios' time in which the busiest worker did not wait for events.
+    /// How much of the time that the scenarios took the busiest worker was busy: it did not wait
+    /// for events.
     pub busiest_share: f64,
     /// The share of the time in which the CPUs of the host were busy, with anybody's work, while
     /// the scenarios ran; `None` where the system does not tell.

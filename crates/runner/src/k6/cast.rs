@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::executor::Executor;
 use plimsoll_core::schedule::Stripe;
+use plimsoll_dialect::k6::metrics::SystemTag;
 use plimsoll_dialect::k6::options::{self, Configuration, DnsTtl, TlsRange, TlsVersion};
 use plimsoll_dialect::k6::scenario::Scenario;
 use plimsoll_dialect::k6::segment::Part;
@@ -56,6 +57,12 @@ impl Test {
             _ => own(part),
         };
         let pair = |(name, value): (&String, &String)| (name.clone(), value.clone());
+        let system = &self.configuration.system_tags;
+        let mut tags = self.configuration.tags.clone();
+        if system.has(SystemTag::Scenario) {
+            tags.insert("scenario".to_owned(), scenario.name.clone());
+        }
+        tags.extend(scenario.tags.iter().map(pair));
         Some(Role {
             name: scenario.name.clone(),
             function: self.program.function(scenario.function())?,
@@ -65,6 +72,8 @@ impl Test {
             start_ns: scenario.start_ns,
             graceful_stop_ns: scenario.graceful_stop_ns,
             env: scenario.env.iter().map(pair).collect(),
+            tags: tags.into_iter().collect(),
+            tags_group: system.has(SystemTag::Group),
         })
     }
 

@@ -351,14 +351,14 @@ impl Tally for Count {
         self.say(place, Level::Error, text_of(failure), false);
     }
 
-    fn tick(&mut self, place: &Place<'_>, vus_active: u64, vus_initialized: u64) {
-        if let Some(last_ns) = self.vus_ns
+    fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {
+        if let (Some(last_ns), Some(vus)) = (self.vus_ns, vus)
             && place.at_ns.saturating_sub(last_ns) >= VUS_PERIOD.unsigned() / 10 * 9
         {
             self.vus_ns = Some(place.at_ns);
             let metrics = self.common.ids.vus;
             self.key.begin(b'v');
-            let values = [vus_active as f64, vus_initialized as f64];
+            let values = vus.map(|count| count as f64);
             self.count(place, place.wall_ns, &values, |common, book| {
                 let tags = common.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
                 Set::new(TagSet::of(tags), &metrics, book)

@@ -329,7 +329,8 @@ fn ended(handle: &Handle, ended_by: &[String]) -> Option<Ending> {
     Some(Ending { code: cause, what })
 }
 
-fn aborted(reason: Option<String>) -> Ending {
+/// A script has ended the test.
+pub(super) fn aborted(reason: Option<String>) -> Ending {
     let what = match reason {
         Some(reason) if !reason.is_empty() => format!("test aborted: {reason}"),
         _ => "test aborted".to_owned(),

@@ -21,6 +21,7 @@ use plimsoll_script::js::{Notice, Program, Read, Settings, Source};
 
 use super::count::{level_of, text_of};
 use super::news::{Lines, LogLine};
+use super::run::{Ending, aborted};
 
 /// How long the script may sleep at a time while it is loaded, so that it can be stopped.
 const NAP: Duration = Duration::from_millis(50);
@@ -100,19 +101,25 @@ impl Test {
         let proxies = proxies.map_err(|what| refused(ExitCode::Other, what))?;
         let Script { path, text, read } = script;
         let source = Source { path, text, read, registry: ScriptNames::default() };
+        let mut is_aborted = false;
         let loaded = Program::load(source, settings, wall_ns(), &mut |notice| {
+            is_aborted |= matches!(notice, Notice::Aborted);
             hear(notice, lines);
             match stop.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(wall_ns()),
             }
         });
-        let mut program = loaded.map_err(|failure| Refused {
-            code: match stop.load(Ordering::Relaxed) {
+        let mut program = loaded.map_err(|failure| {
+            if is_aborted {
+                let Ending { code, what } = aborted(Some(failure.text));
+                return refused(code, what);
+            }
+            let code = match stop.load(Ordering::Relaxed) {
                 true => ExitCode::Interrupted,
                 false => ExitCode::ScriptException,
-            },
-            what: text_of(&failure),
+            };
+            refused(code, text_of(&failure))
         })?;
         let mut warnings = Vec::new();
         let mut sources = environment.sources;
@@ -172,7 +179,7 @@ fn hear(notice: Notice<'_>, lines: &Lines) {
         }),
         // The script sleeps for the rest when it is asked again.
         Notice::Idle(idle_ns) => std::thread::sleep(Duration::from_nanos(idle_ns).min(NAP)),
-        Notice::Busy => {}
+        Notice::Busy | Notice::Aborted => {}
     }
 }
 

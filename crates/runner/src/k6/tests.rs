@@ -184,8 +184,9 @@ fn an_iteration_ends_in_one_of_three_ways() {
     count.dropped(&world.place(), 4);
     count.group(&world.place(), 3_000_000);
     for at_ns in [5_000, 1_000_000_000, 1_500_000_000] {
-        count.tick(&Place { at_ns, ..world.place() }, 1, 2);
+        count.tick(&Place { at_ns, ..world.place() }, Some([1, 2]));
     }
+    count.tick(&Place { at_ns: 2_500_000_000, ..world.place() }, None);
     let (_, mut account) = count.finish();
     let samples = world.samples();
     let found: Vec<(&str, f64)> =
@@ -271,6 +272,16 @@ fn a_test_is_checked_before_it_is_run() {
     for (script, code, says) in [
         ("export default function (".to_owned(), 107, "SyntaxError"),
         ("throw new Error('x')".to_owned(), 107, "Error: x"),
+        (
+            format!("import exec from 'k6/execution'; exec.test.abort('no use'); {run}"),
+            108,
+            "test aborted: no use",
+        ),
+        (
+            format!("import exec from 'k6/execution'; exec.test.abort(''); {run}"),
+            108,
+            "test aborted",
+        ),
         ("import './no.js'".to_owned(), 107, "no such file"),
         ("export const options = 1;".to_owned() + run, 104, "are not an object"),
         ("export const options = { vus: -1 };".to_owned() + run, 104, "vus is -1"),
@@ -289,6 +300,26 @@ fn a_test_is_checked_before_it_is_run() {
     ] {
         let (found, what) = load(&script).expect_err(&script);
         assert_eq!((found.code(), what.contains(says)), (code, true), "{script}: {what}");
+    }
+}
+
+#[test]
+fn scripts_read_the_tags_that_samples_have() {
+    for (system, want, has_group) in [
+        ("'scenario', 'group'", "run=r scenario=s st=x who=scenario", true),
+        ("'url'", "run=r st=x who=scenario", false),
+    ] {
+        let test = load(&format!(
+            "export const options = {{ tags: {{ run: 'r', who: 'run' }}, systemTags: [{system}],
+                 scenarios: {{ s: {{ executor: 'shared-iterations',
+                     tags: {{ st: 'x', who: 'scenario' }} }} }} }};
+             export default function () {{}}"
+        ))
+        .expect("a test");
+        let cast = test.cast().expect("a cast");
+        let pair = |(name, value): &(String, String)| format!("{name}={value}");
+        let found: Vec<String> = cast.roles[0].tags.iter().map(pair).collect();
+        assert_eq!((found.join(" "), cast.roles[0].tags_group), (want.to_owned(), has_group));
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The facts of one virtual user.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +23,6 @@ pub struct Execution {
     pub id_in_test: u64,
     /// When the test began, ns since 1970.
     pub test_started_ns: u64,
-    /// How much of the scenario is over, 0 to 1.
-    pub progress: f64,
     /// What is counted over all virtual users.
     pub instance: Arc<InstanceFacts>,
     /// The options of the test as JSON, consolidated.
@@ -40,6 +38,47 @@ pub struct ScenarioFacts {
     pub executor: String,
     /// When it began, ns since 1970.
     pub started_ns: u64,
+    /// What its progress is measured by.
+    pub course: Course,
+    /// The tags that its samples have, those of virtual users left out.
+    pub tags: Vec<(String, String)>,
+    /// Whether they have the group too: the tag `group`.
+    pub tags_group: bool,
+}
+
+impl ScenarioFacts {
+    /// How much of it is over at this time, ns since 1970: 0 to 1.
+    #[must_use]
+    pub fn progress(&self, now_ns: u64) -> f64 {
+        let (done, whole) = match &self.course {
+            Course::Time { duration_ns } => (now_ns.saturating_sub(self.started_ns), *duration_ns),
+            Course::Iterations { ended, total } => (ended.load(Ordering::Relaxed), *total),
+        };
+        (done as f64 / whole.max(1) as f64).min(1.0)
+    }
+}
+
+/// What the progress of a scenario is measured by.
+#[derive(Debug, Clone)]
+pub enum Course {
+    /// The time that it takes.
+    Time {
+        /// How long it starts iterations, ns.
+        duration_ns: u64,
+    },
+    /// Its iterations, where their number is fixed.
+    Iterations {
+        /// Those that have ended, of all virtual users.
+        ended: Arc<AtomicU64>,
+        /// All of them.
+        total: u64,
+    },
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self::Time { duration_ns: 0 }
+    }
 }
 
 /// What is counted over all virtual users of this process.

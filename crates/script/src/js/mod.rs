@@ -48,7 +48,7 @@ mod worker;
 mod tests;
 
 pub use api::http::{Expected, Request, ResponseBody};
-pub use execution::{Execution, InstanceFacts, ScenarioFacts};
+pub use execution::{Course, Execution, InstanceFacts, ScenarioFacts};
 pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};
 pub use step::{Answer, Ending, Level, Reply, Sample, Step, Timings};
 pub use store::Read;

@@ -126,6 +126,8 @@ pub enum Notice<'a> {
     Busy,
     /// It does nothing for this long, ns.
     Idle(u64),
+    /// It has called `exec.test.abort()`. The loading fails, with the reason as its failure.
+    Aborted,
 }
 
 /// What all virtual users of a program share.
@@ -186,7 +188,12 @@ impl Program {
                     (watch(Notice::Idle(idle_ns)), Reply::Woken)
                 }
                 Step::Done(Ending::Complete) => break,
-                Step::Done(_) => return Err(vu.error().unwrap_or_else(|| wrong(STOPPED.into()))),
+                Step::Done(ending) => {
+                    if ending == Ending::Aborted {
+                        let _ = watch(Notice::Aborted);
+                    }
+                    return Err(vu.error().unwrap_or_else(|| wrong(STOPPED.into())));
+                }
                 _ => (watch(Notice::Busy), Reply::Taken),
             };
             let ControlFlow::Continue(now_ns) = flow else {

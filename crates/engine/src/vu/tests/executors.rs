@@ -329,3 +329,48 @@ fn busy_scripts_and_pauses_of_the_process_keep_the_ledger() {
         assert_eq!(started(2) + dropped(2), 30, "seed {seed}");
     }
 }
+
+#[test]
+fn progress_is_right_when_it_is_read() {
+    let program = program(
+        "import exec from 'k6/execution'; import { sleep } from 'k6';
+         import { Trend } from 'k6/metrics'; const seen = new Trend('seen');
+         export default () => {
+             seen.add(exec.scenario.progress); sleep(1); seen.add(exec.scenario.progress);
+         };",
+    );
+    for (executor, vus, want) in [
+        (Executor::ConstantVus { vus: 1, duration_ns: 4 * S }, 1, [0, 25, 25, 50, 50, 75, 75, 100]),
+        (
+            Executor::SharedIterations { vus: 1, iterations: 4, max_duration_ns: 60 * S },
+            1,
+            [0, 0, 25, 25, 50, 50, 75, 75],
+        ),
+        (
+            Executor::PerVuIterations { vus: 2, iterations: 2, max_duration_ns: 60 * S },
+            2,
+            [0, 0, 0, 25, 50, 50, 50, 75],
+        ),
+    ] {
+        let what = format!("{executor:?}");
+        let mut scenario = role(&program, executor);
+        scenario.graceful_stop_ns = S;
+        let run = run(cast(&program, vec![scenario], vus));
+        let seen: Vec<u64> =
+            run.kept.samples.iter().map(|value| (value * 100.0).round() as u64).collect();
+        assert_eq!(seen, want, "{what}");
+    }
+}
+
+#[test]
+fn vus_are_told_while_there_is_a_scenario() {
+    let program = sleeper(0.1);
+    for (duration_ms, least) in [(950, 0), (1000, 0), (1500, 1), (2000, 1), (2500, 2)] {
+        let executor = Executor::ConstantVus { vus: 4, duration_ns: duration_ms * MS };
+        let run = run(cast(&program, vec![role(&program, executor)], 4));
+        let told: Vec<[u64; 2]> = run.kept.ticks.iter().flatten().copied().collect();
+        assert!(told.len() >= least, "{duration_ms}: {told:?}");
+        assert!(told.iter().all(|vus| *vus == [4, 4]), "{duration_ms}: {told:?}");
+        assert_eq!(run.kept.ticks.last(), Some(&None), "{duration_ms}");
+    }
+}

@@ -45,7 +45,7 @@ pub(super) struct Kept {
     pub samples: Vec<f64>,
     pub groups: Vec<(String, u64)>,
     pub requests: Vec<Request>,
-    pub ticks: Vec<(u64, u64)>,
+    pub ticks: Vec<Option<[u64; 2]>>,
 }
 
 /// A request as it was told.
@@ -106,8 +106,8 @@ impl Tally for Kept {
         self.failures.push(failure.text.clone());
     }
 
-    fn tick(&mut self, _: &Place<'_>, active: u64, initialized: u64) {
-        self.ticks.push((active, initialized));
+    fn tick(&mut self, _: &Place<'_>, vus: Option<[u64; 2]>) {
+        self.ticks.push(vus);
     }
 }
 
@@ -146,6 +146,8 @@ pub(super) fn role(program: &Program, executor: Executor) -> Role {
         start_ns: 0,
         graceful_stop_ns: 0,
         env: Vec::new(),
+        tags: Vec::new(),
+        tags_group: false,
     }
 }
 

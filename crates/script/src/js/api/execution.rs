@@ -122,7 +122,8 @@ fn scenario_start<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 }
 
 fn scenario_progress<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    scenario(call, |context, execution, _| Ok(context.number(execution.progress)))
+    let now_ns = call.context.inner().now_ns.get();
+    scenario(call, |context, _, scenario| Ok(context.number(scenario.progress(now_ns))))
 }
 
 fn scenario_iteration<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

@@ -1,6 +1,7 @@
 //! Tags of values: from the arguments of a call, and those of the virtual user, which are the
-//! object `exec.vu.metrics.tags`.
+//! object `exec.vu.metrics.tags`. It shows those of the scenario and the group too.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
@@ -12,6 +13,9 @@ use crate::js::worker::SEPARATOR;
 
 /// The most tags that a virtual user may set.
 const TAGS_MAX: usize = 32;
+
+/// The tag that has the group.
+const GROUP: &str = "group";
 
 /// The number of a set of tags: those of the virtual user, with those of a call over them, and with
 /// `last` over all. `None` without any.
@@ -117,14 +121,15 @@ unsafe extern "C" fn get_own_property(
     // SAFETY: as the caller says.
     let context = unsafe { Context::new(context) };
     let Ok(name) = context.atom_text(atom) else { return -1 };
-    let tags = context.inner().tags.borrow();
-    let Some((_, value)) = tags.iter().find(|(known, _)| known.as_bytes() == name.bytes()) else {
-        return 0;
+    let value = with_value(context.inner(), name.bytes(), |value| {
+        (!descriptor.is_null()).then(|| context.string(value))
+    });
+    let value = match value {
+        None => return 0,
+        Some(None) => return 1,
+        Some(Some(Err(Thrown))) => return -1,
+        Some(Some(Ok(value))) => value,
     };
-    if descriptor.is_null() {
-        return 1;
-    }
-    let Ok(value) = context.string(value) else { return -1 };
     let none = context.undefined().into_raw();
     let found = ffi::Descriptor {
         flags: ffi::PROP_C_W_E,
@@ -145,9 +150,34 @@ unsafe extern "C" fn get_own_property_names(
 ) -> c_int {
     // SAFETY: as above.
     let context = unsafe { Context::new(context) };
-    let tags = context.inner().tags.borrow();
-    let wanted: Vec<&str> = tags.iter().map(|(name, _)| name.as_str()).collect();
+    let inner = context.inner();
+    let (own, execution) = (inner.tags.borrow(), inner.execution.borrow());
+    let scenario = execution.scenario.as_deref();
+    let inherited = scenario.map_or(&[][..], |scenario| &scenario.tags);
+    let mut wanted: BTreeSet<&str> =
+        own.iter().chain(inherited).map(|(name, _)| name.as_str()).collect();
+    if scenario.is_some_and(|scenario| scenario.tags_group) {
+        wanted.insert(GROUP);
+    }
+    let wanted: Vec<&str> = wanted.into_iter().collect();
     name_properties(context, &wanted, names, len)
+}
+
+/// Calls `with` with the value of a tag as samples have it, if there is one: the virtual user's
+/// own, else the group that it is in, else the scenario's.
+fn with_value<R>(inner: &Inner, name: &[u8], with: impl FnOnce(&str) -> R) -> Option<R> {
+    let find =
+        |tags: &[(String, String)]| tags.iter().position(|(known, _)| known.as_bytes() == name);
+    let own = inner.tags.borrow();
+    if let Some(at) = find(&own) {
+        return Some(with(&own[at].1));
+    }
+    let execution = inner.execution.borrow();
+    let scenario = execution.scenario.as_deref()?;
+    if scenario.tags_group && name == GROUP.as_bytes() {
+        return Some(with(&inner.group.borrow()));
+    }
+    find(&scenario.tags).map(|at| with(&scenario.tags[at].1))
 }
 
 /// Answers QuickJS with names of properties.

@@ -227,7 +227,7 @@ fn the_execution_is_read_when_asked_for() {
              console.log(JSON.stringify([scenario.name, scenario.executor, scenario.startTime,
                  scenario.progress, scenario.iterationInTest, vu.idInTest, instance.vusActive,
                  exec.test.options.paused, instance.currentTestRunDuration]));
-             sleep(1); console.log(instance.currentTestRunDuration);
+             sleep(1); console.log(instance.currentTestRunDuration, scenario.progress);
              test.fail('bad'); };",
     );
     let mut vu = host.vu(3);
@@ -236,11 +236,12 @@ fn the_execution_is_read_when_asked_for() {
         execution.scenario = Some(Rc::new(ScenarioFacts {
             name: "login".to_owned(),
             executor: "constant-vus".to_owned(),
-            started_ns: START_NS,
+            started_ns: START_NS - 1_000_000_000,
+            course: Course::Time { duration_ns: 4_000_000_000 },
+            ..ScenarioFacts::default()
         }));
         execution.scenario_iteration_in_test = 41;
         execution.id_in_test = 13;
-        execution.progress = 0.25;
         execution.test_started_ns = START_NS - 2_000_000_000;
         execution.options = "{\"paused\":null}".into();
         execution.instance.vus_active.store(9, std::sync::atomic::Ordering::Relaxed);
@@ -249,9 +250,9 @@ fn the_execution_is_read_when_asked_for() {
     assert_eq!(
         host.trace,
         [
-            "Info [\"login\",\"constant-vus\",1700000000000,0.25,41,13,9,null,2000]",
+            "Info [\"login\",\"constant-vus\",1699999999000,0.25,41,13,9,null,2000]",
             "sleep 1",
-            "Info 3000",
+            "Info 3000 0.5",
             "Error bad",
         ]
     );
@@ -267,6 +268,37 @@ fn tags_of_the_vu_are_on_all_it_records() {
              check(1, { a: 1 }, { b: 'c' }); g.add(1, { who: 'you' }); };",
     );
     assert_eq!(steps, ["record checks 1{b:c, check:a, who:me}", "record g 1{who:you}"]);
+}
+
+#[test]
+fn tags_of_the_vu_show_those_of_its_scenario() {
+    let mut host = Host::of(
+        "import exec from 'k6/execution'; import { group } from 'k6';
+         const tags = exec.vu.metrics.tags;
+         export default () => {
+             const show = () => console.log(JSON.stringify([tags, Object.keys(exec.vu.tags)]));
+             group('g', show);
+             tags.st = 'own'; tags.a = 1; tags.scenario = 'other'; show();
+             delete tags.st; delete tags.a; delete tags.scenario; show();
+             console.log('run' in tags, tags.none); };",
+    );
+    let mut vu = host.vu(1);
+    let tags = [("st", "x"), ("scenario", "login"), ("run", "r")];
+    vu.execution().scenario = Some(Rc::new(ScenarioFacts {
+        tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        tags_group: true,
+        ..ScenarioFacts::default()
+    }));
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    let lines: Vec<&str> =
+        host.trace.iter().filter_map(|line| line.strip_prefix("Info ")).collect();
+    let want = [
+        r#"[{"group":"::g","run":"r","scenario":"login","st":"x"},["group","run","scenario","st"]]"#,
+        r#"[{"a":"1","group":"","run":"r","scenario":"other","st":"own"},["a","group","run","scenario","st"]]"#,
+        r#"[{"group":"","run":"r","scenario":"login","st":"x"},["group","run","scenario","st"]]"#,
+        "true undefined",
+    ];
+    assert_eq!(lines, want);
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn k6_utils_know_the_stage() {
             name: "ramp".to_owned(),
             executor: "ramping-vus".to_owned(),
             started_ns: START_NS,
+            ..ScenarioFacts::default()
         }));
         execution.options = "{\"scenarios\":{\"ramp\":{\"startVUs\":1,\"stages\":[\
             {\"duration\":\"10s\",\"target\":5},{\"duration\":\"10s\",\"target\":5},\
