@@ -38,8 +38,7 @@ pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
-pub(super) use url::Url;
-use url::UrlError;
+pub(super) use url::{Url, UrlError};
 
 use std::fmt::Write as _;
 
