@@ -135,6 +135,12 @@ impl ResponseObject {
         &self.error
     }
 
+    /// The URL that it came from, or that has failed after a redirect; empty if the request's own
+    /// has failed.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(super) fn request(&self) -> &Request {
         &self.request
     }
