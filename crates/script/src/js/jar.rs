@@ -48,9 +48,10 @@ impl<'a> Target<'a> {
             None => host.split(':').next()?,
         };
         let path = rest.split(['?', '#']).next().filter(|path| path.starts_with('/'));
+        let host = host.to_ascii_lowercase();
         Some(Self {
-            is_secure: scheme.eq_ignore_ascii_case("https"),
-            host: host.to_ascii_lowercase(),
+            is_secure: scheme.eq_ignore_ascii_case("https") || is_loopback(&host),
+            host,
             path: path.unwrap_or("/"),
         })
     }
@@ -162,6 +163,11 @@ impl Jar {
     }
 }
 
+/// Whether what goes to a host stays on the machine, where nobody can listen in.
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 /// Whether a host is below a domain. An address is below nothing.
 fn is_below(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
@@ -260,6 +266,25 @@ mod tests {
         jar.take("http://127.0.0.1/", "n=v; Domain=0.0.1", NOW_NS);
         jar.take("http://127.0.0.1/", "m=v", NOW_NS);
         assert_eq!(jar.matching("http://127.0.0.1/", NOW_NS).len(), 1);
+    }
+
+    #[test]
+    fn secure_cookies_go_to_this_machine_without_tls() {
+        for (url, is_sent) in [
+            ("http://localhost:8080/", true),
+            ("http://LOCALHOST/", true),
+            ("http://127.0.0.1/", true),
+            ("http://127.1.2.3:80/", true),
+            ("http://[::1]:8080/", true),
+            ("http://10.0.0.1/", false),
+            ("http://[::2]/", false),
+            ("http://localhost.x.test/", false),
+            ("https://x.test/", true),
+        ] {
+            let mut jar = Jar::default();
+            jar.take(url, "n=v; Secure", NOW_NS);
+            assert_eq!(jar.matching(url, NOW_NS).len(), usize::from(is_sent), "{url}");
+        }
     }
 
     #[test]

@@ -281,10 +281,15 @@ impl<D: Driver> Net<D> {
         }
         if call.leads_on {
             call.leads_on = false;
-            call.flow.advance(&request, &self.terms.network.http, books.wall_ns(now_ns));
+            let next = call.flow.advance(&request, &self.terms.network.http, books.wall_ns(now_ns));
             call.intended_ns = now_ns;
             drop(request);
-            self.begin_hop(id, now_ns, users, books);
+            if next == Next::Send {
+                self.begin_hop(id, now_ns, users, books);
+            } else {
+                call.begin_hop(now_ns);
+                self.end_hop(id, now_ns, users, books);
+            }
         } else {
             drop(request);
             self.finish(id);

@@ -38,8 +38,7 @@ pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
-pub(super) use url::Url;
-use url::UrlError;
+pub(super) use url::{Url, UrlError};
 
 use std::fmt::Write as _;
 
@@ -167,6 +166,8 @@ pub struct Flow {
     strips_credentials: bool,
     referer: String,
     redirects: u32,
+    /// Where a redirect has led that cannot be asked; empty if none has.
+    astray: String,
     /// The body as it was compressed, if the request asks for that.
     packed: Vec<u8>,
     is_packed: bool,
@@ -193,6 +194,8 @@ pub struct Flow {
 #[derive(Debug)]
 enum Onward {
     Redirect(Box<Url>),
+    /// To a URL that cannot be asked, for this reason.
+    Astray(String, UrlError),
     /// The same request again, with this value of `Authorization`.
     Authorize(String),
 }
@@ -237,6 +240,7 @@ impl Flow {
         self.method.clone_from(&request.method);
         self.referer.clear();
         self.authorization.clear();
+        self.astray.clear();
         if let Err(error) = self.url.set(&request.url) {
             self.counts = error.counts();
             self.mask(&request.url);
@@ -267,21 +271,24 @@ impl Flow {
         Next::Send
     }
 
-    /// Goes on to the request that the response has led to.
+    /// Goes on to the request that the response has led to. `Done` if it cannot be asked: it is
+    /// still a hop of its own.
     ///
     /// # Panics
     /// If it has led to none: [`complete`](Self::complete) has not said `Send`.
-    pub fn advance(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) {
+    pub fn advance(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
         let onward = self.onward.take().expect("the response leads on");
         self.is_first = false;
         match onward {
             Onward::Redirect(to) => self.follow(request, &to),
+            Onward::Astray(to, error) => return self.go_astray(to, error),
             Onward::Authorize(value) => self.authorization = value,
         }
         self.head.clear();
         self.body.clear();
         self.status = 0;
         self.write(request, options, now_ns);
+        Next::Send
     }
 
     /// Where the request on the wire goes.
@@ -413,12 +420,14 @@ impl Flow {
     pub fn answer<'a>(&'a self, number: u32, via: &Via<'a>, timings: Timings) -> Answer<'a> {
         let is_good = self.error.is_empty();
         let of_response = |text: &'a str| if is_good { text } else { "" };
+        let url = if self.astray.is_empty() { self.url.text() } else { &self.astray };
         Answer {
             request: number,
             status: self.status,
             status_text: of_response(&self.status_text),
             protocol: of_response(via.protocol),
-            url: of_response(self.url.text()),
+            // After a redirect the script cannot tell by its own request what has failed.
+            url: if self.redirects > 0 { url } else { of_response(url) },
             remote_ip: via.remote_ip,
             remote_port: via.remote_port,
             head: &self.head,

@@ -1,7 +1,10 @@
 //! Redirects: which are followed, and what of the first request goes along.
 
 use super::super::api::http::Request;
-use super::{Fault, Flow, HttpOptions, Onward, REDIRECTS_MAX, Url, UrlError, fields, shown};
+use super::{
+    Fault, Flow, HttpOptions, Next, Onward, REDIRECTS_MAX, Url, UrlError, fields, invalid_url,
+    shown,
+};
 
 /// Fields that the sender of a request trusts one server with.
 const CREDENTIALS: [&str; 6] = [
@@ -48,14 +51,30 @@ impl Flow {
         let to = String::from_utf8_lossy(to).into_owned();
         match self.url.resolve(&to) {
             Ok(url) => self.onward = Some(Onward::Redirect(Box::new(url))),
+            Err(error) if error.counts() => self.onward = Some(Onward::Astray(to, error)),
             Err(error) => {
-                let text = match (error, to.split_once(':')) {
-                    (UrlError::Scheme, Some((scheme, _))) => {
-                        format!("unsupported protocol scheme {}", shown(scheme))
-                    }
-                    _ => format!("failed to parse Location header: {} {error}", shown(&to)),
-                };
+                let text = format!("failed to parse Location header: {} {error}", shown(&to));
                 let _done = self.fail(&Fault::Other(&text));
+            }
+        }
+    }
+
+    /// Ends with a URL that a redirect has led to, and that cannot be asked.
+    pub(super) fn go_astray(&mut self, to: String, error: UrlError) -> Next {
+        self.redirects += 1;
+        self.turn_to_get();
+        self.mask(&to);
+        self.astray = to;
+        let text = invalid_url(&self.masked, error);
+        self.end(error.number(), &format_args!("{text}"))
+    }
+
+    /// A redirect but for 307 and 308 asks anew, without the body.
+    fn turn_to_get(&mut self) {
+        if !matches!(self.status, 307 | 308) {
+            (self.sends_body, self.has_lost_body) = (false, true);
+            if !["GET", "HEAD"].contains(&&*self.method) {
+                "GET".clone_into(&mut self.method);
             }
         }
     }
@@ -63,12 +82,7 @@ impl Flow {
     /// Follows a redirect.
     pub(super) fn follow(&mut self, request: &Request, to: &Url) {
         self.redirects += 1;
-        if !matches!(self.status, 307 | 308) {
-            (self.sends_body, self.has_lost_body) = (false, true);
-            if !["GET", "HEAD"].contains(&&*self.method) {
-                "GET".clone_into(&mut self.method);
-            }
-        }
+        self.turn_to_get();
         let location = fields::value(&self.head, "location").unwrap_or_default();
         // A host of the request's own stands for the server, so it goes along as far as that.
         self.has_own_host &= !is_absolute(location);

@@ -20,6 +20,10 @@ const URL_BYTES_MAX: usize = 1 << 20;
 pub(in crate::js) enum UrlError {
     #[error("has to begin with http or https")]
     Scheme,
+    #[error("has a colon in its first part, but does not begin with http or https")]
+    Colon,
+    #[error("is no string")]
+    NotText,
     #[error("names no host")]
     NoHost,
     #[error("has a character in its host that no host has: write names beyond ASCII as xn--…")]
@@ -34,6 +38,20 @@ pub(in crate::js) enum UrlError {
     Control,
     #[error("is longer than {URL_BYTES_MAX} bytes")]
     Long,
+}
+
+/// What is wrong with a text that begins with neither http nor https. With another scheme, or as a
+/// path, it is a URL by the grammar (RFC 3986 4.2), which cannot be asked.
+fn no_scheme(given: &str) -> UrlError {
+    let first = given.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    };
+    match first.split_once(':') {
+        Some((scheme, _)) if !is_scheme(scheme) => UrlError::Colon,
+        _ => UrlError::Scheme,
+    }
 }
 
 impl UrlError {
@@ -84,11 +102,11 @@ impl Url {
         if given.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
             return Err(UrlError::Control);
         }
-        let (scheme, rest) = given.split_once("://").ok_or(UrlError::Scheme)?;
+        let (scheme, rest) = given.split_once("://").ok_or_else(|| no_scheme(given))?;
         self.is_tls = match scheme {
             _ if scheme.eq_ignore_ascii_case("http") => false,
             _ if scheme.eq_ignore_ascii_case("https") => true,
-            _ => return Err(UrlError::Scheme),
+            _ => return Err(no_scheme(given)),
         };
         self.text.clear();
         self.text.push_str(self.scheme());

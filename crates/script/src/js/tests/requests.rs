@@ -146,6 +146,29 @@ fn a_bad_url_is_an_answer_that_is_never_asked_for() {
     assert_eq!(steps.len(), 2);
 }
 
+#[test]
+fn a_url_that_is_no_string_is_never_asked_for() {
+    for url in ["", "undefined", "null", "5", "{}", "' http://x.test/'"] {
+        let (steps, ending) = trace(&format!(
+            "import http from 'k6/http';
+             export default function () {{ const r = http.get({url});
+                 console.log(r.status, r.error_code, r.body, r.error !== ''); }}"
+        ));
+        assert_eq!(ending, Ending::Complete, "{url}");
+        assert_eq!(steps.last().map(String::as_str), Some("Info 0 1020 null true"), "{url}");
+        assert_eq!(steps.len(), 2, "{url}: {steps:?}");
+    }
+    let (steps, ending) = trace(
+        "import http from 'k6/http';
+         export default function () {
+             const all = http.batch([5, null, { method: 'GET' }, ['GET']]);
+             console.log(all.map((r) => r.error_code).join()); }",
+    );
+    assert_eq!(ending, Ending::Complete);
+    assert_eq!(steps.last().map(String::as_str), Some("Info 1020,1020,1020,1020"));
+    assert_eq!(steps.len(), 5, "{steps:?}");
+}
+
 /// What expressions of a response `r` are.
 fn seen(reaction: &Reaction, params: &str, expressions: &[&str]) -> Vec<String> {
     let all = expressions.join(", ");

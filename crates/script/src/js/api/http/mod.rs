@@ -151,8 +151,8 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
         if request.throws {
             return Err(context.throw(ErrorKind::Plain, response.error()));
         }
-        let line =
-            format!("request failed: {}: {} {}", response.error(), request.method, request.url);
+        let url = if response.url().is_empty() { &request.url } else { response.url() };
+        let line = format!("request failed: {}: {} {url}", response.error(), request.method);
         console::log(context, Level::Warn, &line)?;
     }
     super::classes::hold(context, None, *response)

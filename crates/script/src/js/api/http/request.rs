@@ -7,7 +7,7 @@ use super::super::classes::{self, Classes, Held};
 use super::super::tags;
 use super::form::{self, ContentType};
 use super::jar::{JarObject, SharedJar};
-use crate::js::http::{self, Url};
+use crate::js::http::{self, Url, UrlError};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
@@ -84,6 +84,9 @@ pub struct Request {
     pub method: String,
     /// Its URL.
     pub url: String,
+    /// Whether the script gives something else than a string for its URL, which is then that thing
+    /// as text.
+    pub(in crate::js) has_no_url: bool,
     /// The name that it is counted under; empty if that is its URL.
     pub name: String,
     /// The fields of its head that the script gives, in order.
@@ -245,7 +248,10 @@ impl Request {
         self.method = method.to_ascii_uppercase();
         match classes::held::<NamedUrl>(url) {
             Some(named) => (self.url, self.name) = (named.url.clone(), named.name.clone()),
-            None => self.url = url.to_text()?.str().into_owned(),
+            None => {
+                self.has_no_url = !url.is_string();
+                self.url = url.to_text()?.str().into_owned();
+            }
         }
         self.expected = context.inner().expected.borrow().clone();
         self.throws = context.inner().shared.settings.throws;
@@ -351,7 +357,9 @@ impl Request {
 
     /// Why it is no request at all, after the number of that in k6; `None` if it is.
     pub(super) fn fault(&self) -> Option<(u16, String)> {
-        if let Some(error) = Url::parse(&self.url).err().filter(|error| !error.counts()) {
+        let parsed =
+            if self.has_no_url { Err(UrlError::NotText) } else { Url::parse(&self.url).map(drop) };
+        if let Some(error) = parsed.err().filter(|error| !error.counts()) {
             return Some((error.number(), http::invalid_url(&self.url, error)));
         }
         Some((http::UNSENT, http::list_error(&self.compression)?))
@@ -454,6 +462,13 @@ mod tests {
             ("http://", false, ""),
             ("http:///a", false, ""),
             ("", false, ""),
+            ("foo", false, ""),
+            ("localhost:80/a", false, ""),
+            ("/a:b", false, ""),
+            ("a?b:c", false, ""),
+            (" http://a/", true, "a"),
+            ("127.0.0.1:80/a", true, ""),
+            ("://a/", true, "a"),
             ("http://a b/", true, "a b"),
             ("http://a/%zz", true, "a"),
         ] {

@@ -105,6 +105,12 @@ pub(super) fn define(context: Context<'_>) -> Result<(), Thrown> {
     Ok(())
 }
 
+/// The name of a suite as it is registered, which is the one that k6 gives: TLS says the version of
+/// those of 1.3 in it.
+fn registered_suite(name: &str) -> String {
+    name.replacen("TLS13_", "TLS_", 1)
+}
+
 impl ResponseObject {
     pub(super) fn new(request: Box<Request>, answer: &Answer<'_>) -> Self {
         Self {
@@ -119,7 +125,7 @@ impl ResponseObject {
             remote_ip: answer.remote_ip.to_owned(),
             error: answer.error.to_owned(),
             tls_version: answer.tls_version.to_owned(),
-            tls_cipher_suite: answer.tls_cipher_suite.to_owned(),
+            tls_cipher_suite: registered_suite(answer.tls_cipher_suite),
             head: answer.head.to_owned(),
             body: answer.body.to_owned(),
         }
@@ -127,6 +133,12 @@ impl ResponseObject {
 
     pub(super) fn error(&self) -> &str {
         &self.error
+    }
+
+    /// The URL that it came from, or that has failed after a redirect; empty if the request's own
+    /// has failed.
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     pub(super) fn request(&self) -> &Request {
@@ -436,6 +448,17 @@ mod tests {
             [("content-type", "Content-Type"), ("X-REQUEST-id", "X-Request-Id"), ("etag", "Etag")]
         {
             assert_eq!(canonical(name.as_bytes()), want);
+        }
+    }
+
+    #[test]
+    fn suites_have_their_registered_names() {
+        for (name, want) in [
+            ("TLS13_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+            ("", ""),
+        ] {
+            assert_eq!(registered_suite(name), want);
         }
     }
 }
