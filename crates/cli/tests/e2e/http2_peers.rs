@@ -137,7 +137,9 @@ impl Haproxy {
         // In the foreground, without a master.
         let mut running = Running::start(Command::new("haproxy").args(["-db", "-f"]).arg(&path));
         let deadline = Instant::now() + LIMIT;
-        while TcpStream::connect(addresses[0]).is_err() {
+        let socket = folder.path().join("stats");
+        // It listens at its ports before its own socket has its name.
+        while TcpStream::connect(addresses[0]).is_err() || UnixStream::connect(&socket).is_err() {
             assert!(Instant::now() < deadline && running.ended().is_none(), "haproxy ended");
             thread::yield_now();
         }
