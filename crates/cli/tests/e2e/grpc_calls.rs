@@ -167,8 +167,8 @@ fn status_cases(peer: &Peer) {
         let report = peer.call(method, "", &[]);
         assert_eq!(report.count("/grpc_status/UNIMPLEMENTED"), CALLS, "{method}");
     }
-    // timeout_on_sleeping_server; either side may see the deadline first, and a server that does may
-    // reset the stream without a status
+    // timeout_on_sleeping_server; either side may see the deadline first, and a server that does
+    // may reset the stream without a status
     let slow = r#"{"response_parameters": [{"size": 31415, "interval_us": 2000000}]}"#;
     let report = peer.call("TestService/FullDuplexCall", slow, &["--timeout", "50ms"]);
     let [sent, timed_out] = report.ledger(["sent", "timed_out"]);
