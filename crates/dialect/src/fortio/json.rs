@@ -26,7 +26,7 @@ pub fn file(document: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 /// A document as in answers of fortio's REST interface: without the newline.
 ///
 /// # Errors
-/// As of [`file`].
+/// As of [`file()`].
 pub fn response(document: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let formatter = Go(PrettyFormatter::with_indent(b"  "));
