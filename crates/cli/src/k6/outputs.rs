@@ -227,7 +227,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes batches until there are none any more.
+    /// Writes batches until all senders are gone.
     fn write_all(&mut self, batches: &Receiver<Vec<Point>>) -> io::Result<()> {
         loop {
             match batches.recv_timeout(FLUSH) {

@@ -24,7 +24,7 @@ pub(super) struct Ending<'a> {
 
 impl Ending<'_> {
     /// Prints the summary, or what `handleSummary` gives in its place, and writes the document that
-    /// was asked for. A summary that is disabled is none of these, as in k6.
+    /// was asked for. If the summary is disabled, it does nothing of this, as in k6.
     pub(super) fn show(&self) {
         let (test, ran) = (self.test, self.ran);
         let runtime = &test.runtime;

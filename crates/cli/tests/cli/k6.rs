@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-/// The sum of a counter; 0 where there is none.
+/// The sum of a counter; 0 if the metric is missing.
 fn count(summary: &Value, metric: &str) -> f64 {
     summary["metrics"][metric]["count"].as_f64().unwrap_or(0.0)
 }

@@ -227,7 +227,7 @@ impl Protocol for Negotiated {
     }
 }
 
-/// A request that was compiled before the run: there are none.
+/// A request that was compiled before the run. This protocol takes no such requests.
 #[derive(Debug)]
 pub enum Uncompiled {}
 

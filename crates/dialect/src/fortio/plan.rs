@@ -215,7 +215,7 @@ impl Command {
         fields
     }
 
-    /// The fields that fortio sorts. An empty value is none.
+    /// The fields that fortio sorts. It leaves out those with an empty value.
     fn others(&self, posts: bool) -> Vec<(String, String)> {
         let field = |name: &str, value: String| (name.to_owned(), value);
         let mut fields = vec![field("User-Agent", user_agent())];

@@ -127,8 +127,8 @@ pub trait Tally: Send {
     /// An iteration has failed with an exception.
     fn failure(&mut self, place: &Place<'_>, failure: &Failure);
     /// A second has passed, or the run is over: VUs in their loops, those of arrival rates only
-    /// within iterations, and VUs that are initialised. Every worker says the same numbers. Once
-    /// all scenarios are over there are none.
+    /// within iterations, and VUs that are initialised. Every worker says the same numbers. They
+    /// are `None` once all scenarios are over.
     fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>);
 }
 

@@ -12,7 +12,7 @@ use plimsoll_io::clock;
 
 use super::handle::Handle;
 
-/// Adds up what workers hand over until there are none left, and judges it meanwhile. Gives back
+/// Adds up what workers hand over until the last has ended, and judges it meanwhile. Gives back
 /// the sum and the thresholds, and the names of the metrics whose thresholds ended the run.
 pub(super) fn watch(
     mut whole: Book,

@@ -63,7 +63,7 @@ impl Default for Settings {
 }
 
 /// Sources of secrets: a function of the name of a source, `None` for the default one, and the name
-/// of a secret. What it says when there is none is part of a message.
+/// of a secret. The text of its error becomes part of a message.
 #[derive(Clone)]
 pub struct Secrets(Arc<FindSecret>);
 

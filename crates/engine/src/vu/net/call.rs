@@ -8,7 +8,7 @@ use crate::vu::books::Actor;
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// There is none.
+    /// The slot holds no request.
     #[default]
     Free,
     /// It is held back until then, for the limit on their rate.

@@ -118,7 +118,7 @@ impl<D: Driver> Net<D> {
         match call.flow.begin(&request, &self.terms.network.http, books.wall_ns(now_ns)) {
             Next::Done => {
                 drop(request);
-                // A URL that is none was never a request.
+                // Without a URL nothing was asked for.
                 if self.calls[id as usize].flow.counts() {
                     self.end_hop(id, now_ns, users, books);
                 } else {

@@ -11,7 +11,7 @@ use plimsoll_io::host::resolve;
 /// A question: which site, and its host and port.
 type Question = (u32, String, u16);
 
-/// An answer, or why there is none.
+/// Which site, and its addresses or why the lookup failed.
 type Answer = (u32, Result<Vec<SocketAddr>, String>);
 
 /// See the head of this module.

@@ -51,7 +51,7 @@ use super::step::{Answer, Timings};
 /// The number in k6 of other reasons not to send a request.
 pub(super) const UNSENT: u16 = 1000;
 
-/// What k6 says of a URL that is none, and why.
+/// What k6 says of text that is no URL, and why.
 pub(super) fn invalid_url(url: &str, error: UrlError) -> String {
     format!("invalid URL: {} {error}", shown(url))
 }
