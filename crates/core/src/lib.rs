@@ -12,6 +12,7 @@ pub mod clock;
 pub mod comparison;
 pub mod compression;
 pub mod details;
+pub mod dns;
 pub mod environment;
 pub mod errors;
 pub mod executor;

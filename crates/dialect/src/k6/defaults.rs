@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::options::{DnsPolicy, DnsSelect, DnsTtl, Ns};
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
+
+use super::options::{DnsTtl, Ns};
 
 /// How long a request may take.
 pub const REQUEST_TIMEOUT: Ns = Ns(60_000_000_000);

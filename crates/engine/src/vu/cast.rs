@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use plimsoll_core::executor::Executor;
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::schedule::Stripe;
@@ -77,32 +78,6 @@ impl Default for Dns {
         let (select, policy) = (DnsSelect::Random, DnsPolicy::PreferIpv4);
         Self { ttl_ns: Some(300_000_000_000), select, policy }
     }
-}
-
-/// Which address of several is connected to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DnsSelect {
-    /// Any.
-    Random,
-    /// The first.
-    First,
-    /// One after the other.
-    RoundRobin,
-}
-
-/// Which families of addresses are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DnsPolicy {
-    /// IPv4 where there is one.
-    PreferIpv4,
-    /// IPv6 where there is one.
-    PreferIpv6,
-    /// IPv4 alone.
-    OnlyIpv4,
-    /// IPv6 alone.
-    OnlyIpv6,
-    /// All.
-    Any,
 }
 
 /// The address that a VU, by its number in the whole test, connects from.

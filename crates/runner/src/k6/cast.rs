@@ -5,16 +5,16 @@ use std::sync::Arc;
 use plimsoll_core::executor::Executor;
 use plimsoll_core::schedule::Stripe;
 use plimsoll_dialect::k6::metrics::SystemTag;
-use plimsoll_dialect::k6::options::{self, Configuration, DnsTtl, TlsRange, TlsVersion};
+use plimsoll_dialect::k6::options::{Configuration, DnsTtl, TlsRange, TlsVersion};
 use plimsoll_dialect::k6::scenario::Scenario;
 use plimsoll_dialect::k6::segment::Part;
 use plimsoll_dialect::k6::{ExitCode, Refused};
-use plimsoll_engine::vu::{Cast, Dns, DnsPolicy, DnsSelect, Network, Role};
+use plimsoll_engine::vu::{Cast, Dns, Network, Role};
 use plimsoll_io::clock;
 use plimsoll_proto::tls::{ClientOptions, Identity, Verify, Version, Versions};
 use plimsoll_script::js::http::HttpOptions;
 
-use super::test::{Test, options_json, refused};
+use super::load::{Test, options_json, refused};
 
 impl Test {
     /// The scenarios that have anything to do in this part of the run.
@@ -150,18 +150,8 @@ fn dns(configuration: &Configuration) -> Dns {
             DnsTtl::Infinite => None,
             DnsTtl::Time(time) => Some(time.unsigned()),
         },
-        select: match configuration.dns_select {
-            options::DnsSelect::First => DnsSelect::First,
-            options::DnsSelect::Random => DnsSelect::Random,
-            options::DnsSelect::RoundRobin => DnsSelect::RoundRobin,
-        },
-        policy: match configuration.dns_policy {
-            options::DnsPolicy::PreferIpv4 => DnsPolicy::PreferIpv4,
-            options::DnsPolicy::PreferIpv6 => DnsPolicy::PreferIpv6,
-            options::DnsPolicy::OnlyIpv4 => DnsPolicy::OnlyIpv4,
-            options::DnsPolicy::OnlyIpv6 => DnsPolicy::OnlyIpv6,
-            options::DnsPolicy::Any => DnsPolicy::Any,
-        },
+        select: configuration.dns_select,
+        policy: configuration.dns_policy,
     }
 }
 

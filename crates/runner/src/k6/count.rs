@@ -14,9 +14,9 @@ use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
 use plimsoll_script::js::{self, Failure, Sample};
 
 use super::account::Account;
+use super::load::ScriptMetrics;
 use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
 use super::sets::{Key, Set, Sets};
-use super::test::ScriptMetrics;
 
 /// What all counts of a run have in common.
 #[derive(Debug)]

@@ -18,8 +18,9 @@ use plimsoll_io::host::CpuTicks;
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
 use super::handle::{Handle, Phase};
+use super::load::{Test, options_json, refused};
 use super::news::{Lines, Points};
-use super::test::{Test, options_json, refused};
+
 use super::thresholds;
 
 /// Why a run ended otherwise than well.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::network::{DnsPolicy, DnsSelect, DnsTtl};
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
+
+use super::network::DnsTtl;
 use super::value::Ns;
 use super::{Options, shortened};
 use crate::k6::defaults;

@@ -19,9 +19,7 @@ use serde_json::{Value, json};
 
 pub use consolidate::{Configuration, Sources, consolidate};
 pub use flags::Flags;
-pub use network::{
-    BlockedHosts, Cidr, Dns, DnsPolicy, DnsSelect, DnsTtl, HostAddress, Hosts, LocalIps,
-};
+pub use network::{BlockedHosts, Cidr, Dns, DnsTtl, HostAddress, Hosts, LocalIps};
 pub use tls::{CIPHER_SUITES, CipherSuite, ClientCertificate, TlsRange, TlsVersion};
 pub use value::Ns;
 pub(in crate::k6) use value::{OptionValue, shortened};

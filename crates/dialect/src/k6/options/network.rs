@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use serde_json::{Value, json};
 
 use super::value::{Ns, OptionValue, shortened, shown};
@@ -15,32 +16,6 @@ pub enum DnsTtl {
     Infinite,
     /// For a time; 0: looked up for each connection.
     Time(Ns),
-}
-
-/// Which of several addresses is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DnsSelect {
-    /// The first.
-    First,
-    /// Any.
-    Random,
-    /// One after the other.
-    RoundRobin,
-}
-
-/// Which families of addresses are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DnsPolicy {
-    /// IPv4 if there is any.
-    PreferIpv4,
-    /// IPv6 if there is any.
-    PreferIpv6,
-    /// IPv4 alone.
-    OnlyIpv4,
-    /// IPv6 alone.
-    OnlyIpv6,
-    /// All.
-    Any,
 }
 
 /// `dns`: each part may be set by itself.

@@ -1,5 +1,6 @@
 //! Where options come from, which source wins, and what is refused.
 
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use serde_json::{Value, json};
 
 use super::*;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_conn::{Negotiated, Setup, TlsSetup, connect_request};
+use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use plimsoll_io::{Route, Waker};
 use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName};
 use plimsoll_script::js::http::Origin;
 
 use super::fault::Owned;
 use super::names::Names;
-use crate::vu::cast::{DnsPolicy, DnsSelect, Network};
+use crate::vu::cast::Network;
 use crate::vu::run::VuError;
 use crate::vu::scene::NEVER_NS;
 
