@@ -71,23 +71,22 @@ pub fn call<T: Tally>(
         #[cfg(target_os = "linux")]
         Opened::Uring(driver) => {
             let net = Net::new(driver, sockets, terms);
-            perform(
-                Worker::new(0, &cast, &stage, net, tally, wall_base_ns()),
-                errand,
-                limit_ns,
-                controls,
-            )
+            perform(worker(net, &cast, &stage, tally), errand, limit_ns, controls)
         }
         Opened::Epoll(driver) => {
             let net = Net::new(driver, sockets, terms);
-            perform(
-                Worker::new(0, &cast, &stage, net, tally, wall_base_ns()),
-                errand,
-                limit_ns,
-                controls,
-            )
+            perform(worker(net, &cast, &stage, tally), errand, limit_ns, controls)
         }
     }
+}
+
+fn worker<D: Driver, T: Tally>(
+    net: Net<D>,
+    cast: &Arc<Cast>,
+    stage: &Arc<Stage>,
+    tally: T,
+) -> Worker<D, T> {
+    Worker::new(0, cast, stage, net, tally, wall_base_ns())
 }
 
 fn perform<D: Driver, T: Tally>(

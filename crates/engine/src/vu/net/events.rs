@@ -2,7 +2,7 @@
 
 use plimsoll_conn::{ExchangeId, Failure, Progress, State};
 use plimsoll_io::{Driver, Received};
-use plimsoll_script::js::http::Next;
+use plimsoll_script::js::http::{HttpOptions, Next};
 
 use super::Net;
 use super::call::{Call, Phase};
@@ -30,12 +30,22 @@ struct Noted<'a> {
     wall_ns: u64,
     calls: &'a mut Vec<Call>,
     users: &'a [User],
-    options: &'a plimsoll_script::js::http::HttpOptions,
+    options: &'a HttpOptions,
     ended: &'a mut Vec<(u32, End)>,
     is_secured: bool,
 }
 
-impl Noted<'_> {
+impl<'a> Noted<'a> {
+    fn new(
+        (at_ns, wall_ns): (u64, u64),
+        calls: &'a mut Vec<Call>,
+        users: &'a [User],
+        options: &'a HttpOptions,
+        ended: &'a mut Vec<(u32, End)>,
+    ) -> Self {
+        Self { at_ns, wall_ns, calls, users, options, ended, is_secured: false }
+    }
+
     fn note(&mut self, progress: Progress<'_>) {
         let mut end = |exchange: ExchangeId, end| self.ended.push((exchange.0, end));
         match progress {
@@ -132,15 +142,8 @@ impl<D: Driver> Net<D> {
         let (user, site) = (self.wires.user(wire), self.wires.site(wire));
         self.owned[user as usize].received_bytes += received.len() as u64;
         let mut ended = std::mem::take(&mut self.ended);
-        let mut noted = Noted {
-            at_ns,
-            wall_ns: books.wall_ns(at_ns),
-            calls: &mut self.calls,
-            users,
-            options: &self.terms.network.http,
-            ended: &mut ended,
-            is_secured: false,
-        };
+        let (times, options) = ((at_ns, books.wall_ns(at_ns)), &self.terms.network.http);
+        let mut noted = Noted::new(times, &mut self.calls, users, options, &mut ended);
         let connection = self.wires.connection(wire);
         let was_opening = connection.is_opening();
         let bytes = self.driver.bytes(&received);
@@ -173,15 +176,8 @@ impl<D: Driver> Net<D> {
         books: &mut Books<T>,
     ) {
         let mut ended = std::mem::take(&mut self.ended);
-        let mut noted = Noted {
-            at_ns,
-            wall_ns: books.wall_ns(at_ns),
-            calls: &mut self.calls,
-            users,
-            options: &self.terms.network.http,
-            ended: &mut ended,
-            is_secured: false,
-        };
+        let (times, options) = ((at_ns, books.wall_ns(at_ns)), &self.terms.network.http);
+        let mut noted = Noted::new(times, &mut self.calls, users, options, &mut ended);
         let connection = self.wires.connection(wire);
         let read = connection.ended(|progress| noted.note(progress));
         self.settle(wire, &mut ended, at_ns, users, books);
