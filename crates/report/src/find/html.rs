@@ -18,7 +18,7 @@ use crate::page::push;
 use crate::page::scale::{Axis, percent_name, rate_name};
 use crate::page::table::{Column, Figure, Table, Text, clipped, pairs};
 
-const STYLE: &str = include_str!("find.css");
+const STYLE: &str = concat!(include_str!("../page/verdict.css"), include_str!("find.css"));
 
 /// Objectives that have a chart.
 const CHARTS_MAX: usize = 4;

@@ -38,7 +38,7 @@ const INTERVALS_DRAWN: usize = 360;
 /// Intervals in the table.
 const INTERVALS_LISTED: usize = 60;
 
-const STYLE: &str = include_str!("run.css");
+const STYLE: &str = concat!(include_str!("../page/verdict.css"), include_str!("run.css"));
 const SCRIPT: &str = include_str!("run.js");
 
 /// Writes the page.
