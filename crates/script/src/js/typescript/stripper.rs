@@ -1,14 +1,8 @@
-//! Scripts in TypeScript: types give way to blanks. The rest is JavaScript, with every position as
-//! it was.
-//!
-//! Imports that only types use vanish, as in k6. What is absent on purpose: checking types, and
-//! what TypeScript generates code for (enums, namespaces, parameter properties, `import =`). These
-//! are refused with their position.
+//! Which parts of a script are types: a walk over its syntax tree that collects the spans to blank,
+//! and refuses what is more than a type.
 
 use std::collections::HashSet;
-use std::thread;
 
-use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     ArrowFunctionExpression, Class, ClassElement, Declaration, ExportAllDeclaration,
     ExportDefaultDeclaration, ExportDefaultDeclarationKind, ExportFromDeclaration,
@@ -19,105 +13,16 @@ use oxc_ast::ast::{
     TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
-use oxc_parser::Parser;
-use oxc_span::{GetSpan, SourceType, Span};
+use oxc_span::{GetSpan, Span};
 
-/// The stack of the thread that parses, bytes of address space: the parser recurses, and has no
-/// limit of its own.
-const STACK_BYTES: usize = 512 << 20;
-
-/// The longest text, bytes.
-const TEXT_BYTES_MAX: usize = 256 << 10;
-
-/// How deep brackets may nest.
-const DEPTH_MAX: usize = 256;
-
-/// The most `<` without a semicolon or a brace between. At each, the parser tries
-/// whether what follows has type parameters, and keeps what it has read in memory.
-const ANGLES_MAX: usize = 128;
-
-/// The longest stretch without a semicolon, a brace or a comma, bytes that are not blank. Operators
-/// nest without brackets, each in its own frames.
-const STRETCH_BYTES_MAX: usize = 32 << 10;
+use super::Wrong;
 
 /// The words before a member of a class that belong to its type.
 const MODIFIERS: [&str; 7] =
     ["public", "private", "protected", "readonly", "override", "abstract", "declare"];
 
-/// What is wrong, and at which byte.
-type Wrong = (usize, String);
-
-/// The text with blanks for types.
-///
-/// # Errors
-/// `line:column: what is wrong`, one line.
-pub(super) fn strip(text: &str) -> Result<String, String> {
-    if text.len() > TEXT_BYTES_MAX {
-        let most = TEXT_BYTES_MAX >> 10;
-        return Err(format!("1:1: TypeScript of more than {most} KiB: bundle it to JavaScript"));
-    }
-    if nests_too_deep(text) {
-        return Err("1:1: TypeScript nests too deep: bundle it to JavaScript".to_owned());
-    }
-    let parse = || strip_within(text);
-    let result = thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, parse);
-        let thread = thread.map_err(|error| (0, format!("no thread to parse it: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err((0, "the parser of TypeScript failed".to_owned())))
-    });
-    result.map_err(|(at, message)| format!("{}: {message}", position(text, at)))
-}
-
-/// Whether a text may need more of the stack than there is.
-fn nests_too_deep(text: &str) -> bool {
-    let (mut brackets, mut angles, mut stretch) = (0_usize, 0_usize, 0_usize);
-    text.bytes().any(|byte| {
-        stretch += usize::from(!byte.is_ascii_whitespace());
-        match byte {
-            b'(' | b'[' | b'{' => brackets += 1,
-            b')' | b']' | b'}' => brackets = brackets.saturating_sub(1),
-            b'<' => angles += 1,
-            _ => {}
-        }
-        match byte {
-            b';' | b'{' | b'}' => (angles, stretch) = (0, 0),
-            b',' => stretch = 0,
-            _ => {}
-        }
-        brackets > DEPTH_MAX || angles > ANGLES_MAX || stretch > STRETCH_BYTES_MAX
-    })
-}
-
-fn position(text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    format!("{line}:{column}")
-}
-
-fn strip_within(text: &str) -> Result<String, Wrong> {
-    let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, text, SourceType::ts()).parse();
-    if let Some(error) = parsed.diagnostics.iter().next() {
-        let at = error.labels.first().map_or(0, |label| label.offset() as usize);
-        let message = error.message.lines().collect::<Vec<_>>().join(" ");
-        return Err((at, message));
-    }
-    let mut stripper = Stripper::new(text);
-    stripper.visit_program(&parsed.program);
-    for statement in &parsed.program.body {
-        if let Statement::ImportDeclaration(import) = statement {
-            stripper.strip_import(import);
-        }
-    }
-    match stripper.wrong {
-        Some(wrong) => Err(wrong),
-        None => Ok(stripper.finish()),
-    }
-}
-
 /// Collects what is to be blank.
-struct Stripper<'t> {
+pub(super) struct Stripper<'t> {
     text: &'t str,
     blanks: Vec<Span>,
     /// Bytes that become another character than a blank.
@@ -126,11 +31,11 @@ struct Stripper<'t> {
     used: HashSet<String>,
     /// Where statements without a semicolon end.
     open_ends: HashSet<u32>,
-    wrong: Option<Wrong>,
+    pub wrong: Option<Wrong>,
 }
 
 impl<'t> Stripper<'t> {
-    fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str) -> Self {
         Self {
             text,
             blanks: Vec::new(),
@@ -141,7 +46,7 @@ impl<'t> Stripper<'t> {
         }
     }
 
-    fn finish(mut self) -> String {
+    pub(super) fn finish(mut self) -> String {
         self.blanks.sort_by_key(|span| (span.start, span.end));
         self.marks.sort_unstable();
         let mut blanks = self.blanks.iter().peekable();
@@ -205,7 +110,7 @@ impl<'t> Stripper<'t> {
         }
     }
 
-    fn strip_import(&mut self, import: &ImportDeclaration<'_>) {
+    pub(super) fn strip_import(&mut self, import: &ImportDeclaration<'_>) {
         let Some(specifiers) = &import.specifiers else { return };
         let is_used = |specifier: &ImportDeclarationSpecifier<'_>| {
             let is_type = matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(it)
@@ -526,154 +431,5 @@ impl<'a> Visit<'a> for Stripper<'_> {
         }
         self.blank(it.span.start, start);
         self.visit_expression(&it.expression);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_become_blanks() {
-        for (text, want) in [
-            ("let a: number = 1;", "let a         = 1;"),
-            ("let a!: number;", "let a         ;"),
-            (
-                "function f<T>(a: T, b?: string): T { return a; }",
-                "function f   (a   , b         )    { return a; }",
-            ),
-            (
-                "const f = async (a: A): Promise<void> => {};",
-                "const f = async (a   )                => {};",
-            ),
-            ("const f = (a): {\n  x: string\n} => a;", "const f = (a    \n           \n) => a;"),
-            ("x = y as unknown as Z;", "x = y                ;"),
-            ("x = y as Z\n(z)", "x = y;    \n(z)"),
-            ("x = y! + z!.w;", "x = y  + z .w;"),
-            ("x = <Z>y;", "x =    y;"),
-            ("const o = { a: 1 } satisfies O;", "const o = { a: 1 }            ;"),
-            ("f<string>(a);", "f        (a);"),
-            ("interface I { a: 1 }\nlet a;", "                    \nlet a;"),
-            ("export type T = 1;\ntype U = T;", "                  \n           "),
-            (
-                "declare const x: 1; declare function f(): void;",
-                "                                               ",
-            ),
-            (
-                "function f(a: 1): 1;\nfunction f(a) { return a; }",
-                "                    \nfunction f(a) { return a; }",
-            ),
-            (
-                "class A<T> extends B<T> implements C, D<T> { x; }",
-                "class A    extends B                       { x; }",
-            ),
-            (
-                "abstract class A { abstract m(): void; private readonly x?: 1 = 1; static y?: 2; }",
-                "         class A {                                      x     = 1; static y    ; }",
-            ),
-            (
-                "class A { a = 1\n readonly ['b'] = 2;\n [k: string]: 1; public get c(): 1 { return 1; } }",
-                "class A { a = 1\n ;        ['b'] = 2;\n                        get c()    { return 1; } }",
-            ),
-            (
-                "class A { m(): void; m(a?: 1) {} declare z: 1; constructor(a: 1) { super(); } }",
-                "class A {            m(a    ) {}               constructor(a   ) { super(); } }",
-            ),
-            ("function f(this: Window, a: 1) {}", "function f(              a   ) {}"),
-            ("try {} catch (e: unknown) {}", "try {} catch (e         ) {}"),
-            ("for (const a of b as C[]) {}", "for (const a of b       ) {}"),
-            ("let \u{e9}: '\u{20ac}' = 1;", "let \u{e9}      = 1;"),
-            ("const g = <T,>(a: T) => a;", "const g =     (a   ) => a;"),
-            ("let v = a < b, c = d > (e);", "let v = a < b, c = d > (e);"),
-        ] {
-            assert_eq!(strip(text).as_deref(), Ok(want), "{text}");
-        }
-    }
-
-    #[test]
-    fn imports_of_types_vanish() {
-        for (text, want) in [
-            ("import type { A } from 'a';", "                           "),
-            ("import { type A, b } from 'a'; b();", "import {         b } from 'a'; b();"),
-            (
-                "import { Options } from 'k6/options';\nconst o: Options = {};",
-                "                                     \nconst o          = {};",
-            ),
-            (
-                "import http, { Response } from 'k6/http'; let r: Response = http.get('');",
-                "import http, {          } from 'k6/http'; let r           = http.get('');",
-            ),
-            ("import A, { b } from 'a'; b();", "import    { b } from 'a'; b();"),
-            ("import * as a from 'a'; let x: a.T;", "                        let x     ;"),
-            ("import 'a'; import {} from 'b';", "import 'a'; import {} from 'b';"),
-            ("import { a } from 'a'; export { a };", "import { a } from 'a'; export { a };"),
-            ("import { a } from 'a'; x = { a };", "import { a } from 'a'; x = { a };"),
-            (
-                "export type { A } from 'a'; export type * from 'b';",
-                "                                                   ",
-            ),
-            ("export { type A, b } from 'a';", "export {         b } from 'a';"),
-        ] {
-            assert_eq!(strip(text).as_deref(), Ok(want), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_needs_code_is_refused_with_its_place() {
-        for (text, want) in [
-            ("let a;\n  enum E { A }", "2:3: enums are not supported"),
-            ("export const enum E { A }", "1:8: enums are not supported"),
-            ("namespace N { export const a = 1; }", "1:1: namespaces are not supported"),
-            ("class A { constructor(private a: 1) {} }", "1:23: parameter properties are not"),
-            ("import a = require('a');", "1:1: imports with '=' are not"),
-            ("export = a;", "1:1: exports with '=' are not"),
-            ("let a: = 1;", "1:8: "),
-        ] {
-            let error = strip(text).unwrap_err();
-            assert!(error.starts_with(want) && !error.contains('\n'), "{text}: {error}");
-        }
-        assert!(strip(&" ".repeat(300 << 10)).unwrap_err().contains("bundle it"));
-    }
-
-    #[test]
-    fn the_deepest_text_fits_the_stack() {
-        for (part, count) in [
-            ("(", 256),
-            ("[", 256),
-            ("{", 256),
-            ("A<", 128),
-            ("<a>", 128),
-            ("!", 32_700),
-            ("a+", 16_300),
-            ("a.", 16_300),
-            ("a=>", 10_900),
-            ("a?", 16_300),
-            ("f`${", 256),
-            ("if(a)", 6_500),
-            ("if(a){}else ", 21_000),
-            ("a?{}:", 52_000),
-            ("-{}", 87_000),
-            ("a?(", 256),
-            ("async(", 256),
-            ("(a)=>(", 256),
-            ("a<(", 128),
-        ] {
-            let text = part.repeat(count) + "a";
-            let error = strip(&text).err().unwrap_or_default();
-            assert!(!error.contains("too deep"), "{part}: {error}");
-            drop(strip(&part.repeat(TEXT_BYTES_MAX / part.len())));
-        }
-    }
-
-    #[test]
-    fn every_prefix_is_stripped_or_refused() {
-        let text = "import { A } from 'a';\nclass B<T> implements A { private x?: T = 1 as T; }\n\
-                    const f = async <T,>(a?: T): Promise<{\n a: T }> => <T>a!; /* \u{20ac} */ type C = B<A>;";
-        for (end, _) in text.char_indices() {
-            match strip(&text[..end]) {
-                Ok(stripped) => assert_eq!(stripped.chars().count(), text[..end].chars().count()),
-                Err(error) => assert!(error.contains(": "), "{error}"),
-            }
-        }
     }
 }
