@@ -28,8 +28,8 @@ pub enum Errand {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Returned {
-    /// What the function returned, as JSON.
-    Value(Option<String>),
+    /// What the function returned, as JSON; or which part of it JSON cannot hold.
+    Value(Result<Option<String>, String>),
     /// Where each output goes, and its content.
     Outputs(Vec<(String, Vec<u8>)>),
 }

@@ -20,7 +20,6 @@ use super::count::{Common, Count, Ids, RoleNames, text_of};
 use super::handle::{Handle, Phase};
 use super::load::{Test, options_json, refused};
 use super::news::{Lines, Points};
-
 use super::thresholds;
 
 /// Why a run ended otherwise than well.
@@ -233,9 +232,14 @@ impl<'a> Course<'a> {
         let limit_ns = self.test.configuration.setup_timeout_ns;
         let controls = Arc::clone(self.handle.controls());
         match self.task("setup", None, limit_ns, &controls) {
-            Ok(data) => {
+            Ok(Ok(data)) => {
                 self.setup_data = data.map(Into::into);
                 true
+            }
+            Ok(Err(unfit)) => {
+                let what = format!("setup() returned data that JSON cannot hold: {unfit}");
+                self.endings.push(Ending { code: ExitCode::Other, what });
+                false
             }
             // Who has ended the run is told once, at the end.
             Err(VuError::Aborted) => false,
@@ -270,15 +274,16 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Has a VU that is made for it call a function, if the script exports it.
+    /// Has a VU that is made for it call a function, if the script exports it. Gives what that
+    /// returned, as JSON, or which part of it JSON cannot hold.
     fn task(
         &mut self,
         name: &str,
         data: Option<Arc<str>>,
         limit_ns: u64,
         controls: &Arc<Controls>,
-    ) -> Result<Option<String>, VuError> {
-        let Some(function) = self.test.program.function(name) else { return Ok(None) };
+    ) -> Result<Result<Option<String>, String>, VuError> {
+        let Some(function) = self.test.program.function(name) else { return Ok(Ok(None)) };
         let root = if name == "setup" { "::setup" } else { "::teardown" };
         let mut count = Count::new(self.common, root, None, None);
         let options = options_json(&self.test.configuration);
@@ -289,7 +294,7 @@ impl<'a> Course<'a> {
         self.hand_over(count);
         match returned? {
             Returned::Value(value) => Ok(value),
-            Returned::Outputs(_) => Ok(None),
+            Returned::Outputs(_) => Ok(Ok(None)),
         }
     }
 

@@ -68,7 +68,7 @@ pub(super) struct Inner {
     /// The line to log, the error, or the reason.
     pub line: RefCell<String>,
     pub error: RefCell<Option<super::Failure>>,
-    pub result: RefCell<Option<String>>,
+    pub result: RefCell<Result<Option<String>, String>>,
     pub outputs: RefCell<Vec<(String, Vec<u8>)>>,
     pub timers: RefCell<Timers>,
     /// Promises that were rejected and have no handler.
@@ -125,7 +125,7 @@ impl Inner {
             polls: Cell::new(0),
             line: RefCell::default(),
             error: RefCell::default(),
-            result: RefCell::default(),
+            result: RefCell::new(Ok(None)),
             outputs: RefCell::default(),
             timers: RefCell::default(),
             unhandled: RefCell::default(),

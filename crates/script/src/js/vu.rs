@@ -38,6 +38,9 @@ use super::worker::Worker;
 /// how deep they are.
 const STACK_RESERVE_BYTES: usize = 128 << 10;
 
+/// How deep data is looked at for what JSON cannot hold.
+const UNFIT_DEPTH_MAX: usize = 100;
+
 /// What a virtual user is to do.
 #[derive(Debug, Clone)]
 pub enum Task {
@@ -162,8 +165,11 @@ impl Vu {
 
     /// What the function of [`Task::Call`] has returned, as JSON; `None` for `undefined`. It is
     /// taken.
-    pub fn result(&mut self) -> Option<String> {
-        self.inner.result.take()
+    ///
+    /// # Errors
+    /// A part that JSON cannot hold: its path, and what it is.
+    pub fn result(&mut self) -> Result<Option<String>, String> {
+        self.inner.result.replace(Ok(None))
     }
 
     /// What the function of [`Task::Summarize`] has returned: where each output goes, and its
@@ -307,7 +313,11 @@ fn attempt(context: Context<'_>, task: &Task) -> Result<(), Thrown> {
             let returned = call(context, *function, &data(context)?)?;
             let json = returned.to_json()?;
             let text = if json.is_undefined() { None } else { Some(json.to_text()?) };
-            *inner.result.borrow_mut() = text.map(|text| text.str().into_owned());
+            let text = text.map(|text| text.str().into_owned());
+            *inner.result.borrow_mut() = match unfit(&returned, &mut Vec::new())? {
+                Some(unfit) => Err(unfit),
+                None => Ok(text),
+            };
             Ok(())
         }
         Task::Summarize(function, data) => {
@@ -381,14 +391,53 @@ fn data(context: Context<'_>) -> Outcome<'_> {
     Ok(value.as_ref().map_or_else(|| context.undefined(), |value| value.value(context)))
 }
 
+/// A part of a value that JSON would leave out or make null: its path, and what it is. `path` leads
+/// to the value. What has a form of its own for JSON is not looked into.
+fn unfit(value: &Value<'_>, path: &mut Vec<String>) -> Result<Option<String>, Thrown> {
+    if value.is_function() {
+        return Ok(Some(format!("'{}' is a function", path.join("."))));
+    }
+    if value.is_number() {
+        let number = value.to_number()?;
+        let text = || {
+            format!("'{}' is {}", path.join("."), if number.is_nan() { "NaN" } else { "infinite" })
+        };
+        return Ok((!number.is_finite()).then(text));
+    }
+    if !value.is_object() || path.len() >= UNFIT_DEPTH_MAX || value.get("toJSON")?.is_function() {
+        return Ok(None);
+    }
+    let mut found = None;
+    value.for_each_property(|name, part| {
+        if found.is_none() {
+            path.push(name.str().into_owned());
+            found = unfit(&part, path)?;
+            path.pop();
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// The outputs of `handleSummary`: text or bytes by where they go.
 fn keep_outputs(context: Context<'_>, returned: &Value<'_>) -> Result<(), Thrown> {
     let mut outputs = Vec::new();
+    if !returned.is_nothing() && (!returned.is_object() || returned.is_array()) {
+        let message = "handleSummary() has to return an object: its keys say where each text goes";
+        return Err(context.throw(ErrorKind::Type, message));
+    }
     if returned.is_object() {
         returned.for_each_property(|name, value| {
             let content = match value.with_bytes(<[u8]>::to_vec)? {
                 Some(bytes) => bytes,
-                None => value.to_text()?.bytes().to_vec(),
+                None if value.is_string() => value.to_text()?.bytes().to_vec(),
+                None => {
+                    let name = name.str();
+                    let message = format!(
+                        "handleSummary() has to return a string or an ArrayBuffer for '{name}'"
+                    );
+                    return Err(context.throw(ErrorKind::Type, &message));
+                }
             };
             outputs.push((name.str().into_owned(), content));
             Ok(())

@@ -66,7 +66,7 @@ fn workers_share_scenarios() {
         let errand = Errand::Call(setup, None);
         let returned =
             call(&program, errand, &network, &controls, &options_json, 10 * S, &mut tally);
-        let Ok(Returned::Value(Some(data))) = returned else { panic!("{returned:?}") };
+        let Ok(Returned::Value(Ok(Some(data)))) = returned else { panic!("{returned:?}") };
         let ended = prepared.run(Some(data.into())).expect("it can be run");
         let iterations: Vec<_> =
             ended.tallies.iter().flat_map(|kept| kept.iterations.iter()).collect();
@@ -116,7 +116,7 @@ fn a_call_ends_in_time_and_says_what_is_wrong() {
     assert!(matches!(result, Err(VuError::Aborted)), "{result:?}");
     assert!(controls.abort_reason().is_some_and(|reason| reason.contains("no more")));
     let (result, _) = called(Errand::Call(function("gives"), given()), 60 * S);
-    assert_eq!(result.expect("it works"), Returned::Value(Some("2".to_owned())));
+    assert_eq!(result.expect("it works"), Returned::Value(Ok(Some("2".to_owned()))));
     let errand = Errand::Summarize(function("sums"), Arc::from("{\"n\": 5}"));
     let outputs = vec![("stdout".to_owned(), b"5".to_vec())];
     assert_eq!(called(errand, 60 * S).0.expect("it works"), Returned::Outputs(outputs));

@@ -373,3 +373,51 @@ fn summaries_have_outputs() {
     let want = [("stdout".to_owned(), b"n=3".to_vec()), ("out.bin".to_owned(), vec![1, 2])];
     assert_eq!(vu.outputs(), want);
 }
+
+#[test]
+fn outputs_of_another_kind_are_errors() {
+    for (returned, want) in [
+        ("{ stdout: { a: 1 } }", Some("a string or an ArrayBuffer for 'stdout'")),
+        ("{ stdout: 5 }", Some("a string or an ArrayBuffer for 'stdout'")),
+        ("'text'", Some("has to return an object")),
+        ("[1]", Some("has to return an object")),
+        ("undefined", None),
+        ("null", None),
+        ("{}", None),
+    ] {
+        let script = format!(
+            "export default () => {{}}; export function handleSummary() {{ return {returned}; }}"
+        );
+        let mut host = Host::of(&script);
+        let mut vu = host.vu(0);
+        let function = host.program.function("handleSummary").unwrap();
+        let ending = host.run(&mut vu, Task::Summarize(function, "{}".into()));
+        let error = vu.error().map(|failure| failure.text);
+        assert_eq!(ending == Ending::Complete, want.is_none(), "{returned}: {error:?}");
+        if let Some(want) = want {
+            assert!(error.as_ref().is_some_and(|text| text.contains(want)), "{error:?}");
+        }
+        assert!(vu.outputs().is_empty(), "{returned}");
+    }
+}
+
+#[test]
+fn data_that_json_cannot_hold_is_told() {
+    for (returned, want) in [
+        ("{ a: { b: [1, NaN] } }", Err("'a.b.1' is NaN")),
+        ("{ n: -Infinity }", Err("'n' is infinite")),
+        ("{ f: () => 1 }", Err("'f' is a function")),
+        ("{ at: new Date(0), u: undefined }", Ok(Some(r#"{"at":"1970-01-01T00:00:00.000Z"}"#))),
+        ("{ a: [true, null, 'x'] }", Ok(Some(r#"{"a":[true,null,"x"]}"#))),
+        ("undefined", Ok(None)),
+    ] {
+        let script =
+            format!("export default () => {{}}; export function setup() {{ return {returned}; }}");
+        let mut host = Host::of(&script);
+        let mut vu = host.vu(0);
+        let setup = host.program.function("setup").unwrap();
+        assert_eq!(host.run(&mut vu, Task::Call(setup)), Ending::Complete, "{returned}");
+        let want = want.map(|json| json.map(str::to_owned)).map_err(str::to_owned);
+        assert_eq!(vu.result(), want, "{returned}");
+    }
+}

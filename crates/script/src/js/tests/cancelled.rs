@@ -72,7 +72,7 @@ fn nothing_runs_after_it() {
             assert_eq!(vu.cancel(host.now_ns), None);
             let after = host.program.function("after").unwrap();
             assert_eq!(host.run(&mut vu, Task::Call(after)), Ending::Complete, "{name}");
-            assert_eq!(vu.result().as_deref(), Some(round.to_string().as_str()), "{name}");
+            assert_eq!(vu.result(), Ok(Some(round.to_string())), "{name}");
         }
         assert_eq!(host.trace, [""; 0], "{name}");
     }
