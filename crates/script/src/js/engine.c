@@ -1,11 +1,14 @@
 /*
- * QuickJS-NG, compiled with two things changed, and what of its insides the crate needs.
+ * QuickJS-NG, compiled with three things changed, and what of its insides the crate needs.
  *
  * QuickJS gives each runtime slabs of 4 kB for each of 31 sizes of blocks. Each virtual user has a
  * runtime of its own, so that the unused parts of slabs would be two fifths of its memory. The one
  * switch that QuickJS has for them is meant for builds with the address sanitizer; it is set here.
  *
  * The clock of `Date` is a variable, because time is an argument here.
+ *
+ * What makes properties on demand is called through `lazy.c`: the macro renames QuickJS' own
+ * function where it is defined, but not in the table that names it without an argument.
  *
  * The source is that of the crate that ships it: `build.rs` says where it is.
  */
@@ -20,6 +23,13 @@ static _Thread_local int64_t plimsoll_clock_us;
 #define __SANITIZE_ADDRESS__ 1
 #endif
 
+#include "quickjs.h"
+
+struct JSObject;
+static JSValue JS_InstantiateFunctionListItem2(JSContext *ctx, struct JSObject *object,
+                                               JSAtom atom, void *opaque);
+#define JS_InstantiateFunctionListItem2(...) plimsoll_instantiate(__VA_ARGS__)
+
 #include "quickjs.c"
 
 /* quickjs.c forbids them by macros. */
@@ -31,6 +41,11 @@ static _Thread_local int64_t plimsoll_clock_us;
 #error "engine.c reads the insides of QuickJS-NG 0.16.2: check them against this version"
 #endif
 
+struct names;
+
+/* How many kinds of intrinsics are added on demand. */
+#define LAZY_COUNT 5
+
 /* A runtime with a context, and what watches its memory. */
 struct machine {
     JSRuntime *runtime;
@@ -40,7 +55,15 @@ struct machine {
     bool is_over_limit;
     /* Collects garbage wherever QuickJS may: for tests. */
     bool is_stressed;
+    bool is_rehashing;
+    /* The names that it shares with others of its thread; NULL for none. */
+    struct names *names;
+    /* Objects with the names of intrinsics that were added on demand. */
+    JSValue lazy[LAZY_COUNT];
 };
+
+static bool is_for_hash(const struct machine *machine, size_t bytes);
+static void rehash(struct machine *machine);
 
 static void watch(struct machine *machine)
 {
@@ -59,6 +82,10 @@ static void watch(struct machine *machine)
 static void *machine_calloc(void *opaque, size_t count, size_t size)
 {
     watch(opaque);
+    if (is_for_hash(opaque, count * size)) {
+        rehash(opaque);
+        return NULL;
+    }
     return calloc(count, size);
 }
 
@@ -84,135 +111,63 @@ static const JSMallocFunctions machine_functions = {
     machine_calloc, machine_malloc, machine_free, machine_realloc, js__malloc_usable_size,
 };
 
-/*
- * Intrinsics that many scripts never name are added when they do: each is a getter of the global
- * object that gives way to what it adds.
- */
-enum lazy { LAZY_DATE, LAZY_PROXY, LAZY_TYPED_ARRAYS };
-
-static const struct {
-    const char *name;
-    enum lazy lazy;
-} lazy_names[] = {
-    { "Date", LAZY_DATE },
-    { "Proxy", LAZY_PROXY },
-    { "ArrayBuffer", LAZY_TYPED_ARRAYS },
-    { "SharedArrayBuffer", LAZY_TYPED_ARRAYS },
-    { "Uint8ClampedArray", LAZY_TYPED_ARRAYS },
-    { "Int8Array", LAZY_TYPED_ARRAYS },
-    { "Uint8Array", LAZY_TYPED_ARRAYS },
-    { "Int16Array", LAZY_TYPED_ARRAYS },
-    { "Uint16Array", LAZY_TYPED_ARRAYS },
-    { "Int32Array", LAZY_TYPED_ARRAYS },
-    { "Uint32Array", LAZY_TYPED_ARRAYS },
-    { "BigInt64Array", LAZY_TYPED_ARRAYS },
-    { "BigUint64Array", LAZY_TYPED_ARRAYS },
-    { "Float16Array", LAZY_TYPED_ARRAYS },
-    { "Float32Array", LAZY_TYPED_ARRAYS },
-    { "Float64Array", LAZY_TYPED_ARRAYS },
-    { "DataView", LAZY_TYPED_ARRAYS },
-    { "Atomics", LAZY_TYPED_ARRAYS },
-};
-
-static void remove_lazy(JSContext *ctx, enum lazy lazy)
-{
-    for (size_t i = 0; i < countof(lazy_names); i++) {
-        if (lazy_names[i].lazy == lazy) {
-            JSAtom atom = JS_NewAtom(ctx, lazy_names[i].name);
-            JS_DeleteProperty(ctx, ctx->global_obj, atom, 0);
-            JS_FreeAtom(ctx, atom);
-        }
-    }
-}
-
-static int add_lazy(JSContext *ctx, enum lazy lazy)
-{
-    switch (lazy) {
-    case LAZY_DATE:
-        if (!JS_IsNull(ctx->class_proto[JS_CLASS_DATE]))
-            return 0;
-        remove_lazy(ctx, lazy);
-        return JS_AddIntrinsicDate(ctx);
-    case LAZY_PROXY:
-        if (JS_IsRegisteredClass(ctx->rt, JS_CLASS_PROXY))
-            return 0;
-        remove_lazy(ctx, lazy);
-        return JS_AddIntrinsicProxy(ctx);
-    case LAZY_TYPED_ARRAYS:
-        if (!JS_IsNull(ctx->class_proto[JS_CLASS_ARRAY_BUFFER]))
-            return 0;
-        remove_lazy(ctx, lazy);
-        return JS_AddIntrinsicTypedArrays(ctx);
-    }
-    return 0;
-}
-
-static JSValue get_lazy(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv,
-                        int magic)
-{
-    if (add_lazy(ctx, lazy_names[magic].lazy))
-        return JS_EXCEPTION;
-    return JS_GetPropertyStr(ctx, ctx->global_obj, lazy_names[magic].name);
-}
-
-/* An assignment replaces the getter, as it would have replaced the value. */
-static JSValue set_lazy(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv,
-                        int magic)
-{
-    if (add_lazy(ctx, lazy_names[magic].lazy))
-        return JS_EXCEPTION;
-    if (JS_SetPropertyStr(ctx, ctx->global_obj, lazy_names[magic].name, js_dup(argv[0])) < 0)
-        return JS_EXCEPTION;
-    return JS_UNDEFINED;
-}
-
-static int define_lazy(JSContext *ctx)
-{
-    for (size_t i = 0; i < countof(lazy_names); i++) {
-        JSAtom atom = JS_NewAtom(ctx, lazy_names[i].name);
-        JSValue getter = JS_NewCFunctionMagic(ctx, get_lazy, lazy_names[i].name, 0,
-                                              JS_CFUNC_generic_magic, i);
-        JSValue setter = JS_NewCFunctionMagic(ctx, set_lazy, lazy_names[i].name, 1,
-                                              JS_CFUNC_generic_magic, i);
-        int defined = JS_DefinePropertyGetSet(ctx, ctx->global_obj, atom, getter, setter,
-                                              JS_PROP_CONFIGURABLE);
-        JS_FreeAtom(ctx, atom);
-        if (defined < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Typed arrays exist from now on, whether the script names them or not. */
-int plimsoll_need_typed_arrays(JSContext *ctx)
-{
-    return add_lazy(ctx, LAZY_TYPED_ARRAYS);
-}
+#include "lazy.c"
+#include "names.c"
 
 static int fill_context(JSContext *ctx)
 {
     return JS_AddIntrinsicBaseObjects(ctx) || JS_AddIntrinsicEval(ctx) ||
-           JS_AddIntrinsicRegExp(ctx) || JS_AddIntrinsicJSON(ctx) || JS_AddIntrinsicMapSet(ctx) ||
-           JS_AddIntrinsicPromise(ctx) || JS_AddIntrinsicWeakRef(ctx) || define_lazy(ctx);
+           JS_AddIntrinsicRegExp(ctx) || JS_AddIntrinsicJSON(ctx) || JS_AddIntrinsicPromise(ctx) ||
+           define_lazy(ctx);
+}
+
+/* Frees the jobs that wait, without running them. */
+void plimsoll_drop_jobs(JSRuntime *rt)
+{
+    while (!list_empty(&rt->job_list)) {
+        JSJobEntry *job = list_entry(rt->job_list.next, JSJobEntry, link);
+        JSContext *ctx = job->ctx;
+        list_del(&job->link);
+        for (int i = 0; i < job->argc; i++)
+            JS_FreeValue(ctx, job->argv[i]);
+        js_free(ctx, job);
+    }
+}
+
+static void free_runtime(struct machine *machine)
+{
+    JSRuntime *rt = machine->runtime;
+    if (machine->names) {
+        /* All that holds names has to be gone before they are forgotten. */
+        JS_FreeValueRT(rt, rt->current_exception);
+        rt->current_exception = JS_UNINITIALIZED;
+        plimsoll_drop_jobs(rt);
+        JS_RunGC(rt);
+        forget_names(machine);
+    }
+    machine->runtime = NULL;
+    JS_FreeRuntime(rt);
 }
 
 /*
  * Makes a runtime and its context in zeroed memory. The limit of the stack counts from the caller's
- * frame. On failure everything is freed again, and the result is -1.
+ * frame. It shares `names`, unless they are NULL. On failure everything is freed again, and the
+ * result is -1.
  */
-int plimsoll_open(struct machine *machine, size_t stack_bytes)
+int plimsoll_open(struct machine *machine, size_t stack_bytes, struct names *names)
 {
     JSRuntime *rt = JS_NewRuntime2(&machine_functions, machine);
     if (!rt)
         return -1;
     machine->runtime = rt;
+    for (int i = 0; i < LAZY_COUNT; i++)
+        machine->lazy[i] = JS_UNDEFINED;
     JS_SetMaxStackSize(rt, stack_bytes);
-    JSContext *ctx = JS_NewContextRaw(rt);
+    JSContext *ctx = names && share_names(machine, names) ? NULL : JS_NewContextRaw(rt);
     if (!ctx || fill_context(ctx)) {
         if (ctx)
             JS_FreeContext(ctx);
-        JS_FreeRuntime(rt);
-        machine->runtime = NULL;
+        free_runtime(machine);
         return -1;
     }
     machine->context = ctx;
@@ -247,9 +202,9 @@ void plimsoll_close(struct machine *machine)
 {
     JSContext *ctx = machine->context;
     machine->context = NULL;
+    forget_lazy(ctx);
     JS_FreeContext(ctx);
-    JS_FreeRuntime(machine->runtime);
-    machine->runtime = NULL;
+    free_runtime(machine);
 }
 
 /* What `Date` says from now on in this thread, in microseconds since 1970. */
@@ -268,19 +223,6 @@ void plimsoll_seed(JSContext *ctx, uint64_t seed)
 void plimsoll_poll_soon(JSContext *ctx)
 {
     ctx->interrupt_counter = 0;
-}
-
-/* Frees the jobs that wait, without running them. */
-void plimsoll_drop_jobs(JSRuntime *rt)
-{
-    while (!list_empty(&rt->job_list)) {
-        JSJobEntry *job = list_entry(rt->job_list.next, JSJobEntry, link);
-        JSContext *ctx = job->ctx;
-        list_del(&job->link);
-        for (int i = 0; i < job->argc; i++)
-            JS_FreeValue(ctx, job->argv[i]);
-        js_free(ctx, job);
-    }
 }
 
 /* Whether a module that was compiled has what makes a text one: imports, exports, `await`. */

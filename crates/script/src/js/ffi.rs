@@ -23,6 +23,15 @@ pub(super) struct ModuleDef {
     _opaque: [u8; 0],
 }
 
+/// `struct names` of `names.c`.
+#[repr(C)]
+pub(super) struct Names {
+    _opaque: [u8; 0],
+}
+
+/// How many kinds of intrinsics are added on demand: `LAZY_COUNT` of `engine.c`.
+pub(super) const LAZY_COUNT: usize = 5;
+
 /// `struct machine` of `engine.c`.
 #[repr(C)]
 pub(super) struct Machine {
@@ -31,6 +40,9 @@ pub(super) struct Machine {
     pub limit_bytes: usize,
     pub is_over_limit: bool,
     pub is_stressed: bool,
+    pub is_rehashing: bool,
+    pub names: *mut Names,
+    pub lazy: [Raw; LAZY_COUNT],
 }
 
 /// `JSValue`: a payload that its tag explains.
@@ -142,11 +154,23 @@ pub(super) type Load =
 
 unsafe extern "C" {
     // engine.c
-    pub(super) fn plimsoll_open(machine: *mut Machine, stack_bytes: usize) -> c_int;
+    pub(super) fn plimsoll_open(
+        machine: *mut Machine,
+        stack_bytes: usize,
+        names: *mut Names,
+    ) -> c_int;
     pub(super) fn plimsoll_limit(machine: *mut Machine, limit_bytes: usize);
     pub(super) fn plimsoll_recover(machine: *mut Machine) -> bool;
     pub(super) fn plimsoll_used_bytes(machine: *const Machine) -> usize;
     pub(super) fn plimsoll_close(machine: *mut Machine);
+    pub(super) fn plimsoll_visit_names(
+        rt: *mut Runtime,
+        visit: unsafe extern "C" fn(*mut c_void, *const u8, usize),
+        opaque: *mut c_void,
+    );
+    pub(super) fn plimsoll_new_names() -> *mut Names;
+    pub(super) fn plimsoll_add_name(names: *mut Names, bytes: *const u8, len: usize) -> bool;
+    pub(super) fn plimsoll_free_names(names: *mut Names);
     pub(super) fn plimsoll_set_clock(us: i64);
     pub(super) fn plimsoll_seed(ctx: *mut Context, seed: u64);
     pub(super) fn plimsoll_poll_soon(ctx: *mut Context);

@@ -111,6 +111,9 @@ impl Inner {
             limit_bytes: 0,
             is_over_limit: false,
             is_stressed: shared.settings.collects_always,
+            is_rehashing: false,
+            names: ptr::null_mut(),
+            lazy: [ffi::Raw { payload: 0, tag: ffi::TAG_UNDEFINED }; ffi::LAZY_COUNT],
         };
         Self {
             shared,

@@ -34,6 +34,7 @@ mod inner;
 mod jar;
 mod library;
 mod modules;
+mod names;
 mod native;
 mod program;
 mod resolve;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::metric::Registry;
 use thiserror::Error;
 
+use super::names::Names;
 use super::step::{Ending, Level, Reply, Step};
 use super::store::{Read, Store};
 use super::vu::{Task, Vu};
@@ -136,6 +137,8 @@ pub(super) struct Shared {
     pub store: Store,
     pub main: String,
     pub exports: std::sync::OnceLock<Exports>,
+    /// The names that the first virtual user had in the end.
+    pub names: std::sync::OnceLock<Names>,
     pub checks: plimsoll_core::metric::MetricId,
 }
 
@@ -177,7 +180,8 @@ impl Program {
         let own = main.clone();
         let read = move |path: &str| if path == own { Ok(text.clone()) } else { read(path) };
         let store = Store::new(registry, Box::new(read));
-        let shared = Shared { settings, store, main, exports: std::sync::OnceLock::new(), checks };
+        let (exports, names) = (std::sync::OnceLock::new(), std::sync::OnceLock::new());
+        let shared = Shared { settings, store, main, exports, names, checks };
         let program = Self(Arc::new(shared));
         let mut vu = program.spawn(&Rc::new(Worker::new()), 0)?;
         let mut step = vu.begin(Task::Evaluate, now_ns);
@@ -202,6 +206,7 @@ impl Program {
             step = vu.resume(reply, now_ns);
         }
         program.0.store.seal();
+        drop(program.0.names.set(vu.names()));
         Ok(program)
     }
 

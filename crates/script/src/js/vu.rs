@@ -29,6 +29,7 @@ use super::execution::Execution;
 use super::ffi;
 use super::inner::{self, Halt, Inner, Stage};
 use super::modules;
+use super::names::Names;
 use super::program::{Exports, Failure, FunctionId, Shared};
 use super::step::{Ending, Reply, Step};
 use super::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -206,6 +207,16 @@ impl Vu {
         self.inner.execution.borrow_mut()
     }
 
+    /// The names that its runtime has; none before its first task.
+    pub(super) fn names(&self) -> Names {
+        let machine = self.inner.machine.get();
+        // SAFETY: the coroutine, which changes it, does not run.
+        unsafe {
+            let runtime = (*machine).runtime;
+            if runtime.is_null() { Names::default() } else { Names::of(runtime) }
+        }
+    }
+
     /// How much memory the script has, bytes: what counts against the limit.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
@@ -274,7 +285,9 @@ fn open(inner: &Inner) -> Option<Context<'_>> {
             return Some(Context::new((*machine).context));
         }
         let stack_bytes = settings.stack_bytes.max(2 * STACK_RESERVE_BYTES) - STACK_RESERVE_BYTES;
-        if ffi::plimsoll_open(machine, stack_bytes) != 0 {
+        let names = inner.shared.names.get();
+        let names = names.map_or(ptr::null_mut(), |names| inner.worker.names.of(names));
+        if ffi::plimsoll_open(machine, stack_bytes, names) != 0 {
             return None;
         }
         let (runtime, raw) = ((*machine).runtime, (*machine).context);

@@ -1,4 +1,5 @@
-//! What the virtual users of a worker share: the numbers of their sets of tags and of their groups.
+//! What the virtual users of a worker share: the numbers of their sets of tags and of their groups,
+//! and the names that their runtimes begin with.
 //!
 //! A set that was seen before is found without allocating.
 
@@ -6,6 +7,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use plimsoll_core::metric::Tags;
+
+use super::names;
 
 /// The most sets of tags, and groups, that a worker tells apart. Sets beyond share the number of
 /// an empty set.
@@ -19,6 +22,7 @@ pub(super) const SEPARATOR: u8 = 0xff;
 pub struct Worker {
     tags: RefCell<Numbers>,
     groups: RefCell<Numbers>,
+    pub(super) names: names::Shared,
 }
 
 impl Worker {
