@@ -204,6 +204,7 @@ fn options(sockets: u32) -> DriverOptions {
     DriverOptions {
         sockets,
         reserved: sockets,
+        receivers: sockets,
         receive_buffer_bytes: 16_384,
         long_lived: true,
         spin: Spin::Off,

@@ -198,6 +198,7 @@ impl<E: Encoding> Assignment<E> {
         DriverOptions {
             sockets,
             reserved: sockets,
+            receivers: sockets,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             long_lived: !self.plan.connects_per_request(),
             spin: self.spin,

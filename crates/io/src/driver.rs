@@ -229,6 +229,9 @@ pub struct DriverOptions {
     pub sockets: u32,
     /// Numbers below this are the caller's to choose; the rest are for accepted connections.
     pub reserved: u32,
+    /// How many sockets receive at a time, about. Each needs a receive buffer: from 64 to 1024 are
+    /// made, and a socket that finds none receives a little later.
+    pub receivers: u32,
     /// Bytes in one receive buffer.
     pub receive_buffer_bytes: u32,
     /// Whether connections live for many requests, so that registering their files pays.

@@ -79,6 +79,7 @@ mod tests {
     const OPTIONS: DriverOptions = DriverOptions {
         sockets: 4,
         reserved: 4,
+        receivers: 4,
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin: Spin::Off,

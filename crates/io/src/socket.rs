@@ -159,6 +159,7 @@ mod tests {
     const OPTIONS: DriverOptions = DriverOptions {
         sockets: 1,
         reserved: 1,
+        receivers: 1,
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin: Spin::Off,

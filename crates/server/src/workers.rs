@@ -74,9 +74,11 @@ pub struct Threads<'a> {
 
 impl Threads<'_> {
     fn driver_options(&self) -> DriverOptions {
+        let sockets = self.reserved.saturating_add(self.accepted);
         DriverOptions {
-            sockets: self.reserved.saturating_add(self.accepted),
+            sockets,
             reserved: self.reserved,
+            receivers: sockets,
             receive_buffer_bytes: self.receive_buffer_bytes,
             long_lived: true,
             spin: Spin::Off,

@@ -29,6 +29,9 @@ const SOCKETS_PER_VU: u64 = 8;
 const SOCKETS_LEAST: u64 = 256;
 const SOCKETS_MOST: u64 = 16_384;
 
+/// Sockets that receive at a time, at most: users have turns in between, and few pages are touched.
+const RECEIVERS_MOST: u64 = 512;
+
 /// Why a run cannot be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum VuError {
@@ -166,6 +169,7 @@ pub(super) fn driver_options(users: u64) -> DriverOptions {
     DriverOptions {
         sockets,
         reserved: sockets,
+        receivers: u32::try_from(users.min(RECEIVERS_MOST)).unwrap_or(u32::MAX),
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         long_lived: true,
         spin: Spin::Off,

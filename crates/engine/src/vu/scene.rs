@@ -2,6 +2,9 @@
 //!
 //! There is one count of iterations for each scenario, and whichever worker has a free VU takes the
 //! next of it. So an iteration is late or dropped only if no VU of any worker was free for it.
+//!
+//! Workers that wait for an iteration do not all wake up for it: they take turns. If the one whose
+//! turn it is has other work, the next ones come a little later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +18,9 @@ use super::cast::Role;
 /// A time that does not come.
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
+/// How much later than the worker before it a worker comes to an iteration that nobody has taken.
+const HELP_NS: u64 = 100_000;
+
 /// See the head of this module. Times are on the driver's clock, ns.
 pub(super) struct Scene {
     pub role: Role,
@@ -24,6 +30,8 @@ pub(super) struct Scene {
     taken: AtomicU64,
     /// VUs that wait for an iteration to be due.
     free: AtomicU64,
+    /// For each worker, whether it has such a VU, as it last said.
+    waiting: Box<[AtomicBool]>,
     /// Whether another VU would have been of use.
     wants_vu: AtomicBool,
 }
@@ -40,12 +48,13 @@ pub(super) enum Next {
 }
 
 impl Scene {
-    pub(super) fn new(role: Role) -> Self {
+    pub(super) fn new(role: Role, workers: u32) -> Self {
         Self {
             role,
             begin_ns: AtomicU64::new(NEVER_NS),
             taken: AtomicU64::new(0),
             free: AtomicU64::new(0),
+            waiting: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             wants_vu: AtomicBool::new(false),
         }
     }
@@ -142,6 +151,28 @@ impl Scene {
     /// When the next iteration is due that nobody has taken; `None` after the last.
     pub(super) fn due_ns(&self, stop_ns: u64) -> Option<u64> {
         self.due_of(self.taken.load(Ordering::Acquire), stop_ns)
+    }
+
+    /// Notes whether a worker has a VU that waits.
+    pub(super) fn note_waiting(&self, worker: usize, is_waiting: bool) {
+        self.waiting[worker].store(is_waiting, Ordering::Relaxed);
+    }
+
+    /// When a worker with a VU that waits has to look next; `None` after the last iteration.
+    pub(super) fn look_ns(&self, worker: usize, stop_ns: u64) -> Option<u64> {
+        let taken = self.taken.load(Ordering::Acquire);
+        let due_ns = self.due_of(taken, stop_ns)?;
+        let ahead = self.workers_ahead(worker, taken);
+        let own_ns = if ahead == 0 { Some(due_ns) } else { self.due_of(taken + ahead, stop_ns) };
+        Some(own_ns.unwrap_or(NEVER_NS).min(due_ns.saturating_add(ahead * HELP_NS)))
+    }
+
+    /// How many workers that wait have their turn before a worker, from this iteration on.
+    fn workers_ahead(&self, worker: usize, index: u64) -> u64 {
+        let workers = self.waiting.len();
+        let first = (index % workers as u64) as usize;
+        let order = (first..workers).chain(0..first).take_while(|other| *other != worker);
+        order.filter(|other| self.waiting[*other].load(Ordering::Relaxed)).count() as u64
     }
 
     fn due_of(&self, index: u64, stop_ns: u64) -> Option<u64> {

@@ -45,7 +45,8 @@ impl Stage {
         workers: u32,
         controls: Arc<Controls>,
     ) -> Self {
-        let scenes: Arc<[Scene]> = roles.into_iter().map(Scene::new).collect();
+        let scenes: Arc<[Scene]> =
+            roles.into_iter().map(|role| Scene::new(role, workers)).collect();
         let director = Director::new(Arc::clone(&scenes), vus_planned, vus_max);
         Self {
             scenes,

@@ -191,10 +191,13 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             if !scene.is_of_arrivals() || scene.begin_ns() == NEVER_NS {
                 continue;
             }
-            let due_ns = scene.due_ns(stop_ns).unwrap_or(NEVER_NS);
-            if !self.free[role].is_empty() {
-                until_ns = until_ns.min(due_ns.min(scene.end_ns(stop_ns).max(self.now_ns + 1)));
+            let is_waiting = !self.free[role].is_empty();
+            scene.note_waiting(self.index, is_waiting);
+            if is_waiting {
+                let look_ns = scene.look_ns(self.index, stop_ns).unwrap_or(NEVER_NS);
+                until_ns = until_ns.min(look_ns.min(scene.end_ns(stop_ns).max(self.now_ns + 1)));
             } else if scene.free() == 0 {
+                let due_ns = scene.due_ns(stop_ns).unwrap_or(NEVER_NS);
                 until_ns = until_ns.min(due_ns.max(self.now_ns + DROP_NS));
             }
         }

@@ -108,7 +108,7 @@ impl UringDriver {
     /// where to look.
     pub fn new(options: &DriverOptions) -> io::Result<Self> {
         let ring = Ring::new(options.sockets)?;
-        let count = options.sockets.clamp(64, 1024).next_power_of_two();
+        let count = options.receivers.clamp(64, 1024).next_power_of_two();
         let stamping = if options.receive_timestamps { Some(Stamping::new()?) } else { None };
         let header_bytes = if stamping.is_some() { HEADER_BYTES } else { 0 };
         let buffers = Buffers::new(&ring, count, header_bytes, options.receive_buffer_bytes)?;

@@ -14,6 +14,7 @@ fn options(long_lived: bool) -> DriverOptions {
     DriverOptions {
         sockets: 8,
         reserved: 4,
+        receivers: 8,
         receive_buffer_bytes: 4096,
         long_lived,
         spin: Spin::Off,

@@ -20,6 +20,7 @@ pub(crate) fn options(reserved: u32, accepted: u32) -> DriverOptions {
     DriverOptions {
         sockets: reserved + accepted,
         reserved,
+        receivers: reserved + accepted,
         receive_buffer_bytes: 4096,
         long_lived: true,
         spin: Spin::Off,

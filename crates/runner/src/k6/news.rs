@@ -36,21 +36,22 @@ pub struct LogLine {
 /// Takes lines of the log.
 #[derive(Debug, Clone)]
 pub struct Lines {
-    sender: SyncSender<LogLine>,
+    /// Of places for all that may wait, which are made at once: small ones.
+    sender: SyncSender<Box<LogLine>>,
     lost: Arc<AtomicU64>,
 }
 
 impl Lines {
     /// Lines, and where they come out.
     #[must_use]
-    pub fn new() -> (Self, Receiver<LogLine>) {
+    pub fn new() -> (Self, Receiver<Box<LogLine>>) {
         let (sender, receiver) = sync_channel(LINES_MAX);
         (Self { sender, lost: Arc::default() }, receiver)
     }
 
     /// Takes a line if there is room.
     pub fn offer(&self, line: LogLine) {
-        if self.sender.try_send(line).is_err() {
+        if self.sender.try_send(Box::new(line)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -58,7 +59,7 @@ impl Lines {
     /// Takes a line, and waits for room. Not for workers.
     pub fn put(&self, line: LogLine) {
         // A reader that has gone away has read enough.
-        let _ = self.sender.send(line);
+        let _ = self.sender.send(Box::new(line));
     }
 
     /// How many lines there was no room for.

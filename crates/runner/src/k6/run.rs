@@ -97,6 +97,7 @@ impl Test {
             course.carry_out(prepared);
             let run_ns = course.run_ns();
             let Course { mut endings, account, setup_data, .. } = course;
+            let account = account.unwrap_or_default();
             drop((sender, early));
             let (book, mut thresholds, ended_by) = watched.join().expect("it does not panic");
             endings.extend(ended(handle, &ended_by));
@@ -170,7 +171,8 @@ struct Course<'a> {
     ended_ns: u64,
     endings: Vec<Ending>,
     setup_data: Option<Arc<str>>,
-    account: Account,
+    /// That of the first who has counted, with those of the others. An empty one takes its memory too.
+    account: Option<Account>,
 }
 
 impl<'a> Course<'a> {
@@ -192,7 +194,7 @@ impl<'a> Course<'a> {
             ended_ns: started_ns,
             endings: Vec::new(),
             setup_data: None,
-            account: Account::default(),
+            account: None,
         }
     }
 
@@ -204,10 +206,10 @@ impl<'a> Course<'a> {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
             let ticks = CpuTicks::read();
             let ran = prepared.run(self.setup_data.clone());
-            self.account.host_share =
+            let host_share =
                 ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
             match ran {
-                Ok(ended) => self.add_up(ended),
+                Ok(ended) => self.add_up(ended, host_share),
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
@@ -300,24 +302,29 @@ impl<'a> Course<'a> {
 
     fn hand_over(&mut self, count: Count) {
         let (book, account) = count.finish();
-        self.account.merge(&account);
+        match &mut self.account {
+            Some(all) => all.merge(&account),
+            None => self.account = Some(account),
+        }
         // The receiver lives until all senders are gone.
         let _ = self.parts.send(book);
     }
 
-    fn add_up(&mut self, ended: Ended<Count>) {
+    fn add_up(&mut self, ended: Ended<Count>, host_share: Option<f64>) {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
         let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
-        self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
-        self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
+        let workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
         let started = |role: &plimsoll_engine::vu::RoleProgress| {
             role.started.load(std::sync::atomic::Ordering::Relaxed)
         };
-        self.account.started = progress.iter().map(started).sum();
+        let started = progress.iter().map(started).sum();
         for count in ended.tallies {
             self.hand_over(count);
         }
+        let account = self.account.get_or_insert_default();
+        account.busiest_share = busiest_ns as f64 / took_ns as f64;
+        (account.host_share, account.workers, account.started) = (host_share, workers, started);
     }
 }
 

@@ -22,7 +22,7 @@ const WALL_NS: u64 = 1_700_000_000_000_000_000;
 /// Everything that a count tells, and where it comes out.
 struct World {
     common: Arc<Common>,
-    lines: Receiver<LogLine>,
+    lines: Receiver<Box<LogLine>>,
     points: Receiver<Vec<Point>>,
     names: js::Worker,
 }
@@ -215,7 +215,7 @@ fn lines_say_where_they_come_from() {
     count.log(&world.place(), js::Level::Warn, "hello");
     let failure = Failure { text: "Error: boom".to_owned(), stack: "at f (/s.js:1:2)".to_owned() };
     count.failure(&world.place(), &failure);
-    let lines: Vec<LogLine> = world.lines.try_iter().collect();
+    let lines: Vec<LogLine> = world.lines.try_iter().map(|line| *line).collect();
     assert_eq!((lines.len(), lines[0].level, lines[0].is_console), (2, Level::Warning, true));
     assert_eq!(lines[0].fields, [("source", "console".to_owned())]);
     assert_eq!(lines[1].message, "Error: boom\n\tat f (/s.js:1:2)\n");

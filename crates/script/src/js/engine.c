@@ -43,6 +43,9 @@ static JSValue JS_InstantiateFunctionListItem2(JSContext *ctx, struct JSObject *
 
 struct names;
 
+/* Memory that a settled runtime takes at least before its garbage is collected. */
+#define SETTLED_BYTES (64 << 10)
+
 /* How many kinds of intrinsics are added on demand. */
 #define LAZY_COUNT 5
 
@@ -191,6 +194,18 @@ bool plimsoll_recover(struct machine *machine)
     machine->is_over_limit = machine->limit_bytes &&
         machine->runtime->malloc_state.malloc_size > machine->limit_bytes;
     return !machine->is_over_limit;
+}
+
+/*
+ * Collects what the evaluation of a script left behind. The next collection comes after half as much
+ * memory again, and not only at QuickJS' own 256 kB, which is several times what a small script has.
+ */
+void plimsoll_settle(struct machine *machine)
+{
+    JSRuntime *rt = machine->runtime;
+    JS_RunGC(rt);
+    size_t used = rt->malloc_state.malloc_size;
+    rt->malloc_gc_threshold = used + (used / 2 > SETTLED_BYTES ? used / 2 : SETTLED_BYTES);
 }
 
 size_t plimsoll_used_bytes(const struct machine *machine)

@@ -161,6 +161,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub(super) fn plimsoll_limit(machine: *mut Machine, limit_bytes: usize);
     pub(super) fn plimsoll_recover(machine: *mut Machine) -> bool;
+    pub(super) fn plimsoll_settle(machine: *mut Machine);
     pub(super) fn plimsoll_used_bytes(machine: *const Machine) -> usize;
     pub(super) fn plimsoll_close(machine: *mut Machine);
     pub(super) fn plimsoll_visit_names(

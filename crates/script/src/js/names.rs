@@ -54,7 +54,8 @@ impl Shared {
             unsafe {
                 let shared = ffi::plimsoll_new_names();
                 if !shared.is_null() {
-                    let add = |name: &[u8]| ffi::plimsoll_add_name(shared, name.as_ptr(), name.len());
+                    let add =
+                        |name: &[u8]| ffi::plimsoll_add_name(shared, name.as_ptr(), name.len());
                     // One that there is no memory for is a runtime's own, as are those behind it.
                     let _ = names.0.iter().all(|name| add(name));
                 }

@@ -361,6 +361,8 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
         functions.push(function.is_function().then(|| Kept::of(function)));
     }
     *inner.functions.borrow_mut() = functions;
+    // SAFETY: the machine is open, and this is its coroutine.
+    unsafe { ffi::plimsoll_settle(inner.machine.get()) };
     Ok(())
 }
 

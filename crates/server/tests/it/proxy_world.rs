@@ -231,6 +231,7 @@ impl Scene {
         let options = DriverOptions {
             sockets: first_client + clients + clients_max,
             reserved: first_client + clients,
+            receivers: 64,
             receive_buffer_bytes: 16 * 1024,
             long_lived: true,
             spin: Spin::Off,

@@ -364,6 +364,7 @@ impl Scene {
         let options = DriverOptions {
             sockets: 1 + clients as u32 + connections_max,
             reserved: 1 + clients as u32,
+            receivers: 64,
             receive_buffer_bytes: 16 * 1024,
             long_lived: true,
             spin: Spin::Off,

@@ -9,7 +9,7 @@ use plimsoll_core::metric::NumberHistogram;
 use super::registry::Kind;
 use super::stat::TrendStat;
 
-/// How many values a trend keeps as they are: 800 kB of them.
+/// How many values a trend keeps as they are: 400 kB of times, 800 kB of other numbers.
 pub const RAW_VALUES_MAX: usize = 100_000;
 
 /// The largest magnitude that a trend counts; larger values are cut to it.
@@ -147,11 +147,80 @@ impl Sink {
     }
 }
 
+/// Values as they are.
+#[derive(Debug, Clone)]
+enum Values {
+    /// Millionths, while all values are whole numbers of them: times in ms are, and so are many
+    /// other numbers.
+    Millionths(Vec<u32>),
+    /// Numbers, since one was anything else.
+    Numbers(Vec<f64>),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Millionths(Vec::new())
+    }
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Millionths(values) => values.len(),
+            Self::Numbers(values) => values.len(),
+        }
+    }
+
+    fn push(&mut self, value: f64) {
+        match (self, millionths(value)) {
+            (Self::Millionths(values), Some(whole)) => push(values, whole),
+            (Self::Numbers(values), _) => push(values, value),
+            (millions, None) => {
+                let mut numbers = millions.numbers();
+                push(&mut numbers, value);
+                *millions = Self::Numbers(numbers);
+            }
+        }
+    }
+
+    fn for_each(&self, mut take: impl FnMut(f64)) {
+        match self {
+            Self::Millionths(values) => values.iter().for_each(|whole| take(of_millionths(*whole))),
+            Self::Numbers(values) => values.iter().for_each(|value| take(*value)),
+        }
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        let mut numbers = Vec::with_capacity(self.len() + 1);
+        self.for_each(|value| numbers.push(value));
+        numbers
+    }
+}
+
+/// Adds a value, without room for more than a trend keeps.
+fn push<T>(values: &mut Vec<T>, value: T) {
+    if values.len() == values.capacity() {
+        let room = (values.len() * 2).clamp(16, RAW_VALUES_MAX);
+        values.reserve_exact(room.saturating_sub(values.len()));
+    }
+    values.push(value);
+}
+
+/// The millionths that a value is, if those stand for the same value.
+fn millionths(value: f64) -> Option<u32> {
+    let whole = (value * 1e6).round() as u32;
+    (of_millionths(whole).to_bits() == value.to_bits()).then_some(whole)
+}
+
+fn of_millionths(whole: u32) -> f64 {
+    f64::from(whole) / 1e6
+}
+
 /// How values are distributed.
 #[derive(Debug, Clone, Default)]
 pub struct Trend {
     /// All values, while there are few.
-    values: Vec<f64>,
+    values: Values,
     /// All values, once there are many.
     histogram: Option<Box<NumberHistogram>>,
     count: u64,
@@ -183,7 +252,7 @@ impl Trend {
     fn compress(&mut self) -> &mut NumberHistogram {
         let values = std::mem::take(&mut self.values);
         let histogram = self.histogram.get_or_insert_default();
-        values.iter().for_each(|value| histogram.record(*value));
+        values.for_each(|value| histogram.record(value));
         histogram
     }
 
@@ -200,7 +269,7 @@ impl Trend {
         if let Some(theirs) = &other.histogram {
             self.compress().merge(theirs);
         }
-        other.values.iter().for_each(|value| self.keep(*value));
+        other.values.for_each(|value| self.keep(value));
     }
 
     /// How many values there are.
@@ -232,7 +301,7 @@ struct Sorted<'a> {
 
 impl<'a> Sorted<'a> {
     fn of(trend: &'a Trend) -> Self {
-        let mut values = trend.values.clone();
+        let mut values = trend.values.numbers();
         values.sort_unstable_by(f64::total_cmp);
         let histogram = trend.histogram.as_deref().map(NumberHistogram::pack);
         Self { trend, values, histogram }
@@ -261,5 +330,29 @@ impl<'a> Sorted<'a> {
         let below = self.values[(place.floor() as usize).min(last)];
         let above = self.values[(place.ceil() as usize).min(last)];
         below + (above - below) * (place - place.floor())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_kept_to_the_last_bit() {
+        let whole = [0.0, 1e-6, 0.123_457, 1.0, 17.5, 4_294.967_295];
+        let others = [-0.0, 4_294.967_296, 1.0 / 3.0, 1e-7, -1.0, 1e270, f64::MIN_POSITIVE];
+        let mixed = [&whole[..], &others, &whole].concat();
+        for (given, is_whole) in [(&whole[..], true), (&others, false), (&mixed, false)] {
+            let mut values = Values::default();
+            given.iter().for_each(|value| values.push(*value));
+            let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
+            let (got, want): (Vec<u64>, Vec<u64>) = (bits(&values.numbers()), bits(given));
+            assert_eq!(got, want, "{given:?}");
+            assert_eq!(matches!(values, Values::Millionths(_)), is_whole, "{given:?}");
+        }
+        for ns in (0..u64::from(u32::MAX)).step_by(1_000_003) {
+            let ms = ns as f64 / 1e6;
+            assert_eq!(millionths(ms), Some(ns as u32), "{ms}");
+        }
     }
 }

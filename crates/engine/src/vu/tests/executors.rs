@@ -6,6 +6,7 @@ use plimsoll_core::executor::{Executor, VuPool};
 use plimsoll_core::schedule::{ArrivalStage, Arrivals, Stripe, UserRamp, UserStage};
 use plimsoll_io::sim::SimOptions;
 
+use super::super::scene::{NEVER_NS, Scene};
 use super::{MS, S, cast, program, role, run, run_with};
 
 fn sleeper(seconds: f64) -> plimsoll_script::js::Program {
@@ -164,6 +165,30 @@ fn arrivals_start_when_they_are_due() {
             assert_eq!((due_ns, started_ns), (want_ns, want_ns), "iteration {index}");
         }
         assert!(run.kept.dropped.is_empty());
+    }
+}
+
+#[test]
+fn workers_that_wait_take_turns() {
+    let program = sleeper(0.1);
+    for (rate, waiting, want_ns) in [
+        // Each comes to its own iteration, as long as it is due soon.
+        (20_000, [true; 4], [0, 50_000, 100_000, 150_000]),
+        // Otherwise they come one after another, in case the ones before are busy.
+        (100, [true; 4], [0, 100_000, 200_000, 300_000]),
+        (100, [false, true, false, true], [0, 0, 100_000, 100_000]),
+        (100, [false, false, false, true], [0, 0, 0, 0]),
+    ] {
+        let scene = Scene::new(role(&program, constant(rate, S, 4, 4)), 4);
+        scene.begin(0);
+        waiting.iter().enumerate().for_each(|(worker, is)| scene.note_waiting(worker, *is));
+        let first_ns = scene.due_ns(NEVER_NS).expect("an iteration");
+        let look = |worker| scene.look_ns(worker, NEVER_NS).expect("an iteration") - first_ns;
+        assert_eq!([0, 1, 2, 3].map(look), want_ns, "{rate} {waiting:?}");
+        // The turn goes on with the count.
+        scene.take_due(first_ns, NEVER_NS).expect("it is due");
+        let due_ns = scene.due_ns(NEVER_NS).expect("an iteration");
+        assert_eq!(scene.look_ns(1, NEVER_NS), Some(due_ns), "{rate} {waiting:?}");
     }
 }
 

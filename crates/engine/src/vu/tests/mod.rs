@@ -184,6 +184,7 @@ pub(super) fn run_with(
     let options = DriverOptions {
         sockets: 64,
         reserved: 64,
+        receivers: 64,
         receive_buffer_bytes: 16 << 10,
         long_lived: true,
         spin: Spin::Off,

@@ -8,6 +8,7 @@ mod html;
 mod libraries;
 mod limits;
 mod modules;
+mod names;
 mod requests;
 mod seeds;
 mod webcrypto;
