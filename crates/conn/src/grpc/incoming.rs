@@ -113,6 +113,15 @@ impl CallResponse {
         Ok(())
     }
 
+    /// Whether compressed messages are so with gzip.
+    #[must_use]
+    pub fn is_gzip(&self) -> bool {
+        let mut fields = fields(&self.head);
+        fields.any(|(name, value)| {
+            name.eq_ignore_ascii_case("grpc-encoding") && value.eq_ignore_ascii_case(b"gzip")
+        })
+    }
+
     /// The fields behind its body are here.
     pub fn trailers(&mut self, fields: Headers<'_>) {
         self.reply.trailers(fields.clone());
@@ -128,16 +137,20 @@ impl CallResponse {
     }
 
     /// The lines of the head, the first of which is no field. Empty if the response has nothing
-    /// else: then the fields are trailers.
+    /// else, because the fields are trailers then; and if it is not gRPC's.
     #[must_use]
     pub fn head_lines(&self) -> &[u8] {
-        if self.is_trailers_only() { &[] } else { &self.head }
+        if self.is_trailers_only() || !self.reply.is_grpc() { &[] } else { &self.head }
     }
 
     /// The lines of the trailers, the first of which is no field; empty without any.
     #[must_use]
     pub fn trailer_lines(&self) -> &[u8] {
-        if self.is_trailers_only() { &self.head } else { &self.trailers }
+        match self.is_trailers_only() {
+            _ if !self.reply.is_grpc() => &[],
+            true => &self.head,
+            false => &self.trailers,
+        }
     }
 
     fn is_trailers_only(&self) -> bool {

@@ -189,6 +189,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.users[0].vu.cancel(wall_ns);
         self.users[0].doing = Doing::Nothing;
         self.net.cut_off(0);
+        self.net.cut_off_calls(0);
+        self.users[0].news.clear();
     }
 
     /// Tells the tally of the bytes of that user.

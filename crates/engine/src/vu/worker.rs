@@ -218,6 +218,18 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 self.enqueue(user);
             }
         }
+        self.hand_out_news();
+    }
+
+    /// Hands out what has come of channels and calls of gRPC.
+    pub(super) fn hand_out_news(&mut self) {
+        while let Some((user, news)) = self.net.take_news() {
+            let known = &mut self.users[user as usize];
+            known.news.push_back(news);
+            if matches!(known.waits, super::user::Waits::Answer(_)) {
+                self.enqueue(user);
+            }
+        }
     }
 
     fn obey(&mut self) {

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_survey_learns_of_every_service_but_reflection() {
-        let answers = Answers::new(schema());
+        let answers = Answers::new(&schema().expect("compiles"));
         let mut survey = Survey::new();
         for questions in 1.. {
             let (mut question, mut reply) = (Vec::new(), Vec::new());

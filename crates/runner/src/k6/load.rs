@@ -95,6 +95,7 @@ impl Test {
         let settings = Settings {
             environment: environment.variables,
             seed: environment.seed,
+            schemas: plimsoll_engine::vu::schemas(),
             ..Settings::default()
         };
         let proxies = Proxies::of_environment(environment.variable);

@@ -279,8 +279,7 @@ fn asked(call: &Call<'_, '_>, at: usize, kind: CallKind) -> Result<Asked, Thrown
     let params = call.argument(at + 2);
     let address = call.argument(at + 3).to_text()?.str().into_owned();
     let timeout = params.get("timeout")?;
-    let timeout_ns =
-        if timeout.is_nothing() { None } else { Some(timeout.to_number()? as u64) };
+    let timeout_ns = if timeout.is_nothing() { None } else { Some(timeout.to_number()? as u64) };
     Ok(Asked {
         channel: number(&call.argument(at))?,
         kind,
@@ -340,8 +339,7 @@ fn begin<'js>(
 /// Waits for the end of a call.
 fn conclude(context: Context<'_>, number: u32) -> Result<(), Thrown> {
     let inner = context.inner();
-    let is_open =
-        || inner.grpc.borrow_mut().slot(number).is_some_and(|slot| slot.end.is_none());
+    let is_open = || inner.grpc.borrow_mut().slot(number).is_some_and(|slot| slot.end.is_none());
     while is_open() {
         inner.ask(context, Step::Wait(None))?;
     }
@@ -388,10 +386,9 @@ fn finish<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 
 /// What Go says of a call that failed.
 fn rpc_error(end: &End) -> String {
-    let code = CODES.get(end.code as usize).map_or_else(
-        || format!("Code({})", end.code),
-        |name| (*name).to_owned(),
-    );
+    let code = CODES
+        .get(end.code as usize)
+        .map_or_else(|| format!("Code({})", end.code), |name| (*name).to_owned());
     format!("rpc error: code = {code} desc = {}", String::from_utf8_lossy(&end.text))
 }
 

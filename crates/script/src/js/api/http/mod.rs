@@ -13,8 +13,8 @@ pub use request::{Expected, Request, ResponseBody};
 
 pub(in crate::js) use form::File;
 pub(in crate::js) use jar::{JarObject, SharedJar};
-pub(in crate::js) use request::{Callback, NamedUrl};
 pub(super) use request::timeout_ns;
+pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
 
 use super::{console, need_running};

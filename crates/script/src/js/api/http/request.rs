@@ -387,7 +387,10 @@ fn response_body(context: Context<'_>, value: &Value<'_>) -> Result<ResponseBody
 }
 
 /// Milliseconds as a number, or a duration such as `1m30s`.
-pub(in crate::js::api) fn timeout_ns(context: Context<'_>, value: &Value<'_>) -> Result<u64, Thrown> {
+pub(in crate::js::api) fn timeout_ns(
+    context: Context<'_>,
+    value: &Value<'_>,
+) -> Result<u64, Thrown> {
     let timeout_ns = if value.is_number() {
         Some(value.to_number()? * 1e6)
     } else {
