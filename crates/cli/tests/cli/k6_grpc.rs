@@ -93,7 +93,10 @@ fn calls_return_what_the_server_says() {
            say(() => client.invoke(S + 'EmptyCall', {}));
          };",
     );
-    let at = made.lines.iter().rposition(|line| line.starts_with("EmptyCall") || line.starts_with("\"EmptyCall"));
+    let at = made
+        .lines
+        .iter()
+        .rposition(|line| line.starts_with("EmptyCall") || line.starts_with("\"EmptyCall"));
     let lines: Vec<&str> = made.lines[at.expect("methods")..].iter().map(String::as_str).collect();
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     let names = "\"EmptyCall,UnaryCall,StreamingOutputCall,StreamingInputCall,FullDuplexCall,\
@@ -109,19 +112,28 @@ fn calls_return_what_the_server_says() {
     assert_eq!(empty["message"], serde_json::json!({}));
     assert_eq!(json(lines[7])["payload"]["body"], "AAAA");
     let failed = json(lines[8]);
-    assert_eq!(failed["error"], serde_json::json!({ "code": 5, "message": "n\u{e4}", "details": [] }));
+    assert_eq!(
+        failed["error"],
+        serde_json::json!({ "code": 5, "message": "n\u{e4}", "details": [] })
+    );
     assert_eq!(failed["message"], serde_json::json!({ "payload": null }));
     assert_eq!(&lines[9..11], ["true", "null"]);
     let echoed = json(lines[11]);
     assert_eq!(echoed["headers"]["x-grpc-test-echo-initial"], serde_json::json!(["hi"]));
     assert_eq!(echoed["trailers"]["x-grpc-test-echo-trailing-bin"], serde_json::json!(["AB"]));
-    assert_eq!(lines[12], "method \"/grpc.testing.TestService/Nothing\" not found in file descriptors");
+    assert_eq!(
+        lines[12],
+        "method \"/grpc.testing.TestService/Nothing\" not found in file descriptors"
+    );
     for (at, start) in [
         (13, "unable to serialise request object to protocol buffer: "),
         (14, "request cannot be nil"),
         (15, "invalid GRPC's client.invoke() parameters: unknown param: \"headers\""),
         (16, "invalid GRPC's client.invoke() parameters: invalid metadata param: \"a\" value must"),
-        (17, "invalid GRPC's client.invoke() parameters: invalid metadata param: \"a-bin\" value must"),
+        (
+            17,
+            "invalid GRPC's client.invoke() parameters: invalid metadata param: \"a-bin\" value must",
+        ),
         (18, "{\"status\":1}"),
         (19, "rpc error: code = NotFound desc = there is no such service"),
         (20, "null"),

@@ -40,7 +40,10 @@ impl Schemas for Compiler {
 }
 
 fn methods_of(schema: &Schema) -> Methods {
-    schema.all_methods().map(|method| Arc::new(Known::new(method)) as Arc<dyn grpc::Method>).collect()
+    schema
+        .all_methods()
+        .map(|method| Arc::new(Known::new(method)) as Arc<dyn grpc::Method>)
+        .collect()
 }
 
 struct Known {

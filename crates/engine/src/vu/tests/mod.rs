@@ -1,5 +1,6 @@
 //! Runs of virtual users under the simulated driver: one worker, scripts, and a ledger.
 
+mod calls;
 mod executors;
 mod real;
 mod requests;

@@ -94,7 +94,8 @@ impl Configs {
         let identity = identity.or_else(|| terms.identity_for(&channel.host).cloned());
         let alpn = vec![b"h2".to_vec()];
         let config = self.of(ClientOptions { verify, identity, alpn, ..given.clone() })?;
-        let (named, _) = channel.authority.rsplit_once(':').unwrap_or((&channel.authority, ""));
+        let (named, _) =
+            channel.authority.rsplit_once(':').unwrap_or((channel.authority.as_str(), ""));
         let named = named.trim_start_matches('[').trim_end_matches(']');
         let named = if named.is_empty() { channel.host.as_str() } else { named };
         let name = ServerName::parse(named).map_err(|error| error.to_string())?;
@@ -152,7 +153,11 @@ impl<D: Driver> Net<D> {
     }
 
     /// Finds out where a channel's server is, and connects to it.
-    pub(in super::super) fn find_channel_way<T: Tally>(&mut self, id: u32, around: &mut Around<'_, T>) {
+    pub(in super::super) fn find_channel_way<T: Tally>(
+        &mut self,
+        id: u32,
+        around: &mut Around<'_, T>,
+    ) {
         let channel = &self.grpc.channels[id as usize];
         if channel.state != State::Naming {
             return;
