@@ -47,6 +47,8 @@ pub(super) struct Call {
     pub count: u64,
     /// Bytes of messages that the server does not get room for yet.
     pub held_bytes: u32,
+    /// Whether its body is no good from here on.
+    pub has_failed: bool,
     pub code: u32,
     pub text: Vec<u8>,
     /// Whether it was begun a second time, because the server had not looked at it.

@@ -3,7 +3,7 @@
 use plimsoll_conn::grpc::{CallMessageError, CallResponse, Incoming};
 use plimsoll_conn::{ExchangeId, Failure, Progress, State as Connected};
 use plimsoll_io::{Driver, Event, Received};
-use plimsoll_script::js::grpc::Coding;
+use plimsoll_script::js::grpc::{CallKind, Coding};
 
 use super::super::{Net, fault};
 use super::call::{Call, Phase};
@@ -19,7 +19,7 @@ const RESUMES: bool = false;
 pub(super) enum Happening {
     Message,
     /// The server has not looked at it.
-    Refused(&'static str),
+    Refused,
     Complete,
     /// It has ended otherwise: a code, and a text.
     Failed(u32, String),
@@ -50,9 +50,7 @@ impl Noted<'_> {
             }
             Progress::Resumed(ExchangeId(id)) => self.calls[id as usize].stalled_bytes = 0,
             Progress::Complete(ExchangeId(id), _) => self.happened.push((id, Happening::Complete)),
-            Progress::Refused(ExchangeId(id), kind) => {
-                self.happened.push((id, Happening::Refused(kind)));
-            }
+            Progress::Refused(ExchangeId(id), _) => self.happened.push((id, Happening::Refused)),
             Progress::Reset(ExchangeId(id), kind) => {
                 let (code, text) = words::reset(kind);
                 self.happened.push((id, failed(code, text)));
@@ -67,20 +65,28 @@ impl Noted<'_> {
     fn body(&mut self, id: u32, bytes: &[u8]) {
         let call = &mut self.calls[id as usize];
         call.held_bytes += bytes.len() as u32;
+        if call.has_failed {
+            return;
+        }
         let Some(response) = &mut call.response else { return };
         let mut whole: Vec<Incoming> = Vec::new();
         let read = response.body(bytes, |message| whole.push(message));
         let is_gzip = response.is_gzip();
         for message in whole {
             if let Err((code, text)) = self.message(id, message, is_gzip) {
-                self.happened.push((id, Happening::Failed(code, text)));
-                return;
+                return self.fail(id, code, text);
             }
         }
         if let Err(error) = read {
             let (code, text) = words::bad_message(error);
-            self.happened.push((id, Happening::Failed(code, text)));
+            self.fail(id, code, text);
         }
+    }
+
+    /// What follows of its body is not looked at.
+    fn fail(&mut self, id: u32, code: u32, text: String) {
+        self.calls[id as usize].has_failed = true;
+        self.happened.push((id, Happening::Failed(code, text)));
     }
 
     fn message(&mut self, id: u32, message: Incoming, is_gzip: bool) -> Result<(), (u32, String)> {
@@ -185,6 +191,10 @@ impl<D: Driver> Net<D> {
             self.happen(call, what, around);
         }
         self.grpc.happened = happened;
+        if !was_opening && self.wires.connection(wire).is_opening() {
+            // It was closed meanwhile, and is the channel's next one by now.
+            return;
+        }
         if let Err(failure) = read {
             let fault = fault::of_connection(&failure, false);
             self.channel_lost(id, (wire, was_opening), &fault, around);
@@ -256,10 +266,7 @@ impl<D: Driver> Net<D> {
                 let (code, text) = outcome(&self.grpc.calls[id as usize]);
                 self.end_call(id, code, &text, around);
             }
-            Happening::Refused(kind) => {
-                self.grpc.calls[id as usize].phase = Phase::Waiting;
-                self.refused(id, kind, around);
-            }
+            Happening::Refused => self.refused(id, around),
             Happening::Failed(code, text) => self.end_call(id, code, text.as_bytes(), around),
         }
         if self.grpc.calls[id as usize].is_open() {
@@ -268,20 +275,21 @@ impl<D: Driver> Net<D> {
     }
 
     /// A call that the server has not looked at goes out once more, if it is known what it sends.
-    fn refused<T: Tally>(&mut self, id: u32, kind: &'static str, around: &mut Around<'_, T>) {
+    fn refused<T: Tally>(&mut self, id: u32, around: &mut Around<'_, T>) {
         let call = &mut self.grpc.calls[id as usize];
-        let is_known = call.kind == plimsoll_script::js::grpc::CallKind::Unary;
-        if is_known && !call.is_repeated {
+        let Phase::OnWire(wire) = call.phase else { return };
+        call.phase = Phase::Waiting;
+        if call.kind == CallKind::Unary && !call.is_repeated {
             call.is_repeated = true;
+            let channel = call.channel;
             self.prepare_call(id, around.users);
-            let channel = self.grpc.calls[id as usize].channel;
             self.grpc.channels[channel as usize].waiting.push(id);
             self.serve_channel(channel, around);
             return;
         }
-        let text = match kind {
-            "request_refused" => words::reset("REFUSED_STREAM").1,
-            _ => words::DRAINING.to_owned(),
+        let text = match self.wires.connection(wire).state() {
+            Connected::Spent => words::DRAINING.to_owned(),
+            _ => words::reset("REFUSED_STREAM").1,
         };
         self.end_call(id, words::code::UNAVAILABLE, text.as_bytes(), around);
     }
