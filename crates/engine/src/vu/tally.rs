@@ -1,7 +1,7 @@
 //! What happens in a run of virtual users, as it is told to the caller, who counts it.
 //!
-//! There is a tally for each worker, on the worker's thread: it must not block. Times are ns on the
-//! driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
+//! There is a tally for each worker, on the worker's thread: while it waits, so do the worker's
+//! VUs. Times are ns on the driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
 
 use std::fmt;
 
@@ -112,6 +112,8 @@ pub struct IterationEnded {
 pub trait Tally: Send {
     /// A request on the wire has ended.
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
+    /// What went over the wire, before its request is told: only if the network's options say so.
+    fn exchange(&mut self, _: &Place<'_>, _texts: [String; 2]) {}
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -135,6 +137,10 @@ pub trait Tally: Send {
 impl<T: Tally> Tally for &mut T {
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
         (**self).request(place, ended);
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+        (**self).exchange(place, texts);
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
