@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use plimsoll_dialect::k6::Refused;
 use plimsoll_dialect::k6::metrics::{MetricId, Registry, SystemTag, SystemTags, TagSet};
-use plimsoll_dialect::k6::output::{Columns, Gzip, Sample, TimeFormat, metric_line, point_line};
+use plimsoll_dialect::k6::output::{Columns, Gzip, PointLines, Sample, TimeFormat, metric_line};
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_runner::k6::{Point, Points, Test};
 
@@ -74,7 +74,7 @@ impl Place {
 /// How samples are written.
 enum Form {
     /// Lines of JSON, and the metrics that were named.
-    Json(HashSet<MetricId>),
+    Json(HashSet<MetricId>, PointLines),
     Csv(Columns),
 }
 
@@ -106,7 +106,7 @@ impl Outputs {
                     let path = if arguments.is_empty() { "-" } else { arguments };
                     Output {
                         description: format!("json ({path})"),
-                        form: Form::Json(HashSet::new()),
+                        form: Form::Json(HashSet::new(), PointLines::default()),
                         place: Place::open(path)?,
                     }
                 }
@@ -262,12 +262,12 @@ impl Writer {
         };
         for Output { form, place, .. } in &mut self.outputs {
             match form {
-                Form::Json(named) => {
+                Form::Json(named, lines) => {
                     if named.insert(point.metric) {
                         let line = metric_line(point.metric, &self.registry, &self.thresholds);
                         place.write(&line)?;
                     }
-                    place.write(&point_line(&sample))?;
+                    place.write(&lines.line(&sample))?;
                 }
                 Form::Csv(columns) => place.write(&columns.row(&sample))?,
             }
