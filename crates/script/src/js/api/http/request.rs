@@ -88,7 +88,7 @@ pub struct Request {
     /// Its URL.
     pub url: String,
     /// What is wrong with the arguments, if anything is.
-    mistake: Option<String>,
+    pub(in crate::js) mistake: Option<String>,
     /// Whether the script gives something else than a string for its URL, which is then that thing
     /// as text.
     pub(in crate::js) has_no_url: bool,
