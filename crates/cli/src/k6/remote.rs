@@ -63,7 +63,7 @@ fn scale(given: &ArgMatches) -> Result<Value, Refused> {
         number.transpose()
     };
     match (number("vus")?, number("max")?) {
-        (None, None) => Err(other_fault("nothing is said: give --vus or --max".to_owned())),
+        (None, None) => Err(other_fault("neither number is given: give --vus or --max".to_owned())),
         (vus, max) => Ok(json!({ "vus": vus, "vus-max": max })),
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     Ok(Loaded { test: Arc::new(test), name, text, outputs })
 }
 
-/// Where the REST interface is wanted, if it is.
+/// The address of the REST interface, if one is given.
 pub(super) fn address(given: &ArgMatches) -> Option<String> {
     let address = args::text(given, "address").or_else(|| variable("K6_ADDRESS"));
     address.filter(|address| !address.is_empty())

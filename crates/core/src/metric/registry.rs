@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most custom metrics of a run, unless its registry says otherwise: each interval of the series holds a value of each.
+/// The most custom metrics of a run, unless its registry says otherwise: each interval of the
+/// series holds a value of each.
 pub const METRICS_MAX: usize = 100;
 
 /// The longest name, in characters.

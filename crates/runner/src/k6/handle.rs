@@ -32,8 +32,8 @@ pub enum Phase {
 const PHASES: [Phase; 6] =
     [Phase::Init, Phase::Paused, Phase::Setup, Phase::Scenarios, Phase::Teardown, Phase::Done];
 
-/// What has been counted so far. Workers hand over what they have counted once a second, if anybody
-/// looks.
+/// What has been counted so far. Workers hand over what they have counted once a second, if there
+/// are thresholds or the run is watched.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     pub(super) book: Book,

@@ -220,7 +220,7 @@ struct Course<'a> {
     common: &'a Arc<Common>,
     network: &'a Network,
     parts: &'a SyncSender<Book>,
-    /// Where counts go while they are made, if anybody looks at them.
+    /// Where counts go while they are made; `None` if only their sum matters.
     early: Option<&'a SyncSender<Book>>,
     started_ns: u64,
     ended_ns: u64,

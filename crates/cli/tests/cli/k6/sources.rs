@@ -67,7 +67,8 @@ fn secrets_come_from_their_sources_and_are_never_shown() {
 fn what_goes_over_the_wire_is_logged_if_asked_for() {
     let world = World::new(
         "import http from 'k6/http';
-         export default function () { http.post(`${__ENV.BASE}/echo`, 'hello', { headers: { A: 'b' } }); }",
+         export default function () {
+             http.post(`${__ENV.BASE}/echo`, 'hello', { headers: { A: 'b' } }); }",
     );
     for (flag, has_bodies) in [("--http-debug", false), ("--http-debug=full", true)] {
         let finished = world.run(&[flag, "--log-format", "raw"]);

@@ -19,8 +19,8 @@ const BODY_BYTES_MAX: u64 = 8 << 20;
 /// The most that is read of a client that was refused.
 const DRAINED_BYTES_MAX: usize = 1 << 20;
 
-/// Reads what a client goes on to send, up to a limit: closing a connection with unread bytes resets
-/// it, and the client might not see why it was refused.
+/// Reads what a client goes on to send, up to a limit: closing a connection with unread bytes
+/// resets it, and the client might not see why it was refused.
 fn drain(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let (mut buffer, mut drained) = ([0; 16 << 10], 0);

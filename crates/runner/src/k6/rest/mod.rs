@@ -1,9 +1,10 @@
 //! k6's REST interface to a run: an HTTP/1.1 server on a thread of its own, with a thread for each
-//! client. No worker knows of it: what it shows is what workers hand over once a second, and what it
-//! asks for are the orders of a [`Handle`].
+//! client. No worker knows of it: it shows what workers hand over once a second, and asks for what
+//! a [`Handle`] can be asked for.
 //!
 //! It reads requests with our own parser, answers them in turn, and has limits on all of it. Absent
-//! on purpose: TLS, and passwords. It listens where it is told to, on loopback unless told otherwise.
+//! on purpose: TLS, and passwords. It listens where it is told to, on loopback unless the address
+//! says otherwise.
 
 mod answer;
 mod client;

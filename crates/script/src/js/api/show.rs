@@ -126,7 +126,7 @@ impl Shown {
         Ok(())
     }
 
-    /// What is undefined is null in objects.
+    /// An undefined member is null.
     fn member(&mut self, value: &Value<'_>) -> Result<(), Thrown> {
         if value.is_undefined() {
             self.text.push_str("null");

@@ -390,7 +390,7 @@ impl Flow {
         // Writing to a string does not fail.
         let _ = self.error.write_fmt(*text);
         self.error_code = number;
-        // A part of what is encoded is of no use.
+        // A part of an encoded body cannot be decoded.
         if !self.keeps_body || fields::value(&self.head, "content-encoding").is_some() {
             self.body.clear();
         }
