@@ -23,7 +23,9 @@ mod tests;
 mod user;
 mod worker;
 
-pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddress, Network, Role};
+pub use cast::{
+    BlockedAddress, BlockedName, Cast, Dns, FixedAddress, HttpDebug, LocalAddress, Network, Role,
+};
 pub use controls::{Controls, RoleProgress};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;

@@ -1,7 +1,7 @@
 //! What happens in a run of virtual users, as it is told to the caller, who counts it.
 //!
-//! There is a tally for each worker, on the worker's thread: it must not block. Times are ns on the
-//! driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
+//! There is a tally for each worker, on the worker's thread: while it waits, so do the worker's
+//! VUs. Times are ns on the driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
 
 use std::fmt;
 
@@ -148,6 +148,8 @@ pub trait Tally: Send {
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
     /// Something has happened to a call of gRPC.
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
+    /// What went over the wire, before its request is told: only if the network's options say so.
+    fn exchange(&mut self, _: &Place<'_>, _texts: [String; 2]) {}
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -175,6 +177,10 @@ impl<T: Tally> Tally for &mut T {
 
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
         (**self).call(place, told);
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+        (**self).exchange(place, texts);
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

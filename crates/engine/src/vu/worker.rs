@@ -52,7 +52,7 @@ pub(super) struct Worker<D: Driver, T> {
     pub(super) facts: Vec<Option<Rc<ScenarioFacts>>>,
     orders: Vec<Order>,
     pub(super) now_ns: u64,
-    pub(super) next_tick_ns: u64,
+    next_tick_ns: u64,
     made_ns: u64,
     /// How long it has waited for events since then.
     waited_ns: u64,

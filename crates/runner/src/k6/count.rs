@@ -1,7 +1,8 @@
 //! What a worker counts: each event of the engine becomes samples of k6's metrics, with their tags.
 //!
-//! It runs on the worker's thread, so it waits for nothing. Samples go into the worker's own book,
-//! which is handed over each second if there are thresholds, and into batches if there are outputs.
+//! It runs on the worker's thread. Samples go into the worker's own book, which is handed over each
+//! second if there are thresholds, and into batches if there are outputs. It waits only where lines
+//! or samples would be left out otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl Count {
             && !self.batch.is_empty()
         {
             let next = Vec::with_capacity(BATCH_POINTS);
-            points.offer(std::mem::replace(&mut self.batch, next));
+            points.put(std::mem::replace(&mut self.batch, next));
         }
     }
 
@@ -208,7 +209,7 @@ impl Count {
         }
         fields.push(("source", if is_console { "console" } else { "stacktrace" }.to_owned()));
         let wall_ns = place.wall_ns;
-        self.common.lines.offer(LogLine { wall_ns, level, message, fields, is_console });
+        self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
     }
 }
 
@@ -359,6 +360,22 @@ impl Tally for Count {
             ];
             Set::new(common.tags(place, Some(root), told.tags, &last), &[metric], book)
         });
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+        let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
+        let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
+        for message in texts {
+            let fields = vec![
+                ("group", format!("{}{group}", self.root)),
+                ("iter", place.iteration.to_string()),
+                ("scenario", role.map(|role| role.name.clone()).unwrap_or_default()),
+                ("source", "http-debug".to_owned()),
+                ("vu", place.vu.to_string()),
+            ];
+            let (wall_ns, level, is_console) = (place.wall_ns, Level::Info, false);
+            self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
+        }
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

@@ -167,8 +167,8 @@ impl Store {
 fn cannot_read(path: &str, why: &str) -> String {
     if path.starts_with(super::resolve::REMOTE) {
         return format!(
-            "cannot import '{path}': {why}; nothing is downloaded: save it beside the script, and \
-             import it by its path"
+            "cannot import '{path}': {why}; nothing is downloaded: save it there, or beside the \
+             script and import it by its path"
         );
     }
     format!("cannot read '{path}': {why}")

@@ -28,6 +28,7 @@ use plimsoll_script::js::http::{Fault, Next};
 use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
+use super::cast::HttpDebug;
 use super::tally::{RequestEnded, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
@@ -280,6 +281,10 @@ impl<D: Driver> Net<D> {
             timings: call.timings,
         };
         let (tally, place) = books.at(call.actor, now_ns);
+        let debug = self.terms.network.http_debug;
+        if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
+            tally.exchange(&place, call.flow.exchange(debug == HttpDebug::Whole));
+        }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
             let (tally, place) = books.at(call.actor, now_ns);

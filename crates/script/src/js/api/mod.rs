@@ -14,6 +14,7 @@ pub(super) mod http;
 mod k6;
 mod metrics;
 pub(super) mod secrets;
+mod show;
 mod subtle;
 pub(super) mod tags;
 mod text;
