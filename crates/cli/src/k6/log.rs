@@ -131,7 +131,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn write_all(&mut self, lines: &Receiver<Box<LogLine>>) {
+    fn write_all(&mut self, lines: &Receiver<LogLine>) {
         loop {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.level == Level::Debug && !self.is_verbose => {}

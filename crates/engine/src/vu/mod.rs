@@ -13,6 +13,7 @@ mod lending;
 mod net;
 mod run;
 mod scene;
+mod schemas;
 mod solo;
 mod stage;
 mod steps;
@@ -22,8 +23,11 @@ mod tests;
 mod user;
 mod worker;
 
-pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddress, Network, Role};
+pub use cast::{
+    BlockedAddress, BlockedName, Cast, Dns, FixedAddress, HttpDebug, LocalAddress, Network, Role,
+};
 pub use controls::{Controls, RoleProgress};
 pub use run::{Ended, Prepared, VuError, prepare};
+pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
-pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, Tally};

@@ -4,7 +4,7 @@
 use plimsoll_core::histogram::Histogram;
 
 /// The account of a run, or of a worker.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Account {
     /// From when an iteration was due to its start.
     pub lateness: Histogram,

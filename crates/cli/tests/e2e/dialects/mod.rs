@@ -3,6 +3,7 @@
 
 mod fortio;
 mod k6;
+mod k6_grpc;
 mod outputs;
 mod recorder;
 mod scripts;
