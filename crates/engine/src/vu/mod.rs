@@ -26,4 +26,4 @@ pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddres
 pub use controls::{Controls, RoleProgress};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use solo::{Errand, Returned, call};
-pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold, Tally};

@@ -105,6 +105,23 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 None if at_ns <= self.now_ns => known.vu.resume(Reply::Woken, wall_ns),
                 None => return None,
             },
+            Waits::Queued(bytes) => known.vu.resume(Reply::Queued(bytes), wall_ns),
+            Waits::News { of, until_ns } => {
+                if let Some(call) = known.answered.pop_front() {
+                    let step = known.vu.resume(Reply::Ended(self.net.answer(call)), wall_ns);
+                    self.net.forget(call);
+                    step
+                } else if let Some(id) = self.net.heard(user, of) {
+                    let (socket, news) = self.net.news(id, self.now_ns, &mut self.books);
+                    let step = known.vu.resume(Reply::News(socket, news), wall_ns);
+                    self.net.forget_news(id);
+                    step
+                } else if until_ns <= self.now_ns {
+                    known.vu.resume(Reply::Woken, wall_ns)
+                } else {
+                    return None;
+                }
+            }
         };
         Some(step)
     }
@@ -130,6 +147,24 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Step::Wait(wait_ns) => {
                 let until_ns = wait_ns.map_or(NEVER_NS, |ns| self.now_ns.saturating_add(ns));
                 known.waits = Waits::Answer(until_ns);
+            }
+            Step::Connect(socket) => {
+                let actor = known.actor();
+                let (now_ns, users, books) = (self.now_ns, &self.users, &mut self.books);
+                self.net.connect((user, socket), actor, now_ns, users, books);
+            }
+            Step::Transmit(socket) => {
+                let (now_ns, users, books) = (self.now_ns, &self.users, &mut self.books);
+                let queued = self.net.transmit((user, socket), now_ns, users, books);
+                self.users[user as usize].waits = Waits::Queued(queued);
+            }
+            Step::Queued(socket) => known.waits = Waits::Queued(self.net.queued(user, socket)),
+            Step::Release(socket) => {
+                self.net.release((user, socket), self.now_ns, &mut self.books);
+            }
+            Step::Listen(of, wait_ns) => {
+                let until_ns = wait_ns.map_or(NEVER_NS, |ns| self.now_ns.saturating_add(ns));
+                known.waits = Waits::News { of, until_ns };
             }
             Step::Sleep(sleep_ns) => {
                 known.waits = Waits::Until(self.now_ns.saturating_add(sleep_ns));

@@ -78,6 +78,49 @@ pub struct RequestEnded<'a> {
     pub timings: Timings,
 }
 
+/// Something that has happened on a WebSocket of a script.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketTold<'a> {
+    /// Its URL, or the name that it was given in place of that.
+    pub url: &'a str,
+    /// Its name; empty for none.
+    pub name: &'a str,
+    /// The status of the answer to its opening; 0 without an answer.
+    pub status: u16,
+    /// The subprotocol that the server has chosen; empty for none.
+    pub subprotocol: &'a str,
+    /// The address of the server; empty if there was no connection.
+    pub remote_ip: &'a str,
+    /// The number of its tags; `None` without any.
+    pub tags: Option<u32>,
+    /// What has happened.
+    pub what: SocketEvent,
+}
+
+/// What happens on a WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// It is open, or cannot be opened.
+    Session {
+        /// How long that took, from the script's call, ns.
+        connecting_ns: u64,
+    },
+    /// A message was sent; with `k6/websockets` a ping or a Close too.
+    Sent,
+    /// The script was given a message.
+    Received,
+    /// The server has answered a ping.
+    Pong {
+        /// How long that took, ns.
+        round_trip_ns: u64,
+    },
+    /// It is over.
+    Ended {
+        /// How long it took, from the script's call, ns.
+        session_ns: u64,
+    },
+}
+
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -112,6 +155,8 @@ pub struct IterationEnded {
 pub trait Tally: Send {
     /// A request on the wire has ended.
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
+    /// Something has happened on a WebSocket.
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>);
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -135,6 +180,10 @@ pub trait Tally: Send {
 impl<T: Tally> Tally for &mut T {
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
         (**self).request(place, ended);
+    }
+
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
+        (**self).socket(place, told);
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

@@ -13,6 +13,7 @@ use corosensei::Yielder;
 
 use super::api::classes::Classes;
 use super::api::http::{Expected, Requests, SharedJar};
+use super::api::sockets::Sockets;
 use super::events::{Kept, Timers};
 use super::execution::Execution;
 use super::ffi;
@@ -49,6 +50,10 @@ pub(super) enum Got {
     Woken,
     /// The answer to a request; it is with the request.
     Ended(u32),
+    /// News of a socket; it is with the sockets.
+    News(u32),
+    /// Bytes that wait to be sent on a socket.
+    Queued(u64),
 }
 
 /// See the head of this module.
@@ -74,6 +79,7 @@ pub(super) struct Inner {
     /// Promises that were rejected and have no handler.
     pub unhandled: RefCell<Vec<(Kept, Kept)>>,
     pub requests: RefCell<Requests>,
+    pub sockets: RefCell<Sockets>,
     pub classes: Cell<Classes>,
     /// The files that are being required, the main one first: `open()` starts there.
     pub requiring: RefCell<Vec<String>>,
@@ -130,6 +136,7 @@ impl Inner {
             timers: RefCell::default(),
             unhandled: RefCell::default(),
             requests: RefCell::default(),
+            sockets: RefCell::default(),
             classes: Cell::default(),
             requiring: RefCell::default(),
             required: RefCell::default(),
@@ -184,6 +191,11 @@ impl Inner {
                 self.requests.borrow_mut().answer(&answer);
                 Got::Ended(answer.request)
             }
+            Some(Reply::News(socket, news)) => {
+                self.sockets.borrow_mut().keep(socket, &news);
+                Got::News(socket)
+            }
+            Some(Reply::Queued(bytes)) => Got::Queued(bytes),
         }
     }
 

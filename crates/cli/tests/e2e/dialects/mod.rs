@@ -3,6 +3,7 @@
 
 mod fortio;
 mod k6;
+mod k6_sockets;
 mod outputs;
 mod recorder;
 mod scripts;

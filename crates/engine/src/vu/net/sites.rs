@@ -18,6 +18,9 @@ use crate::vu::cast::Network;
 use crate::vu::run::VuError;
 use crate::vu::scene::NEVER_NS;
 
+/// The bit in the number of who waits for addresses that makes it a WebSocket's, not a request's.
+pub(super) const OF_SOCKET: u32 = 1 << 31;
+
 /// The most servers that a worker knows at a time. One that has more to do with forgets addresses.
 const SITES_MAX: usize = 100_000;
 
@@ -26,6 +29,8 @@ pub(in crate::vu) struct Terms {
     pub network: Network,
     /// TLS without a certificate of the client, then with each.
     tls: Vec<ClientConfig>,
+    /// The same for WebSockets, which open over HTTP/1.1.
+    socket_tls: Vec<ClientConfig>,
     /// When the next request may be sent, where their rate is limited.
     pub sends_ns: AtomicU64,
 }
@@ -43,11 +48,14 @@ impl Terms {
             let config = ClientConfig::new(&options);
             tls.push(config.map_err(|error| VuError::Host(error.to_string()))?);
         }
-        Ok(Self { network, tls, sends_ns: AtomicU64::new(0) })
+        let of_sockets = |config: &ClientConfig| config.with_alpn(&Negotiated::offered(false));
+        let socket_tls = tls.iter().map(of_sockets).collect::<Result<_, _>>();
+        let socket_tls = socket_tls.map_err(|error| VuError::Host(error.to_string()))?;
+        Ok(Self { network, tls, socket_tls, sends_ns: AtomicU64::new(0) })
     }
 
     /// TLS with the certificate that a server may ask for.
-    fn tls_for(&self, host: &str) -> &ClientConfig {
+    fn tls_for(&self, host: &str, is_socket: bool) -> &ClientConfig {
         let names = |domain: &String| match domain.strip_prefix("*.") {
             Some(parent) => host.split_once('.').is_some_and(|(_, rest)| rest == parent),
             None => domain == host,
@@ -55,7 +63,8 @@ impl Terms {
         let is_meant = |domains: &Vec<String>| domains.is_empty() || domains.iter().any(names);
         let mut identities = self.network.identities.iter();
         let at = identities.position(|(domains, _)| is_meant(domains));
-        &self.tls[at.map_or(0, |at| at + 1)]
+        let configs = if is_socket { &self.socket_tls } else { &self.tls };
+        &configs[at.map_or(0, |at| at + 1)]
     }
 }
 
@@ -69,6 +78,8 @@ enum Known {
 
 struct Site {
     is_tls: bool,
+    /// Whether it is for WebSockets.
+    is_socket: bool,
     port: u16,
     /// What is connected to: its host and port, or those of the proxy on the way there.
     dialled: (Box<str>, u16),
@@ -118,11 +129,21 @@ impl Sites {
 
     /// The number of a server.
     pub(super) fn of(&mut self, origin: Origin<'_>) -> u32 {
+        self.find(origin, false)
+    }
+
+    /// The number of a server of WebSockets, which goes by the origin of the request that opens
+    /// one.
+    pub(super) fn of_socket(&mut self, origin: Origin<'_>) -> u32 {
+        self.find(origin, true)
+    }
+
+    fn find(&mut self, origin: Origin<'_>, is_socket: bool) -> u32 {
         let Origin { is_tls, host, port } = origin;
         if let Some(sites) = self.by_host.get(host) {
             let same = |site: &&u32| {
                 let site = &self.all[**site as usize];
-                site.is_tls == is_tls && site.port == port
+                site.is_tls == is_tls && site.port == port && site.is_socket == is_socket
             };
             if let Some(site) = sites.iter().find(same) {
                 return *site;
@@ -133,17 +154,23 @@ impl Sites {
             Some(proxy) => (proxy.host.as_str().into(), proxy.port),
             None => (Box::from(host), port),
         };
-        let (setup, known) = self.approach(origin, &dialled.0, dialled.1);
+        let (setup, known) = self.approach((origin, is_socket), &dialled.0, dialled.1);
         let number = self.all.len() as u32;
         self.by_host.entry(host.into()).or_default().push(number);
         let (waiting, turn, speaks_http2) = (Vec::new(), 0, None);
-        let site = Site { is_tls, port, dialled, setup, known, waiting, turn, speaks_http2 };
+        let site =
+            Site { is_tls, is_socket, port, dialled, setup, known, waiting, turn, speaks_http2 };
         self.all.push(site);
         number
     }
 
     /// How a server is to be connected to, as far as that needs no lookup.
-    fn approach(&self, origin: Origin<'_>, to: &str, to_port: u16) -> (Setup, Known) {
+    fn approach(
+        &self,
+        (origin, is_socket): (Origin<'_>, bool),
+        to: &str,
+        to_port: u16,
+    ) -> (Setup, Known) {
         let Origin { is_tls, host, port } = origin;
         let network = &self.terms.network;
         let mut setup = Setup::default();
@@ -157,7 +184,7 @@ impl Sites {
         if is_tls {
             match ServerName::parse(host) {
                 Ok(name) => {
-                    let config = self.terms.tls_for(host).clone();
+                    let config = self.terms.tls_for(host, is_socket).clone();
                     setup.tls = Some(TlsSetup { config, name });
                 }
                 Err(error) => {
@@ -165,7 +192,8 @@ impl Sites {
                 }
             }
         }
-        if let Some(proxy) = network.http.proxies.of_origin(&origin).filter(|_| is_tls) {
+        let is_tunnelled = is_tls || is_socket;
+        if let Some(proxy) = network.http.proxies.of_origin(&origin).filter(|_| is_tunnelled) {
             let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
             let authorization = proxy.authorization.as_deref();
             match connect_request(&format!("{host}:{port}"), authorization) {

@@ -3,6 +3,7 @@
 mod executors;
 mod real;
 mod requests;
+mod sockets;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,10 @@ use plimsoll_script::js::{Failure, Level, Notice, Program, Sample, Settings, Sou
 use super::net::{Net, Terms};
 use super::stage::Stage;
 use super::worker::Worker;
-use super::{Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded, Role, Tally};
+use super::{
+    Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded, Role, SocketEvent,
+    SocketTold, Tally,
+};
 
 /// The wall clock at 0 of the simulated one.
 const WALL_NS: u64 = 1_700_000_000_000_000_000;
@@ -45,6 +49,8 @@ pub(super) struct Kept {
     pub samples: Vec<f64>,
     pub groups: Vec<(String, u64)>,
     pub requests: Vec<Request>,
+    /// What was told of WebSockets: the URL, the status of the opening, and what has happened.
+    pub sockets: Vec<(String, u16, SocketEvent)>,
     pub ticks: Vec<Option<[u64; 2]>>,
 }
 
@@ -73,6 +79,10 @@ impl Tally for Kept {
             ended_ns: ended.ended_ns,
             timings: ended.timings,
         });
+    }
+
+    fn socket(&mut self, _: &Place<'_>, told: &SocketTold<'_>) {
+        self.sockets.push((told.url.to_owned(), told.status, told.what));
     }
 
     fn sample(&mut self, _: &Place<'_>, sample: &Sample) {

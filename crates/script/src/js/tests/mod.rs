@@ -10,6 +10,7 @@ mod limits;
 mod modules;
 mod requests;
 mod seeds;
+mod sockets;
 mod webcrypto;
 
 use std::collections::HashMap;
