@@ -30,4 +30,6 @@ pub use controls::{Controls, RoleProgress};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
-pub use tally::{CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold, Tally,
+};

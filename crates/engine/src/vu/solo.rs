@@ -130,6 +130,7 @@ fn perform<D: Driver, T: Tally>(
         ending = worker.alone.take();
     }
     worker.tell_data();
+    worker.net.wind_up();
     let vu = &mut worker.users[0].vu;
     if vu.has_failed_test() {
         outer.fail_test();

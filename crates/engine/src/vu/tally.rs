@@ -112,6 +112,49 @@ pub enum CallEvent {
     },
 }
 
+/// Something that has happened on a WebSocket of a script.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketTold<'a> {
+    /// Its URL, or the name that it was given in place of that.
+    pub url: &'a str,
+    /// Its name; empty for none.
+    pub name: &'a str,
+    /// The status of the answer to its opening; 0 without an answer.
+    pub status: u16,
+    /// The subprotocol that the server has chosen; empty for none.
+    pub subprotocol: &'a str,
+    /// The address of the server; empty if there was no connection.
+    pub remote_ip: &'a str,
+    /// The number of its tags; `None` without any.
+    pub tags: Option<u32>,
+    /// What has happened.
+    pub what: SocketEvent,
+}
+
+/// What happens on a WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// It is open, or cannot be opened.
+    Session {
+        /// How long that took, from the script's call, ns.
+        connecting_ns: u64,
+    },
+    /// A message was sent; with `k6/websockets` a ping or a Close too.
+    Sent,
+    /// The script was given a message.
+    Received,
+    /// The server has answered a ping.
+    Pong {
+        /// How long that took, ns.
+        round_trip_ns: u64,
+    },
+    /// It is over.
+    Ended {
+        /// How long it took, from the script's call, ns.
+        session_ns: u64,
+    },
+}
+
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -150,6 +193,8 @@ pub trait Tally: Send {
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
     /// What went over the wire, before its request is told: only if the network's options say so.
     fn exchange(&mut self, _: &Place<'_>, _texts: [String; 2]) {}
+    /// Something has happened on a WebSocket.
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>);
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -181,6 +226,10 @@ impl<T: Tally> Tally for &mut T {
 
     fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
         (**self).exchange(place, texts);
+    }
+
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
+        (**self).socket(place, told);
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

@@ -21,7 +21,7 @@ use super::run::VuError;
 use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::tally::Tally;
-use super::user::{Doing, User};
+use super::user::{Doing, User, Waits};
 use crate::deadlines::Deadlines;
 
 /// However long there is nothing to do, a worker looks this often whether it was told something.
@@ -157,6 +157,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     pub(super) fn end(mut self) -> T {
         self.now_ns = self.net.driver.clock_ns();
         self.tick(true);
+        self.net.wind_up();
         self.books.tally
     }
 
@@ -214,7 +215,12 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         while let Some((user, call)) = self.net.take_finished() {
             let known = &mut self.users[user as usize];
             known.answered.push_back(call);
-            if matches!(known.waits, super::user::Waits::Answer(_)) {
+            if matches!(known.waits, Waits::Answer(_) | Waits::News { .. }) {
+                self.enqueue(user);
+            }
+        }
+        while let Some(user) = self.net.take_woken() {
+            if matches!(self.users[user as usize].waits, Waits::News { .. }) {
                 self.enqueue(user);
             }
         }
@@ -226,7 +232,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         while let Some((user, news)) = self.net.take_news() {
             let known = &mut self.users[user as usize];
             known.news.push_back(news);
-            if matches!(known.waits, super::user::Waits::Answer(_)) {
+            if matches!(known.waits, Waits::Answer(_) | Waits::News { .. }) {
                 self.enqueue(user);
             }
         }

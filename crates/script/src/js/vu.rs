@@ -23,6 +23,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::api;
 use super::api::http::Request;
+use super::api::sockets::{Dial, Outgoing};
 use super::errors;
 use super::events::{self, Kept};
 use super::execution::Execution;
@@ -169,6 +170,21 @@ impl Vu {
     #[must_use]
     pub fn call(&self, number: u32) -> Option<Ref<'_, Call>> {
         Ref::filter_map(self.inner.grpc.borrow(), |slots| slots.call(number)).ok()
+    }
+
+    /// A socket that [`Step::Connect`] has named. It stays until the socket is over or released.
+    ///
+    /// # Panics
+    /// If no step has named it.
+    #[must_use]
+    pub fn dial(&self, number: u32) -> Ref<'_, Dial> {
+        Ref::map(self.inner.sockets.borrow(), |sockets| sockets.dial(number))
+    }
+
+    /// What [`Step::Transmit`] is to send.
+    #[must_use]
+    pub fn outgoing(&self) -> Ref<'_, Outgoing> {
+        Ref::map(self.inner.sockets.borrow(), |sockets| &sockets.outgoing)
     }
 
     /// What the last task has failed with, or why it asked for the end of the test. It is taken.

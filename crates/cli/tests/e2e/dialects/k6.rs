@@ -172,7 +172,7 @@ fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Ma
 }
 
 /// Counts samples by metric, tags and metadata, and the lines that introduce metrics.
-fn samples_of(text: &str) -> BTreeMap<String, u64> {
+pub(super) fn samples_of(text: &str) -> BTreeMap<String, u64> {
     let mut samples = BTreeMap::new();
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -227,7 +227,7 @@ fn counts(export: &Value) -> BTreeMap<String, String> {
 }
 
 /// What stands before the figures of each line of a summary.
-fn labels(stdout: &str) -> Vec<String> {
+pub(super) fn labels(stdout: &str) -> Vec<String> {
     let lines = stdout.lines().map(|line| match line.split_once("...") {
         Some((label, _)) => label.to_owned(),
         None => line.split('=').next().unwrap_or_default().trim_end().to_owned(),

@@ -4,6 +4,7 @@
 mod fortio;
 mod k6;
 mod k6_grpc;
+mod k6_sockets;
 mod outputs;
 mod recorder;
 mod scripts;

@@ -4,6 +4,7 @@ mod calls;
 mod executors;
 mod real;
 mod requests;
+mod sockets;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use super::stage::Stage;
 use super::worker::Worker;
 use super::{
     CallEvent, CallTold, Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded,
-    Role, Tally,
+    Role, SocketEvent, SocketTold, Tally,
 };
 
 /// The wall clock at 0 of the simulated one.
@@ -50,6 +51,8 @@ pub(super) struct Kept {
     pub groups: Vec<(String, u64)>,
     pub requests: Vec<Request>,
     pub calls: Vec<String>,
+    /// What was told of WebSockets: the URL, the status of the opening, and what has happened.
+    pub sockets: Vec<(String, u16, SocketEvent)>,
     pub ticks: Vec<Option<[u64; 2]>>,
 }
 
@@ -89,6 +92,10 @@ impl Tally for Kept {
             event => format!("{event:?}"),
         };
         self.calls.push(format!("{what} {}", told.path));
+    }
+
+    fn socket(&mut self, _: &Place<'_>, told: &SocketTold<'_>) {
+        self.sockets.push((told.url.to_owned(), told.status, told.what));
     }
 
     fn sample(&mut self, _: &Place<'_>, sample: &Sample) {

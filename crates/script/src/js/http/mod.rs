@@ -62,6 +62,15 @@ fn shown(text: &str) -> String {
 /// Redirects that are followed unless the options or the request say otherwise.
 const REDIRECTS_MAX: u32 = 10;
 
+/// Fields of a request for a WebSocket that are not the script's to give.
+pub(super) const UPGRADE_FIELDS: [&str; 5] = [
+    "Upgrade",
+    "Connection",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Version",
+    "Sec-WebSocket-Extensions",
+];
+
 /// The most bytes that an idle flow keeps in one of its buffers.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
@@ -333,7 +342,7 @@ impl Flow {
         self.head.extend_from_slice(rest);
         self.set_status_text(first);
         request.take_cookies(self.url.text(), &self.head, now_ns);
-        if status == 101 {
+        if status == 101 && !request.upgrades {
             let text = format!("unsupported response status: {}", self.status_text);
             let _done = self.fail(&Fault::Other(&text));
             return;

@@ -11,6 +11,7 @@ mod limits;
 mod modules;
 mod requests;
 mod seeds;
+mod sockets;
 mod webcrypto;
 
 use std::collections::HashMap;

@@ -16,6 +16,7 @@ pub(in crate::js) use jar::{JarObject, SharedJar};
 pub(super) use request::timeout_ns;
 pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
+pub(in crate::js::api) use response::headers_of;
 
 use super::{console, need_running};
 use crate::js::events::Kept;
