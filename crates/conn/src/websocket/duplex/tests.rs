@@ -1,4 +1,4 @@
-//! Answers that open a socket and that do not, messages cut anywhere, and what is said.
+//! Answers that open a socket and that do not, messages cut anywhere, and what goes out.
 
 use plimsoll_proto::websocket::handshake::accept;
 

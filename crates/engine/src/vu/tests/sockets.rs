@@ -244,7 +244,7 @@ fn no_server_is_an_error_of_the_socket() {
     assert_eq!(counts(&kept), [2, 0, 0, 0, 2]);
 }
 
-/// What is open when an iteration is cut off is closed, and told to nobody; the server gets a Close.
+/// An iteration that is cut off closes its sockets: the server gets a Close, the script nothing.
 #[test]
 fn sockets_end_with_their_iteration() {
     let (address, codes) = serve();
