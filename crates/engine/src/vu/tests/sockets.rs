@@ -127,7 +127,7 @@ fn iterate(script: &str, address: SocketAddr, driver: DriverPlan, executor: Exec
     cast.network = Network { driver, ..Network::default() };
     let controls = Arc::new(Controls::new(1));
     let prepared = prepare(cast, &controls, |_| Kept::default()).expect("it can be prepared");
-    let mut ended = prepared.run(None).expect("it can be run");
+    let mut ended = prepared.run().expect("it can be run");
     ended.tallies.pop().expect("there is one worker")
 }
 
