@@ -290,6 +290,12 @@ impl<P: Protocol> Connection<P> {
         self.protocol.is_stalled(exchange)
     }
 
+    /// The caller is done with bytes of a response, where the protocol's settings say that it waits
+    /// for that; what is to be sent for that stands in `scratch`.
+    pub fn release(&mut self, exchange: ExchangeId, bytes: u32, scratch: &mut Scratch) {
+        self.protocol.release(exchange, bytes, &mut scratch.frames);
+    }
+
     /// Gives up on one exchange and goes on with the others; what is to be sent for that stands in
     /// `scratch`. `false`: this protocol can't, and the connection has to be closed.
     pub fn cancel(&mut self, exchange: ExchangeId, scratch: &mut Scratch) -> bool {

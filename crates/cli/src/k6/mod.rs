@@ -10,6 +10,7 @@ mod log;
 mod new;
 mod outputs;
 mod progress;
+mod remote;
 mod run;
 mod script;
 mod summary;
@@ -59,16 +60,13 @@ fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
     let done = match name {
         "run" => run::run(given, &log),
         "inspect" => inspect::inspect(given, &log).map(|code| (code, Vec::new())),
-        _ => new::new(given).map(|code| (code, Vec::new())),
+        "new" => new::new(given).map(|code| (code, Vec::new())),
+        name => remote::remote(name, given).map(|code| (code, Vec::new())),
     };
     let (code, own) = done.unwrap_or_else(|refused| {
         log.say(Level::Error, refused.what);
         (refused.code, Vec::new())
     });
-    if log.lines().lost() > 0 {
-        let lost = log.lines().lost();
-        log.say(Level::Warning, format!("{lost} lines came too fast and are missing in the log"));
-    }
     log.finish();
     for line in own {
         crate::message::show(&format!("plimsoll: {line}"));

@@ -19,6 +19,7 @@ mod foreign;
 mod fortio;
 mod gates;
 mod k6;
+mod k6_grpc;
 #[cfg(target_os = "linux")]
 mod lab;
 mod load;

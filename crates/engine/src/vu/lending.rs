@@ -2,7 +2,6 @@
 //! leave.
 
 use std::rc::Rc;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use plimsoll_core::executor::Executor;
@@ -33,9 +32,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let facts = Rc::clone(facts);
         let known = &mut self.users[user as usize];
         if known.iterations == 0 {
-            let data = self.stage.setup_data.lock();
-            let data = data.unwrap_or_else(PoisonError::into_inner).clone();
-            known.vu.set_data(data);
+            known.vu.set_data(self.stage.controls.setup_data());
         }
         known.vu.set_environment(&scene.role.env);
         known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });

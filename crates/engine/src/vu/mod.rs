@@ -14,6 +14,7 @@ mod net;
 mod pace;
 mod run;
 mod scene;
+mod schemas;
 mod solo;
 mod stage;
 mod steps;
@@ -23,9 +24,12 @@ mod tests;
 mod user;
 mod worker;
 
-pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddress, Network, Role};
+pub use cast::{
+    BlockedAddress, BlockedName, Cast, Dns, FixedAddress, HttpDebug, LocalAddress, Network, Role,
+};
 pub use controls::{Controls, RoleProgress};
 pub use pace::Pace;
 pub use run::{Ended, Prepared, VuError, prepare};
+pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
-pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, Tally};

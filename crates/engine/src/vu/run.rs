@@ -2,8 +2,8 @@
 //! handed back.
 
 use std::panic;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::UNIX_EPOCH;
 
@@ -119,15 +119,11 @@ pub fn prepare<T: Tally + 'static>(
 }
 
 impl<T: Tally> Prepared<T> {
-    /// Starts the scenarios with the data that `setup` has returned, as JSON, and waits until they
-    /// are over. A run that is paused waits until it is resumed.
+    /// Starts the scenarios, with the data of the [`Controls`], and waits until they are over.
     ///
     /// # Errors
     /// When a worker cannot go on.
-    pub fn run(mut self, setup_data: Option<Arc<str>>) -> Result<Ended<T>, VuError> {
-        let controls = Arc::clone(&self.stage.controls);
-        controls.await_resumed();
-        *self.stage.setup_data.lock().unwrap_or_else(PoisonError::into_inner) = setup_data;
+    pub fn run(mut self) -> Result<Ended<T>, VuError> {
         let started_ns = clock::now_ns();
         self.started_ns.store(started_ns, Ordering::Release);
         self.stage.begin(started_ns);

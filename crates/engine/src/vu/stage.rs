@@ -30,8 +30,6 @@ pub(super) struct Stage {
     is_over: AtomicBool,
     inboxes: Vec<Inbox>,
     failed: Mutex<Option<VuError>>,
-    /// What `setup` has returned.
-    pub setup_data: Mutex<Option<Arc<str>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -57,7 +55,6 @@ impl Stage {
             is_over: AtomicBool::new(false),
             inboxes: (0..workers).map(|_| Inbox::default()).collect(),
             failed: Mutex::new(None),
-            setup_data: Mutex::new(None),
         }
     }
 

@@ -102,6 +102,12 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                     self.net.forget(call);
                     step
                 }
+                None if !known.news.is_empty() => {
+                    let news = known.news.pop_front()?;
+                    let step = known.vu.resume(Reply::Grpc(self.net.told(news)), wall_ns);
+                    self.net.was_told(news);
+                    step
+                }
                 None if at_ns <= self.now_ns => known.vu.resume(Reply::Woken, wall_ns),
                 None => return None,
             },
@@ -126,6 +132,11 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                         self.enqueue(owner);
                     }
                 }
+            }
+            Step::Grpc(order) => {
+                let actor = known.actor();
+                self.net.obey((user, order), actor, self.now_ns, &self.users, &mut self.books);
+                self.hand_out_news();
             }
             Step::Wait(wait_ns) => {
                 let until_ns = wait_ns.map_or(NEVER_NS, |ns| self.now_ns.saturating_add(ns));
@@ -170,6 +181,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Doing::Alone => {
                 self.users[user as usize].doing = Doing::Nothing;
                 self.net.cut_off(user);
+                self.net.cut_off_calls(user);
+                self.users[user as usize].news.clear();
                 self.users[user as usize].groups.clear();
                 self.alone = Some(ending);
             }
@@ -244,8 +257,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     /// Counts an iteration that has ended, and clears up after it.
     fn conclude(&mut self, user: u32, outcome: Outcome) {
-        let (requests_cut_off, now_ns) = (self.net.cut_off(user), self.now_ns);
+        let requests_cut_off = self.net.cut_off(user) + self.net.cut_off_calls(user);
+        let now_ns = self.now_ns;
         let known = &mut self.users[user as usize];
+        known.news.clear();
         for call in known.answered.drain(..) {
             self.net.forget(call);
         }

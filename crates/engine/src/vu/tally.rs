@@ -1,7 +1,7 @@
 //! What happens in a run of virtual users, as it is told to the caller, who counts it.
 //!
-//! There is a tally for each worker, on the worker's thread: it must not block. Times are ns on the
-//! driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
+//! There is a tally for each worker, on the worker's thread: while it waits, so do the worker's
+//! VUs. Times are ns on the driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
 
 use std::fmt;
 
@@ -78,6 +78,40 @@ pub struct RequestEnded<'a> {
     pub timings: Timings,
 }
 
+/// What has happened to a call of gRPC.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTold<'a> {
+    /// What it was.
+    pub event: CallEvent,
+    /// Where the call goes to, `/package.Service/Method`; empty for one that the program makes by
+    /// itself.
+    pub path: &'a str,
+    /// Its URL; empty for such a one.
+    pub url: &'a str,
+    /// The number of its tags; `None` without any.
+    pub tags: Option<u32>,
+}
+
+/// An event of a call of gRPC. All but the end are told of streams only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEvent {
+    /// It was begun.
+    Opened,
+    /// A message was sent.
+    Sent,
+    /// A message has come; with the call's code if it came with its end.
+    Received(Option<u32>),
+    /// It has ended.
+    Ended {
+        /// With this code of gRPC.
+        code: u32,
+        /// When the script began it.
+        started_ns: u64,
+        /// When it ended.
+        ended_ns: u64,
+    },
+}
+
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -112,6 +146,10 @@ pub struct IterationEnded {
 pub trait Tally: Send {
     /// A request on the wire has ended.
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
+    /// Something has happened to a call of gRPC.
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
+    /// What went over the wire, before its request is told: only if the network's options say so.
+    fn exchange(&mut self, _: &Place<'_>, _texts: [String; 2]) {}
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -135,6 +173,14 @@ pub trait Tally: Send {
 impl<T: Tally> Tally for &mut T {
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
         (**self).request(place, ended);
+    }
+
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
+        (**self).call(place, told);
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+        (**self).exchange(place, texts);
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

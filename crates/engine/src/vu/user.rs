@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use plimsoll_script::js::{ScenarioFacts, Task, Vu};
 
+use super::net::News;
 use super::scene::NEVER_NS;
 
 /// What a virtual user does.
@@ -70,6 +71,8 @@ pub(super) struct User {
     pub groups: Vec<(u32, u64)>,
     /// Calls whose answers it has yet to be told.
     pub answered: VecDeque<u32>,
+    /// What it has yet to be told of its channels and calls of gRPC.
+    pub news: VecDeque<News>,
 }
 
 impl User {
@@ -88,6 +91,7 @@ impl User {
             started_ns: 0,
             groups: Vec::new(),
             answered: VecDeque::new(),
+            news: VecDeque::new(),
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Worker<D: Driver, T> {
     pub(super) facts: Vec<Option<Rc<ScenarioFacts>>>,
     orders: Vec<Order>,
     pub(super) now_ns: u64,
-    pub(super) next_tick_ns: u64,
+    next_tick_ns: u64,
     made_ns: u64,
     /// How long it has waited for events since then.
     waited_ns: u64,
@@ -221,6 +221,18 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         while let Some((user, call)) = self.net.take_finished() {
             let known = &mut self.users[user as usize];
             known.answered.push_back(call);
+            if matches!(known.waits, super::user::Waits::Answer(_)) {
+                self.enqueue(user);
+            }
+        }
+        self.hand_out_news();
+    }
+
+    /// Hands out what has come of channels and calls of gRPC.
+    pub(super) fn hand_out_news(&mut self) {
+        while let Some((user, news)) = self.net.take_news() {
+            let known = &mut self.users[user as usize];
+            known.news.push_back(news);
             if matches!(known.waits, super::user::Waits::Answer(_)) {
                 self.enqueue(user);
             }

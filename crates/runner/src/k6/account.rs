@@ -5,7 +5,7 @@ use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::Cause;
 
 /// The account of a run, or of a worker.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Account {
     /// From when an iteration was due to its start.
     pub lateness: Histogram,

@@ -9,7 +9,7 @@ use plimsoll_dialect::k6::options::{Configuration, DnsTtl, TlsRange, TlsVersion}
 use plimsoll_dialect::k6::scenario::Scenario;
 use plimsoll_dialect::k6::segment::Part;
 use plimsoll_dialect::k6::{ExitCode, Refused};
-use plimsoll_engine::vu::{Cast, Dns, Network, Role};
+use plimsoll_engine::vu::{Cast, Dns, HttpDebug, Network, Role};
 use plimsoll_io::clock;
 use plimsoll_proto::tls::{ClientOptions, Identity, Verify, Version, Versions};
 use plimsoll_script::js::http::HttpOptions;
@@ -100,6 +100,7 @@ impl Test {
             let key = given.key.clone().into_bytes();
             identities.push((given.domains.clone(), Identity { chain, key }));
         }
+        let suites = options.tls_cipher_suites.iter().flatten().map(|suite| suite.id).collect();
         let addresses = options.local_ips.clone();
         let hosts = options.hosts.clone();
         let names = options.block_hostnames.clone();
@@ -116,13 +117,18 @@ impl Test {
                 let is_in = move |address| blocks.iter().any(|block| block.contains(address));
                 Arc::new(is_in) as _
             }),
-            tls: ClientOptions { verify, versions, ..ClientOptions::default() },
+            tls: ClientOptions { verify, versions, suites, ..ClientOptions::default() },
             identities,
             dns: dns(configuration),
             local_address: addresses.map(|all| Arc::new(move |vu| all.of_vu(vu)) as _),
             reuses_connections: options.no_connection_reuse != Some(true),
             keeps_connections: options.no_vu_connection_reuse != Some(true),
             rps: configuration.rps.unwrap_or(0),
+            http_debug: match options.http_debug.as_deref() {
+                None | Some("") => HttpDebug::Off,
+                Some("full") => HttpDebug::Whole,
+                Some(_) => HttpDebug::Heads,
+            },
             ..Network::default()
         })
     }

@@ -1,7 +1,8 @@
 //! What a worker counts: each event of the engine becomes samples of k6's metrics, with their tags.
 //!
-//! It runs on the worker's thread, so it waits for nothing. Samples go into the worker's own book,
-//! which is handed over each second if there are thresholds, and into batches if there are outputs.
+//! It runs on the worker's thread. Samples go into the worker's own book, which is handed over each
+//! second if there are thresholds, and into batches if there are outputs. It waits only where lines
+//! or samples would be left out otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +11,20 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use plimsoll_dialect::k6::defaults::VUS_PERIOD;
 use plimsoll_dialect::k6::metrics::{Book, MetricId, Registry, SystemTag, SystemTags, TagSet};
 use plimsoll_dialect::k6::output::Level;
-use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+use plimsoll_engine::vu::{
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, Tally,
+};
 use plimsoll_script::js::{self, Failure, Sample};
 
 use super::account::Account;
 use super::load::ScriptMetrics;
 use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
 use super::sets::{Key, Set, Sets};
+
+/// Codes of gRPC with which calls end that no server has answered.
+const CANCELLED: u32 = 1;
+const DEADLINE_EXCEEDED: u32 = 4;
+const UNAVAILABLE: u32 = 14;
 
 /// What all counts of a run have in common.
 #[derive(Debug)]
@@ -51,6 +59,16 @@ pub(super) struct Ids {
     vus: [MetricId; 2],
     dropped: MetricId,
     group: MetricId,
+    call: CallIds,
+}
+
+/// The numbers of the metrics of gRPC.
+#[derive(Debug)]
+struct CallIds {
+    duration: MetricId,
+    streams: MetricId,
+    sent: MetricId,
+    received: MetricId,
 }
 
 impl Ids {
@@ -75,6 +93,12 @@ impl Ids {
             vus: ["vus", "vus_max"].map(find),
             dropped: find("dropped_iterations"),
             group: find("group_duration"),
+            call: CallIds {
+                duration: find("grpc_req_duration"),
+                streams: find("grpc_streams"),
+                sent: find("grpc_streams_msgs_sent"),
+                received: find("grpc_streams_msgs_received"),
+            },
         }
     }
 }
@@ -126,7 +150,7 @@ impl Count {
             && !self.batch.is_empty()
         {
             let next = Vec::with_capacity(BATCH_POINTS);
-            points.offer(std::mem::replace(&mut self.batch, next));
+            points.put(std::mem::replace(&mut self.batch, next));
         }
     }
 
@@ -185,7 +209,7 @@ impl Count {
         }
         fields.push(("source", if is_console { "console" } else { "stacktrace" }.to_owned()));
         let wall_ns = place.wall_ns;
-        self.common.lines.offer(LogLine { wall_ns, level, message, fields, is_console });
+        self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
     }
 }
 
@@ -250,6 +274,11 @@ impl Common {
     }
 }
 
+/// The parts of a call's path, `/package.Service/Method`: its service and its method.
+fn parts(path: &str) -> (&str, &str) {
+    path.trim_start_matches('/').split_once('/').unwrap_or_default()
+}
+
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
@@ -293,6 +322,60 @@ impl Tally for Count {
         let is_answered = ended.status > 0;
         self.account.responses += u64::from(is_answered);
         self.account.errors += u64::from(!is_answered);
+    }
+
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
+        let ids = &self.common.ids.call;
+        let (metric, value, code) = match told.event {
+            CallEvent::Opened => (ids.streams, 1.0, None),
+            CallEvent::Sent => (ids.sent, 1.0, None),
+            CallEvent::Received(code) => (ids.received, 1.0, code),
+            CallEvent::Ended { code, started_ns, ended_ns } => {
+                let duration_ns = ended_ns.saturating_sub(started_ns);
+                self.account.requests.record(duration_ns);
+                let is_answered = ![CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE].contains(&code);
+                self.account.responses += u64::from(is_answered);
+                self.account.errors += u64::from(!is_answered);
+                (ids.duration, ms(duration_ns), Some(code))
+            }
+        };
+        let status = code.map(|code| code.to_string()).unwrap_or_default();
+        self.begin(b'c', place, told.tags)
+            .number(u64::from(metric.index()))
+            .optional(code)
+            .text(told.url)
+            .text(told.path);
+        let root = self.root;
+        self.count(place, place.wall_ns, &[value], |common, book| {
+            let (service, method) = parts(told.path);
+            // What the script calls it goes before what it is.
+            let own = told.tags.map(|number| place.names.tags(number)).unwrap_or_default();
+            let named = own.pairs().find(|(tag, _)| *tag == "name").map(|(_, value)| value);
+            let last = [
+                (SystemTag::Method, method),
+                (SystemTag::Service, service),
+                (SystemTag::Status, status.as_str()),
+                (SystemTag::Url, told.url),
+                (SystemTag::Name, named.unwrap_or(told.path)),
+            ];
+            Set::new(common.tags(place, Some(root), told.tags, &last), &[metric], book)
+        });
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+        let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
+        let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
+        for message in texts {
+            let fields = vec![
+                ("group", format!("{}{group}", self.root)),
+                ("iter", place.iteration.to_string()),
+                ("scenario", role.map(|role| role.name.clone()).unwrap_or_default()),
+                ("source", "http-debug".to_owned()),
+                ("vu", place.vu.to_string()),
+            ];
+            let (wall_ns, level, is_console) = (place.wall_ns, Level::Info, false);
+            self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
+        }
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {

@@ -5,7 +5,8 @@
 //! each worker counts into a [`Count`] of its own.
 //!
 //! The caller gets lines of the log and samples through bounded channels ([`Lines`], [`Points`]),
-//! looks at the run through a [`Handle`], and makes all texts and documents of what comes back
+//! looks at the run through a [`Handle`], may open k6's REST
+//! interface to it ([`Rest`]), and makes all texts and documents of what comes back
 //! ([`Ran`]). Absent on purpose, as in all of this crate: flags, terminals, signals, files.
 
 mod account;
@@ -14,6 +15,7 @@ mod count;
 mod handle;
 mod load;
 mod news;
+mod rest;
 mod run;
 mod sets;
 #[cfg(test)]
@@ -25,4 +27,5 @@ pub use count::Count;
 pub use handle::{Handle, Phase};
 pub use load::{Environment, Script, Test};
 pub use news::{Lines, LogLine, Point, Points};
+pub use rest::Rest;
 pub use run::{Ending, Ran};

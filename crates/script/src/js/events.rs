@@ -134,10 +134,16 @@ pub(super) fn run<'js>(context: Context<'js>, returned: Value<'js>) -> Outcome<'
             super::api::http::settle(context, request)?;
             continue;
         }
+        let told = inner.grpc.borrow_mut().next();
+        if let Some(told) = told {
+            super::api::grpc::tell(context, told)?;
+            continue;
+        }
+        let is_idle = || inner.requests.borrow().is_idle() && inner.grpc.borrow().is_idle();
         let next = inner.timers.borrow().next();
         match next {
             Some((number, due_ns)) if due_ns <= inner.now_ns.get() => fire(context, number)?,
-            None if inner.requests.borrow().is_idle() => break,
+            None if is_idle() => break,
             next => {
                 let wait_ns = next.map(|(_, due_ns)| due_ns - inner.now_ns.get());
                 inner.ask(context, Step::Wait(wait_ns))?;
@@ -215,4 +221,5 @@ pub(super) fn clear(context: Context<'_>) {
     }
     forget_unhandled(context, None);
     super::api::http::forget(context);
+    super::api::grpc::forget(context);
 }

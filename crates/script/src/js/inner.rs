@@ -12,6 +12,7 @@ use std::sync::Arc;
 use corosensei::Yielder;
 
 use super::api::classes::Classes;
+use super::api::grpc::Slots;
 use super::api::http::{Expected, Requests, SharedJar};
 use super::events::{Kept, Timers};
 use super::execution::Execution;
@@ -49,6 +50,8 @@ pub(super) enum Got {
     Woken,
     /// The answer to a request; it is with the request.
     Ended(u32),
+    /// What has become of a channel or a call; it is there.
+    Told,
 }
 
 /// See the head of this module.
@@ -74,6 +77,8 @@ pub(super) struct Inner {
     /// Promises that were rejected and have no handler.
     pub unhandled: RefCell<Vec<(Kept, Kept)>>,
     pub requests: RefCell<Requests>,
+    /// Channels and calls of gRPC.
+    pub grpc: RefCell<Slots>,
     pub classes: Cell<Classes>,
     /// The files that are being required, the main one first: `open()` starts there.
     pub requiring: RefCell<Vec<String>>,
@@ -130,6 +135,7 @@ impl Inner {
             timers: RefCell::default(),
             unhandled: RefCell::default(),
             requests: RefCell::default(),
+            grpc: RefCell::default(),
             classes: Cell::default(),
             requiring: RefCell::default(),
             required: RefCell::default(),
@@ -183,6 +189,10 @@ impl Inner {
             Some(Reply::Ended(answer)) => {
                 self.requests.borrow_mut().answer(&answer);
                 Got::Ended(answer.request)
+            }
+            Some(Reply::Grpc(told)) => {
+                self.grpc.borrow_mut().take(&told);
+                Got::Told
             }
         }
     }

@@ -26,9 +26,10 @@ const PARTS: [(&str, &str); 3] = [
 ];
 
 /// The modules that are built in, as far as they are JavaScript.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("plimsoll:csv", include_str!("lib/csv.js")),
     ("plimsoll:fs", include_str!("lib/fs.js")),
+    ("plimsoll:grpc", include_str!("lib/grpc.js")),
     ("plimsoll:html", include_str!("lib/html.js")),
     ("plimsoll:html/attributes", include_str!("lib/html_attributes.js")),
     ("plimsoll:html/response", include_str!("lib/response_html.js")),

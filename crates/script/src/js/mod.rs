@@ -20,6 +20,8 @@
 //!
 //! What goes on the wire for a request, and what comes of the response, is in [`http`].
 //!
+//! What a script asks of gRPC, and where it gets schemas from, is in [`grpc`].
+//!
 //! Absent on purpose: sockets, files and clocks. Requests are steps, files come through a function,
 //! and the time is an argument of each call. `__VU` and `__ITER` are 32 and 53 bits wide.
 
@@ -29,6 +31,7 @@ mod errors;
 mod events;
 mod execution;
 mod ffi;
+pub mod grpc;
 pub mod http;
 mod inner;
 mod jar;

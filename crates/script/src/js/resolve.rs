@@ -55,7 +55,7 @@ pub(super) const REMOTE: &str = "https://";
 const INTERNAL: &str = "plimsoll:";
 
 /// Modules that are built in.
-pub(super) const BUILT_IN: [&str; 13] = [
+pub(super) const BUILT_IN: [&str; 14] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -64,6 +64,7 @@ pub(super) const BUILT_IN: [&str; 13] = [
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/net/grpc",
     "k6/secrets",
     "k6/timers",
     "k6/experimental/csv",
@@ -72,11 +73,10 @@ pub(super) const BUILT_IN: [&str; 13] = [
 ];
 
 /// Modules of k6 that are refused, and why.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 6] = [
     ("k6/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/redis", "scripts cannot speak to Redis"),
-    ("k6/net/grpc", "gRPC is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/ws", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
     ("k6/websockets", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
     (

@@ -6,6 +6,8 @@
 
 use plimsoll_core::metric::MetricId;
 
+use super::grpc::{Order, Told};
+
 /// What a virtual user does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
@@ -15,6 +17,9 @@ pub enum Step {
     Begin(u32),
     /// Waits for the answer to a request that is under way; at most this long, ns, if it is given.
     Wait(Option<u64>),
+    /// Does something with its channels and calls of gRPC, and goes on at once. What comes of it is
+    /// told while the script [waits](Step::Wait).
+    Grpc(Order),
     /// Does nothing for this long, ns.
     Sleep(u64),
     /// Records a value of a metric, and goes on at once.
@@ -78,6 +83,8 @@ pub enum Reply<'a> {
     Woken,
     /// A request has ended. It may come at any step that takes time.
     Ended(Answer<'a>),
+    /// What has come of a channel or a call. It may come when it waits for an answer.
+    Grpc(Told<'a>),
 }
 
 /// What came of a request.

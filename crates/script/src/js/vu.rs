@@ -27,6 +27,7 @@ use super::errors;
 use super::events::{self, Kept};
 use super::execution::Execution;
 use super::ffi;
+use super::grpc::{Call, Channel};
 use super::inner::{self, Halt, Inner, Stage};
 use super::modules;
 use super::program::{Exports, Failure, FunctionId, Shared};
@@ -156,6 +157,18 @@ impl Vu {
     #[must_use]
     pub fn request(&self, number: u32) -> Ref<'_, Request> {
         Ref::map(self.inner.requests.borrow(), |requests| requests.request(number))
+    }
+
+    /// A channel that a step has named, unless it is closed.
+    #[must_use]
+    pub fn channel(&self, number: u32) -> Option<Ref<'_, Channel>> {
+        Ref::filter_map(self.inner.grpc.borrow(), |slots| slots.channel(number)).ok()
+    }
+
+    /// A call that a step has named. It stays until its end was told.
+    #[must_use]
+    pub fn call(&self, number: u32) -> Option<Ref<'_, Call>> {
+        Ref::filter_map(self.inner.grpc.borrow(), |slots| slots.call(number)).ok()
     }
 
     /// What the last task has failed with, or why it asked for the end of the test. It is taken.

@@ -12,7 +12,7 @@ use crate::programs::turn_with;
 use crate::support::{Finished, run};
 
 /// Scripts with the flags that they are run with.
-const SCRIPTS: [(&str, &str, &[&str]); 10] = [
+const SCRIPTS: [(&str, &str, &[&str]); 11] = [
     (
         "verbs",
         "import http from 'k6/http';
@@ -79,6 +79,32 @@ const SCRIPTS: [(&str, &str, &[&str]); 10] = [
            http.cookieJar().set(__ENV.URL, 'jar', 'full');
            const all = http.batch({ one: `${__ENV.URL}1`, two: ['POST', `${__ENV.URL}2`, 'x'] });
            check(all, { both: (a) => a.one.status === 200 && a.two.body === 'ok' });
+         }",
+        &[],
+    ),
+    (
+        "mistakes in calls",
+        "import http from 'k6/http'; import { check } from 'k6';
+         const U = __ENV.URL;
+         const calls = [
+           () => http.get(U, { tags: 5 }), () => http.get(U, { tags: { a: {} } }),
+           () => http.get(U, { headers: { 'X-A': 5 } }), () => http.get(U, { headers: { 'X-A': 'a\\nb' } }),
+           () => http.get(U, { timeout: 'soon' }), () => http.get(U, { timeout: '5s' }),
+           () => http.get(U, { responseType: 'json' }), () => http.get(U, { jar: 5, cookies: { a: null } }),
+           () => http.get(U, { cookies: { a: { replace: true } } }), () => http.get(U, { responseCallback: 5 }),
+           () => http.get(U, 5), () => http.post(U, 5), () => http.post(U, true), () => http.post(U, ['a']),
+           () => http.post(U, 'x', { compression: 'lzma' }), () => http.request('get', U),
+           () => http.request('', U), () => http.request('G T', U), () => http.request('PaTcH', U, 'x'),
+           () => http.batch([{ method: 'GET', url: U, body: 'x' }])[0],
+           () => http.batch([['GET', U, 'x']])[0],
+         ];
+         export const options = { vus: 1, iterations: 1 };
+         export default function () {
+           calls.forEach((call, at) => {
+             const r = call();
+             check(r, { [`${at}: ${r.status} ${r.error_code}`]: true });
+           });
+           check(1, 5); check(1, { a: true }, 5);
          }",
         &[],
     ),
@@ -229,4 +255,29 @@ fn scripts_do_under_us_what_they_do_under_k6() {
         assert_eq!(counts(&theirs.export), counts(&ours.export), "{name}");
         assert_eq!(labels(&theirs.finished.stdout), labels(&ours.finished.stdout), "{name}");
     }
+}
+
+#[test]
+fn values_are_logged_as_k6_logs_them() {
+    let Some(_turn) = turn_with(&["k6"]) else { return };
+    let recorder = Recorder::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "
+        class A { constructor() { this.x = 1; this.f = () => 1; } }
+        export default function () {
+            const o = {}; o.o = o;
+            console.log({ a: 1, b: 'x' }, [1, 'a', null, undefined, [2]], 's', 1.5, null, undefined, true);
+            console.log(new Map([['a', 1]]), new Set([1]), new Date(0), /a/g, [], {}, Object.create(null));
+            console.log(function foo() {}, () => 1, class B {}, new A(), Symbol('q'), { s: Symbol('z') });
+            console.log({ e: new Error('boom') }, NaN, Infinity, -0, 10n, 1e21, 1e-7);
+            console.log(new Uint8Array([1, 2]), new ArrayBuffer(3), o, [undefined, () => 1]);
+            console.log({ toJSON() { return 'tj'; } }, { a: { b: [{ c: 1 }] } }, { 'k y': 1, '<': '>' });
+            console.log('multi\\nline', '%s', { a: 'x\"y' }); console.log(); console.log('');
+            console.error({ a: 1 });
+        }";
+    std::fs::write(folder.path().join("script.js"), script).expect("a script");
+    let flags = ["--log-format", "raw"];
+    let [theirs, ours] =
+        [false, true].map(|is_ours| make(is_ours, folder.path(), &recorder, &flags));
+    assert_eq!(ours.finished.stderr, theirs.finished.stderr);
 }

@@ -4,6 +4,7 @@
 mod arrivals;
 mod fortio;
 mod k6;
+mod k6_grpc;
 mod outputs;
 mod recorder;
 mod scripts;

@@ -13,6 +13,7 @@
 mod call;
 mod events;
 mod fault;
+mod grpc;
 mod names;
 mod sites;
 mod wires;
@@ -27,12 +28,15 @@ use plimsoll_script::js::http::{Fault, Next};
 use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
+use super::cast::HttpDebug;
 use super::tally::{RequestEnded, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
 use events::End;
 use fault::Owned as OwnedFault;
+pub(super) use grpc::News;
+use grpc::{Around, CHANNEL, Grpc};
 pub(super) use sites::Terms;
 use sites::{Sites, Way};
 use wires::Wires;
@@ -70,6 +74,7 @@ pub(super) struct Net<D> {
     pending: VecDeque<u32>,
     /// Requests that have ended on a connection, and how; empty between two events.
     ended: Vec<(u32, End)>,
+    grpc: Grpc,
 }
 
 impl<D: Driver> Net<D> {
@@ -89,12 +94,14 @@ impl<D: Driver> Net<D> {
             scratch: Scratch::new(0),
             pending: VecDeque::new(),
             ended: Vec::new(),
+            grpc: Grpc::default(),
         }
     }
 
     /// A user begins to exist, whose number in the whole test is `id`.
     pub(super) fn add_user(&mut self, id: u64) {
         self.owned.push(Owned { id, ..Owned::default() });
+        self.grpc.add_user();
     }
 
     /// Begins a request of a user.
@@ -274,6 +281,10 @@ impl<D: Driver> Net<D> {
             timings: call.timings,
         };
         let (tally, place) = books.at(call.actor, now_ns);
+        let debug = self.terms.network.http_debug;
+        if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
+            tally.exchange(&place, call.flow.exchange(debug == HttpDebug::Whole));
+        }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
             let (tally, place) = books.at(call.actor, now_ns);
@@ -322,7 +333,8 @@ impl<D: Driver> Net<D> {
 
     /// When something is due.
     pub(super) fn next_ns(&self) -> u64 {
-        if self.pending.is_empty() { self.deadlines.next_ns() } else { 0 }
+        let next_ns = self.deadlines.next_ns().min(self.grpc.next_ns());
+        if self.pending.is_empty() { next_ns } else { 0 }
     }
 
     /// Looks at what is due: timeouts, and requests that were held back.
@@ -359,6 +371,7 @@ impl<D: Driver> Net<D> {
             }
         }
         self.go_on(now_ns, users, books);
+        self.look_at_calls(&mut Around { now_ns, users, books });
     }
 
     /// Ends a request without an answer from the server.
@@ -455,6 +468,9 @@ impl<D: Driver> Net<D> {
         users: &[User],
         books: &mut Books<T>,
     ) {
+        if let Some(channel) = self.wires.channel_of(&event) {
+            return self.channel_event(channel, event, &mut Around { now_ns: at_ns, users, books });
+        }
         match event {
             Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
             Event::Sent(socket) => {
@@ -473,7 +489,10 @@ impl<D: Driver> Net<D> {
             Event::Woken => {
                 let mut answered = self.sites.take_answers(at_ns);
                 for id in answered.drain(..) {
-                    if self.calls[id as usize].phase == Phase::Named {
+                    if id & CHANNEL != 0 {
+                        let around = &mut Around { now_ns: at_ns, users, books };
+                        self.find_channel_way(id & !CHANNEL, around);
+                    } else if self.calls[id as usize].phase == Phase::Named {
                         self.find_way(id, at_ns, users, books);
                     }
                 }

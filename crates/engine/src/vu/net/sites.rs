@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_conn::{Negotiated, Setup, TlsSetup, connect_request};
 use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use plimsoll_io::{Route, Waker};
-use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName};
+use plimsoll_proto::tls::{ClientConfig, ClientOptions, Identity, ServerName};
 use plimsoll_script::js::http::Origin;
 
 use super::fault::Owned;
@@ -48,14 +48,22 @@ impl Terms {
 
     /// TLS with the certificate that a server may ask for.
     fn tls_for(&self, host: &str) -> &ClientConfig {
+        &self.tls[self.identity_at(host).map_or(0, |at| at + 1)]
+    }
+
+    /// The certificate for a server that asks for one.
+    pub(super) fn identity_for(&self, host: &str) -> Option<&Identity> {
+        self.identity_at(host).map(|at| &self.network.identities[at].1)
+    }
+
+    fn identity_at(&self, host: &str) -> Option<usize> {
         let names = |domain: &String| match domain.strip_prefix("*.") {
             Some(parent) => host.split_once('.').is_some_and(|(_, rest)| rest == parent),
             None => domain == host,
         };
         let is_meant = |domains: &Vec<String>| domains.is_empty() || domains.iter().any(names);
         let mut identities = self.network.identities.iter();
-        let at = identities.position(|(domains, _)| is_meant(domains));
-        &self.tls[at.map_or(0, |at| at + 1)]
+        identities.position(|(domains, _)| is_meant(domains))
     }
 }
 
@@ -69,6 +77,8 @@ enum Known {
 
 struct Site {
     is_tls: bool,
+    /// Whether no proxy is on the way there, whatever the environment says.
+    is_direct: bool,
     port: u16,
     /// What is connected to: its host and port, or those of the proxy on the way there.
     dialled: (Box<str>, u16),
@@ -118,11 +128,21 @@ impl Sites {
 
     /// The number of a server.
     pub(super) fn of(&mut self, origin: Origin<'_>) -> u32 {
+        self.find(origin, false)
+    }
+
+    /// The number of a server that is spoken to without a proxy, and in another way than HTTP. How
+    /// a connection is set up is not known here.
+    pub(super) fn direct(&mut self, host: &str, port: u16) -> u32 {
+        self.find(Origin { is_tls: false, host, port }, true)
+    }
+
+    fn find(&mut self, origin: Origin<'_>, is_direct: bool) -> u32 {
         let Origin { is_tls, host, port } = origin;
         if let Some(sites) = self.by_host.get(host) {
             let same = |site: &&u32| {
                 let site = &self.all[**site as usize];
-                site.is_tls == is_tls && site.port == port
+                site.is_tls == is_tls && site.port == port && site.is_direct == is_direct
             };
             if let Some(site) = sites.iter().find(same) {
                 return *site;
@@ -130,14 +150,15 @@ impl Sites {
         }
         let proxies = &self.terms.network.http.proxies;
         let dialled = match proxies.of_origin(&origin) {
-            Some(proxy) => (proxy.host.as_str().into(), proxy.port),
-            None => (Box::from(host), port),
+            Some(proxy) if !is_direct => (proxy.host.as_str().into(), proxy.port),
+            _ => (Box::from(host), port),
         };
         let (setup, known) = self.approach(origin, &dialled.0, dialled.1);
         let number = self.all.len() as u32;
         self.by_host.entry(host.into()).or_default().push(number);
         let (waiting, turn, speaks_http2) = (Vec::new(), 0, None);
-        let site = Site { is_tls, port, dialled, setup, known, waiting, turn, speaks_http2 };
+        let site =
+            Site { is_tls, is_direct, port, dialled, setup, known, waiting, turn, speaks_http2 };
         self.all.push(site);
         number
     }

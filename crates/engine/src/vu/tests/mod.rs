@@ -1,5 +1,6 @@
 //! Runs of virtual users under the simulated driver: workers, scripts, and a ledger.
 
+mod calls;
 mod executors;
 mod real;
 mod requests;
@@ -20,7 +21,10 @@ use plimsoll_script::js::{Failure, Level, Notice, Program, Sample, Settings, Sou
 use super::net::{Net, Terms};
 use super::stage::Stage;
 use super::worker::Worker;
-use super::{Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded, Role, Tally};
+use super::{
+    CallEvent, CallTold, Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded,
+    Role, Tally,
+};
 
 /// The wall clock at 0 of the simulated one.
 const WALL_NS: u64 = 1_700_000_000_000_000_000;
@@ -46,6 +50,7 @@ pub(super) struct Kept {
     pub samples: Vec<f64>,
     pub groups: Vec<(String, u64)>,
     pub requests: Vec<Request>,
+    pub calls: Vec<String>,
     pub ticks: Vec<Option<[u64; 2]>>,
 }
 
@@ -74,6 +79,17 @@ impl Tally for Kept {
             ended_ns: ended.ended_ns,
             timings: ended.timings,
         });
+    }
+
+    fn call(&mut self, _: &Place<'_>, told: &CallTold<'_>) {
+        let what = match told.event {
+            CallEvent::Ended { code, started_ns, ended_ns } => {
+                assert!(started_ns <= ended_ns);
+                format!("ended {code}")
+            }
+            event => format!("{event:?}"),
+        };
+        self.calls.push(format!("{what} {}", told.path));
     }
 
     fn sample(&mut self, _: &Place<'_>, sample: &Sample) {

@@ -8,11 +8,13 @@ mod encoding;
 mod execution;
 mod fs;
 pub(super) mod globals;
+pub(super) mod grpc;
 mod html;
 pub(super) mod http;
 mod k6;
 mod metrics;
 pub(super) mod secrets;
+mod show;
 mod subtle;
 pub(super) mod tags;
 mod text;
@@ -44,6 +46,8 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "k6/experimental/fs" => return modules::library(context, "plimsoll:fs"),
         "k6/html" => return modules::library(context, "plimsoll:html"),
         "k6/http" => http::fill(&module)?,
+        "k6/net/grpc" => return modules::library(context, "plimsoll:grpc"),
+        "plimsoll:grpc/core" => grpc::fill(&module)?,
         "k6/metrics" => metrics::fill(&module)?,
         "k6/secrets" => secrets::fill(&module)?,
         "plimsoll:fs/core" => fs::fill(&module)?,

@@ -4,6 +4,7 @@ mod apis;
 mod basics;
 mod cancelled;
 mod files;
+mod grpc;
 mod html;
 mod libraries;
 mod limits;

@@ -145,10 +145,14 @@ impl ResponseObject {
         &self.request
     }
 
-    /// Whether there is a body, which may be empty.
+    /// Whether there is a body, which may be empty; of a response that has failed on the way, the
+    /// part that came.
     fn has_body(&self) -> bool {
-        let has_none = matches!(self.status, 0 | 100..=199 | 204 | 304);
-        self.request.response_body != ResponseBody::Nothing && !has_none && self.error.is_empty()
+        let has_none = match self.status {
+            0 => self.body.is_empty(),
+            status => matches!(status, 100..=199 | 204 | 304),
+        };
+        self.request.response_body != ResponseBody::Nothing && !has_none
     }
 
     /// Names and values of the fields of the head.

@@ -154,6 +154,8 @@ fn what_cannot_be_sent_is_done_at_once() {
             "header 'a' cannot be sent",
             "http://x/",
         ),
+        (request("G T", "http://x/", &[], None), 1000, "method 'G T' cannot be sent", "http://x/"),
+        (request("GET", "http://x/", &[("", "c")], None), 1000, "header '' cannot", "http://x/"),
         (ntlm, 1000, "NTLM is not supported", "http://****:****@x/"),
     ] {
         let mut flow = Flow::new();
