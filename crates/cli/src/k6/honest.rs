@@ -33,7 +33,8 @@ pub(super) fn lines(account: &Account, waited: &Waited) -> Vec<String> {
         if ns > 0 {
             let time = time(ns);
             lines.push(format!(
-                "warning: the tester was the limit: workers waited for {what} for {time}; write less"
+                "warning: the tester was the limit: workers waited for {what} for {time}; write \
+                 less"
             ));
         }
     }

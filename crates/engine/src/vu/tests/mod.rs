@@ -140,6 +140,7 @@ impl Kept {
         self.samples.extend(other.samples);
         self.groups.extend(other.groups);
         self.requests.extend(other.requests);
+        self.calls.extend(other.calls);
         self.ticks.extend(other.ticks);
     }
 
