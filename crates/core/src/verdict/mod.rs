@@ -256,9 +256,23 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         lateness::gave_way,
         tester::clock_step,
     ];
+    let causes = worst_first(&checks, evidence);
+    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+}
+
+/// What kept the tester from its work, worst first: the causes that need no more evidence than what
+/// its host and its threads tell. For runs whose requests and schedule are counted elsewhere.
+#[must_use]
+pub fn of_host(evidence: &Evidence) -> Vec<Cause> {
+    let checks: [fn(&Evidence) -> Option<Cause>; 5] =
+        [tester::run_delay, tester::paused, tester::throttled, tester::steal, tester::clock_step];
+    worst_first(&checks, evidence)
+}
+
+fn worst_first(checks: &[fn(&Evidence) -> Option<Cause>], evidence: &Evidence) -> Vec<Cause> {
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
-    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+    causes
 }
 
 fn cause(verdict: Verdict, code: &str, text: String) -> Option<Cause> {

@@ -480,3 +480,23 @@ fn failures_that_are_few_or_like_the_rest_are_not_mentioned() {
         assert_eq!(judge(&evidence), (Verdict::Valid, Vec::new()), "{:?}", evidence.outcomes);
     }
 }
+
+/// Nothing of requests and schedules is missed, because they are counted elsewhere.
+#[test]
+fn what_the_host_tells_is_judged_by_itself() {
+    let elapsed_ns = 4_000_000_000;
+    let codes = |evidence: Evidence| -> Vec<String> {
+        of_host(&evidence).into_iter().map(|cause| cause.code).collect()
+    };
+    assert_eq!(codes(Evidence { elapsed_ns, ..Evidence::default() }), [""; 0]);
+    let evidence = Evidence {
+        elapsed_ns,
+        worker_run_delay: vec![0.0, 0.06],
+        pauses: vec![Pause { at_ns: 1_500_000_000, for_ns: 500_000_000 }],
+        throttled_ns: 100_000_000,
+        steal_share: 0.02,
+        clock_step_ns: -5_000_000_000,
+        ..Evidence::default()
+    };
+    assert_eq!(codes(evidence), ["paused", "cpu_shared", "throttled", "steal", "clock_step"]);
+}

@@ -11,6 +11,7 @@ mod controls;
 mod director;
 mod lending;
 mod net;
+mod pace;
 mod run;
 mod scene;
 mod schemas;
@@ -27,6 +28,7 @@ pub use cast::{
     BlockedAddress, BlockedName, Cast, Dns, FixedAddress, HttpDebug, LocalAddress, Network, Role,
 };
 pub use controls::{Controls, RoleProgress};
+pub use pace::Pace;
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};

@@ -8,11 +8,13 @@ use std::thread::{self, JoinHandle};
 use std::time::UNIX_EPOCH;
 
 use plimsoll_core::plan::DriverPlan;
+use plimsoll_io::host::run_delay_ns;
 use plimsoll_io::select::{DriverChoice, Opened, open};
 use plimsoll_io::{Driver, DriverOptions, SocketOptions, Spin, clock};
 use plimsoll_script::js::Failure;
 
 use super::net::{Net, Terms};
+use super::pace::Pace;
 use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::worker::Worker;
@@ -55,13 +57,12 @@ pub struct Ended<T> {
     pub started_ns: u64,
     /// When the last VU was done.
     pub ended_ns: u64,
-    /// How long each worker was busy since the scenarios started, ns: it worked or wanted to, and
-    /// did not wait for events.
-    pub busy_ns: Vec<u64>,
+    /// What each worker could do with its time.
+    pub paces: Vec<Pace>,
 }
 
-/// What a worker's thread brings back: its tally, and how long it was busy, ns.
-type Done<T> = (T, u64);
+/// What a worker's thread brings back.
+type Done<T> = (T, Pace);
 
 /// A run whose VUs are initialised. Dropped, it ends its threads.
 pub struct Prepared<T> {
@@ -131,8 +132,8 @@ impl<T: Tally> Prepared<T> {
         if let Some(error) = self.stage.take_failure() {
             return Err(joined.err().unwrap_or(error));
         }
-        let (tallies, busy_ns) = joined?.into_iter().unzip();
-        Ok(Ended { tallies, started_ns, ended_ns, busy_ns })
+        let (tallies, paces) = joined?.into_iter().unzip();
+        Ok(Ended { tallies, started_ns, ended_ns, paces })
     }
 }
 
@@ -222,12 +223,17 @@ fn work_on<D: Driver, T: Tally>(
     started_ns: &AtomicU64,
 ) -> Result<Done<T>, VuError> {
     worker.initialize_planned();
-    let mut busy_before_ns = None;
+    let mut before_ns = None;
     while worker.turn().map_err(|error| broken(&error))? {
-        if busy_before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
-            busy_before_ns = Some(worker.busy_ns());
+        if before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
+            worker.net.driver.watch_standstills();
+            before_ns = Some((worker.busy_ns(), run_delay_ns().unwrap_or(0)));
         }
     }
-    let busy_ns = busy_before_ns.map_or(0, |before_ns| worker.busy_ns() - before_ns);
-    Ok((worker.end(), busy_ns))
+    let mut pace = std::mem::take(&mut worker.pace);
+    if let Some((busy_ns, delay_ns)) = before_ns {
+        pace.busy_ns = worker.busy_ns().saturating_sub(busy_ns);
+        pace.run_delay_ns = run_delay_ns().unwrap_or(0).saturating_sub(delay_ns);
+    }
+    Ok((worker.end(), pace))
 }

@@ -17,6 +17,7 @@ use super::books::{Actor, Books};
 use super::cast::Cast;
 use super::director::Order;
 use super::net::Net;
+use super::pace::Pace;
 use super::run::VuError;
 use super::scene::NEVER_NS;
 use super::stage::Stage;
@@ -56,6 +57,8 @@ pub(super) struct Worker<D: Driver, T> {
     made_ns: u64,
     /// How long it has waited for events since then.
     waited_ns: u64,
+    /// What kept it from running, as far as that is watched.
+    pub(super) pace: Pace,
     is_stopping: bool,
     /// When the scenarios started, ns since 1970.
     pub(super) test_started_ns: u64,
@@ -92,6 +95,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             next_tick_ns: now_ns + SECOND_NS,
             made_ns: now_ns,
             waited_ns: 0,
+            pace: Pace::default(),
             is_stopping: false,
             test_started_ns: wall_base_ns.saturating_add(now_ns),
             alone: None,
@@ -172,6 +176,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let began_ns = self.now_ns;
         self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
         self.waited_ns += if is_idle { self.now_ns - began_ns } else { 0 };
+        while let Some(standstill) = self.net.driver.take_standstill() {
+            self.pace.note(standstill);
+        }
         Ok(())
     }
 

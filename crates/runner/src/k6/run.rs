@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use plimsoll_core::verdict::{self, Evidence, Pause};
 use plimsoll_dialect::k6::metrics::Book;
 use plimsoll_dialect::k6::summary::Mode;
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::vu::{
-    Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
+    Controls, Ended, Errand, Network, Pace, Prepared, Returned, VuError, call, prepare,
 };
 use plimsoll_io::clock;
-use plimsoll_io::host::CpuTicks;
+use plimsoll_io::host::{CpuTicks, Happened, Snapshot};
 
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
@@ -260,12 +261,12 @@ impl<'a> Course<'a> {
         let is_set_up = !is_ended && (options.no_setup == Some(true) || self.set_up());
         if is_set_up {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
-            let ticks = CpuTicks::read();
+            let (ticks, before) = (CpuTicks::read(), Snapshot::read());
             let ran = prepared.run();
             self.account.host_share =
                 ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
             match ran {
-                Ok(ended) => self.add_up(ended),
+                Ok(ended) => self.add_up(ended, &Snapshot::read().since(&before)),
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
@@ -357,10 +358,12 @@ impl<'a> Course<'a> {
         let _ = self.parts.send(book);
     }
 
-    fn add_up(&mut self, ended: Ended<Count>) {
+    fn add_up(&mut self, ended: Ended<Count>, happened: &Happened) {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
-        let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
+        let busiest_ns = ended.paces.iter().map(|pace| pace.busy_ns).max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
+        let evidence = evidence(&ended.paces, ended.started_ns, took_ns, happened);
+        self.account.causes = verdict::of_host(&evidence);
         self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
         let started = |role: &plimsoll_engine::vu::RoleProgress| {
@@ -370,6 +373,25 @@ impl<'a> Course<'a> {
         for count in ended.tallies {
             self.hand_over(count);
         }
+    }
+}
+
+/// What the workers' threads and the host tell of what kept the tester from its work.
+fn evidence(paces: &[Pace], started_ns: u64, took_ns: u64, happened: &Happened) -> Evidence {
+    let pauses = paces.iter().flat_map(|pace| &pace.standstills).map(|standstill| Pause {
+        at_ns: standstill.at_ns.saturating_sub(started_ns),
+        for_ns: standstill.for_ns,
+    });
+    let delayed = paces.iter().map(|pace| pace.run_delay_ns as f64 / took_ns as f64);
+    Evidence {
+        elapsed_ns: took_ns,
+        worker_run_delay: delayed.collect(),
+        pauses: pauses.collect(),
+        paused_ns: paces.iter().map(|pace| pace.stood_still_ns).max().unwrap_or(0),
+        throttled_ns: happened.throttling.throttled_ns,
+        steal_share: happened.steal_share,
+        clock_step_ns: happened.clock_step_ns,
+        ..Evidence::default()
     }
 }
 
