@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use clap::ArgMatches;
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, TestType};
@@ -38,6 +39,50 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     for warning in warnings {
         log.say(Level::Warning, warning);
     }
+    let outputs = [&sources.flags, &sources.environment, &sources.file];
+    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    let as_original = is_run && args::switch(given, "as-original") == Some(true);
+    let asked = Asked {
+        name: name.clone(),
+        runtime,
+        sources,
+        user_agent: match as_original {
+            true => format!("Grafana k6/{}", super::K6_VERSION),
+            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
+        },
+        seed: super::wall_ns(),
+        is_verbose: args::switch(given, "verbose") == Some(true),
+        driver: DriverPlan::Auto,
+        workers: None,
+    };
+    let (test, text) = evaluate(asked, log, stop)?;
+    Ok(Loaded { test, name, text, outputs })
+}
+
+/// What a script is evaluated with.
+pub(super) struct Asked {
+    /// The script, as it was named.
+    pub(super) name: String,
+    pub(super) runtime: Runtime,
+    /// Options of all sources but the script.
+    pub(super) sources: Sources,
+    pub(super) user_agent: String,
+    pub(super) seed: u64,
+    pub(super) is_verbose: bool,
+    pub(super) driver: DriverPlan,
+    pub(super) workers: Option<u32>,
+}
+
+/// Reads and evaluates a script. Gives its text too.
+///
+/// # Errors
+/// What is wrong, with k6's exit code for it.
+pub(super) fn evaluate(
+    asked: Asked,
+    log: &Log,
+    stop: &AtomicBool,
+) -> Result<(Test, String), Refused> {
+    let Asked { name, runtime, sources, user_agent, seed, is_verbose, driver, workers } = asked;
     let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
     let bytes = bytes.map_err(|why| {
         other_fault(format!("cannot read the script '{name}': {}", without_error_numbers(&why)))
@@ -47,24 +92,19 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let script =
         Script { path: path.display().to_string(), text: bytes, read: Box::new(read_file) };
-    let outputs = [&sources.flags, &sources.environment, &sources.file];
-    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
-    let as_original = is_run && args::switch(given, "as-original") == Some(true);
     let environment = Environment {
         variables: variables(&runtime),
         variable,
         runtime,
         sources,
-        user_agent: match as_original {
-            true => format!("Grafana k6/{}", super::K6_VERSION),
-            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
-        },
+        user_agent,
         roots: roots()?,
-        seed: super::wall_ns(),
-        is_verbose: args::switch(given, "verbose") == Some(true),
+        seed,
+        is_verbose,
+        driver,
+        workers,
     };
-    let test = Test::load(script, environment, log.lines(), stop)?;
-    Ok(Loaded { test, name, text, outputs })
+    Ok((Test::load(script, environment, log.lines(), stop)?, text))
 }
 
 /// Whether a command has a flag.

@@ -11,6 +11,7 @@ mod controls;
 mod director;
 mod lending;
 mod net;
+mod recording;
 mod run;
 mod scene;
 mod solo;
@@ -24,6 +25,7 @@ mod worker;
 
 pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddress, Network, Role};
 pub use controls::{Controls, RoleProgress};
+pub use recording::{Recorded, Recorders, Recording, Seconds, Testimony, Witness, result};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use solo::{Errand, Returned, call};
-pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{CutOff, IterationEnded, Outcome, Place, RequestEnded, Tally};

@@ -169,7 +169,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Doing::Iterating => self.end_iteration(user, ending),
             Doing::Alone => {
                 self.users[user as usize].doing = Doing::Nothing;
-                self.net.cut_off(user);
+                self.net.cut_off(user, self.now_ns, &mut self.books);
                 self.users[user as usize].groups.clear();
                 self.alone = Some(ending);
             }
@@ -244,7 +244,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     /// Counts an iteration that has ended, and clears up after it.
     fn conclude(&mut self, user: u32, outcome: Outcome) {
-        let (requests_cut_off, now_ns) = (self.net.cut_off(user), self.now_ns);
+        let now_ns = self.now_ns;
+        let requests_cut_off = self.net.cut_off(user, now_ns, &mut self.books);
         let known = &mut self.users[user as usize];
         for call in known.answered.drain(..) {
             self.net.forget(call);

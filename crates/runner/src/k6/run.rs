@@ -10,7 +10,8 @@ use plimsoll_dialect::k6::summary::Mode;
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::vu::{
-    Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
+    Cast, Controls, Ended, Errand, Network, Prepared, Returned, Tally, Testimony, VuError, Witness,
+    call, prepare,
 };
 use plimsoll_io::clock;
 use plimsoll_io::host::CpuTicks;
@@ -48,6 +49,12 @@ pub struct Ran {
     pub account: Account,
 }
 
+/// What was recorded beside a run, and what was seen of the host.
+pub(super) struct Loaded<T> {
+    pub(super) ended: Ended<T>,
+    pub(super) testimony: Testimony,
+}
+
 impl Ran {
     /// The exit code.
     #[must_use]
@@ -73,8 +80,21 @@ impl Test {
         lines: &Lines,
         points: Option<Points>,
     ) -> Result<Ran, Refused> {
+        self.load_beside(self.cast()?, handle, (lines, points), &|_| ()).map(|(ran, _)| ran)
+    }
+
+    /// Runs the test while another tally on each worker counts too, which `beside` makes.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn load_beside<T: Tally + 'static>(
+        &self,
+        cast: Cast,
+        handle: &Handle,
+        (lines, points): (&Lines, Option<Points>),
+        beside: &dyn Fn(u32) -> T,
+    ) -> Result<(Ran, Option<Loaded<T>>), Refused> {
         let common = Arc::new(self.common(lines, points));
-        let cast = self.cast()?;
         let has_thresholds = self.thresholds.iter().next().is_some();
         let whole = Book::new(common.registry.clone(), common.is_full);
         thread::scope(|scope| {
@@ -89,12 +109,13 @@ impl Test {
             let network = cast.network.clone();
             let now_ns = clock::now_ns();
             let make = |worker: u32| {
-                Count::new(&common, "", (worker == 0).then_some(now_ns), early.clone())
+                let ticks_from_ns = (worker == 0).then_some(now_ns);
+                (Count::new(&common, "", ticks_from_ns, early.clone()), beside(worker))
             };
             let prepared = prepare(cast, handle.controls(), make);
             let prepared = prepared.map_err(|error| not_prepared(error, handle))?;
             let mut course = Course::new(self, handle, &common, &network, &sender);
-            course.carry_out(prepared);
+            let loaded = course.carry_out(prepared);
             let run_ns = course.run_ns();
             let Course { mut endings, account, setup_data, .. } = course;
             drop((sender, early));
@@ -105,7 +126,7 @@ impl Test {
                 let what = format!("thresholds on metrics '{failed}' have been crossed");
                 endings.push(Ending { code: ExitCode::Thresholds, what });
             }
-            Ok(Ran { book, thresholds, run_ns, setup_data, endings, account })
+            Ok((Ran { book, thresholds, run_ns, setup_data, endings, account }, loaded))
         })
     }
 
@@ -196,18 +217,23 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn carry_out(&mut self, prepared: Prepared<Count>) {
+    fn carry_out<T: Tally>(&mut self, prepared: Prepared<(Count, T)>) -> Option<Loaded<T>> {
+        let mut loaded = None;
         self.handle.enter(Phase::Setup, self.started_ns);
         let options = &self.test.configuration.options;
         let is_set_up = options.no_setup == Some(true) || self.set_up();
         if is_set_up {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
             let ticks = CpuTicks::read();
+            let witness = Witness::begin();
             let ran = prepared.run(self.setup_data.clone());
             self.account.host_share =
                 ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
             match ran {
-                Ok(ended) => self.add_up(ended),
+                Ok(ended) => {
+                    let testimony = witness.end();
+                    loaded = Some(Loaded { ended: self.add_up(ended), testimony });
+                }
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
@@ -221,6 +247,7 @@ impl<'a> Course<'a> {
         }
         self.ended_ns = clock::now_ns();
         self.handle.enter(Phase::Done, self.ended_ns);
+        loaded
     }
 
     fn run_ns(&self) -> u64 {
@@ -305,7 +332,8 @@ impl<'a> Course<'a> {
         let _ = self.parts.send(book);
     }
 
-    fn add_up(&mut self, ended: Ended<Count>) {
+    /// Adds up what was counted. Gives back what was recorded beside it.
+    fn add_up<T>(&mut self, ended: Ended<(Count, T)>) -> Ended<T> {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
         let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
@@ -315,9 +343,10 @@ impl<'a> Course<'a> {
             role.started.load(std::sync::atomic::Ordering::Relaxed)
         };
         self.account.started = progress.iter().map(started).sum();
-        for count in ended.tallies {
-            self.hand_over(count);
-        }
+        let (counts, tallies): (Vec<Count>, Vec<T>) = ended.tallies.into_iter().unzip();
+        counts.into_iter().for_each(|count| self.hand_over(count));
+        let Ended { started_ns, ended_ns, busy_ns, driver, .. } = ended;
+        Ended { tallies, started_ns, ended_ns, busy_ns, driver }
     }
 }
 

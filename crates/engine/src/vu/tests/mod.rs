@@ -2,6 +2,7 @@
 
 mod executors;
 mod real;
+mod recorded;
 mod requests;
 mod tls;
 
@@ -179,8 +180,30 @@ pub(super) fn run_with(
     cast: Cast,
     sim: SimOptions,
     peer: Option<Box<dyn Peer>>,
-    mut meanwhile: impl FnMut(u64, &Controls),
+    meanwhile: impl FnMut(u64, &Controls),
 ) -> Run {
+    let played = play(cast, sim, peer, meanwhile, Kept::default());
+    let Played { tally: kept, controls, begin_ns, end_ns } = played;
+    balance(&kept, &controls);
+    Run { kept, controls, begin_ns, end_ns }
+}
+
+/// A run that was carried out, with its tally.
+pub(super) struct Played<T> {
+    pub tally: T,
+    pub controls: Arc<Controls>,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+/// The same with any tally.
+pub(super) fn play<T: Tally>(
+    cast: Cast,
+    sim: SimOptions,
+    peer: Option<Box<dyn Peer>>,
+    mut meanwhile: impl FnMut(u64, &Controls),
+    tally: T,
+) -> Played<T> {
     let options = DriverOptions {
         sockets: 64,
         reserved: 64,
@@ -197,7 +220,7 @@ pub(super) fn run_with(
     let (cast, stage) = (Arc::new(cast), Arc::new(stage));
     let terms = Arc::new(Terms::new(cast.network.clone()).expect("TLS can be set up"));
     let net = Net::new(driver, 64, terms);
-    let mut worker = Worker::new(0, &cast, &stage, net, Kept::default(), WALL_NS);
+    let mut worker = Worker::new(0, &cast, &stage, net, tally, WALL_NS);
     worker.initialize_planned();
     while !stage.is_ready() {
         assert!(worker.turn().expect("the driver works"), "it ended before it began");
@@ -213,9 +236,7 @@ pub(super) fn run_with(
         assert!(worker.now_ns < limit_ns, "the run does not end");
     }
     let end_ns = worker.now_ns;
-    let kept = worker.end();
-    balance(&kept, &controls);
-    Run { kept, controls, begin_ns, end_ns }
+    Played { tally: worker.end(), controls, begin_ns, end_ns }
 }
 
 pub(super) fn run(cast: Cast) -> Run {
