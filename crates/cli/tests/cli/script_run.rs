@@ -189,6 +189,7 @@ fn flags_stand_above_the_script() {
     );
     let finished = world.run(&["-c", "2", "-n", "8", "-t", "1"]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!finished.stdout.contains("group_duration"), "{finished:?}");
     let report = world.report();
     assert_eq!(report.ledger(["sent", "ok"]), [8, 8]);
     assert_eq!(report.count("/plan/vus/scenarios/0/vus_max"), 2);
@@ -267,6 +268,25 @@ fn a_signal_gives_a_report_of_what_was_measured() {
     assert!(report.count("/ledger/completed") >= 3);
     let of_iterations = |name: &str| report.count(&format!("/iterations/{name}"));
     assert_eq!(of_iterations("started"), of_iterations("completed") + of_iterations("unfinished"));
+}
+
+#[test]
+fn a_tester_that_was_stopped_says_so() {
+    let world = World::new(
+        "export const options = { scenarios: { s: { executor: 'constant-arrival-rate', rate: 50,
+           duration: '3s', preAllocatedVUs: 5 } } };
+         export default function () { if (__ITER === 3) console.log('going'); http.get(`${BASE}/`); }",
+    );
+    let mut running = Running::start(&mut world.command(&[]));
+    while !running.next_line(Stream::Err).contains("going") {}
+    running.signal(Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    running.signal(Signal::CONT);
+    let finished = running.finish();
+    let report = world.report();
+    assert_ne!(report.text("/loader/verdict"), "valid", "{finished:?}");
+    assert!(report.at("/loader/causes").to_string().contains("\"paused\""), "{finished:?}");
+    assert!(report.number("/loader/paused_s") >= 0.3, "{finished:?}");
 }
 
 #[test]

@@ -148,6 +148,10 @@ pub trait Tally: Send {
 
     // What only some tallies want to know.
 
+    /// Whether it wants to know when the worker did not run. Watching takes a look every 2 ms.
+    fn watches(&self) -> bool {
+        false
+    }
     /// The scenarios have started at this time. Nothing of them is told before.
     fn begin(&mut self, _at_ns: u64) {}
     /// A request was cut off. It is not told otherwise.
@@ -158,7 +162,7 @@ pub trait Tally: Send {
     fn end(&mut self, _at_ns: u64) {}
 }
 
-/// All methods of a tally, each passed on by a macro.
+/// The methods of a tally that are told something, each passed on by a macro.
 macro_rules! forward {
     ($self:ident, $call:ident) => {
         fn request(&mut $self, place: &Place<'_>, ended: &RequestEnded<'_>) {
@@ -221,6 +225,10 @@ macro_rules! to_one {
 
 impl<T: Tally> Tally for &mut T {
     forward!(self, to_one);
+
+    fn watches(&self) -> bool {
+        (**self).watches()
+    }
 }
 
 macro_rules! to_both {
@@ -233,6 +241,10 @@ macro_rules! to_both {
 /// Both count.
 impl<A: Tally, B: Tally> Tally for (A, B) {
     forward!(self, to_both);
+
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
 }
 
 macro_rules! to_none {

@@ -168,6 +168,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     pub(super) fn begin(&mut self) {
         if !self.has_begun && self.stage.begin_ns() != NEVER_NS {
             self.has_begun = true;
+            if self.books.tally.watches() {
+                self.net.driver.watch_standstills();
+            }
             self.books.tally.begin(self.stage.begin_ns());
         }
     }

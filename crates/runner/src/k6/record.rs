@@ -7,6 +7,7 @@ use std::thread;
 use plimsoll_core::RunResult;
 use plimsoll_core::gate::{self, AbortWatch};
 use plimsoll_core::live::LiveFigures;
+use plimsoll_core::metric::{CustomMetric, GROUP_DURATION};
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::Progress;
 use plimsoll_engine::vu::{Recorded, Recorders, Seconds, result};
@@ -90,8 +91,19 @@ impl Test {
         result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
         result.gates = gate::judge(&run.gates, &result).map_err(RunnerError::from)?;
         result.gates.extend(gates::gates(&ran));
+        leave_out_unused(&mut result);
+        for scenario in &mut result.scenarios {
+            leave_out_unused(&mut scenario.result);
+        }
         Ok(result)
     }
+}
+
+/// Leaves out the metrics that every script has, where it does not use them.
+fn leave_out_unused(result: &mut RunResult) {
+    let is_everywhere = |name: &str| [GROUP_DURATION, "checks"].contains(&name);
+    let is_used = |it: &&CustomMetric| it.value.count() > 0 || !is_everywhere(it.name.as_str());
+    result.metrics = result.metrics.iter().filter(is_used).cloned().collect();
 }
 
 /// The result of what was loaded; of nothing, why.

@@ -201,6 +201,10 @@ impl Tally for Recording {
         }
     }
 
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, at_ns: u64) {
         self.began = Some((at_ns, CpuUse::of_thread()));
         self.roles.iter_mut().for_each(|role| role.begin(at_ns));
