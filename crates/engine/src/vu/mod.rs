@@ -12,6 +12,7 @@ mod director;
 mod lending;
 mod net;
 mod pace;
+mod recording;
 mod run;
 mod scene;
 mod schemas;
@@ -29,9 +30,11 @@ pub use cast::{
 };
 pub use controls::{Controls, RoleProgress};
 pub use pace::Pace;
+pub use recording::{Recorded, Recorders, Recording, Seconds, Testimony, Witness, result};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
 pub use tally::{
-    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold, Tally,
+    CallEvent, CallTold, CutOff, IterationEnded, Outcome, Place, RequestEnded, SocketEvent,
+    SocketTold, Tally,
 };

@@ -219,7 +219,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Doing::Iterating => self.end_iteration(user, ending),
             Doing::Alone => {
                 self.users[user as usize].doing = Doing::Nothing;
-                self.net.cut_off(user);
+                self.net.cut_off(user, self.now_ns, &mut self.books);
                 self.net.cut_off_calls(user);
                 self.users[user as usize].news.clear();
                 self.users[user as usize].groups.clear();
@@ -296,8 +296,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     /// Counts an iteration that has ended, and clears up after it.
     fn conclude(&mut self, user: u32, outcome: Outcome) {
-        let requests_cut_off = self.net.cut_off(user) + self.net.cut_off_calls(user);
         let now_ns = self.now_ns;
+        let requests_cut_off =
+            self.net.cut_off(user, now_ns, &mut self.books) + self.net.cut_off_calls(user);
         let known = &mut self.users[user as usize];
         known.news.clear();
         for call in known.answered.drain(..) {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use plimsoll_io::Standstill;
 use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
 
 /// Where something happens.
@@ -74,6 +75,8 @@ pub struct RequestEnded<'a> {
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
+    /// How long what ended it may have waited to be read, at most: the worker had not looked before.
+    pub unread_ns: u64,
     /// How long its parts took.
     pub timings: Timings,
 }
@@ -155,6 +158,17 @@ pub enum SocketEvent {
     },
 }
 
+/// A request that the end of its iteration has cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutOff {
+    /// When the script asked for it, or for the request that led here.
+    pub intended_ns: u64,
+    /// When it began: its connection was asked for.
+    pub started_ns: u64,
+    /// When it had a connection; `None` if it had none.
+    pub sent_ns: Option<u64>,
+}
+
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -181,7 +195,8 @@ pub struct IterationEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
-    /// Requests that were under way when it ended. They have ended with it, and are not told.
+    /// Requests that were under way when it ended. They have ended with it, and were told as cut
+    /// off.
     pub requests_cut_off: u64,
 }
 
@@ -192,7 +207,7 @@ pub trait Tally: Send {
     /// Something has happened to a call of gRPC.
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
     /// What went over the wire, before its request is told: only if the network's options say so.
-    fn exchange(&mut self, _: &Place<'_>, _texts: [String; 2]) {}
+    fn exchange(&mut self, _: &Place<'_>, _texts: &[String; 2]) {}
     /// Something has happened on a WebSocket.
     fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>);
     /// The script has recorded a value.
@@ -213,54 +228,127 @@ pub trait Tally: Send {
     /// within iterations, and VUs that are initialised. Every worker says the same numbers. They
     /// are `None` once all scenarios are over.
     fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>);
+
+    // What only some tallies want to know.
+
+    /// Whether it wants to know when the worker did not run. Watching takes a look every 2 ms.
+    fn watches(&self) -> bool {
+        false
+    }
+    /// The scenarios have started at this time. Nothing of them is told before.
+    fn begin(&mut self, _at_ns: u64) {}
+    /// A request was cut off. It is not told otherwise.
+    fn cut_off(&mut self, _place: &Place<'_>, _cut: &CutOff) {}
+    /// The worker did not run for a while, though it could have.
+    fn stood_still(&mut self, _standstill: Standstill) {}
+    /// The worker does nothing more. It is its own thread that says so.
+    fn end(&mut self, _at_ns: u64) {}
+}
+
+/// The methods of a tally that are told something, each passed on by a macro.
+macro_rules! forward {
+    ($self:ident, $call:ident) => {
+        fn request(&mut $self, place: &Place<'_>, ended: &RequestEnded<'_>) {
+            $call!($self, request(place, ended));
+        }
+
+        fn call(&mut $self, place: &Place<'_>, told: &CallTold<'_>) {
+            $call!($self, call(place, told));
+        }
+
+        fn exchange(&mut $self, place: &Place<'_>, texts: &[String; 2]) {
+            $call!($self, exchange(place, texts));
+        }
+
+        fn socket(&mut $self, place: &Place<'_>, told: &SocketTold<'_>) {
+            $call!($self, socket(place, told));
+        }
+
+        fn sample(&mut $self, place: &Place<'_>, sample: &Sample) {
+            $call!($self, sample(place, sample));
+        }
+
+        fn group(&mut $self, place: &Place<'_>, duration_ns: u64) {
+            $call!($self, group(place, duration_ns));
+        }
+
+        fn iteration(&mut $self, place: &Place<'_>, ended: &IterationEnded) {
+            $call!($self, iteration(place, ended));
+        }
+
+        fn data(&mut $self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
+            $call!($self, data(place, sent_bytes, received_bytes));
+        }
+
+        fn dropped(&mut $self, place: &Place<'_>, count: u64) {
+            $call!($self, dropped(place, count));
+        }
+
+        fn log(&mut $self, place: &Place<'_>, level: Level, line: &str) {
+            $call!($self, log(place, level, line));
+        }
+
+        fn failure(&mut $self, place: &Place<'_>, failure: &Failure) {
+            $call!($self, failure(place, failure));
+        }
+
+        fn tick(&mut $self, place: &Place<'_>, vus: Option<[u64; 2]>) {
+            $call!($self, tick(place, vus));
+        }
+
+        fn begin(&mut $self, at_ns: u64) {
+            $call!($self, begin(at_ns));
+        }
+
+        fn cut_off(&mut $self, place: &Place<'_>, cut: &CutOff) {
+            $call!($self, cut_off(place, cut));
+        }
+
+        fn stood_still(&mut $self, standstill: Standstill) {
+            $call!($self, stood_still(standstill));
+        }
+
+        fn end(&mut $self, at_ns: u64) {
+            $call!($self, end(at_ns));
+        }
+    };
+}
+
+macro_rules! to_one {
+    ($self:ident, $method:ident($($argument:ident),*)) => { (**$self).$method($($argument),*) };
 }
 
 impl<T: Tally> Tally for &mut T {
-    fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
-        (**self).request(place, ended);
-    }
+    forward!(self, to_one);
 
-    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
-        (**self).call(place, told);
+    fn watches(&self) -> bool {
+        (**self).watches()
     }
+}
 
-    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
-        (**self).exchange(place, texts);
-    }
+macro_rules! to_both {
+    ($self:ident, $method:ident($($argument:ident),*)) => {{
+        $self.0.$method($($argument),*);
+        $self.1.$method($($argument),*);
+    }};
+}
 
-    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
-        (**self).socket(place, told);
-    }
+/// Both count.
+impl<A: Tally, B: Tally> Tally for (A, B) {
+    forward!(self, to_both);
 
-    fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
-        (**self).sample(place, sample);
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
     }
+}
 
-    fn group(&mut self, place: &Place<'_>, duration_ns: u64) {
-        (**self).group(place, duration_ns);
-    }
+macro_rules! to_none {
+    ($self:ident, $method:ident($($argument:ident),*)) => {{
+        let _ = ($($argument),*);
+    }};
+}
 
-    fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {
-        (**self).iteration(place, ended);
-    }
-
-    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
-        (**self).data(place, sent_bytes, received_bytes);
-    }
-
-    fn dropped(&mut self, place: &Place<'_>, count: u64) {
-        (**self).dropped(place, count);
-    }
-
-    fn log(&mut self, place: &Place<'_>, level: Level, line: &str) {
-        (**self).log(place, level, line);
-    }
-
-    fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
-        (**self).failure(place, failure);
-    }
-
-    fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {
-        (**self).tick(place, vus);
-    }
+/// Nothing is counted.
+impl Tally for () {
+    forward!(self, to_none);
 }

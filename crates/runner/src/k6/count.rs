@@ -391,7 +391,7 @@ impl Tally for Count {
         });
     }
 
-    fn exchange(&mut self, place: &Place<'_>, texts: [String; 2]) {
+    fn exchange(&mut self, place: &Place<'_>, texts: &[String; 2]) {
         let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
         let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
         for message in texts {
@@ -403,6 +403,7 @@ impl Tally for Count {
                 ("vu", place.vu.to_string()),
             ];
             let (wall_ns, level, is_console) = (place.wall_ns, Level::Info, false);
+            let message = message.clone();
             self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
         }
     }

@@ -30,7 +30,7 @@ use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
 use super::cast::HttpDebug;
-use super::tally::{RequestEnded, Tally};
+use super::tally::{CutOff, RequestEnded, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
@@ -82,6 +82,9 @@ pub(super) struct Net<D> {
     /// Requests that have ended on a connection, and how; empty between two events.
     ended: Vec<(u32, End)>,
     grpc: Grpc,
+    /// For how long the worker had not looked when the events came that it takes now, if they were
+    /// there already.
+    pub unread_ns: u64,
 }
 
 impl<D: Driver> Net<D> {
@@ -103,6 +106,7 @@ impl<D: Driver> Net<D> {
             pending: VecDeque::new(),
             ended: Vec::new(),
             grpc: Grpc::default(),
+            unread_ns: 0,
         }
     }
 
@@ -286,12 +290,13 @@ impl<D: Driver> Net<D> {
             intended_ns: call.intended_ns,
             started_ns: call.started_ns,
             ended_ns: now_ns,
+            unread_ns: self.unread_ns,
             timings: call.timings,
         };
         let (tally, place) = books.at(call.actor, now_ns);
         let debug = self.terms.network.http_debug;
         if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
-            tally.exchange(&place, call.flow.exchange(debug == HttpDebug::Whole));
+            tally.exchange(&place, &call.flow.exchange(debug == HttpDebug::Whole));
         }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
@@ -435,12 +440,20 @@ impl<D: Driver> Net<D> {
         self.owned[user as usize].wires.retain(|open| *open != wire);
     }
 
-    /// Ends all requests and WebSockets of a user without telling of them, and says how many
-    /// requests those are.
-    pub(super) fn cut_off(&mut self, user: u32) -> u64 {
+    /// Cuts off all requests and WebSockets of a user, and says how many requests those are.
+    pub(super) fn cut_off<T: Tally>(
+        &mut self,
+        user: u32,
+        now_ns: u64,
+        books: &mut Books<T>,
+    ) -> u64 {
         self.cut_off_sockets(user);
         let calls = std::mem::take(&mut self.owned[user as usize].calls);
         for id in &calls {
+            let Call { intended_ns, started_ns, actor, ref moments, .. } = self.calls[*id as usize];
+            let cut = CutOff { intended_ns, started_ns, sent_ns: moments.got_ns };
+            let (tally, place) = books.at(actor, now_ns);
+            tally.cut_off(&place, &cut);
             self.take_off(*id);
             self.forget(*id);
         }

@@ -177,7 +177,8 @@ impl Sites {
             Some(proxy) if carries != Carries::Channel => (proxy.host.as_str().into(), proxy.port),
             _ => (Box::from(host), port),
         };
-        let (setup, known) = self.approach((origin, carries == Carries::Socket), &dialled.0, dialled.1);
+        let (setup, known) =
+            self.approach((origin, carries == Carries::Socket), &dialled.0, dialled.1);
         let number = self.all.len() as u32;
         self.by_host.entry(host.into()).or_default().push(number);
         let (waiting, turn, speaks_http2) = (Vec::new(), 0, None);

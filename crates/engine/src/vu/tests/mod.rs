@@ -3,6 +3,7 @@
 mod calls;
 mod executors;
 mod real;
+mod recorded;
 mod requests;
 mod seeds;
 mod sockets;
@@ -228,19 +229,46 @@ pub(super) fn run_with(
     run_on(cast, vec![(sim, peer)], meanwhile)
 }
 
-/// The same with a worker on each of these kernels. Each kernel has a clock of its own, and the
-/// worker whose clock is behind takes its turn first.
+/// The same with a worker on each of these kernels.
 pub(super) fn run_on(
+    cast: Cast,
+    kernels: Vec<Kernel>,
+    meanwhile: impl FnMut(u64, &Controls),
+) -> Run {
+    let played = play(cast, kernels, meanwhile, |_| Kept::default());
+    let Played { tallies, controls, begin_ns, end_ns, stop_ns } = played;
+    let mut kept = Kept::default();
+    tallies.into_iter().for_each(|tally| kept.add(tally));
+    balance(&kept, &controls);
+    Run { kept, controls, begin_ns, end_ns, stop_ns }
+}
+
+/// A run that was carried out, with the tallies of its workers.
+pub(super) struct Played<T> {
+    pub tallies: Vec<T>,
+    pub controls: Arc<Controls>,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub stop_ns: u64,
+}
+
+/// The same with any tally. Each kernel has a clock of its own, and the worker whose clock is
+/// behind takes its turn first.
+pub(super) fn play<T: Tally>(
     mut cast: Cast,
     kernels: Vec<Kernel>,
     mut meanwhile: impl FnMut(u64, &Controls),
-) -> Run {
+    tally: impl Fn(u32) -> T,
+) -> Played<T> {
     cast.workers = kernels.len() as u32;
     let controls = Arc::new(Controls::new(cast.roles.len()));
     let vus = (cast.vus_planned, cast.vus_max);
     let stage = Stage::new(cast.roles.clone(), vus, cast.workers, Arc::clone(&controls));
     let (cast, stage) = (Arc::new(cast), Arc::new(stage));
-    let mut workers: Vec<_> = (0..).zip(kernels).map(|it| worker(it, &cast, &stage)).collect();
+    let kernels = (0..).zip(kernels);
+    let mut workers: Vec<_> = kernels
+        .map(|(index, kernel)| worker((index, kernel), &cast, &stage, tally(index)))
+        .collect();
     while !stage.is_ready() {
         let at = hindmost(&workers, &[]);
         assert!(workers[at].turn().expect("the driver works"), "it ended before it began");
@@ -257,19 +285,16 @@ pub(super) fn run_on(
         assert!(workers[at].now_ns < limit_ns, "the run does not end");
     }
     let end_ns = workers.iter().map(|worker| worker.now_ns).max().expect("a worker");
-    let mut kept = Kept::default();
-    for worker in workers {
-        kept.add(worker.end());
-    }
-    balance(&kept, &controls);
-    Run { kept, controls, begin_ns, end_ns, stop_ns: stage.stop_ns() }
+    let tallies = workers.into_iter().map(Worker::end).collect();
+    Played { tallies, controls, begin_ns, end_ns, stop_ns: stage.stop_ns() }
 }
 
-fn worker(
-    (index, (sim, peer)): (usize, Kernel),
+fn worker<T: Tally>(
+    (index, (sim, peer)): (u32, Kernel),
     cast: &Arc<Cast>,
     stage: &Arc<Stage>,
-) -> Worker<SimDriver, Kept> {
+    tally: T,
+) -> Worker<SimDriver, T> {
     let options = DriverOptions {
         sockets: 64,
         reserved: 64,
@@ -282,13 +307,13 @@ fn worker(
     let driver = SimDriver::new(&options, sim, peer);
     let terms = Arc::new(Terms::new(cast.network.clone()).expect("TLS can be set up"));
     let net = Net::new(driver, 64, terms);
-    let mut worker = Worker::new(index, cast, stage, net, Kept::default(), WALL_NS);
+    let mut worker = Worker::new(index as usize, cast, stage, net, tally, WALL_NS);
     worker.initialize_planned();
     worker
 }
 
 /// The worker whose clock is behind those of the others that are not done.
-fn hindmost(workers: &[Worker<SimDriver, Kept>], done: &[usize]) -> usize {
+fn hindmost<T: Tally>(workers: &[Worker<SimDriver, T>], done: &[usize]) -> usize {
     let going = (0..workers.len()).filter(|at| !done.contains(at));
     going.min_by_key(|at| workers[*at].now_ns).expect("one goes on")
 }
