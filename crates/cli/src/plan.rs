@@ -83,7 +83,7 @@ fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Fault> {
 
 /// Flags that say something about what another one gives.
 fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
-    if flags.url.as_deref().is_some_and(crate::k6::is_script) {
+    if flags.url.as_deref().is_some_and(crate::value_args::is_script) {
         let problem = "a k6 script is not a load for this";
         return Err(PlanError::new(Field::Url, problem, "carry it out with `plimsoll run SCRIPT`"));
     }

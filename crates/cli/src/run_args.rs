@@ -62,8 +62,8 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunFlags {
-    /// The URL to load; with --targets, the server to use instead of theirs; a plan file, NAME.toml;
-    /// or a k6 script, NAME.js or NAME.ts
+    /// The URL to load; with --targets, the server to use instead of theirs; a plan file,
+    /// NAME.toml; or a k6 script, NAME.js or NAME.ts
     pub url: Option<String>,
 
     /// Open connections; MIN..MAX, at a rate: opens more, up to MAX, while requests wait for one
@@ -148,7 +148,7 @@ pub(crate) struct RunFlags {
 
     /// A variable for a k6 script, in its __ENV; may be given again
     #[arg(short, long, value_name = "NAME=VALUE", help_heading = "Request")]
-    #[arg(value_parser = crate::k6::variable_of)]
+    #[arg(value_parser = crate::value_args::variable_of)]
     pub env: Vec<Secret>,
 
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]

@@ -4,7 +4,6 @@
 //! Absent on purpose: `handleSummary()`, which replaces a report that is not made here, and k6's
 //! configuration file.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use plimsoll_core::RunResult;
-use plimsoll_core::secret::{Masks, Secret};
+use plimsoll_core::secret::Masks;
 use plimsoll_core::units::format_duration;
 use plimsoll_dialect::k6::options::{Flags, Options, Sources};
 use plimsoll_dialect::k6::output::Level;
@@ -33,9 +32,7 @@ use crate::progress::Live;
 use crate::run::{beside, explain};
 use crate::run_args::RunFlags;
 use crate::signals::Caught;
-
-/// How the name of a script ends.
-const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];
+use crate::value_args::is_script;
 
 /// Flags that a script's run has, by their names in the definition.
 const FIT: [&str; 30] = [
@@ -89,12 +86,6 @@ const UNFIT: [(&str, &str); 15] = [
     ("pin", "set the CPUs of the process with taskset"),
     ("plan", "give either a plan file or a script"),
 ];
-
-/// Whether an argument names a k6 script and not a URL.
-pub(crate) fn is_script(text: &str) -> bool {
-    let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
-    !text.contains("://") && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
-}
 
 /// A script's run as the command line asks for it.
 #[derive(Debug)]
@@ -291,32 +282,9 @@ fn exit_of(refused: Refused) -> Exit {
     }
 }
 
-/// Reads a variable of `--env`: `NAME=value`.
-pub(crate) fn variable_of(text: &str) -> Result<Secret, String> {
-    match text.split_once('=') {
-        Some((name, _)) if !name.is_empty() => Ok(Secret::new(text.to_owned())),
-        _ => Err("a variable is written as NAME=value".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn scripts_are_told_from_urls() {
-        for (text, want) in [
-            ("load.js", true),
-            ("./a/b.ts", true),
-            ("b.mjs", true),
-            ("http://a/load.js", false),
-            ("load.toml", false),
-            ("127.0.0.1:80/x", false),
-            ("js", false),
-        ] {
-            assert_eq!(is_script(text), want, "{text}");
-        }
-    }
 
     #[test]
     fn flags_of_scripts_are_flags_of_run() {

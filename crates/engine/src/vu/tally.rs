@@ -75,7 +75,8 @@ pub struct RequestEnded<'a> {
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
-    /// How long what ended it may have waited to be read, at most: the worker had not looked before.
+    /// How long what ended it may have waited to be read, at most: the worker had not looked
+    /// before.
     pub unread_ns: u64,
     /// How long its parts took.
     pub timings: Timings,

@@ -1,5 +1,5 @@
-//! A run of a script with a result as every run has it: the load of [`Test`], recorded by the engine
-//! beside what k6 counts, and what goes on beside a load.
+//! A run of a script with a result as every run has it: the load of [`Test`], recorded by the
+//! engine beside what k6 counts, and what goes on beside a load.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

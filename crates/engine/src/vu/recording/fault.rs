@@ -1,5 +1,6 @@
 //! What went wrong with a request of a script, in the words of results: the phase, the stable name
-//! of the error, and the outcome. Scripts are told k6's numbers and texts; both come from one fault.
+//! of the error, and the outcome. Scripts are told k6's numbers and texts; both come from one
+//! fault.
 
 use plimsoll_core::Phase;
 use plimsoll_core::errors::ERROR_KINDS;

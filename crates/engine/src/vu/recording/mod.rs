@@ -1,9 +1,9 @@
 //! A run of virtual users recorded as a plain run is: what a tally on each worker writes down, and
 //! the result that is made of all of them.
 //!
-//! Each scenario has a record of its own on each worker ([`role`]). Seconds go to whoever watches
-//! the run through [`Seconds`]. [`result`](fn@result) makes a run's result of the scenarios' and of
-//! what was seen of the tester meanwhile.
+//! Each scenario has a record of its own on each worker ([`role`]). Seconds go to the caller who
+//! watches the run through [`Seconds`]. [`result`](fn@result) makes a run's result of the
+//! scenarios' and of what was seen of the tester meanwhile.
 //!
 //! Absent on purpose: k6's metrics and thresholds, which are counted beside this; and calls of gRPC
 //! and WebSockets, which k6's metrics alone have.

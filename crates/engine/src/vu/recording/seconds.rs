@@ -1,5 +1,5 @@
-//! The seconds of a run of virtual users on their way from the workers to whoever watches: packed,
-//! and joined to those of each scenario and of the run.
+//! The seconds of a run of virtual users on their way from the workers to the caller: packed, and
+//! joined to those of each scenario and of the run.
 
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
@@ -31,7 +31,7 @@ pub(super) struct Sender {
     spares: Mutex<Vec<Option<Receiver<Spare>>>>,
 }
 
-/// A worker's line to whoever watches.
+/// A worker's line to the caller.
 pub(super) struct Line {
     worker: u32,
     /// `None` once the worker has ended: who follows waits until all are gone.
