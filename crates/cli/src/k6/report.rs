@@ -14,7 +14,6 @@ use plimsoll_core::RunResult;
 use plimsoll_core::secret::Masks;
 use plimsoll_core::units::format_duration;
 use plimsoll_dialect::k6::options::{Flags, Options, Sources};
-use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, RuntimeFlags};
 use plimsoll_dialect::k6::{ExitCode as K6Code, Refused, SecretSources};
 use plimsoll_runner::k6::{Planned, RecordError, Terms, Test};
