@@ -55,12 +55,16 @@ fn write<'js>(call: &Call<'js, '_>, level: Level) -> Outcome<'js> {
         let text = if json.is_string() { json.to_text()? } else { value.to_text()? };
         line.push_str(&text.str());
     }
-    log(call.context, level, &line)?;
+    say(call.context, Step::Log(level), &line)?;
     Ok(call.context.undefined())
 }
 
-/// Logs a line.
-pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+/// Tells of something that the script did not log itself.
+pub(super) fn note(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+    say(context, Step::Note(level), line)
+}
+
+fn say(context: Context<'_>, step: Step, line: &str) -> Result<(), Thrown> {
     let line = secrets::redact(context, line);
     let mut end = line.len().min(LINE_BYTES_MAX);
     while !line.is_char_boundary(end) {
@@ -70,5 +74,5 @@ pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), 
     kept.clear();
     kept.push_str(&line[..end]);
     drop(kept);
-    context.inner().ask(context, Step::Log(level)).map(drop)
+    context.inner().ask(context, step).map(drop)
 }

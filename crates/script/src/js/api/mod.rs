@@ -11,6 +11,7 @@ pub(super) mod globals;
 mod html;
 pub(super) mod http;
 mod k6;
+mod markup;
 mod metrics;
 pub(super) mod secrets;
 mod subtle;
