@@ -185,7 +185,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                         scene.vus_max()
                     );
                     let (tally, place) = self.books.at(actor, self.now_ns);
-                    tally.log(&place, Level::Warn, &line);
+                    tally.note(&place, Level::Warn, &line);
                 }
             }
         }

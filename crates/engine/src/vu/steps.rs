@@ -204,6 +204,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 let (tally, place) = self.books.at(known.actor(), self.now_ns);
                 tally.log(&place, level, &known.vu.line());
             }
+            Step::Note(level) => {
+                let (tally, place) = self.books.at(known.actor(), self.now_ns);
+                tally.note(&place, level, &known.vu.line());
+            }
             Step::Done(ending) => {
                 self.done(user, ending);
                 return false;

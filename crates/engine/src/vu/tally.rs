@@ -221,8 +221,10 @@ pub trait Tally: Send {
     fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64);
     /// Iterations that were to start and did not. `vu` of the place is 0 unless they were a VU's.
     fn dropped(&mut self, place: &Place<'_>, count: u64);
-    /// The script, or what carries it out, has logged a line.
+    /// The script has logged a line.
     fn log(&mut self, place: &Place<'_>, level: Level, line: &str);
+    /// The API, or what carries the script out, tells of something.
+    fn note(&mut self, place: &Place<'_>, level: Level, line: &str);
     /// An iteration has failed with an exception.
     fn failure(&mut self, place: &Place<'_>, failure: &Failure);
     /// A second has passed, or the run is over: VUs in their loops, those of arrival rates only
@@ -287,6 +289,10 @@ macro_rules! forward {
 
         fn log(&mut $self, place: &Place<'_>, level: Level, line: &str) {
             $call!($self, log(place, level, line));
+        }
+
+        fn note(&mut $self, place: &Place<'_>, level: Level, line: &str) {
+            $call!($self, note(place, level, line));
         }
 
         fn failure(&mut $self, place: &Place<'_>, failure: &Failure) {

@@ -209,20 +209,37 @@ impl Count {
         });
     }
 
-    fn say(&self, place: &Place<'_>, level: Level, message: String, is_console: bool) {
+    fn say(&self, place: &Place<'_>, level: Level, message: String, origin: Origin) {
         if level == Level::Debug && !self.common.is_verbose {
             return;
         }
         let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
         let mut fields = Vec::new();
-        if let Some(role) = role.filter(|_| !is_console) {
+        if let Some(role) = role.filter(|_| origin == Origin::Exception) {
             fields.push(("executor", role.executor.to_owned()));
             fields.push(("scenario", role.name.clone()));
         }
-        fields.push(("source", if is_console { "console" } else { "stacktrace" }.to_owned()));
+        let source = match origin {
+            Origin::Console => Some("console"),
+            Origin::Exception => Some("stacktrace"),
+            Origin::Api => None,
+        };
+        fields.extend(source.map(|source| ("source", source.to_owned())));
         let wall_ns = place.wall_ns;
+        let is_console = origin == Origin::Console;
         self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
     }
+}
+
+/// Where a line of the log comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Origin {
+    /// The script's `console`.
+    Console,
+    /// An exception that has ended an iteration.
+    Exception,
+    /// What the API tells of, such as a request without a response.
+    Api,
 }
 
 impl Common {
@@ -487,11 +504,15 @@ impl Tally for Count {
     }
 
     fn log(&mut self, place: &Place<'_>, level: js::Level, line: &str) {
-        self.say(place, level_of(level), line.to_owned(), true);
+        self.say(place, level_of(level), line.to_owned(), Origin::Console);
+    }
+
+    fn note(&mut self, place: &Place<'_>, level: js::Level, line: &str) {
+        self.say(place, level_of(level), line.to_owned(), Origin::Api);
     }
 
     fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
-        self.say(place, Level::Error, text_of(failure), false);
+        self.say(place, Level::Error, text_of(failure), Origin::Exception);
     }
 
     fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {

@@ -198,6 +198,7 @@ fn hear(notice: Notice<'_>, lines: &Lines) {
             is_console: true,
             ..line(level_of(level), text.to_owned())
         }),
+        Notice::Note(level, text) => lines.put(line(level_of(level), text.to_owned())),
         // The script sleeps for the rest when it is asked again.
         Notice::Idle(idle_ns) => std::thread::sleep(Duration::from_nanos(idle_ns).min(NAP)),
         Notice::Busy | Notice::Aborted => {}

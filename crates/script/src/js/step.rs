@@ -42,6 +42,9 @@ pub enum Step {
     Leave,
     /// Logs a [line](super::Vu::line), and goes on at once.
     Log(Level),
+    /// Tells of something in a [line](super::Vu::line) that the script did not write to its console,
+    /// and goes on at once.
+    Note(Level),
     /// Has used up its share of the thread, and goes on when others have had theirs.
     Pause,
     /// Has done what it was to do.
@@ -66,7 +69,7 @@ pub enum Level {
     Debug,
     /// `console.log` and `console.info`.
     Info,
-    /// `console.warn`, and what the API warns about.
+    /// `console.warn`, and what the API warns about in notes.
     Warn,
     /// `console.error`.
     Error,

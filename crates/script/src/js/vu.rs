@@ -380,12 +380,18 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
     Ok(())
 }
 
-fn look_at(_: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown> {
+fn look_at(context: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown> {
     let mut exports = Exports::default();
     exported.for_each_property(|name, value| {
         if value.is_function() {
             exports.functions.push(name.str().into_owned());
         } else if name.bytes() == b"options" && !value.is_nothing() {
+            // JSON would make null of NaN, and an option of null is one that is not set.
+            if let Some(unfit) = unfit(&value, &mut vec!["options".to_owned()])? {
+                return Err(
+                    context.throw(ErrorKind::Type, format!("{unfit}, which options cannot be"))
+                );
+            }
             let json = value.to_json()?;
             exports.options = Some(json.to_text()?.str().into_owned());
         }

@@ -301,7 +301,7 @@ impl<D: Driver> Net<D> {
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
             let (tally, place) = books.at(call.actor, now_ns);
-            tally.log(&place, Level::Warn, &warning);
+            tally.note(&place, Level::Warn, &warning);
         }
         if call.leads_on {
             call.leads_on = false;

@@ -198,6 +198,8 @@ impl Tally for Recording {
 
     fn log(&mut self, _place: &Place<'_>, _level: Level, _line: &str) {}
 
+    fn note(&mut self, _place: &Place<'_>, _level: Level, _line: &str) {}
+
     fn failure(&mut self, _place: &Place<'_>, _failure: &Failure) {}
 
     fn tick(&mut self, place: &Place<'_>, _vus: Option<[u64; 2]>) {

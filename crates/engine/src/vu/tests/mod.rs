@@ -127,6 +127,10 @@ impl Tally for Kept {
         self.lines.push(line.to_owned());
     }
 
+    fn note(&mut self, _: &Place<'_>, _: Level, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+
     fn failure(&mut self, _: &Place<'_>, failure: &Failure) {
         self.failures.push(failure.text.clone());
     }

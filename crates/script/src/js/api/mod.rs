@@ -12,6 +12,7 @@ pub(super) mod grpc;
 mod html;
 pub(super) mod http;
 mod k6;
+mod markup;
 mod metrics;
 pub(super) mod secrets;
 mod show;

@@ -38,6 +38,7 @@ pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
+use url::scheme_of;
 pub(super) use url::{Url, UrlError};
 
 use std::fmt::Write as _;
@@ -50,7 +51,11 @@ use super::step::{Answer, Timings};
 
 /// What k6 says of text that is no URL, and why.
 pub(super) fn invalid_url(url: &str, error: UrlError) -> String {
-    format!("invalid URL: {} {error}", shown(url))
+    match error {
+        UrlError::Scheme => format!("unsupported protocol scheme {:?}", scheme_of(url)),
+        UrlError::NoHost => "http: no Host in request URL".to_owned(),
+        _ => format!("invalid URL: {} {error}", shown(url)),
+    }
 }
 
 /// The start of a text that may have been chosen to be long.

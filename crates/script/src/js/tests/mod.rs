@@ -158,6 +158,7 @@ impl Host {
             }
             Step::Enter(number) => format!("enter {}", self.worker.group(number)),
             Step::Log(level) => format!("{level:?} {}", &*vu.line()),
+            Step::Note(level) => format!("note {level:?} {}", &*vu.line()),
             Step::Pause => return,
             step => format!("{step:?}"),
         };

@@ -153,7 +153,7 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
         }
         let url = if response.url().is_empty() { &request.url } else { response.url() };
         let line = format!("request failed: {}: {} {url}", response.error(), request.method);
-        console::log(context, Level::Warn, &line)?;
+        console::note(context, Level::Warn, &line)?;
     }
     super::classes::hold(context, None, *response)
 }

@@ -127,12 +127,18 @@ fn requests_are_written_as_k6_writes_them() {
 fn what_cannot_be_sent_is_done_at_once() {
     let ntlm = Request { auth: "ntlm".to_owned(), ..request("GET", "http://u:p@x/", &[], None) };
     for (request, number, text, url) in [
-        (request("GET", "nowhere", &[], None), 1000, "invalid URL: 'nowhere' has to", "nowhere"),
-        (request("GET", "http://", &[], None), 1000, "invalid URL: 'http://' names", "http://"),
+        (request("GET", "nowhere", &[], None), 1000, "unsupported protocol scheme \"\"", "nowhere"),
+        (
+            request("GET", "ftp://h/x", &[], None),
+            1000,
+            "unsupported protocol scheme \"ftp\"",
+            "ftp://h/x",
+        ),
+        (request("GET", "http://", &[], None), 1000, "http: no Host in request URL", "http://"),
         (
             request("GET", "ftp://u:p@x/@", &[], None),
             1000,
-            "invalid URL: 'ftp://****@x/@' has",
+            "unsupported protocol scheme \"ftp\"",
             "ftp://****@x/@",
         ),
         (
