@@ -78,7 +78,10 @@ fn responses_come_back() {
             "200 bye HTTP/1.1",
         ),
         ("const r = http.get(base + '/'); console.log(r.remote_ip, r.remote_port)", "10.0.0.1 80"),
-        ("console.log(http.batch([base + '/a', base + '/b']).map((r) => r.status))", "[ 200, 200 ]"),
+        (
+            "console.log(http.batch([base + '/a', base + '/b']).map((r) => r.status))",
+            "[ 200, 200 ]",
+        ),
         ("console.log(http.get('http://[::1/').error_code)", "1020"),
         (
             "http.asyncRequest('GET', base + '/').then((r) => console.log('later', r.status)); \
