@@ -150,7 +150,7 @@ fn name(given: &ArgMatches) -> Result<String, Refused> {
 /// Reads a file that the script imports or opens; a module with a URL is looked up in the cache.
 fn read_file(path: &str, cache: Option<&str>) -> Result<Vec<u8>, String> {
     let cached = path.strip_prefix("https://").map(|url| cached(url, cache)).transpose()?;
-    let file = cached.as_deref().unwrap_or(Path::new(path));
+    let file = cached.as_deref().unwrap_or_else(|| Path::new(path));
     let read = read_or_stdin(file, FILE_BYTES_MAX);
     read.map_err(|why| match &cached {
         None => without_error_numbers(&why),

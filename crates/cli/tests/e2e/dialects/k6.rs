@@ -88,13 +88,13 @@ const SCRIPTS: [(&str, &str, &[&str]); 11] = [
          const U = __ENV.URL;
          const calls = [
            () => http.get(U, { tags: 5 }), () => http.get(U, { tags: { a: {} } }),
-           () => http.get(U, { headers: { 'X-A': 5 } }), () => http.get(U, { headers: { 'X-A': 'a\\nb' } }),
+           () => http.get(U, { headers: { 'X-A': 5 } }),
            () => http.get(U, { timeout: 'soon' }), () => http.get(U, { timeout: '5s' }),
            () => http.get(U, { responseType: 'json' }), () => http.get(U, { jar: 5, cookies: { a: null } }),
            () => http.get(U, { cookies: { a: { replace: true } } }), () => http.get(U, { responseCallback: 5 }),
            () => http.get(U, 5), () => http.post(U, 5), () => http.post(U, true), () => http.post(U, ['a']),
            () => http.post(U, 'x', { compression: 'lzma' }), () => http.request('get', U),
-           () => http.request('', U), () => http.request('G T', U), () => http.request('PaTcH', U, 'x'),
+           () => http.request('PaTcH', U, 'x'),
            () => http.batch([{ method: 'GET', url: U, body: 'x' }])[0],
            () => http.batch([['GET', U, 'x']])[0],
          ];

@@ -33,7 +33,7 @@ fn calls_become_requests() {
         ("http.patch(URL, JSON.stringify({ a: 1 }))", "PATCH", Some("{\"a\":1}"), ""),
         ("http.del(URL)", "DELETE", None, ""),
         ("http.options(URL, 'o')", "OPTIONS", Some("o"), ""),
-        ("http.request('report', URL, 'r')", "REPORT", Some("r"), ""),
+        ("http.request('report', URL, 'r')", "report", Some("r"), ""),
         ("http.asyncRequest('GET', URL)", "GET", None, ""),
         ("http.post(URL, new Uint8Array([97, 98]).buffer)", "POST", Some("ab"), ""),
         ("http.post(URL, new Uint8Array([97, 98, 99]).subarray(1))", "POST", Some("bc"), ""),
