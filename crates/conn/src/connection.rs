@@ -81,6 +81,11 @@ impl<P: Protocol> Connection<P> {
         self.protocol.name()
     }
 
+    /// What is spoken on it, for what only one protocol can do.
+    pub(crate) fn protocol_mut(&mut self) -> &mut P {
+        &mut self.protocol
+    }
+
     /// How many exchanges the server allows at a time, once it has said so; `u32::MAX`: no limit.
     #[inline]
     #[must_use]

@@ -1,8 +1,9 @@
 //! What k6 leaves out, beside its summary: how late iterations started, how long they and their
-//! requests took from when they were due, what became of each, and whether the tester was the
-//! limit.
+//! requests took from when they were due, what became of each, whether the tester was the limit,
+//! and what kept it from its work.
 
 use plimsoll_core::histogram::Histogram;
+use plimsoll_core::verdict::Verdict;
 use plimsoll_runner::k6::Account;
 
 /// A worker that is busier than this cannot be on time.
@@ -32,10 +33,15 @@ pub(super) fn lines(account: &Account, waited: &Waited) -> Vec<String> {
         if ns > 0 {
             let time = time(ns);
             lines.push(format!(
-                "the tester was the limit: workers waited for {what} for {time}; write less"
+                "warning: the tester was the limit: workers waited for {what} for {time}; write \
+                 less"
             ));
         }
     }
+    lines.extend(account.causes.iter().map(|cause| match cause.verdict {
+        Verdict::Valid => cause.text.clone(),
+        Verdict::Suspect | Verdict::Invalid => format!("warning: {}", cause.text),
+    }));
     lines
 }
 
@@ -52,9 +58,9 @@ fn limit(account: &Account) -> String {
     };
     let advice = "take the times above as upper bounds, or give it more CPUs";
     if account.busiest_share > BUSY_SHARE {
-        format!("the tester was the limit: {host}; {advice}")
+        format!("warning: the tester was the limit: {host}; {advice}")
     } else if account.host_share.is_some_and(|share| share > HOST_BUSY_SHARE) {
-        format!("the tester may have been the limit: {host}; {advice}")
+        format!("warning: the tester may have been the limit: {host}; {advice}")
     } else {
         format!("the tester was not the limit: {host}")
     }
@@ -92,6 +98,8 @@ fn time(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::verdict::Cause;
+
     use super::*;
 
     #[test]
@@ -133,5 +141,12 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("the log"), "{text}");
+        assert!(!text.contains("kept"), "{text}");
+        let cause =
+            |verdict, text: &str| Cause { verdict, code: "code".to_owned(), text: text.to_owned() };
+        account.causes =
+            vec![cause(Verdict::Invalid, "kept from it"), cause(Verdict::Valid, "note: kept")];
+        let lines = lines(&account, &Waited::default());
+        assert_eq!(lines[6..], ["warning: kept from it", "note: kept"]);
     }
 }

@@ -1,6 +1,8 @@
 //! `plimsoll k6`: k6's command line and output around our engine. The program also answers to the
 //! name `k6`.
 //!
+//! `plimsoll run SCRIPT.js` is here too ([`ScriptRun`]): the same script, with our report.
+//!
 //! k6's output goes to stdout, its log to stderr. What k6 does not say goes to stderr after it.
 
 mod args;
@@ -11,6 +13,7 @@ mod new;
 mod outputs;
 mod progress;
 mod remote;
+mod report;
 mod run;
 mod script;
 mod summary;
@@ -26,6 +29,7 @@ use plimsoll_io::clock;
 
 use crate::exit::Exit;
 use log::{Log, Wanted};
+pub(crate) use report::ScriptRun;
 
 /// The version of k6 that is followed.
 const K6_VERSION: &str = "2.2.0";

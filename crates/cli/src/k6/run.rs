@@ -23,15 +23,15 @@ use crate::{message, terminal};
 
 /// What the first signal ends: the loading of the script, then the run.
 #[derive(Default)]
-struct Stop {
-    is_stopped: AtomicBool,
+pub(super) struct Stop {
+    pub(super) is_stopped: AtomicBool,
     handle: Mutex<Option<Handle>>,
     /// Told of the signal, together with `handle`.
     came: Condvar,
 }
 
 impl Stop {
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_stopped.store(true, Ordering::Relaxed);
         if let Some(handle) = &*handle {
@@ -49,7 +49,7 @@ impl Stop {
     }
 
     /// Has the next signal, or one that has come already, end a run.
-    fn guard(&self, handle: &Handle) {
+    pub(super) fn guard(&self, handle: &Handle) {
         let mut kept = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some(handle.clone());
         drop(kept);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ArgMatches;
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, TestType};
@@ -39,6 +40,59 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     for warning in warnings {
         log.say(Level::Warning, warning);
     }
+    let outputs = [&sources.flags, &sources.environment, &sources.file];
+    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    let as_original = is_run && args::switch(given, "as-original") == Some(true);
+    let asked = Asked {
+        name: name.clone(),
+        runtime,
+        sources,
+        user_agent: match as_original {
+            true => format!("Grafana k6/{}", super::K6_VERSION),
+            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
+        },
+        seed: super::wall_ns(),
+        is_verbose: args::switch(given, "verbose") == Some(true),
+        driver: DriverPlan::Auto,
+        workers: None,
+        secrets: secrets(given)?,
+        module_cache: args::text(given, "module-cache").or_else(module_cache),
+        can_resume: address(given).is_some(),
+    };
+    let (test, text) = evaluate(asked, log, stop)?;
+    Ok(Loaded { test: Arc::new(test), name, text, outputs })
+}
+
+/// What a script is evaluated with.
+pub(super) struct Asked {
+    /// The script, as it was named.
+    pub(super) name: String,
+    pub(super) runtime: Runtime,
+    /// Options of all sources but the script.
+    pub(super) sources: Sources,
+    pub(super) user_agent: String,
+    pub(super) seed: u64,
+    pub(super) is_verbose: bool,
+    pub(super) driver: DriverPlan,
+    pub(super) workers: Option<u32>,
+    pub(super) secrets: SecretSources,
+    /// The folder that has modules with URLs.
+    pub(super) module_cache: Option<String>,
+    /// Whether a run that begins paused can be resumed.
+    pub(super) can_resume: bool,
+}
+
+/// Reads and evaluates a script. Gives its text too.
+///
+/// # Errors
+/// What is wrong, with k6's exit code for it.
+pub(super) fn evaluate(
+    asked: Asked,
+    log: &Log,
+    stop: &AtomicBool,
+) -> Result<(Test, String), Refused> {
+    let Asked { name, runtime, sources, user_agent, seed, is_verbose, driver, workers, .. } = asked;
+    let Asked { secrets, module_cache, can_resume, .. } = asked;
     let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
     let bytes = bytes.map_err(|why| {
         other_fault(format!("cannot read the script '{name}': {}", without_error_numbers(&why)))
@@ -46,29 +100,28 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     let path = std::path::absolute(&name)
         .map_err(|error| other_fault(format!("there is no current folder: {error}")))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let cache = args::text(given, "module-cache").or_else(|| variable("K6_MODULE_CACHE"));
-    let read = Box::new(move |path: &str| read_file(path, cache.as_deref()));
+    let read = Box::new(move |path: &str| read_file(path, module_cache.as_deref()));
     let script = Script { path: path.display().to_string(), text: bytes, read };
-    let outputs = [&sources.flags, &sources.environment, &sources.file];
-    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
-    let as_original = is_run && args::switch(given, "as-original") == Some(true);
     let environment = Environment {
         variables: variables(&runtime),
         variable,
         runtime,
         sources,
-        user_agent: match as_original {
-            true => format!("Grafana k6/{}", super::K6_VERSION),
-            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
-        },
+        user_agent,
         roots: roots()?,
-        secrets: secrets(given)?,
-        seed: super::wall_ns(),
-        can_resume: address(given).is_some(),
-        is_verbose: args::switch(given, "verbose") == Some(true),
+        secrets,
+        seed,
+        can_resume,
+        is_verbose,
+        driver,
+        workers,
     };
-    let test = Test::load(script, environment, log.lines(), stop)?;
-    Ok(Loaded { test: Arc::new(test), name, text, outputs })
+    Ok((Test::load(script, environment, log.lines(), stop)?, text))
+}
+
+/// The folder of modules with URLs that the environment names.
+pub(super) fn module_cache() -> Option<String> {
+    variable("K6_MODULE_CACHE")
 }
 
 /// The address of the REST interface, if one is given.
@@ -97,7 +150,7 @@ fn name(given: &ArgMatches) -> Result<String, Refused> {
 /// Reads a file that the script imports or opens; a module with a URL is looked up in the cache.
 fn read_file(path: &str, cache: Option<&str>) -> Result<Vec<u8>, String> {
     let cached = path.strip_prefix("https://").map(|url| cached(url, cache)).transpose()?;
-    let file = cached.as_deref().unwrap_or(Path::new(path));
+    let file = cached.as_deref().unwrap_or_else(|| Path::new(path));
     let read = read_or_stdin(file, FILE_BYTES_MAX);
     read.map_err(|why| match &cached {
         None => without_error_numbers(&why),

@@ -33,6 +33,7 @@ mod planned;
 mod proxy;
 mod repeat;
 mod scenarios;
+mod script_run;
 mod secrets;
 mod serve;
 mod served_calls;

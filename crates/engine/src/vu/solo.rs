@@ -130,6 +130,7 @@ fn perform<D: Driver, T: Tally>(
         ending = worker.alone.take();
     }
     worker.tell_data();
+    worker.net.wind_up();
     let vu = &mut worker.users[0].vu;
     if vu.has_failed_test() {
         outer.fail_test();
@@ -181,7 +182,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let wall_ns = self.books.wall_ns(self.now_ns);
         self.users[0].vu.cancel(wall_ns);
         self.users[0].doing = Doing::Nothing;
-        self.net.cut_off(0);
+        self.net.cut_off(0, self.now_ns, &mut self.books);
         self.net.cut_off_calls(0);
         self.users[0].news.clear();
     }

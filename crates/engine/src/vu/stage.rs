@@ -22,6 +22,8 @@ pub(super) struct Stage {
     pub scenes: Arc<[Scene]>,
     pub controls: Arc<Controls>,
     director: Mutex<Director>,
+    /// When the scenarios have started; [`NEVER_NS`] before.
+    begin_ns: AtomicU64,
     /// Told when the VUs are initialised, when the run is over, and when it cannot go on.
     changed: Condvar,
     /// When the director has something to do.
@@ -50,6 +52,7 @@ impl Stage {
             scenes,
             controls,
             director: Mutex::new(director),
+            begin_ns: AtomicU64::new(NEVER_NS),
             changed: Condvar::new(),
             next_ns: AtomicU64::new(NEVER_NS),
             stop_ns: AtomicU64::new(NEVER_NS),
@@ -108,6 +111,8 @@ impl Stage {
     /// The scenarios start.
     pub(super) fn begin(&self, at_ns: u64) {
         let mut director = lock(&self.director);
+        // Who sees something of a scenario sees this too.
+        self.begin_ns.store(at_ns, Ordering::Release);
         director.begin(at_ns);
         self.next_ns.store(director.next_ns(), Ordering::Release);
         if director.is_over() {
@@ -115,6 +120,11 @@ impl Stage {
         }
         drop(director);
         self.controls.wake();
+    }
+
+    /// When the scenarios have started; [`NEVER_NS`] before.
+    pub(super) fn begin_ns(&self) -> u64 {
+        self.begin_ns.load(Ordering::Acquire)
     }
 
     /// No iteration starts any more.

@@ -32,6 +32,14 @@ pub(super) enum Waits {
     Until(u64),
     /// An answer, or a time.
     Answer(u64),
+    /// An answer, news of a WebSocket, or a time.
+    News {
+        /// The socket by the script's number; `None` for any.
+        of: Option<u32>,
+        until_ns: u64,
+    },
+    /// Its turn, to be told how many bytes wait to be sent on a socket.
+    Queued(u64),
 }
 
 /// Where a virtual user belongs.
@@ -99,8 +107,9 @@ impl User {
     pub(super) fn wake_ns(&self) -> u64 {
         match (self.doing, self.waits) {
             (Doing::Resting(until_ns), _) => until_ns,
-            (Doing::Nothing, _) | (_, Waits::Turn) => NEVER_NS,
+            (Doing::Nothing, _) | (_, Waits::Turn | Waits::Queued(_)) => NEVER_NS,
             (_, Waits::Until(at_ns) | Waits::Answer(at_ns)) => at_ns,
+            (_, Waits::News { until_ns, .. }) => until_ns,
         }
     }
 }

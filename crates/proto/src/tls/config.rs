@@ -112,6 +112,20 @@ impl ClientConfig {
         resuming.resumption = Resumption::store(Arc::new(Sessions::default()));
         Ok(Self { resuming: Arc::new(resuming), full: Arc::new(full) })
     }
+
+    /// The same for other protocols: identity, authorities and store of sessions are shared.
+    ///
+    /// # Errors
+    /// When a protocol name is not usable.
+    pub fn with_alpn(&self, alpn: &[Vec<u8>]) -> Result<Self, TlsConfigError> {
+        check_alpn(alpn)?;
+        let [resuming, full] = [&self.resuming, &self.full].map(|config| {
+            let mut config = rustls::ClientConfig::clone(config);
+            config.alpn_protocols = alpn.to_vec();
+            Arc::new(config)
+        });
+        Ok(Self { resuming, full })
+    }
 }
 
 impl fmt::Debug for ClientConfig {

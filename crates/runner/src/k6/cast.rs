@@ -37,6 +37,7 @@ impl Test {
             refused(ExitCode::InvalidConfig, what.to_owned())
         };
         let cpus = clock::allowed_cpus().len().max(1) as u64;
+        let workers = self.workers.map_or(cpus, u64::from);
         Ok(Cast {
             program: self.program.clone(),
             roles: roles.ok_or_else(missing)?,
@@ -44,7 +45,7 @@ impl Test {
             vus_planned: limits.planned_vus,
             vus_max: limits.max_vus,
             network: self.network()?,
-            workers: u32::try_from(cpus.min(limits.max_vus.max(1))).unwrap_or(1),
+            workers: u32::try_from(workers.min(limits.max_vus.max(1))).unwrap_or(1),
             options_json: options_json(configuration),
             min_iteration_ns: configuration.min_iteration_duration_ns,
         })
@@ -129,6 +130,7 @@ impl Test {
                 Some("full") => HttpDebug::Whole,
                 Some(_) => HttpDebug::Heads,
             },
+            driver: self.driver,
             ..Network::default()
         })
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use plimsoll_core::metric::{
     Kind as ScriptKind, MetricId as ScriptMetric, Registry as ScriptNames,
 };
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::metrics::{Contains, Kind, MetricId, Registry};
 use plimsoll_dialect::k6::options::{Configuration, Options, Sources, consolidate};
 use plimsoll_dialect::k6::output::Level;
@@ -66,6 +67,10 @@ pub struct Environment {
     pub can_resume: bool,
     /// Whether lines for debugging are wanted.
     pub is_verbose: bool,
+    /// The driver of the workers.
+    pub driver: DriverPlan,
+    /// How many workers there are; `None`: as many as CPUs may be used.
+    pub workers: Option<u32>,
 }
 
 /// A test that can be run.
@@ -85,6 +90,8 @@ pub struct Test {
     pub(super) roots: Option<Vec<u8>>,
     pub(super) proxies: Proxies,
     pub(super) is_verbose: bool,
+    pub(super) driver: DriverPlan,
+    pub(super) workers: Option<u32>,
     pub(super) metrics: ScriptMetrics,
 }
 
@@ -162,6 +169,8 @@ impl Test {
             roots: environment.roots,
             proxies,
             is_verbose: environment.is_verbose,
+            driver: environment.driver,
+            workers: environment.workers,
             metrics,
         })
     }
@@ -189,6 +198,7 @@ fn hear(notice: Notice<'_>, lines: &Lines) {
             is_console: true,
             ..line(level_of(level), text.to_owned())
         }),
+        Notice::Note(level, text) => lines.put(line(level_of(level), text.to_owned())),
         // The script sleeps for the rest when it is asked again.
         Notice::Idle(idle_ns) => std::thread::sleep(Duration::from_nanos(idle_ns).min(NAP)),
         Notice::Busy | Notice::Aborted => {}

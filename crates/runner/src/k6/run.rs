@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use plimsoll_core::verdict::{self, Evidence, Pause};
 use plimsoll_dialect::k6::metrics::Book;
 use plimsoll_dialect::k6::summary::Mode;
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::vu::{
-    Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
+    Cast, Controls, Ended, Errand, Network, Pace, Prepared, Returned, Tally, Testimony, VuError,
+    Witness, call, prepare,
 };
 use plimsoll_io::clock;
-use plimsoll_io::host::CpuTicks;
+use plimsoll_io::host::{CpuTicks, Happened, Snapshot};
 
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
@@ -48,6 +50,12 @@ pub struct Ran {
     pub account: Account,
 }
 
+/// What was recorded beside a run, and what was seen of the host.
+pub(super) struct Loaded<T> {
+    pub(super) ended: Ended<T>,
+    pub(super) testimony: Testimony,
+}
+
 impl Ran {
     /// The exit code.
     #[must_use]
@@ -73,8 +81,21 @@ impl Test {
         lines: &Lines,
         points: Option<Points>,
     ) -> Result<Ran, Refused> {
+        self.load_beside(self.cast()?, handle, (lines, points), &|_| ()).map(|(ran, _)| ran)
+    }
+
+    /// Runs the test while another tally on each worker counts too, which `beside` makes.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn load_beside<T: Tally + 'static>(
+        &self,
+        cast: Cast,
+        handle: &Handle,
+        (lines, points): (&Lines, Option<Points>),
+        beside: &dyn Fn(u32) -> T,
+    ) -> Result<(Ran, Option<Loaded<T>>), Refused> {
         let common = Arc::new(self.common(lines, points));
-        let cast = self.cast()?;
         let has_thresholds = self.thresholds.iter().next().is_some();
         let whole = Book::new(common.registry.clone(), common.is_full);
         let thresholds = self.thresholds.clone();
@@ -92,7 +113,8 @@ impl Test {
             let network = cast.network.clone();
             let now_ns = clock::now_ns();
             let make = |worker: u32| {
-                Count::new(&common, "", (worker == 0).then_some(now_ns), early.clone())
+                let ticks_from_ns = (worker == 0).then_some(now_ns);
+                (Count::new(&common, "", ticks_from_ns, early.clone()), beside(worker))
             };
             let prepared = prepare(cast, handle.controls(), make);
             let prepared = prepared.map_err(|error| not_prepared(error, handle))?;
@@ -103,7 +125,7 @@ impl Test {
             // What comes from now on is too late.
             handle.controls().resume();
             let mut course = Course::new(self, handle, &common, &network, &sender, early.as_ref());
-            course.carry_out(prepared);
+            let loaded = course.carry_out(prepared);
             let run_ns = course.run_ns();
             let Course { mut endings, mut account, .. } = course;
             drop((sender, early));
@@ -118,7 +140,7 @@ impl Test {
                 endings.push(Ending { code: ExitCode::Thresholds, what });
             }
             let setup_data = handle.controls().setup_data();
-            Ok(Ran { book, thresholds, run_ns, setup_data, endings, account })
+            Ok((Ran { book, thresholds, run_ns, setup_data, endings, account }, loaded))
         })
     }
 
@@ -252,7 +274,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn carry_out(&mut self, prepared: Prepared<Count>) {
+    fn carry_out<T: Tally>(&mut self, prepared: Prepared<(Count, T)>) -> Option<Loaded<T>> {
+        let mut loaded = None;
         self.handle.enter(Phase::Setup, self.started_ns);
         let options = &self.test.configuration.options;
         // It may have been ended while it was paused.
@@ -260,12 +283,17 @@ impl<'a> Course<'a> {
         let is_set_up = !is_ended && (options.no_setup == Some(true) || self.set_up());
         if is_set_up {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
-            let ticks = CpuTicks::read();
+            let (ticks, before) = (CpuTicks::read(), Snapshot::read());
+            let witness = Witness::begin();
             let ran = prepared.run();
             self.account.host_share =
                 ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
             match ran {
-                Ok(ended) => self.add_up(ended),
+                Ok(ended) => {
+                    let testimony = witness.end();
+                    let ended = self.add_up(ended, &Snapshot::read().since(&before));
+                    loaded = Some(Loaded { ended, testimony });
+                }
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
@@ -279,6 +307,7 @@ impl<'a> Course<'a> {
         }
         self.ended_ns = clock::now_ns();
         self.handle.enter(Phase::Done, self.ended_ns);
+        loaded
     }
 
     fn run_ns(&self) -> u64 {
@@ -357,19 +386,42 @@ impl<'a> Course<'a> {
         let _ = self.parts.send(book);
     }
 
-    fn add_up(&mut self, ended: Ended<Count>) {
+    /// Adds up what was counted. Gives back what was recorded beside it.
+    fn add_up<T>(&mut self, ended: Ended<(Count, T)>, happened: &Happened) -> Ended<T> {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
-        let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
+        let busiest_ns = ended.paces.iter().map(|pace| pace.busy_ns).max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
+        let evidence = evidence(&ended.paces, ended.started_ns, took_ns, happened);
+        self.account.causes = verdict::of_host(&evidence);
         self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
         let started = |role: &plimsoll_engine::vu::RoleProgress| {
             role.started.load(std::sync::atomic::Ordering::Relaxed)
         };
         self.account.started = progress.iter().map(started).sum();
-        for count in ended.tallies {
-            self.hand_over(count);
-        }
+        let (counts, tallies): (Vec<Count>, Vec<T>) = ended.tallies.into_iter().unzip();
+        counts.into_iter().for_each(|count| self.hand_over(count));
+        let Ended { started_ns, ended_ns, paces, driver, .. } = ended;
+        Ended { tallies, started_ns, ended_ns, paces, driver }
+    }
+}
+
+/// What the workers' threads and the host tell of what kept the tester from its work.
+fn evidence(paces: &[Pace], started_ns: u64, took_ns: u64, happened: &Happened) -> Evidence {
+    let pauses = paces.iter().flat_map(|pace| &pace.standstills).map(|standstill| Pause {
+        at_ns: standstill.at_ns.saturating_sub(started_ns),
+        for_ns: standstill.for_ns,
+    });
+    let delayed = paces.iter().map(|pace| pace.run_delay_ns as f64 / took_ns as f64);
+    Evidence {
+        elapsed_ns: took_ns,
+        worker_run_delay: delayed.collect(),
+        pauses: pauses.collect(),
+        paused_ns: paces.iter().map(|pace| pace.stood_still_ns).max().unwrap_or(0),
+        throttled_ns: happened.throttling.throttled_ns,
+        steal_share: happened.steal_share,
+        clock_step_ns: happened.clock_step_ns,
+        ..Evidence::default()
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::metrics::{Book, Kind, Registry, Sink, SystemTags, TagSet};
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
@@ -94,6 +95,7 @@ const REQUEST: RequestEnded<'_> = RequestEnded {
     intended_ns: 1_000,
     started_ns: 2_000,
     ended_ns: 4_000,
+    unread_ns: 0,
     timings: Timings {
         blocked_ns: 1_000_000,
         connecting_ns: 500_000,
@@ -238,6 +240,8 @@ fn environment(flags: Options) -> Environment {
         seed: 1,
         can_resume: false,
         is_verbose: false,
+        driver: DriverPlan::Auto,
+        workers: None,
     }
 }
 

@@ -14,6 +14,7 @@ use corosensei::Yielder;
 use super::api::classes::Classes;
 use super::api::grpc::Slots;
 use super::api::http::{Expected, Requests, SharedJar};
+use super::api::sockets::Sockets;
 use super::events::{Kept, Timers};
 use super::execution::Execution;
 use super::ffi;
@@ -52,6 +53,10 @@ pub(super) enum Got {
     Ended(u32),
     /// What has become of a channel or a call; it is there.
     Told,
+    /// News of a socket; it is with the sockets.
+    News(u32),
+    /// Bytes that wait to be sent on a socket.
+    Queued(u64),
 }
 
 /// See the head of this module.
@@ -79,6 +84,7 @@ pub(super) struct Inner {
     pub requests: RefCell<Requests>,
     /// Channels and calls of gRPC.
     pub grpc: RefCell<Slots>,
+    pub sockets: RefCell<Sockets>,
     pub classes: Cell<Classes>,
     /// The files that are being required, the main one first: `open()` starts there.
     pub requiring: RefCell<Vec<String>>,
@@ -139,6 +145,7 @@ impl Inner {
             unhandled: RefCell::default(),
             requests: RefCell::default(),
             grpc: RefCell::default(),
+            sockets: RefCell::default(),
             classes: Cell::default(),
             requiring: RefCell::default(),
             required: RefCell::default(),
@@ -197,6 +204,11 @@ impl Inner {
                 self.grpc.borrow_mut().take(&told);
                 Got::Told
             }
+            Some(Reply::News(socket, news)) => {
+                self.sockets.borrow_mut().keep(socket, &news);
+                Got::News(socket)
+            }
+            Some(Reply::Queued(bytes)) => Got::Queued(bytes),
         }
     }
 

@@ -52,9 +52,10 @@ mod worker;
 mod tests;
 
 pub use api::http::{Expected, Request, ResponseBody};
+pub use api::sockets::{Dial, Outgoing, Sends};
 pub use execution::{Course, Execution, InstanceFacts, ScenarioFacts};
 pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};
-pub use step::{Answer, Ending, Level, Reply, Sample, Step, Timings};
+pub use step::{Answer, Ending, Level, News, Reply, Sample, Step, Timings};
 pub use store::Read;
 pub use vu::{Task, Vu};
 pub use worker::Worker;

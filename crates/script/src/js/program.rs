@@ -127,6 +127,8 @@ pub struct Failure {
 pub enum Notice<'a> {
     /// The script has logged a line.
     Line(Level, &'a str),
+    /// The API has told of something in a line.
+    Note(Level, &'a str),
     /// It is still busy.
     Busy,
     /// It does nothing for this long, ns.
@@ -192,6 +194,7 @@ impl Program {
         loop {
             let (flow, reply) = match step {
                 Step::Log(level) => (watch(Notice::Line(level, &vu.line())), Reply::Taken),
+                Step::Note(level) => (watch(Notice::Note(level, &vu.line())), Reply::Taken),
                 Step::Sleep(idle_ns) | Step::Wait(Some(idle_ns)) => {
                     (watch(Notice::Idle(idle_ns)), Reply::Woken)
                 }

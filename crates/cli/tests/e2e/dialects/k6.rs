@@ -88,13 +88,13 @@ const SCRIPTS: [(&str, &str, &[&str]); 11] = [
          const U = __ENV.URL;
          const calls = [
            () => http.get(U, { tags: 5 }), () => http.get(U, { tags: { a: {} } }),
-           () => http.get(U, { headers: { 'X-A': 5 } }), () => http.get(U, { headers: { 'X-A': 'a\\nb' } }),
+           () => http.get(U, { headers: { 'X-A': 5 } }),
            () => http.get(U, { timeout: 'soon' }), () => http.get(U, { timeout: '5s' }),
            () => http.get(U, { responseType: 'json' }), () => http.get(U, { jar: 5, cookies: { a: null } }),
            () => http.get(U, { cookies: { a: { replace: true } } }), () => http.get(U, { responseCallback: 5 }),
            () => http.get(U, 5), () => http.post(U, 5), () => http.post(U, true), () => http.post(U, ['a']),
            () => http.post(U, 'x', { compression: 'lzma' }), () => http.request('get', U),
-           () => http.request('', U), () => http.request('G T', U), () => http.request('PaTcH', U, 'x'),
+           () => http.request('PaTcH', U, 'x'),
            () => http.batch([{ method: 'GET', url: U, body: 'x' }])[0],
            () => http.batch([['GET', U, 'x']])[0],
          ];
@@ -172,7 +172,7 @@ fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Ma
 }
 
 /// Counts samples by metric, tags and metadata, and the lines that introduce metrics.
-fn samples_of(text: &str) -> BTreeMap<String, u64> {
+pub(super) fn samples_of(text: &str) -> BTreeMap<String, u64> {
     let mut samples = BTreeMap::new();
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -227,7 +227,7 @@ fn counts(export: &Value) -> BTreeMap<String, String> {
 }
 
 /// What stands before the figures of each line of a summary.
-fn labels(stdout: &str) -> Vec<String> {
+pub(super) fn labels(stdout: &str) -> Vec<String> {
     let lines = stdout.lines().map(|line| match line.split_once("...") {
         Some((label, _)) => label.to_owned(),
         None => line.split('=').next().unwrap_or_default().trim_end().to_owned(),

@@ -16,6 +16,7 @@ mod fault;
 mod grpc;
 mod names;
 mod sites;
+mod sockets;
 mod wires;
 
 use std::collections::VecDeque;
@@ -29,7 +30,7 @@ use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
 use super::cast::HttpDebug;
-use super::tally::{RequestEnded, Tally};
+use super::tally::{CutOff, RequestEnded, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
@@ -38,7 +39,8 @@ use fault::Owned as OwnedFault;
 pub(super) use grpc::News;
 use grpc::{Around, CHANNEL, Grpc};
 pub(super) use sites::Terms;
-use sites::{Sites, Way};
+use sites::{OF_SOCKET, Sites, Way};
+use sockets::Sockets;
 use wires::Wires;
 
 /// How long a connect may take, as in k6, ns.
@@ -53,6 +55,10 @@ struct Owned {
     wires: Vec<u32>,
     /// Its requests that are under way.
     calls: Vec<u32>,
+    /// Its WebSockets.
+    sockets: Vec<u32>,
+    /// Those of them of which there is news.
+    heard: VecDeque<u32>,
     sent_bytes: u64,
     received_bytes: u64,
 }
@@ -63,6 +69,7 @@ pub(super) struct Net<D> {
     terms: Arc<Terms>,
     sites: Sites,
     wires: Wires,
+    sockets: Sockets,
     calls: Vec<Call>,
     free_calls: Vec<u32>,
     owned: Vec<Owned>,
@@ -75,6 +82,9 @@ pub(super) struct Net<D> {
     /// Requests that have ended on a connection, and how; empty between two events.
     ended: Vec<(u32, End)>,
     grpc: Grpc,
+    /// For how long the worker had not looked when the events came that it takes now, if they were
+    /// there already.
+    pub unread_ns: u64,
 }
 
 impl<D: Driver> Net<D> {
@@ -85,6 +95,7 @@ impl<D: Driver> Net<D> {
             driver,
             sites: Sites::new(Arc::clone(&terms), waker),
             wires: Wires::new(sockets),
+            sockets: Sockets::new(),
             terms,
             calls: Vec::new(),
             free_calls: Vec::new(),
@@ -95,6 +106,7 @@ impl<D: Driver> Net<D> {
             pending: VecDeque::new(),
             ended: Vec::new(),
             grpc: Grpc::default(),
+            unread_ns: 0,
         }
     }
 
@@ -278,17 +290,18 @@ impl<D: Driver> Net<D> {
             intended_ns: call.intended_ns,
             started_ns: call.started_ns,
             ended_ns: now_ns,
+            unread_ns: self.unread_ns,
             timings: call.timings,
         };
         let (tally, place) = books.at(call.actor, now_ns);
         let debug = self.terms.network.http_debug;
         if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
-            tally.exchange(&place, call.flow.exchange(debug == HttpDebug::Whole));
+            tally.exchange(&place, &call.flow.exchange(debug == HttpDebug::Whole));
         }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
             let (tally, place) = books.at(call.actor, now_ns);
-            tally.log(&place, Level::Warn, &warning);
+            tally.note(&place, Level::Warn, &warning);
         }
         if call.leads_on {
             call.leads_on = false;
@@ -333,8 +346,10 @@ impl<D: Driver> Net<D> {
 
     /// When something is due.
     pub(super) fn next_ns(&self) -> u64 {
-        let next_ns = self.deadlines.next_ns().min(self.grpc.next_ns());
-        if self.pending.is_empty() { next_ns } else { 0 }
+        if !self.pending.is_empty() {
+            return 0;
+        }
+        self.deadlines.next_ns().min(self.grpc.next_ns()).min(self.sockets.next_ns())
     }
 
     /// Looks at what is due: timeouts, and requests that were held back.
@@ -370,6 +385,7 @@ impl<D: Driver> Net<D> {
                 self.deadlines.watch(id, deadline_ns);
             }
         }
+        self.look_at_sockets(now_ns, books);
         self.go_on(now_ns, users, books);
         self.look_at_calls(&mut Around { now_ns, users, books });
     }
@@ -424,10 +440,20 @@ impl<D: Driver> Net<D> {
         self.owned[user as usize].wires.retain(|open| *open != wire);
     }
 
-    /// Ends all requests of a user without telling of them, and says how many those are.
-    pub(super) fn cut_off(&mut self, user: u32) -> u64 {
+    /// Cuts off all requests and WebSockets of a user, and says how many requests those are.
+    pub(super) fn cut_off<T: Tally>(
+        &mut self,
+        user: u32,
+        now_ns: u64,
+        books: &mut Books<T>,
+    ) -> u64 {
+        self.cut_off_sockets(user);
         let calls = std::mem::take(&mut self.owned[user as usize].calls);
         for id in &calls {
+            let Call { intended_ns, started_ns, actor, ref moments, .. } = self.calls[*id as usize];
+            let cut = CutOff { intended_ns, started_ns, sent_ns: moments.got_ns };
+            let (tally, place) = books.at(actor, now_ns);
+            tally.cut_off(&place, &cut);
             self.take_off(*id);
             self.forget(*id);
         }
@@ -471,6 +497,12 @@ impl<D: Driver> Net<D> {
         if let Some(channel) = self.wires.channel_of(&event) {
             return self.channel_event(channel, event, &mut Around { now_ns: at_ns, users, books });
         }
+        if let Some(wire) = socket_of(&event)
+            && self.sockets.has(wire)
+        {
+            self.handle_socket((wire, event), at_ns, users, books);
+            return;
+        }
         match event {
             Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
             Event::Sent(socket) => {
@@ -492,6 +524,8 @@ impl<D: Driver> Net<D> {
                     if id & CHANNEL != 0 {
                         let around = &mut Around { now_ns: at_ns, users, books };
                         self.find_channel_way(id & !CHANNEL, around);
+                    } else if id & OF_SOCKET != 0 {
+                        self.find_named_socket(id ^ OF_SOCKET, at_ns, users, books);
                     } else if self.calls[id as usize].phase == Phase::Named {
                         self.find_way(id, at_ns, users, books);
                     }
@@ -501,5 +535,18 @@ impl<D: Driver> Net<D> {
             Event::SentPart(_) | Event::Accepted { .. } => {}
         }
         self.go_on(at_ns, users, books);
+    }
+}
+
+/// Which socket an event is about.
+fn socket_of(event: &Event) -> Option<u32> {
+    match event {
+        Event::Connected(socket)
+        | Event::Sent(socket)
+        | Event::SentPart(socket)
+        | Event::Ended(socket)
+        | Event::Failed { socket, .. } => Some(socket.0),
+        Event::Received(received) => Some(received.socket.0),
+        Event::Accepted { .. } | Event::Woken => None,
     }
 }

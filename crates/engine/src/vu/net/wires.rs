@@ -162,6 +162,16 @@ impl Wires {
         Some(number)
     }
 
+    /// Lends a number to what is no connection of requests; `None` when there is no socket for it.
+    pub(super) fn lend<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
+        self.free.pop().or_else(|| self.take_over(driver, owned))
+    }
+
+    /// Takes a number back that was lent.
+    pub(super) fn give_back(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
     /// A new number or, if there is none, that of a connection on which the user has nothing open.
     fn take_over<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
         if self.all.len() < self.sockets as usize {

@@ -80,7 +80,7 @@ fn workers_share_scenarios() {
         assert!(iterations.iter().all(|it| it.ended.outcome == Outcome::Completed));
         let requests: usize = ended.tallies.iter().map(|kept| kept.requests.len()).sum();
         assert_eq!(requests as u64, of(0) + of(1));
-        assert_eq!(ended.busy_ns.len(), 2);
+        assert_eq!(ended.paces.len(), 2);
         assert!(ended.ended_ns > ended.started_ns);
     }
 }

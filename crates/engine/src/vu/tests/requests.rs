@@ -10,13 +10,13 @@ use super::{Kept, MS, Run, S, cast, program, role, run_with};
 /// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close`
 /// closes, `/never` is not answered, and all else is a greeting.
 #[derive(Default)]
-struct Server {
+pub(super) struct Server {
     after_ns: u64,
     read: HashMap<PeerConn, Vec<u8>>,
 }
 
 impl Server {
-    fn boxed(after_ns: u64) -> Option<Box<dyn Peer>> {
+    pub(super) fn boxed(after_ns: u64) -> Option<Box<dyn Peer>> {
         Some(Box::new(Self { after_ns, ..Self::default() }))
     }
 }

@@ -49,12 +49,16 @@ fn write<'js>(call: &Call<'js, '_>, level: Level) -> Outcome<'js> {
         }
         shown.argument(&value)?;
     }
-    log(call.context, level, &shown.text)?;
+    say(call.context, Step::Log(level), &shown.text)?;
     Ok(call.context.undefined())
 }
 
-/// Logs a line.
-pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+/// Tells of something that the script did not log itself.
+pub(super) fn note(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+    say(context, Step::Note(level), line)
+}
+
+fn say(context: Context<'_>, step: Step, line: &str) -> Result<(), Thrown> {
     let line = secrets::redact(context, line);
     let mut end = line.len().min(LINE_BYTES_MAX);
     while !line.is_char_boundary(end) {
@@ -64,5 +68,5 @@ pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), 
     kept.clear();
     kept.push_str(&line[..end]);
     drop(kept);
-    context.inner().ask(context, Step::Log(level)).map(drop)
+    context.inner().ask(context, step).map(drop)
 }

@@ -38,6 +38,7 @@ pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
+use url::scheme_of;
 pub(super) use url::{Url, UrlError};
 
 use std::fmt::Write as _;
@@ -50,7 +51,11 @@ use super::step::{Answer, Timings};
 
 /// What k6 says of text that is no URL, and why.
 pub(super) fn invalid_url(url: &str, error: UrlError) -> String {
-    format!("invalid URL: {} {error}", shown(url))
+    match error {
+        UrlError::Scheme => format!("unsupported protocol scheme {:?}", scheme_of(url)),
+        UrlError::NoHost => "http: no Host in request URL".to_owned(),
+        _ => format!("invalid URL: {} {error}", shown(url)),
+    }
 }
 
 /// The start of a text that may have been chosen to be long.
@@ -61,6 +66,15 @@ fn shown(text: &str) -> String {
 
 /// Redirects that are followed unless the options or the request say otherwise.
 const REDIRECTS_MAX: u32 = 10;
+
+/// Fields of a request for a WebSocket that are not the script's to give.
+pub(super) const UPGRADE_FIELDS: [&str; 5] = [
+    "Upgrade",
+    "Connection",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Version",
+    "Sec-WebSocket-Extensions",
+];
 
 /// The most bytes that an idle flow keeps in one of its buffers.
 const KEPT_BYTES_MAX: usize = 64 << 10;
@@ -333,7 +347,7 @@ impl Flow {
         self.head.extend_from_slice(rest);
         self.set_status_text(first);
         request.take_cookies(self.url.text(), &self.head, now_ns);
-        if status == 101 {
+        if status == 101 && !request.upgrades {
             let text = format!("unsupported response status: {}", self.status_text);
             let _done = self.fail(&Fault::Other(&text));
             return;

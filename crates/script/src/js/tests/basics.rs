@@ -39,6 +39,21 @@ fn an_iteration_asks_step_by_step() {
     );
 }
 
+/// As in k6. JSON would make null of NaN, and leave a function out.
+#[test]
+fn options_that_json_cannot_hold_are_refused() {
+    for (options, want) in [
+        ("{ vus: NaN }", "'options.vus' is NaN, which options cannot be"),
+        ("{ stages: [{ target: 1 / 0 }] }", "'options.stages.0.target' is infinite, which"),
+        ("{ tags: { f: () => 1 } }", "'options.tags.f' is a function, which"),
+    ] {
+        let failure =
+            load(&format!("export const options = {options}; export default () => {{}};"));
+        let text = failure.err().map(|failure| failure.text).unwrap_or_default();
+        assert!(text.contains(want), "{options}: {text}");
+    }
+}
+
 #[test]
 fn exports_are_known_after_loading() {
     let program = load(

@@ -12,6 +12,7 @@ mod modules;
 mod names;
 mod requests;
 mod seeds;
+mod sockets;
 mod webcrypto;
 
 use std::collections::HashMap;
@@ -158,6 +159,7 @@ impl Host {
             }
             Step::Enter(number) => format!("enter {}", self.worker.group(number)),
             Step::Log(level) => format!("{level:?} {}", &*vu.line()),
+            Step::Note(level) => format!("note {level:?} {}", &*vu.line()),
             Step::Pause => return,
             step => format!("{step:?}"),
         };

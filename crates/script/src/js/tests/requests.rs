@@ -33,7 +33,7 @@ fn calls_become_requests() {
         ("http.patch(URL, JSON.stringify({ a: 1 }))", "PATCH", Some("{\"a\":1}"), ""),
         ("http.del(URL)", "DELETE", None, ""),
         ("http.options(URL, 'o')", "OPTIONS", Some("o"), ""),
-        ("http.request('report', URL, 'r')", "REPORT", Some("r"), ""),
+        ("http.request('report', URL, 'r')", "report", Some("r"), ""),
         ("http.asyncRequest('GET', URL)", "GET", None, ""),
         ("http.post(URL, new Uint8Array([97, 98]).buffer)", "POST", Some("ab"), ""),
         ("http.post(URL, new Uint8Array([97, 98, 99]).subarray(1))", "POST", Some("bc"), ""),
@@ -187,7 +187,7 @@ fn a_bad_url_is_an_answer_that_is_never_asked_for() {
     );
     assert_eq!(ending, Ending::Complete);
     assert_eq!(steps[1], "Info 0 1020 null true");
-    assert!(steps[0].starts_with("Warn request failed: invalid URL: "), "{steps:?}");
+    assert!(steps[0].starts_with("note Warn request failed: invalid URL: "), "{steps:?}");
     assert_eq!(steps.len(), 2);
 }
 
@@ -374,7 +374,7 @@ fn batches_keep_their_keys_and_their_limits() {
             "begin GET http://b.test/3",
             "Info http://a.test/1,http://a.test/2,http://b.test/3",
             "begin GET http://a.test/4",
-            "Warn request failed: invalid URL: 'http://x/%zz' has a % without two hexadecimal digits behind it: GET http://x/%zz",
+            "note Warn request failed: invalid URL: 'http://x/%zz' has a % without two hexadecimal digits behind it: GET http://x/%zz",
             "Info 200 0",
         ]
     );

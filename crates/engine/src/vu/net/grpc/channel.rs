@@ -114,7 +114,7 @@ impl<D: Driver> Net<D> {
         let Some(asked) = around.users[user as usize].vu.channel(number) else { return };
         let id = self.grpc.claim_channel();
         let setup = self.grpc.configs.setup(&asked, &self.terms);
-        let site = self.sites.direct(&asked.host, asked.port);
+        let site = self.sites.of_channel(&asked.host, asked.port);
         let (setup, wrong) =
             setup.map_or_else(|why| (Setup::default(), Some(why)), |it| (it, None));
         self.grpc.channels[id as usize] = Channel {

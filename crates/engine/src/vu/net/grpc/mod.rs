@@ -33,7 +33,7 @@ use channel::{Channel, Configs, State};
 use events::Happening;
 
 /// Stands in the numbers of those who wait for the addresses of a server: this one is a channel.
-pub(super) const CHANNEL: u32 = 1 << 31;
+pub(super) const CHANNEL: u32 = 1 << 30;
 
 /// Bytes of messages that a server's windows may hold back, of one call.
 const STALLED_BYTES_MAX: usize = 64 << 20;

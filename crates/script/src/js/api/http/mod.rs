@@ -16,6 +16,7 @@ pub(in crate::js) use jar::{JarObject, SharedJar};
 pub(super) use request::timeout_ns;
 pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
+pub(in crate::js::api) use response::headers_of;
 
 use super::{console, need_running};
 use crate::js::events::Kept;
@@ -152,7 +153,7 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
         }
         let url = if response.url().is_empty() { &request.url } else { response.url() };
         let line = format!("request failed: {}: {} {url}", response.error(), request.method);
-        console::log(context, Level::Warn, &line)?;
+        console::note(context, Level::Warn, &line)?;
     }
     super::classes::hold(context, None, *response)
 }

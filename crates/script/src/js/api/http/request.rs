@@ -120,6 +120,8 @@ pub struct Request {
     pub tags: Option<u32>,
     /// Whether an error is an exception.
     pub throws: bool,
+    /// Whether it asks for a WebSocket: its answer is a 101, and no redirect is followed.
+    pub upgrades: bool,
 }
 
 /// `` http.url`text ${value} text` ``.
@@ -288,6 +290,35 @@ impl Request {
         Ok(())
     }
 
+    /// Fills it with what opens a WebSocket: its URL, and of the params of the call those that are
+    /// about the request.
+    pub(in crate::js::api) fn fill_upgrade(
+        &mut self,
+        context: Context<'_>,
+        url: String,
+        params: &Value<'_>,
+    ) -> Result<(), Thrown> {
+        let jar = Some(Rc::clone(&context.inner().jar.borrow()));
+        *self = Self { url, jar, upgrades: true, redirects_max: Some(0), ..Self::default() };
+        "GET".clone_into(&mut self.method);
+        let mut tags = params.context().undefined();
+        if params.is_object() {
+            let headers = params.get("headers")?;
+            if headers.is_object() {
+                self.fill_headers(&headers)?;
+            }
+            let jar = params.get("jar")?;
+            if !jar.is_nothing() {
+                self.jar = Some(jar_of(context, &jar)?);
+            }
+            let given = params.get("tags")?;
+            if given.is_object() {
+                tags = given;
+            }
+        }
+        self.fill_tags(context, &tags)
+    }
+
     /// Reads the last argument of a call; what it does not know it leaves alone. Gives the tags.
     fn fill_params<'js>(&mut self, params: &Value<'js>) -> Outcome<'js> {
         let mut tags = params.context().undefined();
@@ -432,6 +463,11 @@ impl Request {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
+}
+
+fn jar_of(context: Context<'_>, value: &Value<'_>) -> Result<SharedJar, Thrown> {
+    let jar = classes::held::<JarObject>(value).map(|JarObject(jar)| Rc::clone(jar));
+    jar.ok_or_else(|| context.throw(ErrorKind::Type, "the param 'jar' takes a cookie jar"))
 }
 
 /// Milliseconds as a number, or a duration such as `1m30s`.
